@@ -1,0 +1,186 @@
+"""What a study is to the harness: a plan that expands to runs, runs that are streams of items.
+
+A *run* is one stream of items, worked through in order. Its unit of commit is one item with
+the memory deltas it caused. A run may start from the bank another run left behind; that
+makes the runs of a plan a directed acyclic graph. The harness knows nothing else of what is
+studied, and a study knows nothing of logs, locks, resuming or workers.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Generic, Protocol, TypeVar
+
+from langchain_core.language_models import BaseChatModel
+from pydantic import BaseModel, ConfigDict
+
+from langgraft._core.canonical import JSON, digest
+from langgraft.memory.deltas import MemoryDelta
+
+RUN_ID_LENGTH = 12
+
+
+class Plan(BaseModel):
+    """What every plan file holds; each study adds its own fields."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    study: str
+    """Name of the study the plan belongs to."""
+    title: str = ""
+    """One line for people."""
+    model: str = "simulated"
+    """`simulated`, or any string `init_chat_model` understands, such as `openai:gpt-4.1-mini`."""
+    base_url: str | None = None
+    """Where an OpenAI-compatible server listens, for models that take it."""
+    temperature: float = 0.5
+    """Sampling temperature."""
+    max_tokens: int = 4096
+    """Most tokens a reply may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class BankSource:
+    """The bank a run starts from: what another run of the plan left behind."""
+
+    run: str
+    """Name of the other run."""
+    items: int | None = None
+    """After how many of its items; `None` for all of them."""
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """One stream of items: everything that decides what the stream does, and nothing else."""
+
+    study: str
+    name: str
+    """Unique within the plan and readable: `agg/run-0/train A→B`."""
+    factors: Mapping[str, JSON]
+    """The settings of the run: condition, replicate, split, seeds, provider settings …"""
+    item_ids: tuple[str, ...]
+    """The items in the order in which they are worked through."""
+    source: BankSource | None = None
+    """The bank to start from; `None` starts empty."""
+    frozen: bool = False
+    """The bank does not change: items are independent and may run side by side."""
+
+    def identity(self, source_id: str | None) -> dict[str, JSON]:
+        """Return what `run_id` is the digest of; `source_id` is the run id of the source."""
+        source: JSON = None
+        if self.source is not None:
+            source = {"run": source_id, "items": self.source.items}
+        return {
+            "study": self.study,
+            "name": self.name,
+            "factors": dict(self.factors),
+            "item_ids": list(self.item_ids),
+            "source": source,
+            "frozen": self.frozen,
+        }
+
+    @cached_property
+    def length(self) -> int:
+        """Number of items."""
+        return len(self.item_ids)
+
+
+def run_id(identity: Mapping[str, JSON]) -> str:
+    """Return the id of a run: the start of the digest of its canonical identity."""
+    return digest(dict(identity))[:RUN_ID_LENGTH]
+
+
+@dataclass(frozen=True, slots=True)
+class ItemOutcome:
+    """What working through one item gave."""
+
+    result: Mapping[str, JSON]
+    """Canonical result, the same in every repetition: no clocks, paths, hosts or durations."""
+    deltas: tuple[MemoryDelta, ...] = ()
+    """How the item changed the bank, in order."""
+    events: Mapping[str, JSON] = field(default_factory=dict)
+    """What may differ between repetitions; goes to `events.jsonl`."""
+
+
+class RunSession(Protocol):
+    """A run under way."""
+
+    async def run_item(self, index: int, item_id: str) -> ItemOutcome:
+        """Work through one item.
+
+        Raises:
+            InfrastructureError: Something other than the model failed; nothing is committed
+                and the item is tried again when the run is resumed.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Free what the run holds."""
+        ...
+
+
+PlanT = TypeVar("PlanT", bound=Plan)
+
+
+class Study(ABC, Generic[PlanT]):
+    """One kind of experiment."""
+
+    name: str
+    plan_model: type[PlanT]
+
+    @abstractmethod
+    def expand(self, plan: PlanT) -> tuple[RunSpec, ...]:
+        """List the runs of a plan; sources come before the runs that start from them.
+
+        Raises:
+            PlanError: The plan asks for something impossible.
+        """
+
+    @abstractmethod
+    def fingerprints(self, plan: PlanT) -> Mapping[str, JSON]:
+        """Return digests of what the results depend on beside the plan: prompts, data, rules."""
+
+    @abstractmethod
+    def open(
+        self, plan: PlanT, run: RunSpec, deltas: Sequence[MemoryDelta], model: BaseChatModel
+    ) -> RunSession:
+        """Start or resume a run.
+
+        Args:
+            plan: The plan.
+            run: The run.
+            deltas: All deltas so far, those of the source first: fold them for the bank.
+            model: The model to use.
+        """
+
+    @abstractmethod
+    def simulated_model(self, plan: PlanT, run: RunSpec) -> BaseChatModel:
+        """Return the simulated model that stands in for a language model in this study."""
+
+    @abstractmethod
+    def report(self, plan: PlanT, log: "PlanLogReader", out: Path) -> Path:
+        """Write the report and its tables to `out`; return the page to open."""
+
+
+class PlanLogReader(Protocol):
+    """What an analysis may read: the committed items of each run, and nothing else."""
+
+    @property
+    def runs(self) -> tuple[RunSpec, ...]:
+        """The runs of the plan."""
+        ...
+
+    def results(self, name: str) -> list[Mapping[str, JSON]]:
+        """Return the committed results of a run, in order."""
+        ...
+
+    def deltas(self, name: str) -> list[tuple[MemoryDelta, ...]]:
+        """Return the deltas each committed item of a run caused, in order."""
+        ...
+
+    @property
+    def manifest(self) -> Mapping[str, JSON]:
+        """The manifest of the run directory."""
+        ...

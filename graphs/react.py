@@ -1,0 +1,122 @@
+"""The ReAct agent: recall → think ⇄ act (→ recall again) → reflect → remember."""
+
+from typing import Literal
+
+from langchain_core.language_models import BaseChatModel
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import Checkpointer
+
+from langgraft._core.prompts import Prompt
+from langgraft.environments.text import TextWorldFactory
+from langgraft.memory.provider import MemoryProvider
+from langgraft.memory.recall import Budget
+from langgraft.nodes.act import act_node
+from langgraft.nodes.recall import recall_node
+from langgraft.nodes.reflect import reflect_node
+from langgraft.nodes.remember import remember_node
+from langgraft.nodes.sessions import EnvironmentSessions
+from langgraft.nodes.start import start_node
+from langgraft.nodes.state import AgentInput, AgentOutput, AgentState
+from langgraft.nodes.think import think_node
+
+LONGEST_EPISODE = 1000
+"""Rounds after which a graph stops whatever the world says: a runaway guard."""
+
+
+def build_react_agent(
+    model: BaseChatModel,
+    *,
+    environment: TextWorldFactory,
+    memory: MemoryProvider | None = None,
+    learn: bool = True,
+    reflect: bool = True,
+    reflection_model: BaseChatModel | None = None,
+    budget: Budget | None = None,
+    max_rounds: int | None = None,
+    act_prompt: Prompt | None = None,
+    reflect_prompt: Prompt | None = None,
+    checkpointer: Checkpointer = None,
+    name: str = "react",
+) -> CompiledStateGraph[AgentState, None, AgentInput, AgentOutput]:
+    """Build an agent that plays a text world, with memory grafted on.
+
+    Invoke it with `{"task_id": …}`; it returns how the episode went, with receipts of all
+    recalls and the memory deltas it caused.
+
+    Args:
+        model: Any LangChain chat model.
+        environment: Makes the world of a task.
+        memory: The provider; `None` leaves recall, reflect and remember out of the graph.
+        learn: Take episodes in. `False` evaluates on memory as it stands.
+        reflect: Ask for lessons before an episode is taken in; memories of whole
+            trajectories do without.
+        reflection_model: The model that reflects; `None` takes `model`.
+        budget: Room for recalled text; `None` sets no limit.
+        max_rounds: How many replies the agent has; `None` takes the world's rule.
+        act_prompt: System prompt with `$instructions`.
+        reflect_prompt: Prompt with `$task`, `$outcome`, `$trajectory` and `$limit`.
+        checkpointer: Any LangGraph checkpointer; an interrupted episode is continued by
+            invoking again with `None` and the same `thread_id`.
+        name: Name of the graph in traces.
+    """
+    sessions = EnvironmentSessions(environment)
+    graph = StateGraph(AgentState, input_schema=AgentInput, output_schema=AgentOutput)
+    graph.add_node("start", start_node(sessions, max_rounds=max_rounds))
+    graph.add_node("think", think_node(model, prompt=act_prompt))
+    graph.add_node("act", act_node(sessions))
+    graph.add_edge(START, "start")
+    graph.add_edge("think", "act")
+    if memory is None:
+        graph.add_edge("start", "think")
+        graph.add_conditional_edges("act", _until_done, {"go on": "think", "end": END})
+    else:
+        graph.add_node("recall", recall_node(memory, budget=budget))
+        graph.add_edge("start", "recall")
+        graph.add_edge("recall", "think")
+        last = _add_learning(
+            graph,
+            memory if learn else None,
+            reflection_model or model if reflect else None,
+            reflect_prompt,
+        )
+        graph.add_conditional_edges(
+            "act",
+            _asking_again(memory.requery_every),
+            {"go on": "think", "ask again": "recall", "end": last},
+        )
+    limit = 3 * (max_rounds or LONGEST_EPISODE) + 10
+    compiled = graph.compile(checkpointer=checkpointer, name=name)
+    return compiled.with_config(recursion_limit=limit)
+
+
+def _add_learning(
+    graph: "StateGraph[AgentState, None, AgentInput, AgentOutput]",
+    memory: MemoryProvider | None,
+    model: BaseChatModel | None,
+    prompt: Prompt | None,
+) -> str:
+    """Add the nodes after an episode; return the name of the first."""
+    if memory is None:
+        return END
+    graph.add_node("remember", remember_node(memory))
+    graph.add_edge("remember", END)
+    if model is None:
+        return "remember"
+    graph.add_node("reflect", reflect_node(model, prompt=prompt))
+    graph.add_edge("reflect", "remember")
+    return "reflect"
+
+
+def _until_done(state: AgentState) -> Literal["go on", "end"]:
+    return "end" if state["done"] else "go on"
+
+
+def _asking_again(every: int | None):  # noqa: ANN202  (LangGraph reads the inner annotation)
+    def after_act(state: AgentState) -> Literal["go on", "ask again", "end"]:
+        if state["done"]:
+            return "end"
+        taken = len(state["steps"]) - 1
+        return "ask again" if every is not None and taken % every == 0 else "go on"
+
+    return after_act

@@ -1,0 +1,206 @@
+"""A bank: one provider's records in one exact namespace of a LangGraph store.
+
+Every function that touches the store is a *program*: a generator that yields lists of
+LangGraph `Op`s and is sent their results, so that the same logic runs under `store.batch`
+and under `store.abatch` (see `langgraft.memory.stores.drive`).
+"""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, Final, TypeAlias, cast
+
+from langgraph.store.base import GetOp, Item, Op, PutOp, SearchItem, SearchOp
+
+from langgraft._core.canonical import JSON
+from langgraft._core.errors import InputError
+from langgraft.memory.deltas import (
+    Add,
+    Annotate,
+    BankContent,
+    MemoryDelta,
+    Remove,
+    SetState,
+    merge,
+)
+from langgraft.memory.items import MemoryItem
+from langgraft.memory.stores.drive import Program
+
+Namespace: TypeAlias = tuple[str, ...]
+
+INDEXED_FIELD: Final = "key"
+"""Field of an item's record that rankers compare with a query; other records lack it."""
+ORDER_FIELD: Final = "item.order_index"
+"""Field of an item's record that decides between equals."""
+PAGE: Final = 1000
+
+_ITEM = "item/"
+_STATE = "state/"
+
+
+def item_key(identity: str) -> str:
+    """Key of an item's record."""
+    return _ITEM + identity
+
+
+def state_key(key: str) -> str:
+    """Key of a bookkeeping record."""
+    return _STATE + key
+
+
+def item_record(item: MemoryItem, notes: Mapping[str, JSON]) -> dict[str, Any]:
+    """Value of an item's record."""
+    return {INDEXED_FIELD: item.retrieval_key, "item": item.to_json(), "notes": dict(notes)}
+
+
+def item_of(record: Item) -> MemoryItem:
+    """Return the item a record holds."""
+    return MemoryItem.from_json(record.value["item"])
+
+
+def read_content(namespace: Namespace) -> Program[BankContent]:
+    """Read all that a bank holds.
+
+    Raises:
+        InputError: The namespace holds records that are not a bank's.
+    """
+    content = BankContent()
+    offset = 0
+    while True:
+        results = yield [SearchOp(namespace, limit=PAGE, offset=offset)]
+        page = cast("Sequence[SearchItem]", results[0])
+        for record in page:
+            if record.namespace == namespace:
+                _load(record, content)
+        if len(page) < PAGE:
+            return content
+        offset += PAGE
+
+
+def _load(record: Item, content: BankContent) -> None:
+    if record.key.startswith(_ITEM):
+        item = item_of(record)
+        content.items[item.id] = item
+        if record.value["notes"]:
+            content.notes[item.id] = dict(record.value["notes"])
+    elif record.key.startswith(_STATE):
+        content.state[record.key.removeprefix(_STATE)] = record.value["value"]
+    else:
+        msg = f"namespace {record.namespace} holds {record.key!r}, which is no bank's record"
+        raise InputError(msg)
+
+
+def read_state(namespace: Namespace, keys: Sequence[str]) -> Program[list[JSON]]:
+    """Read bookkeeping values; `None` for those that are not set."""
+    results = yield [GetOp(namespace, state_key(key)) for key in keys]
+    records = cast("Sequence[Item | None]", results)
+    return [None if record is None else record.value["value"] for record in records]
+
+
+def apply_delta(namespace: Namespace, delta: MemoryDelta) -> Program[None]:
+    """Write a delta to the store in one batch.
+
+    Raises:
+        InputError: A change does not fit the bank; nothing is written then.
+    """
+    if not delta:
+        return
+    touched = list(dict.fromkeys(_item_ids(delta)))
+    results = yield [GetOp(namespace, item_key(identity)) for identity in touched]
+    content = BankContent()
+    for record in cast("Sequence[Item | None]", results):
+        if record is not None:
+            _load(record, content)
+    states: dict[str, JSON] = {}
+    for change in delta:
+        if isinstance(change, SetState):
+            states[change.key] = change.value
+        else:
+            content.apply(change)
+    yield [*_item_writes(namespace, touched, content), *_state_writes(namespace, states)]
+
+
+def _item_ids(delta: MemoryDelta) -> Iterator[str]:
+    for change in delta:
+        match change:
+            case Add(item):
+                yield item.id
+            case Remove(identity, _) | Annotate(identity, _):
+                yield identity
+            case SetState():
+                pass
+
+
+def _item_writes(
+    namespace: Namespace, touched: Iterable[str], content: BankContent
+) -> Iterator[Op]:
+    for identity in touched:
+        item = content.items.get(identity)
+        value = None if item is None else item_record(item, content.notes.get(identity, {}))
+        yield PutOp(namespace, item_key(identity), value, index=False)
+
+
+def _state_writes(namespace: Namespace, states: Mapping[str, JSON]) -> Iterator[Op]:
+    for key, value in states.items():
+        record = None if value is None else {"value": value}
+        yield PutOp(namespace, state_key(key), record, index=False)
+
+
+def replace_content(namespace: Namespace, content: BankContent) -> Program[None]:
+    """Make the store hold exactly `content`: a store is a cache that can be made anew."""
+    present = yield from read_content(namespace)
+    writes: list[Op] = []
+    writes += _item_writes(namespace, [*present.items, *content.items], content)
+    states: dict[str, JSON] = dict.fromkeys(present.state)
+    writes += _state_writes(namespace, merge(states, {}) | states | content.state)
+    for start in range(0, len(writes), PAGE):
+        yield writes[start : start + PAGE]
+
+
+class WriterLock:
+    """Makes the reads and writes of one `take_in` or `manage` one step.
+
+    Threads and tasks may use it together. A thread that runs an event loop must not wait in
+    it for one of its own tasks, so a blocking wait there is refused instead of hanging.
+    """
+
+    _POLL_SECONDS = 0.001
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the lock in a thread.
+
+        Raises:
+            RuntimeError: It would have to wait inside a running event loop.
+        """
+        if not self._lock.acquire(blocking=False):
+            if _inside_event_loop():
+                msg = "memory is being written by a task of this event loop: use the async method"
+                raise RuntimeError(msg)
+            self._lock.acquire()
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    @asynccontextmanager
+    async def aheld(self) -> AsyncIterator[None]:
+        """Hold the lock in a task."""
+        while not self._lock.acquire(blocking=False):
+            await asyncio.sleep(self._POLL_SECONDS)
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+
+def _inside_event_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

@@ -1,0 +1,208 @@
+"""Memory is the fold of its deltas.
+
+A `MemoryDelta` is an ordered list of changes to one bank. Folding all deltas of a bank over
+an empty one gives the bank again, byte for byte; so a log of deltas *is* the memory, and
+every store is a cache of it.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias, cast
+
+from langgraft._core.canonical import JSON, canonical_json, digest
+from langgraft._core.errors import InputError
+from langgraft.memory.items import MemoryItem
+
+
+@dataclass(frozen=True, slots=True)
+class Add:
+    """A new item enters the bank."""
+
+    item: MemoryItem
+
+    def to_json(self) -> dict[str, JSON]:
+        """Return the change as JSON."""
+        return {"op": "add", "item": self.item.to_json()}
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """An item leaves the bank, with its notes."""
+
+    id: str
+    reason: str
+
+    def to_json(self) -> dict[str, JSON]:
+        """Return the change as JSON."""
+        return {"op": "remove", "id": self.id, "reason": self.reason}
+
+
+@dataclass(frozen=True, slots=True)
+class Annotate:
+    """Notes about an item change: votes, uses, tier, verified …
+
+    Notes are what a provider derives or counts; they are never part of an item, are not
+    exported, and start afresh where an item is imported.
+    """
+
+    id: str
+    notes: Mapping[str, JSON]
+    """Note → new value; `None` erases the note."""
+
+    def to_json(self) -> dict[str, JSON]:
+        """Return the change as JSON."""
+        return {"op": "annotate", "id": self.id, "notes": dict(self.notes)}
+
+
+@dataclass(frozen=True, slots=True)
+class SetState:
+    """A value of the provider's own bookkeeping changes."""
+
+    key: str
+    value: JSON
+    """The new value; `None` erases the key."""
+
+    def to_json(self) -> dict[str, JSON]:
+        """Return the change as JSON."""
+        return {"op": "set_state", "key": self.key, "value": self.value}
+
+
+Change: TypeAlias = Add | Remove | Annotate | SetState
+
+
+def change_from_json(value: Mapping[str, JSON]) -> Change:
+    """Read a change back from JSON.
+
+    Raises:
+        InputError: `value` is not a change.
+    """
+    try:
+        match value["op"]:
+            case "add":
+                return Add(MemoryItem.from_json(cast("Mapping[str, JSON]", value["item"])))
+            case "remove":
+                return Remove(str(value["id"]), str(value["reason"]))
+            case "annotate":
+                notes = cast("Mapping[str, JSON]", value["notes"])
+                return Annotate(str(value["id"]), dict(notes))
+            case "set_state":
+                return SetState(str(value["key"]), value["value"])
+            case unknown:
+                msg = f"unknown operation {unknown!r} in a memory delta"
+                raise InputError(msg)
+    except (KeyError, TypeError) as error:
+        msg = f"not a memory change: {error!r} in {value!r}"
+        raise InputError(msg) from error
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryDelta:
+    """What one call changed in a bank, in order."""
+
+    changes: tuple[Change, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.changes)
+
+    def __iter__(self) -> Iterator[Change]:
+        return iter(self.changes)
+
+    def __add__(self, other: "MemoryDelta") -> "MemoryDelta":
+        return MemoryDelta(self.changes + other.changes)
+
+    def to_json(self) -> list[JSON]:
+        """Return the changes as JSON."""
+        return [change.to_json() for change in self.changes]
+
+    @classmethod
+    def from_json(cls, changes: Sequence[JSON]) -> "MemoryDelta":
+        """Read a delta back from JSON.
+
+        Raises:
+            InputError: One of the changes is not a change.
+        """
+        return cls(
+            tuple(change_from_json(cast("Mapping[str, JSON]", change)) for change in changes)
+        )
+
+
+@dataclass(slots=True)
+class BankContent:
+    """All that a bank holds: items by id, notes on them, and the provider's bookkeeping.
+
+    Built up by `fold`; compare two with `==` or by `digest`.
+    """
+
+    items: dict[str, MemoryItem] = field(default_factory=dict)
+    notes: dict[str, dict[str, JSON]] = field(default_factory=dict)
+    state: dict[str, JSON] = field(default_factory=dict)
+
+    def apply(self, change: Change) -> None:
+        """Apply one change.
+
+        Raises:
+            InputError: The change does not fit: an item is added twice, or one that is not
+                there is removed or annotated.
+        """
+        match change:
+            case Add(item):
+                if item.id in self.items:
+                    msg = f"item {item.id!r} is added to a bank that already holds it"
+                    raise InputError(msg)
+                self.items[item.id] = item
+            case Remove(identity, _):
+                self._require(identity, "removed")
+                del self.items[identity]
+                self.notes.pop(identity, None)
+            case Annotate(identity, notes):
+                self._require(identity, "annotated")
+                merged = merge(self.notes.get(identity, {}), notes)
+                self.notes[identity] = merged
+                if not merged:
+                    del self.notes[identity]
+            case SetState(key, value):
+                self.state = merge(self.state, {key: value})
+
+    def _require(self, identity: str, verb: str) -> None:
+        if identity not in self.items:
+            msg = f"item {identity!r} is {verb} in a bank that does not hold it"
+            raise InputError(msg)
+
+    def to_json(self) -> dict[str, JSON]:
+        """Return the content as JSON."""
+        return {
+            "items": {identity: item.to_json() for identity, item in self.items.items()},
+            "notes": {identity: dict(notes) for identity, notes in self.notes.items()},
+            "state": dict(self.state),
+        }
+
+    def to_bytes(self) -> bytes:
+        """Return the content as canonical JSON."""
+        return canonical_json(self.to_json()).encode()
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the canonical content: equal banks have equal digests."""
+        return digest(self.to_json())
+
+
+def merge(old: Mapping[str, JSON], new: Mapping[str, JSON]) -> dict[str, JSON]:
+    """Return `old` updated by `new`, without the keys whose new value is `None`."""
+    return {key: value for key, value in {**old, **new}.items() if value is not None}
+
+
+def fold(deltas: Iterable[MemoryDelta], start: BankContent | None = None) -> BankContent:
+    """Apply deltas in order over an empty bank, or over a copy of `start`.
+
+    Raises:
+        InputError: A change does not fit the bank it meets.
+    """
+    content = BankContent()
+    if start is not None:
+        content.items = dict(start.items)
+        content.notes = {identity: dict(notes) for identity, notes in start.notes.items()}
+        content.state = dict(start.state)
+    for delta in deltas:
+        for change in delta:
+            content.apply(change)
+    return content

@@ -1,0 +1,180 @@
+"""What an agent hands to memory after an attempt: an `Episode` and the parts it is made of."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal, TypeVar, cast
+
+from langgraft._core.canonical import JSON, digest
+from langgraft._core.errors import InputError
+from langgraft.memory.items import ItemType
+from langgraft.memory.recall import Receipt
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One turn. The first step of an episode in a world has no thought and no action: its
+    observation is what the world showed before the agent did anything.
+    """  # noqa: D205
+
+    thought: str
+    action: str
+    observation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How an attempt ended."""
+
+    success: bool | None
+    """Whether the goal was reached; `None` where nobody can tell."""
+    score: float | None = None
+    """The world's own score, in its own unit."""
+    reason: str = ""
+    """Why it ended: `goal reached`, `out of rounds` …"""
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """Advice distilled from an episode (continual-memory §3: an *insight*)."""
+
+    text: str
+    """The advice."""
+    when_to_use: str = ""
+    """The situation it applies to; what it is retrieved by when stored on its own."""
+    type: ItemType = "strategic"
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorRecord:
+    """An error met on the way, and what removed it (mle-agent-memory §3.3)."""
+
+    package: str
+    error: str
+    fix: str
+    kind: str = "code"
+    """`code`, `environment` or `resource`."""
+    verified: bool = False
+    """A later program that contains the fix ran."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Something only a model can judge, asked by a provider and answered by a node.
+
+    `id` is the digest of everything the question shows. An answer given before the bank
+    moved therefore no longer fits, and the provider asks again (see
+    `MemoryProvider.questions`).
+    """
+
+    kind: str
+    """What is asked, such as `votes` or `novelty`: selects the prompt of the node."""
+    episode_id: str
+    shows: Mapping[str, JSON]
+    """What the judge sees, memory items by their ids."""
+
+    @property
+    def id(self) -> str:
+        """Digest of the question."""
+        return digest({"kind": self.kind, "episode": self.episode_id, "shows": dict(self.shows)})
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One judgment in answer to a question; a question may have several."""
+
+    question_id: str
+    action: str
+    """What to do, in the provider's words: `add`, `agree`, `edit`, `remove`, `none` …"""
+    item_id: str | None = None
+    """The item concerned. A verdict on an item that has gone meanwhile is ignored."""
+    text: str = ""
+    """New text, where the action carries one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """One attempt at one task, complete. Injected memory is not part of it."""
+
+    id: str
+    """Unique: `take_in` files an episode once, however often it is handed in."""
+    domain: str
+    task_id: str
+    task: str
+    """The instruction."""
+    steps: tuple[Step, ...]
+    outcome: Outcome
+    lessons: tuple[Lesson, ...] = ()
+    errors: tuple[ErrorRecord, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
+    recalls: tuple[Receipt, ...] = ()
+    """Receipts of what memory the agent was given in this episode."""
+
+    def __post_init__(self) -> None:
+        if not self.id:
+            msg = f"an episode of task {self.task_id!r} has an empty id"
+            raise InputError(msg)
+
+    @property
+    def first_observation(self) -> str:
+        """What the world showed before the first action, or nothing."""
+        return self.steps[0].observation if self.steps else ""
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the goal was reached, as far as anybody can tell."""
+        return self.outcome.success is True
+
+    def to_json(self) -> dict[str, JSON]:
+        """Return the episode as JSON."""
+        return cast("dict[str, JSON]", asdict(self))
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, JSON]) -> "Episode":
+        """Read an episode back from JSON.
+
+        Raises:
+            InputError: A field is missing or unknown.
+        """
+        parts = dict(cast("Mapping[str, Any]", value))
+        for name, kind in _PARTS.items():
+            if name in parts:
+                parts[name] = tuple(_build(kind, part) for part in parts[name])
+        parts["outcome"] = _build(Outcome, parts.get("outcome", {}))
+        return _build(cls, parts)
+
+
+def _build(kind: type[T], value: Mapping[str, Any]) -> T:
+    names = {field.name for field in fields(cast("Any", kind))}
+    if unknown := sorted(set(value) - names):
+        msg = f"{kind.__name__} has no field {', '.join(unknown)}; it has {sorted(names)}"
+        raise InputError(msg)
+    try:
+        return kind(**value)
+    except TypeError as error:
+        msg = f"not a {kind.__name__}: {error}"
+        raise InputError(msg) from error
+
+
+_PARTS: Mapping[str, type] = {
+    "steps": Step,
+    "lessons": Lesson,
+    "errors": ErrorRecord,
+    "verdicts": Verdict,
+    "recalls": Receipt,
+}
+
+
+def render_trajectory(steps: Sequence[Step], *, result: Literal["success", "failure", ""]) -> str:
+    """Write a trajectory as text: each thought, action and observation on lines of its own."""
+    lines: list[str] = []
+    for step in steps:
+        if step.thought:
+            lines.append(f"Thought: {step.thought}")
+        if step.action:
+            lines.append(f"Action: {step.action}")
+        lines.append(f"Observation: {step.observation}")
+    if result:
+        lines.append(f"Result: {result}")
+    return "\n".join(lines)

@@ -1,0 +1,338 @@
+"""The provider contract: what a memory system is to langgraft.
+
+A `MemoryProvider` is policy, not intelligence. It calls no language model and reads no clock:
+given the same bank and the same arguments it does the same. What only a model can judge, it
+*asks* (`questions`); a node answers, and the answers come back as `Verdict`s in the episode.
+
+===================  =========================================================================
+call                 promise
+===================  =========================================================================
+`provide`            Changes nothing. What it might count travels in the recall's receipt and
+                     takes effect in the next `take_in` of an episode that carries it, once.
+`questions`          Changes nothing. Lists what is still unanswered for an episode; a question
+                     is named by a digest of all it shows, so an answer given before the bank
+                     moved counts as none, and the question is asked again.
+`take_in`            Files one episode and returns the delta. Idempotent by episode id: a
+                     second call changes nothing and returns an empty delta. Verdicts on items
+                     that have gone meanwhile are ignored, and logged.
+`manage`             Upkeep (pruning, merging) as a function of the bank alone. Called after
+                     every `take_in`, before an export and once on import; never when frozen.
+`export_items`       Writes the surviving items as canonical JSONL.
+`import_items`       Reads items into the bank, all or none; derived values start afresh.
+`describe`           The architecture: provider and settings, as JSON.
+===================  =========================================================================
+
+Folding all returned deltas over an empty bank gives the bank, byte for byte.
+
+How the hardest cases fit (each is exercised in `tests/memory/test_provider_contract.py`):
+
+*ExpeL's votes.* `questions(episode)` shows the numbered rules by id. Verdicts `agree`,
+`edit`, `remove` name an item id, `add` brings a text. `take_in` turns them into
+`Annotate(id, {"votes": n + 1})`, `Remove` + `Add` (an edited rule is a new item; its votes
+move over in the same delta), `Remove` at zero votes, and `Add`.
+
+*CodingMemory's ADD/NONE with parallel branches.* Branches of a search work at the same time
+and ask about their errors against the bank as they see it. One fan-in node files the
+episodes in task order. Before each filing it calls `questions` again: where an earlier filing
+changed the five nearest records, the question has another id, the old verdict no longer
+answers it, and the judge is asked once more. What is filed never depends on which branch
+finished first.
+
+*LightweightMemory's cadence.* "Every third episode" is `index % 3 == 0` with `index` taken
+from `RecallContext.episode_index` or, where an application has no stream, from the number of
+episodes in the bank. Both are functions of the log; there is no counter to lose in a crash.
+
+*Cond-Step's re-query.* `requery_every` says after how many steps the graph is to ask again.
+Each `provide` gets the step and the present observation in its context and is as pure as the
+first; its recall replaces the one before, and the episode carries all receipts in order.
+
+A provider of your own subclasses `MemoryProvider` and writes the programs `_recall` and
+`_learn` (and, if it needs them, `_maintain` and `_ask`). A program is a generator that yields
+LangGraph store operations and is sent their results, so sync and async come for free.
+"""
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Generic, TypeVar, cast
+
+from langgraph.store.base import BaseStore, GetOp
+from pydantic import BaseModel, ConfigDict, InstanceOf, SkipValidation
+
+from langgraft._core.canonical import JSON, digest
+from langgraft.memory import bank
+from langgraft.memory.bank_format import read_items, write_items
+from langgraft.memory.deltas import Add, BankContent, Change, MemoryDelta, SetState
+from langgraft.memory.episodes import Episode, Question, Verdict
+from langgraft.memory.items import MemoryItem
+from langgraft.memory.rankers.base import Ranker
+from langgraft.memory.recall import Budget, Recall, RecallContext, make_recall
+from langgraft.memory.stores.drive import Program, adrive, drive
+from langgraft.memory.stores.ranked import RankedStore
+
+logger = logging.getLogger(__name__)
+
+EPISODES = "episodes"
+"""Bookkeeping: how many episodes were taken in."""
+NEXT_ORDER = "next_order_index"
+"""Bookkeeping: the `order_index` of the next item."""
+FILED = "filed/"
+"""Bookkeeping: prefix of the marks that make `take_in` idempotent."""
+
+
+class ProviderSettings(BaseModel):
+    """Settings of a provider: frozen, hashable, printable. With the class they are its
+    *architecture* (memory-transplants §3.1).
+    """  # noqa: D205
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    def describe(self) -> dict[str, JSON]:
+        """Return the settings as JSON."""
+        return {name: _describe(getattr(self, name)) for name in type(self).model_fields}
+
+
+def _describe(value: Any) -> JSON:
+    if hasattr(value, "describe"):
+        return cast("JSON", value.describe())
+    return list(value) if isinstance(value, tuple) else cast("JSON", value)
+
+
+class RankedSettings(ProviderSettings):
+    """Settings of a provider that retrieves by rank."""
+
+    ranker: SkipValidation[InstanceOf[Ranker]]
+    """How items are ordered. It belongs to the provider, never to the store: swapping the
+    store changes nothing in what is retrieved."""
+
+
+SettingsT = TypeVar("SettingsT", bound=ProviderSettings)
+
+
+class MemoryProvider(ABC, Generic[SettingsT]):
+    """Base of all providers; see the module's documentation for the contract.
+
+    Args:
+        store: Any LangGraph store. The provider is the only writer of its namespace.
+        namespace: The exact namespace of the bank.
+        settings: The provider's settings; `None` takes the defaults.
+    """
+
+    name: ClassVar[str]
+    """The provider's name in plans and manifests."""
+    settings_model: ClassVar[type[ProviderSettings]] = ProviderSettings
+
+    def __init__(
+        self,
+        store: BaseStore,
+        *,
+        namespace: bank.Namespace = ("langgraft", "memory"),
+        settings: SettingsT | None = None,
+    ) -> None:
+        self.settings = cast("SettingsT", settings or self.settings_model())
+        self.namespace = namespace
+        ranker = getattr(self.settings, "ranker", None)
+        self.store = store if ranker is None else self._ranked(store, ranker)
+        self._lock = bank.WriterLock()
+
+    @staticmethod
+    def _ranked(store: BaseStore, ranker: Ranker) -> RankedStore:
+        return RankedStore(
+            store, ranker, field=bank.INDEXED_FIELD, order_field=bank.ORDER_FIELD
+        )
+
+    # What an agent calls ------------------------------------------------------------------
+
+    @property
+    def requery_every(self) -> int | None:
+        """After how many environment steps to ask again; `None`: only at the start."""
+        return None
+
+    def provide(
+        self, query: str, context: RecallContext, budget: Budget | None = None
+    ) -> Recall:
+        """Return what memory has to say; changes nothing.
+
+        Args:
+            query: The task's instruction.
+            context: Where the agent stands.
+            budget: How much room there is; `None` sets no limit.
+        """
+        return drive(self._provide(query, context, budget or Budget()), self.store)
+
+    async def aprovide(
+        self, query: str, context: RecallContext, budget: Budget | None = None
+    ) -> Recall:
+        """Do as `provide` does, asynchronously."""
+        return await adrive(self._provide(query, context, budget or Budget()), self.store)
+
+    def questions(self, episode: Episode) -> list[Question]:
+        """List what a judge should answer about `episode` and has not; changes nothing."""
+        return drive(self._unanswered(episode), self.store)
+
+    async def aquestions(self, episode: Episode) -> list[Question]:
+        """Do as `questions` does, asynchronously."""
+        return await adrive(self._unanswered(episode), self.store)
+
+    def take_in(self, episode: Episode) -> MemoryDelta:
+        """File an episode; filing it again changes nothing and returns an empty delta."""
+        with self._lock.held():
+            return drive(self._take_in(episode), self.store)
+
+    async def atake_in(self, episode: Episode) -> MemoryDelta:
+        """Do as `take_in` does, asynchronously."""
+        async with self._lock.aheld():
+            return await adrive(self._take_in(episode), self.store)
+
+    def manage(self) -> MemoryDelta:
+        """Do the upkeep that is due."""
+        with self._lock.held():
+            return drive(self._manage(), self.store)
+
+    async def amanage(self) -> MemoryDelta:
+        """Do as `manage` does, asynchronously."""
+        async with self._lock.aheld():
+            return await adrive(self._manage(), self.store)
+
+    # Content ------------------------------------------------------------------------------
+
+    def content(self) -> BankContent:
+        """Read all that the bank holds."""
+        return drive(bank.read_content(self.namespace), self.store)
+
+    def restore(self, content: BankContent) -> None:
+        """Make the store hold exactly `content`, such as the fold of a log."""
+        with self._lock.held():
+            drive(bank.replace_content(self.namespace, content), self.store)
+
+    def export_items(self, path: Path) -> int:
+        """Write the items as canonical JSONL, in order, and return how many.
+
+        Due upkeep must have been done (`manage`); an export itself changes nothing.
+        """
+        items = sorted(self.content().items.values(), key=lambda item: item.order_index)
+        write_items(path, items)
+        return len(items)
+
+    def import_items(self, path: Path) -> MemoryDelta:
+        """Read items from canonical JSONL into the bank, all or none.
+
+        Texts, keys and ids stay as they are; `order_index` is renumbered after the bank's
+        last, and notes start afresh. No model is called.
+
+        Raises:
+            BankFormatError: The file is not canonical JSONL, or an id is already taken.
+        """
+        with self._lock.held():
+            return drive(self._import(path), self.store)
+
+    def describe(self) -> dict[str, JSON]:
+        """Return the architecture: the provider's name and its settings."""
+        return {"provider": self.name, "settings": self.settings.describe()}
+
+    @property
+    def architecture(self) -> str:
+        """Digest of `describe()`."""
+        return digest(self.describe())
+
+    # What a provider writes ---------------------------------------------------------------
+
+    @abstractmethod
+    def _recall(
+        self, query: str, context: RecallContext
+    ) -> Program[Sequence[tuple[MemoryItem, float]]]:
+        """Find items with their scores, best first."""
+
+    @abstractmethod
+    def _learn(
+        self, episode: Episode, position: int, order_index: int
+    ) -> Program[Sequence[Change]]:
+        """Say what an episode changes; idempotence and bookkeeping are taken care of.
+
+        Args:
+            episode: The episode, with verdicts and receipts.
+            position: How many episodes were taken in before.
+            order_index: The `order_index` of the first new item; the next ones count up.
+        """
+
+    def _maintain(self) -> Program[Sequence[Change]]:
+        """Say what upkeep changes."""
+        return ()
+        yield
+
+    def _ask(self, episode: Episode) -> Program[Sequence[Question]]:
+        """List all questions about an episode, answered or not."""
+        return ()
+        yield
+
+    # How it is put together ---------------------------------------------------------------
+
+    def _provide(self, query: str, context: RecallContext, budget: Budget) -> Program[Recall]:
+        found = yield from self._recall(query, context)
+        return make_recall(query, context, budget, found)
+
+    def _unanswered(self, episode: Episode) -> Program[list[Question]]:
+        answered = {verdict.question_id for verdict in episode.verdicts}
+        asked = yield from self._ask(episode)
+        return [question for question in asked if question.id not in answered]
+
+    def _take_in(self, episode: Episode) -> Program[MemoryDelta]:
+        filed, position, order = yield from bank.read_state(
+            self.namespace, [FILED + episode.id, EPISODES, NEXT_ORDER]
+        )
+        if filed is not None:
+            return MemoryDelta()
+        count, first = cast("int", position or 0), cast("int", order or 0)
+        changes = yield from self._learn(episode, count, first)
+        delta = MemoryDelta(
+            (
+                *changes,
+                *_renumber(changes, first),
+                SetState(EPISODES, count + 1),
+                SetState(FILED + episode.id, count),
+            )
+        )
+        yield from bank.apply_delta(self.namespace, delta)
+        return delta
+
+    def _manage(self) -> Program[MemoryDelta]:
+        delta = MemoryDelta(tuple((yield from self._maintain())))
+        yield from bank.apply_delta(self.namespace, delta)
+        return delta
+
+    def _import(self, path: Path) -> Program[MemoryDelta]:
+        content = yield from bank.read_content(self.namespace)
+        first = cast("int", content.state.get(NEXT_ORDER, 0))
+        items = read_items(path, taken=content.items)
+        added = [
+            Add(item.model_copy(update={"order_index": first + offset}))
+            for offset, item in enumerate(items)
+        ]
+        delta = MemoryDelta((*added, *_renumber(added, first)))
+        yield from bank.apply_delta(self.namespace, delta)
+        upkeep = yield from self._manage()
+        return delta + upkeep
+
+    # For subclasses -----------------------------------------------------------------------
+
+    def _standing(self, verdicts: Sequence[Verdict]) -> Program[list[Verdict]]:
+        """Keep the verdicts whose item is still there; the others are logged."""
+        named = [verdict for verdict in verdicts if verdict.item_id is not None]
+        records = yield [
+            GetOp(self.namespace, bank.item_key(cast("str", verdict.item_id)))
+            for verdict in named
+        ]
+        gone = {
+            verdict.item_id
+            for verdict, record in zip(named, records, strict=True)
+            if record is None
+        }
+        for identity in sorted(cast("set[str]", gone)):
+            logger.info("verdict ignored: item %r is no longer in the bank", identity)
+        return [verdict for verdict in verdicts if verdict.item_id not in gone]
+
+
+def _renumber(changes: Sequence[Change], first: int) -> Sequence[SetState]:
+    added = sum(isinstance(change, Add) for change in changes)
+    return (SetState(NEXT_ORDER, first + added),) if added else ()

@@ -1,0 +1,46 @@
+"""`NoMemory`: the baseline."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from langgraph.store.base import BaseStore
+from langgraph.store.memory import InMemoryStore
+
+from langgraft.memory import bank
+from langgraft.memory.deltas import Change, MemoryDelta
+from langgraft.memory.episodes import Episode
+from langgraft.memory.items import MemoryItem
+from langgraft.memory.provider import MemoryProvider, ProviderSettings
+from langgraft.memory.recall import RecallContext
+from langgraft.memory.stores.drive import Program
+
+
+class NoMemory(MemoryProvider[ProviderSettings]):
+    """Recalls nothing and keeps nothing (memory-transplants §4.2, `NO_MEMORY`)."""
+
+    name: ClassVar[str] = "none"
+
+    def __init__(
+        self,
+        store: BaseStore | None = None,
+        *,
+        namespace: bank.Namespace = ("langgraft", "memory"),
+        settings: ProviderSettings | None = None,
+    ) -> None:
+        super().__init__(store or InMemoryStore(), namespace=namespace, settings=settings)
+
+    def _recall(
+        self, query: str, context: RecallContext
+    ) -> Program[Sequence[tuple[MemoryItem, float]]]:
+        return ()
+        yield
+
+    def _learn(
+        self, episode: Episode, position: int, order_index: int
+    ) -> Program[Sequence[Change]]:
+        return ()
+        yield
+
+    def _take_in(self, episode: Episode) -> Program[MemoryDelta]:
+        return MemoryDelta()
+        yield

@@ -1,0 +1,67 @@
+"""`TrajectoryMemory`: whole episodes, as they happened (continual-memory §3, *Raw*)."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from pydantic import Field as SettingsField
+
+from langgraft.memory.deltas import Add, Change
+from langgraft.memory.episodes import Episode, render_trajectory
+from langgraft.memory.items import MemoryItem
+from langgraft.memory.provider import MemoryProvider, RankedSettings
+from langgraft.memory.providers.retrieval import Field, key_text, query_text, ranked_items
+from langgraft.memory.rankers.base import Ranker
+from langgraft.memory.rankers.bm25 import BM25
+from langgraft.memory.recall import RecallContext
+from langgraft.memory.stores.drive import Program
+
+
+class TrajectorySettings(RankedSettings):
+    """Settings of `TrajectoryMemory`; the defaults are those of continual-memory Table 8."""
+
+    top_k: int = SettingsField(default=1, ge=1)
+    """Trajectories per recall (Table 8: 1)."""
+    success_only: bool = False
+    """Keep successful episodes only (Table 8: false)."""
+    key_fields: tuple[Field, ...] = ("task",)
+    """What an episode is retrieved by. §A.1.4 says the instruction; the example of §B.1 adds
+    the first observation: `("task", "observation")`."""
+    query_fields: tuple[Field, ...] = ("task",)
+    """What is compared with the keys."""
+    ranker: Ranker = BM25(ties="newest")
+    """BM25 (§A.1.3). The paper does not say how equal scores are ordered; the latest
+    experience comes first here."""
+
+
+class TrajectoryMemory(MemoryProvider[TrajectorySettings]):
+    """Keeps each episode's action-observation trajectory and recalls the most similar ones."""
+
+    name: ClassVar[str] = "trajectory"
+    settings_model = TrajectorySettings
+
+    def _recall(
+        self, query: str, context: RecallContext
+    ) -> Program[Sequence[tuple[MemoryItem, float]]]:
+        text = query_text(self.settings.query_fields, query, context)
+        return (yield from ranked_items(self.namespace, text, self.settings.top_k))
+
+    def _learn(
+        self, episode: Episode, position: int, order_index: int
+    ) -> Program[Sequence[Change]]:
+        if self.settings.success_only and not episode.succeeded:
+            return ()
+        result = "success" if episode.succeeded else "failure"
+        text = f"Task: {episode.task}\n{render_trajectory(episode.steps, result=result)}"
+        item = MemoryItem(
+            id=f"{episode.id}/trajectory",
+            text=text,
+            type="operational",
+            source_domain=episode.domain,
+            episode_id=episode.id,
+            success=episode.succeeded,
+            order_index=order_index,
+            task_id=episode.task_id,
+            key=key_text(self.settings.key_fields, episode),
+        )
+        return (Add(item),)
+        yield

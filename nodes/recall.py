@@ -1,0 +1,43 @@
+"""`recall`: ask memory, and put what it says where the next prompt takes it from."""
+
+from langchain_core.runnables import Runnable
+
+from langgraft.memory.provider import MemoryProvider
+from langgraft.memory.recall import Budget, Recall, RecallContext
+from langgraft.nodes.state import AgentState, Update, node
+
+
+def recall_node(
+    memory: MemoryProvider, *, budget: Budget | None = None
+) -> Runnable[AgentState, Update]:
+    """Make the node that asks memory; what it recalls replaces what was recalled before.
+
+    Args:
+        memory: The provider to ask.
+        budget: Room for recalled text; `None` sets no limit.
+    """
+
+    def recall(state: AgentState) -> Update:
+        return _update(memory.provide(state["instruction"], _context(state), budget))
+
+    async def arecall(state: AgentState) -> Update:
+        return _update(await memory.aprovide(state["instruction"], _context(state), budget))
+
+    return node("recall", recall, arecall)
+
+
+def _context(state: AgentState) -> RecallContext:
+    taken = len(state["steps"]) - 1
+    return RecallContext(
+        domain=state["domain"],
+        task_id=state["task_id"],
+        episode_id=state["episode_id"],
+        episode_index=state.get("episode_index"),
+        stage="step" if taken else "start",
+        step=taken,
+        observation=state["steps"][-1]["observation"],
+    )
+
+
+def _update(recalled: Recall) -> Update:
+    return {"recalled": recalled.text, "receipts": [recalled.receipt.to_json()]}

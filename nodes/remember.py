@@ -1,0 +1,45 @@
+"""`remember`: hand the episode to memory, and journal what that changed."""
+
+from langchain_core.runnables import Runnable
+
+from langgraft._core.canonical import JSON
+from langgraft.memory.deltas import MemoryDelta
+from langgraft.memory.episodes import Episode, Lesson, Outcome
+from langgraft.memory.provider import MemoryProvider
+from langgraft.memory.recall import Receipt
+from langgraft.nodes.reflect import episode_steps
+from langgraft.nodes.state import AgentState, Update, node
+
+
+def remember_node(memory: MemoryProvider) -> Runnable[AgentState, Update]:
+    """Make the node that files an episode: `take_in`, then `manage`."""
+
+    def remember(state: AgentState) -> Update:
+        taken = memory.take_in(episode_of(state))
+        return {"deltas": _journal(taken, memory.manage())}
+
+    async def aremember(state: AgentState) -> Update:
+        taken = await memory.atake_in(episode_of(state))
+        return {"deltas": _journal(taken, await memory.amanage())}
+
+    return node("remember", remember, aremember)
+
+
+def episode_of(state: AgentState) -> Episode:
+    """Put the episode together from a graph's state."""
+    return Episode(
+        id=state["episode_id"],
+        domain=state["domain"],
+        task_id=state["task_id"],
+        task=state["instruction"],
+        steps=episode_steps(state["steps"]),
+        outcome=Outcome(state["success"], state["score"], state["reason"]),
+        lessons=tuple(
+            Lesson(lesson["text"], lesson["when_to_use"]) for lesson in state["lessons"]
+        ),
+        recalls=tuple(Receipt(**receipt) for receipt in state.get("receipts", [])),  # type: ignore[arg-type]
+    )
+
+
+def _journal(*deltas: MemoryDelta) -> list[list[JSON]]:
+    return [delta.to_json() for delta in deltas if delta]

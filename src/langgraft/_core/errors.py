@@ -1,0 +1,96 @@
+"""Every exception langgraft raises on purpose.
+
+    LanggraftError
+    ├── InputError                 something the user gave is wrong; the CLI exits with 2
+    │   ├── SettingsError          a setting of a provider, ranker, node or environment
+    │   ├── BankFormatError        a memory file (carries `path` and `row`)
+    │   ├── PlanError              a plan file (carries `path`)
+    │   ├── RunDirectoryError      a run directory that cannot be used (carries `path`)
+    │   └── ResumeRefusedError     the plan, prompts, data or packages changed (carries `differences`)
+    ├── MissingExtraError          an optional dependency is not installed (also an ImportError)
+    ├── ReadOnlyStoreError         a write reached a frozen store
+    ├── ActionFormatError          a model's reply holds no usable action
+    ├── InfrastructureError        the world failed, not the model: retried, then unscored
+    └── BudgetExceededError        a cap on calls, tokens or money was reached
+
+Each message says what was wrong, the value, where, and what to do next.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+
+class LanggraftError(Exception):
+    """Root of all errors raised by langgraft."""
+
+
+class InputError(LanggraftError):
+    """Something the user supplied is wrong; nothing has been changed."""
+
+
+class SettingsError(InputError):
+    """A setting of a provider, ranker, node or environment is not usable."""
+
+
+class BankFormatError(InputError):
+    """A memory file does not hold what its format asks for.
+
+    Attributes:
+        path: The file.
+        row: 1-based line number of the first bad row, or `None` for the file as a whole.
+    """
+
+    def __init__(self, message: str, *, path: Path, row: int | None = None) -> None:
+        where = f"{path}" if row is None else f"{path}, row {row}"
+        super().__init__(f"{where}: {message}")
+        self.path = path
+        self.row = row
+
+
+class PlanError(InputError):
+    """A plan file is malformed or asks for something impossible."""
+
+    def __init__(self, message: str, *, path: Path | None = None) -> None:
+        super().__init__(message if path is None else f"{path}: {message}")
+        self.path = path
+
+
+class RunDirectoryError(InputError):
+    """A run directory cannot be used as asked."""
+
+    def __init__(self, message: str, *, path: Path) -> None:
+        super().__init__(f"{path}: {message}")
+        self.path = path
+
+
+class ResumeRefusedError(InputError):
+    """What is asked to run differs from what the directory was started with.
+
+    Attributes:
+        differences: One readable line per difference.
+    """
+
+    def __init__(self, message: str, *, path: Path, differences: Sequence[str]) -> None:
+        super().__init__(f"{path}: {message}: " + "; ".join(differences))
+        self.path = path
+        self.differences = tuple(differences)
+
+
+class MissingExtraError(LanggraftError, ImportError):
+    """An optional dependency is needed and not installed."""
+
+
+class ReadOnlyStoreError(LanggraftError):
+    """A write reached a store that was frozen for evaluation."""
+
+
+class ActionFormatError(LanggraftError):
+    """A model's reply holds no action that can be executed."""
+
+
+class InfrastructureError(LanggraftError):
+    """Something other than the model failed (network, sandbox, disk)."""
+
+
+class BudgetExceededError(LanggraftError):
+    """A cap on calls, tokens or money was reached; the run can be resumed with a higher one."""
