@@ -1,0 +1,234 @@
+"""One episode of BabyAI in words."""
+
+from functools import cache
+from importlib import resources
+from typing import Any, Literal, Self, TypeAlias, get_args
+
+from langgraft._core.canonical import JSON
+from langgraft._core.errors import SettingsError
+from langgraft.environments.babyai.levels import instance_of, is_count
+from langgraft.environments.babyai.options import Options, Plan, options_in
+from langgraft.environments.babyai.scene import describe, look
+from langgraft.environments.babyai.tasks import task_of
+from langgraft.environments.babyai.worlds import build, check_level
+from langgraft.environments.text import Reset, Transition
+
+Semantics: TypeAlias = Literal["compat", "fixed"]
+"""`compat` plays as AgentGym's wrapper does, to the letter; `fixed` puts its slips right."""
+
+MAX_ROUNDS = 20
+"""Replies an agent has in AgentGym's evaluation of BabyAI (notes §2.6)."""
+
+_NO_CHANGE = "No change in state."
+_UNKNOWN = "The action is not recognized. Please check valid actions."
+
+
+class BabyAIEnvironment:
+    """An instance of a BabyAI level, seen and played as text.
+
+        world = BabyAIEnvironment("BabyAI-ActionObjDoor-v0", seed=17)
+        print(world.reset().observation)
+        transition = world.step("go to grey closed door 1")
+
+    An episode belongs to one thread at a time; any number of them can run side by side.
+
+    Args:
+        level: A level id known to minigrid, such as those in `LEVELS`.
+        seed: Which world of the level; `(level, seed)` names the same one in every minigrid
+            from 2.3 on (notes §1).
+        semantics: `compat` or `fixed`; the package's docstring lists how they differ.
+        max_rounds: How many replies the agent has. Whoever runs the episode counts them.
+
+    Raises:
+        SettingsError: An argument is not usable.
+        MissingExtraError: minigrid or gymnasium is not installed.
+    """
+
+    def __init__(
+        self,
+        level: str,
+        seed: int,
+        semantics: Semantics = "compat",
+        max_rounds: int = MAX_ROUNDS,
+    ) -> None:
+        check_semantics(semantics)
+        check_max_rounds(max_rounds)
+        if not is_count(seed):
+            raise SettingsError(f"seed {seed!r} of {level} is not a whole number from 0 up")
+        check_level(level)
+        self.level = level
+        self.seed = seed
+        self.semantics = semantics
+        self.task = task_of(level, seed)
+        self.instructions = _instructions()
+        self.max_rounds = max_rounds
+        self._fixed = semantics == "fixed"
+        self._world: Any = None
+        self._options = Options()
+        self._mark: tuple[object, ...] = ()
+        self._reward = self._score = 0.0
+        self._done = self._success = False
+
+    @classmethod
+    def from_data_idx(
+        cls, data_idx: int, semantics: Semantics = "compat", max_rounds: int = MAX_ROUNDS
+    ) -> Self:
+        """Build the instance that AgentGym's servers know by `data_idx`.
+
+        Raises:
+            SettingsError: An argument is not usable.
+        """
+        level, seed = instance_of(data_idx)
+        return cls(level, seed, semantics, max_rounds)
+
+    def reset(self) -> Reset:
+        """Start the episode again from the beginning; the same every time."""
+        self.close()
+        world = build(self.level)
+        observation, _ = world.reset(seed=self.seed)
+        if self._fixed:
+            # A level that starts with a full hand shows that thing on the floor as well.
+            observation = world.gen_obs()
+        self._world = world
+        self._reward = self._score = 0.0
+        self._done = self._success = False
+        state = self._look(observation)
+        goal = world.mission.replace("then", "and").replace("after you", "and")
+        text = f"Your goal: {goal}\n{self._with_actions(state)}"
+        return Reset(instruction=goal, observation=text, actions=tuple(self._options.plans))
+
+    def step(self, action: str) -> Transition:
+        """Take one action, written as text.
+
+        Input that is no available action is answered in words, costs a round and leaves the
+        world as it is. `Transition.info` tells whether the action was `valid`, the running
+        `score` that AgentGym's client reports, and the primitive `steps` so far of `max_steps`.
+
+        Raises:
+            RuntimeError: Called before `reset` or after the episode ended.
+        """
+        if self._world is None:
+            raise RuntimeError(f"{self.task.id}: call reset() before step()")
+        if self._done:
+            raise RuntimeError(f"{self.task.id}: the episode has ended; call reset() to play again")
+        valid, state = self._act(self._normalized(action))
+        self._score += self._reward
+        return Transition(
+            observation=self._with_actions(state),
+            reward=self._reward,
+            done=self._done,
+            success=self._success,
+            actions=tuple(self._options.plans),
+            info=self._info(valid=valid),
+        )
+
+    def close(self) -> None:
+        """Free the world; `reset` builds it again."""
+        if self._world is not None:
+            self._world.close()
+            self._world = None
+
+    def _normalized(self, action: str) -> str:
+        text = action.lower().strip()
+        if self._fixed and text.startswith("pick up "):
+            return text.replace("pick up", "pickup", 1)
+        return text
+
+    def _act(self, action: str) -> tuple[bool, str]:
+        """Answer one line of input: whether it was valid, and the state to show."""
+        if self._fixed:
+            self._reward = 0.0  # AgentGym repeats the last action's reward
+        if "check" in action:
+            return True, "You can take the following actions: " + ", ".join(self._options.plans)
+        if action == "":
+            return False, _NO_CHANGE
+        plan = self._options.plans.get(action)
+        if plan is None:
+            return False, self._options.refusals.get(action, _UNKNOWN)
+        if not plan:
+            return True, _NO_CHANGE
+        return True, self._run(plan)
+
+    def _run(self, plan: Plan) -> str:
+        """Run an option's primitive moves until one changes nothing, then look around."""
+        for move in plan:
+            before = self._mark
+            observation, reward, terminated, truncated, _ = self._world.step(move)
+            self._mark = self._snapshot(observation)
+            if self._mark == before or (self._fixed and (terminated or truncated)):
+                break
+        self._reward = float(reward)
+        won = bool(terminated and reward > 0)
+        self._success = self._success or won
+        state = self._look(observation)
+        if self._fixed:
+            self._done = bool(terminated or truncated)
+            return state + _ending(won=won, failed=terminated, out_of_time=truncated)
+        # What comes late is worth half or less, and AgentGym then plays on.
+        self._done = bool(terminated and reward > 0.5)  # noqa: PLR2004
+        return state + _ending(won=terminated)
+
+    def _look(self, observation: Any) -> str:
+        """Take in an observation and return it in words."""
+        self._mark = self._snapshot(observation)
+        scene = look(self._world, observation)
+        self._options = options_in(scene, fixed=self._fixed)
+        return describe(scene)
+
+    def _snapshot(self, observation: Any) -> tuple[object, ...]:
+        """Return what has to differ for a move to count as done.
+
+        AgentGym compares the picture alone, which can stay the same in a turn or a step.
+        """
+        picture = observation["image"].tobytes()
+        if not self._fixed:
+            return (picture,)
+        x, y = self._world.agent_pos
+        return (picture, int(x), int(y), int(self._world.agent_dir))
+
+    def _with_actions(self, state: str) -> str:
+        listed = ", ".join(f'"{action}"' for action in self._options.plans)
+        return f"{state}\nAvailable actions: [{listed}]"
+
+    def _info(self, *, valid: bool) -> dict[str, JSON]:
+        return {
+            "valid": valid,
+            "score": self._score,
+            "steps": int(self._world.step_count),
+            "max_steps": int(self._world.max_steps),
+        }
+
+
+def check_semantics(semantics: str) -> None:
+    """Make sure that `semantics` is one of the two.
+
+    Raises:
+        SettingsError: It is not.
+    """
+    if semantics not in get_args(Semantics):
+        raise SettingsError(f"semantics {semantics!r} is not one of compat, fixed")
+
+
+def check_max_rounds(max_rounds: int) -> None:
+    """Make sure that `max_rounds` is a whole number from 1 up.
+
+    Raises:
+        SettingsError: It is not.
+    """
+    if not is_count(max_rounds, least=1):
+        raise SettingsError(f"max_rounds {max_rounds!r} is not a whole number from 1 up")
+
+
+def _ending(*, won: bool, failed: bool = False, out_of_time: bool = False) -> str:
+    if won:
+        return "\n The task is completed."
+    if failed:
+        return "\n The task has failed."
+    return "\n The time is up." if out_of_time else ""
+
+
+@cache
+def _instructions() -> str:
+    """Read how the world is played; the reply format is the agent's affair."""
+    file = resources.files("langgraft.environments.babyai") / "instructions.md"
+    return file.read_text(encoding="utf-8").strip()
