@@ -1,0 +1,56 @@
+"""Rankers: settings that say in which order texts answer a query, and the indexes behind them.
+
+A ranker is a frozen dataclass (`TermOverlap()`, `BM25(k1=1.5, b=0.75)`) that belongs to a memory
+provider's settings; the index it makes belongs to whoever searches. Rankings are exact: scores
+are float64 sums in query-term order, rounded to 1e-9, and ties break by a stated order, so the
+same documents rank the same whatever was written before, in whatever sequence, on any number of
+threads.
+"""
+
+from typing import TYPE_CHECKING
+
+from langgraft._core.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from langgraft.memory.rankers.base import (
+        SCORE_DECIMALS,
+        DocumentId,
+        Order,
+        Ranker,
+        RankerIndex,
+        Scored,
+    )
+    from langgraft.memory.rankers.bm25 import BM25
+    from langgraft.memory.rankers.overlap import TermOverlap
+    from langgraft.memory.rankers.selection import Ties
+    from langgraft.memory.rankers.tokens import tokenize
+
+__all__ = [
+    "BM25",
+    "SCORE_DECIMALS",
+    "DocumentId",
+    "Order",
+    "Ranker",
+    "RankerIndex",
+    "Scored",
+    "TermOverlap",
+    "Ties",
+    "tokenize",
+]
+
+_BASE = "langgraft.memory.rankers.base"
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        "BM25": "langgraft.memory.rankers.bm25",
+        "SCORE_DECIMALS": _BASE,
+        "DocumentId": _BASE,
+        "Order": _BASE,
+        "Ranker": _BASE,
+        "RankerIndex": _BASE,
+        "Scored": _BASE,
+        "TermOverlap": "langgraft.memory.rankers.overlap",
+        "Ties": "langgraft.memory.rankers.selection",
+        "tokenize": "langgraft.memory.rankers.tokens",
+    },
+)

@@ -1,0 +1,29 @@
+"""Rankers by name, for plans and settings files."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from langgraft._core.errors import SettingsError
+from langgraft.memory.rankers.base import Ranker
+from langgraft.memory.rankers.bm25 import BM25
+from langgraft.memory.rankers.overlap import TermOverlap
+
+_RANKERS: Mapping[str, type[Any]] = {"bm25": BM25, "term_overlap": TermOverlap}
+
+
+def make_ranker(settings: Mapping[str, Any]) -> Ranker:
+    """Build a ranker from plain settings such as `{"ranker": "bm25", "k1": 1.2}`.
+
+    Raises:
+        SettingsError: There is no such ranker or setting, or a value is not possible.
+    """
+    values = dict(settings)
+    name = values.pop("ranker", None)
+    if name not in _RANKERS:
+        msg = f"unknown ranker {name!r}; give one of {', '.join(_RANKERS)} as `ranker`"
+        raise SettingsError(msg)
+    try:
+        return cast("Ranker", _RANKERS[name](**values))
+    except TypeError as error:
+        msg = f"ranker {name!r}: {error}"
+        raise SettingsError(msg) from error

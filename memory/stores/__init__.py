@@ -1,0 +1,27 @@
+"""Stores: LangGraph `BaseStore`s around a `BaseStore`, and how to write logic over one once.
+
+A store keeps records; it does not decide what is relevant. `RankedStore` puts a ranker in front
+of any store and is a `BaseStore` again; `ReadOnlyStore` refuses writes, for evaluation on frozen
+memory. Logic that must run both synchronously and asynchronously is a `Program`, driven by
+`langgraft.memory.stores.drive`.
+"""
+
+from typing import TYPE_CHECKING
+
+from langgraft._core.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from langgraft.memory.stores.drive import Program
+    from langgraft.memory.stores.ranked import RankedStore
+    from langgraft.memory.stores.read_only import ReadOnlyStore
+
+__all__ = ["Program", "RankedStore", "ReadOnlyStore"]
+
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        "Program": "langgraft.memory.stores.drive",
+        "RankedStore": "langgraft.memory.stores.ranked",
+        "ReadOnlyStore": "langgraft.memory.stores.read_only",
+    },
+)

@@ -1,0 +1,175 @@
+"""The indexes of a ranked store, and what in them may be out of date.
+
+An index is never written when a record is. A write announces the records it touches, and whoever
+searches next reads those records again from the store. So nothing depends on the order in which
+threads and tasks happen to run, and no lock is held while a store works.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import TypeAlias
+
+from langgraft.memory.rankers.base import RankerIndex, Scored
+from langgraft.memory.stores.records import Address, Namespace
+
+Versions: TypeAlias = Mapping[Address, int]
+"""Records to read again, each with the version its reading will have."""
+
+Update: TypeAlias = Callable[[RankerIndex], None]
+"""Brings one record in an index up to date."""
+
+
+@dataclass(slots=True, eq=False)
+class Corpus:
+    """One index over all documents under a namespace prefix."""
+
+    prefix: Namespace
+    index: RankerIndex
+
+    dirty: dict[Address, int] = field(default_factory=dict)
+    """Records written since they were read, with the version of the last write."""
+
+    read: dict[Address, int] = field(default_factory=dict)
+    """Versions as of which changed records were read; an older reading never replaces one."""
+
+    disturbed: bool = False
+    """A write was under way or finished while the corpus was being built."""
+
+    def covers(self, address: Address) -> bool:
+        """Say whether a record lies under the prefix."""
+        return address[0][: len(self.prefix)] == self.prefix
+
+
+class Corpora:
+    """All indexes of one store, for any number of threads and tasks.
+
+    Args:
+        capacity: How many indexes are kept; the least recently searched go first.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._lock = Lock()
+        self._ready: dict[Namespace, Corpus] = {}
+        self._building: list[Corpus] = []
+        self._writing: list[frozenset[Address]] = []
+        self._unsettled: set[Address] = set()
+        self._version = 0
+
+    @contextmanager
+    def writing(self, addresses: Iterable[Address]) -> Iterator[None]:
+        """Announce a write for as long as the block runs.
+
+        A store may carry out a cancelled write later. Its records are therefore read again at
+        every search, until a later write of theirs ends or `clear` is called.
+        """
+        touched = frozenset(addresses)
+        self._begin(touched)
+        settled = True
+        try:
+            yield
+        except Exception:
+            raise
+        except BaseException:
+            settled = False
+            raise
+        finally:
+            self._end(touched, settled=settled)
+
+    def mark(self, addresses: Iterable[Address]) -> None:
+        """Have records read again at the next search."""
+        with self._lock:
+            self._mark(addresses)
+
+    def clear(self) -> None:
+        """Forget all indexes, those that are being built included."""
+        with self._lock:
+            self._ready.clear()
+            self._building.clear()
+            self._unsettled.clear()
+
+    @contextmanager
+    def building(self, prefix: Namespace, index: RankerIndex) -> Iterator[Corpus]:
+        """Return a corpus to fill: until the block ends nobody else sees its index."""
+        corpus = Corpus(prefix, index)
+        with self._lock:
+            corpus.disturbed = any(corpus.covers(address) for address in self._in_flight())
+            self._building.append(corpus)
+        try:
+            yield corpus
+        finally:
+            with self._lock:
+                if corpus in self._building:
+                    self._building.remove(corpus)
+
+    def install(self, corpus: Corpus) -> None:
+        """Offer a filled corpus for searching, unless `clear` was called meanwhile."""
+        with self._lock:
+            if corpus not in self._building:
+                return
+            self._building.remove(corpus)
+            self._ready.pop(corpus.prefix, None)
+            self._ready[corpus.prefix] = corpus
+            while len(self._ready) > self._capacity:
+                del self._ready[next(iter(self._ready))]
+
+    def open(self, prefix: Namespace) -> tuple[Corpus, Versions] | None:
+        """Return the corpus of a prefix and what must be read again before it is searched."""
+        with self._lock:
+            corpus = self._ready.pop(prefix, None)
+            if corpus is None:
+                return None
+            self._ready[prefix] = corpus
+            versions = dict(corpus.dirty)
+            for address in self._in_flight():
+                if corpus.covers(address):
+                    versions.setdefault(address, self._version)
+            return corpus, versions
+
+    def search(
+        self,
+        corpus: Corpus,
+        updates: Mapping[Address, Update],
+        versions: Versions,
+        query: Callable[[RankerIndex], list[Scored]],
+    ) -> list[Scored]:
+        """Enter fresh readings and query, with no other thread in between."""
+        with self._lock:
+            for address, update in updates.items():
+                version = versions[address]
+                if version >= corpus.read.get(address, 0):
+                    update(corpus.index)
+                    corpus.read[address] = version
+                if corpus.dirty.get(address) == version:
+                    del corpus.dirty[address]
+            return query(corpus.index)
+
+    def _begin(self, touched: frozenset[Address]) -> None:
+        with self._lock:
+            self._writing.append(touched)
+            self._mark(touched)
+
+    def _end(self, touched: frozenset[Address], *, settled: bool) -> None:
+        with self._lock:
+            self._writing.remove(touched)
+            self._mark(touched)
+            if settled:
+                self._unsettled -= touched
+            else:
+                self._unsettled |= touched
+
+    def _mark(self, addresses: Iterable[Address]) -> None:
+        self._version += 1
+        for address in addresses:
+            for corpus in (*self._ready.values(), *self._building):
+                if corpus.covers(address):
+                    corpus.dirty[address] = self._version
+            for corpus in self._building:
+                corpus.disturbed |= corpus.covers(address)
+
+    def _in_flight(self) -> Iterator[Address]:
+        for touched in self._writing:
+            yield from touched
+        yield from self._unsettled

@@ -1,0 +1,114 @@
+"""What a ranked store reads in a record: its text, its place among equals, its filter fields."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from langgraft._core.errors import InputError
+from langgraft.memory.rankers.base import Order
+
+Namespace: TypeAlias = tuple[str, ...]
+
+Address: TypeAlias = tuple[Namespace, str]
+"""Namespace and key of a record."""
+
+
+def at_path(value: Any, path: str) -> Any:
+    """Return what `value` holds at a dotted path of mapping keys, or `None`."""
+    for part in path.split("."):
+        if not isinstance(value, Mapping):
+            return None
+        value = value.get(part)
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Where a record's text and position are."""
+
+    field: str
+    order_field: str | None
+
+    def text(self, value: Mapping[str, Any]) -> str | None:
+        """Return the text to rank by, or `None` for a record that is no document."""
+        text = at_path(value, self.field)
+        return text if isinstance(text, str) else None
+
+    def order(self, address: Address, value: Mapping[str, Any]) -> Order:
+        """Return the record's place among equal scores; no two records share one.
+
+        Records with an integer in `order_field` come by (integer, key), then namespace; all
+        others after them by (namespace, key).
+        """
+        namespace, key = address
+        number = None if self.order_field is None else at_path(value, self.order_field)
+        if isinstance(number, int) and not isinstance(number, bool):
+            return (0, number, key, *namespace)
+        # No label is empty, so "" puts a namespace before those that it is a prefix of.
+        return (1, *namespace, "", key)
+
+
+def passes(value: Mapping[str, Any], conditions: Mapping[str, Any] | None) -> bool:
+    """Say whether a record's value meets a LangGraph filter.
+
+    Keys name fields of the record; one that the record does not have is tried as a dotted path.
+    Conditions are plain values, nested mappings, or mappings of operators (`$eq`, `$ne`, `$gt`,
+    `$gte`, `$lt`, `$lte`). Comparisons read both sides as numbers if they can and else compare
+    two strings; where neither is possible, as with a missing field, the record does not pass.
+
+    Raises:
+        InputError: An operator is unknown.
+    """
+    return all(
+        _meets(value[key] if key in value else at_path(value, key), condition)
+        for key, condition in (conditions or {}).items()
+    )
+
+
+def check_filter(conditions: Any) -> None:
+    """Raise `InputError` if a filter uses an unknown operator, whatever the records hold."""
+    if not isinstance(conditions, Mapping):
+        return
+    operators = any(key.startswith("$") for key in conditions)
+    for key, condition in conditions.items():
+        if operators and key not in _OPERATORS:
+            msg = f"unknown filter operator {key!r}; known are {', '.join(sorted(_OPERATORS))}"
+            raise InputError(msg)
+        check_filter(condition)
+
+
+def _meets(value: Any, condition: Any) -> bool:
+    if isinstance(condition, Mapping):
+        if any(key.startswith("$") for key in condition):
+            return all(_OPERATORS[name](value, operand) for name, operand in condition.items())
+        return isinstance(value, Mapping) and all(
+            _meets(value.get(key), inner) for key, inner in condition.items()
+        )
+    if isinstance(condition, list | tuple):
+        return (
+            isinstance(value, list | tuple)
+            and len(value) == len(condition)
+            and all(map(_meets, value, condition))
+        )
+    return bool(value == condition)
+
+
+def _compared(value: Any, operand: Any) -> int | None:
+    """Return the sign of `value - operand`, or `None` if they cannot be compared."""
+    try:
+        left, right = float(value), float(operand)
+    except (TypeError, ValueError):
+        if not (isinstance(value, str) and isinstance(operand, str)):
+            return None
+        return (value > operand) - (value < operand)
+    return None if left != left or right != right else (left > right) - (left < right)  # noqa: PLR0124
+
+
+_OPERATORS = {
+    "$eq": lambda value, operand: bool(value == operand),
+    "$ne": lambda value, operand: bool(value != operand),
+    "$gt": lambda value, operand: _compared(value, operand) == 1,
+    "$gte": lambda value, operand: _compared(value, operand) in (0, 1),
+    "$lt": lambda value, operand: _compared(value, operand) == -1,
+    "$lte": lambda value, operand: _compared(value, operand) in (0, -1),
+}
