@@ -160,6 +160,10 @@ class Study(ABC, Generic[PlanT]):
         """Return the simulated model that stands in for a language model in this study."""
 
     @abstractmethod
+    def most_calls(self, plan: PlanT, run: RunSpec) -> int:
+        """Return how many model calls a run makes at the most."""
+
+    @abstractmethod
     def report(self, plan: PlanT, log: "PlanLogReader", out: Path) -> Path:
         """Write the report and its tables to `out`; return the page to open."""
 

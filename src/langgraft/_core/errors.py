@@ -11,7 +11,8 @@
     ├── ReadOnlyStoreError         a write reached a frozen store
     ├── ActionFormatError          a model's reply holds no usable action
     ├── InfrastructureError        the world failed, not the model: retried, then unscored
-    └── BudgetExceededError        a cap on calls, tokens or money was reached
+    ├── BudgetExceededError        a cap on calls, tokens or money was reached
+    └── StudyError                 a study or the harness has a bug (carries `run` and `item`)
 
 Each message says what was wrong, the value, where, and what to do next.
 """
@@ -94,3 +95,18 @@ class InfrastructureError(LanggraftError):
 
 class BudgetExceededError(LanggraftError):
     """A cap on calls, tokens or money was reached; the run can be resumed with a higher one."""
+
+
+class StudyError(LanggraftError):
+    """A study or the harness did what it must not do: a bug, which stops the plan.
+
+    Attributes:
+        run: The run it happened in.
+        item: The item, or `None` outside of items.
+    """
+
+    def __init__(self, message: str, *, run: str, item: str | None = None) -> None:
+        where = f"run {run!r}" if item is None else f"run {run!r}, item {item!r}"
+        super().__init__(f"{where}: {message}")
+        self.run = run
+        self.item = item

@@ -1,0 +1,159 @@
+"""A run directory: what one plan was started with, held by one process at a time.
+
+    <out>/plan.yaml       the plan with every default written out
+    <out>/runs.jsonl      the runs it expands to, with their ids
+    <out>/manifest.json   digests of both, fingerprints, package versions; written last
+    <out>/plan.lock       held while a process runs the plan
+    <out>/runs/<run_id>/  spec.json, items.jsonl, events.jsonl, DONE.json
+
+The lock is the system's `flock`: it is free the moment its holder dies, however it dies. On
+network file systems without `flock` two machines can both hold it.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+from filelock import FileLock, Timeout
+
+from langgraft._core.canonical import JSON, canonical_json, digest
+from langgraft._core.errors import ResumeRefusedError, RunDirectoryError
+from langgraft.benchmarks.harness.differences import differences
+from langgraft.benchmarks.harness.files import (
+    atomic_write,
+    disk_errors,
+    make_directory,
+    read_bytes,
+)
+from langgraft.benchmarks.harness.graph import RunGraph, run_to_json
+from langgraft.benchmarks.harness.log import read_graph, read_manifest
+from langgraft.benchmarks.harness.plans import PreparedPlan, resolved_yaml
+
+_LOCK = "plan.lock"
+_FIRST_FILES = {_LOCK, "plan.yaml", "runs.jsonl", "runs"}
+_DRAFTS = {".plan.yaml.tmp", ".runs.jsonl.tmp", ".manifest.json.tmp"}
+_NAMED = 3
+"""How many runs a difference names before it says how many more there are."""
+
+
+@contextmanager
+def hold_directory(out: Path, prepared: PreparedPlan[Any]) -> Iterator[None]:
+    """Take a run directory for a plan, making it where it is not there yet.
+
+    Inside the block no other process can run a plan in it.
+
+    Raises:
+        ResumeRefusedError: The directory was started with something else; nothing is changed.
+        RunDirectoryError: It is not a run directory, is in use, or cannot be written.
+    """
+    check_directory(out, prepared)
+    make_directory(out)
+    with _locked(out):
+        check_directory(out, prepared)
+        if not (out / "manifest.json").exists():
+            _write_first_files(out, prepared)
+        make_directory(out / "runs")
+        yield
+
+
+@contextmanager
+def _locked(out: Path) -> Iterator[None]:
+    lock = FileLock(str(out / _LOCK), thread_local=False)
+    with disk_errors("take the lock", out / _LOCK):
+        try:
+            lock.acquire(timeout=0)
+        except Timeout as error:
+            msg = "another process is running this plan; wait for it, or use another directory"
+            raise RunDirectoryError(msg, path=out) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _write_first_files(out: Path, prepared: PreparedPlan[Any]) -> None:
+    """Write what the directory is started with; the manifest comes last and makes it valid."""
+    rows = [canonical_json(run_to_json(run)) for run in prepared.graph]
+    atomic_write(out / "plan.yaml", resolved_yaml(prepared.resolved))
+    atomic_write(out / "runs.jsonl", "".join(f"{row}\n" for row in rows).encode())
+    atomic_write(out / "manifest.json", f"{canonical_json(prepared.manifest)}\n".encode())
+
+
+def check_directory(out: Path, prepared: PreparedPlan[Any]) -> None:
+    """Check that a directory can be used for a plan; nothing is changed.
+
+    Raises:
+        ResumeRefusedError: It was started with another plan, fingerprint or version.
+        RunDirectoryError: It is not a run directory.
+    """
+    if not out.exists():
+        return
+    if (out / "manifest.json").exists():
+        found = list(_directory_differences(out, prepared))
+        if found:
+            msg = "was started with something else (use another directory, or go back)"
+            raise ResumeRefusedError(msg, path=out, differences=found)
+        return
+    with disk_errors("list", out):
+        entries = {entry.name for entry in out.iterdir()}
+    # The lock is taken before anything is written, so files without it are not ours.
+    foreign = entries - _FIRST_FILES - _DRAFTS if _LOCK in entries else entries
+    if foreign:
+        msg = f"is not empty and not a run directory (holds {min(foreign)!r})"
+        raise RunDirectoryError(msg, path=out)
+
+
+def _directory_differences(out: Path, prepared: PreparedPlan[Any]) -> Iterator[str]:
+    old, new = read_manifest(out), prepared.manifest
+    # A digest names what differs badly: where one differs, compare what it stands for.
+    if old.get("plan") != new["plan"]:
+        found = list(differences(_read_plan(out), prepared.resolved, "plan"))
+        yield from found or differences(old.get("plan"), new["plan"], "plan")
+    elif old.get("runs") != new["runs"] and old.get("limit") == new["limit"]:
+        yield _describe_runs(read_graph(out), prepared.graph)
+    for key, where, sep in (
+        ("format", "format", "."),
+        ("study", "study", "."),
+        ("limit", "limit", "."),
+        ("fingerprints", "", ""),
+        ("packages", "package", " "),
+        ("python", "python", "."),
+    ):
+        yield from differences(old.get(key), new[key], where, sep)
+
+
+def _read_plan(out: Path) -> Mapping[str, JSON]:
+    try:
+        plan = yaml.safe_load(read_bytes(out / "plan.yaml"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        msg = "is damaged: not YAML"
+        raise RunDirectoryError(msg, path=out / "plan.yaml") from error
+    return plan if isinstance(plan, dict) else {}
+
+
+def _describe_runs(old: RunGraph, new: RunGraph) -> str:
+    """Say how the runs of one and the same plan differ, which means that the study changed."""
+    before, after = {run.id: run.name for run in old}, {run.id: run.name for run in new}
+    gone = [name for key, name in before.items() if key not in after]
+    come = [name for key, name in after.items() if key not in before]
+    parts = [
+        f"{verb} {', '.join(map(repr, names[:_NAMED]))}{' …' if len(names) > _NAMED else ''}"
+        for verb, names in (("were", gone), ("are", come))
+        if names
+    ]
+    return f"runs ({len(old)} → {len(new)}): " + ("; ".join(parts) or "in another order")
+
+
+def plan_digest(out: Path) -> str:
+    """Return the digest of the plan that stands in `plan.yaml`.
+
+    Raises:
+        RunDirectoryError: The file cannot be read or holds no plan.
+    """
+    try:
+        return digest(_read_plan(out))
+    except (TypeError, ValueError) as error:
+        msg = f"is damaged: {error}"
+        raise RunDirectoryError(msg, path=out / "plan.yaml") from error

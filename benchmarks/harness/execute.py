@@ -1,0 +1,237 @@
+"""Work through one run: the same on every backend."""
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ParamSpec, TypeAlias, TypeVar
+
+from langchain_core.language_models import BaseChatModel
+
+from langgraft._core.clock import Clock, SystemClock
+from langgraft._core.errors import (
+    BudgetExceededError,
+    InfrastructureError,
+    InputError,
+    StudyError,
+)
+from langgraft.benchmarks.harness.graph import PlannedRun
+from langgraft.benchmarks.harness.outcome import RunOutcome, RunStatus
+from langgraft.benchmarks.harness.plans import PreparedPlan
+from langgraft.benchmarks.harness.progress import EventKind, NoProgress, Progress, ProgressEvent
+from langgraft.benchmarks.harness.stream import RunStream, is_done
+from langgraft.benchmarks.harness.study import ItemOutcome, Plan, RunSession, RunSpec
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+ModelFor: TypeAlias = Callable[[Any, RunSpec], BaseChatModel]
+"""Makes the model for a plan and one of its runs."""
+
+DEFAULT_PARALLEL_ITEMS = 4
+
+
+@dataclass(frozen=True)
+class Execution:
+    """What all runs of a plan share while they are executed."""
+
+    prepared: PreparedPlan[Any]
+    out: Path
+    """The run directory; its lock is held."""
+    model_for: ModelFor
+    parallel_items: int = DEFAULT_PARALLEL_ITEMS
+    """How many items of a run with a frozen bank may run side by side."""
+    progress: Progress = field(default_factory=NoProgress)
+    clock: Clock = field(default_factory=SystemClock)
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    """Once it is set, no item is started."""
+
+    @property
+    def plan(self) -> Plan:
+        """The plan."""
+        plan: Plan = self.prepared.plan
+        return plan
+
+
+async def execute_run(
+    execution: Execution, run: PlannedRun, on_commit: Callable[[int], None] = lambda _: None
+) -> RunOutcome:
+    """Work through the items of a run that are not committed yet.
+
+    Args:
+        execution: What the runs of the plan share.
+        run: The run; its source must have come as far as it needs.
+        on_commit: Called with the number of committed items after each commit.
+
+    Returns:
+        How the run ended. A failing infrastructure and an exhausted budget end it without an
+        exception; the item they hit is not committed.
+
+    Raises:
+        StudyError: The study or the harness has a bug.
+        RunDirectoryError: The run directory is damaged or the disk failed.
+        InputError: The study refused a setting.
+    """
+    if await in_thread(is_done, execution.out, run):
+        return RunOutcome(run.name, "done", run.length, run.length)
+    stream = await in_thread(
+        RunStream, execution.out, execution.prepared.graph, run, execution.clock
+    )
+    try:
+        return await _Execution(execution, run, stream, on_commit).work()
+    finally:
+        stream.close()
+
+
+class _Execution:
+    """One run under way."""
+
+    def __init__(
+        self,
+        execution: Execution,
+        run: PlannedRun,
+        stream: RunStream,
+        on_commit: Callable[[int], None],
+    ) -> None:
+        self._shared = execution
+        self._run = run
+        self._stream = stream
+        self._on_commit = on_commit
+        self._width = execution.parallel_items if run.spec.frozen else 1
+
+    async def work(self) -> RunOutcome:
+        if self._stream.dropped:
+            text = f"dropped {self._stream.dropped} bytes of an unfinished record"
+            self._report("note", text=text)
+        self._on_commit(self._stream.committed)
+        if self._stream.committed < self._run.length:
+            stopped = await self._work_in_session()
+            if stopped is not None:
+                return stopped
+        await in_thread(self._stream.finish)
+        return self._outcome("done")
+
+    async def _work_in_session(self) -> RunOutcome | None:
+        """Return why the run was stopped, or `None` when all items are committed."""
+        try:
+            session = self._open_session()
+            try:
+                await self._work_items(session)
+            finally:
+                await self._close(session)
+        except (InfrastructureError, BudgetExceededError) as error:
+            return self._stopped_by(error)
+        if self._stream.committed < self._run.length:
+            return self._outcome("interrupted")
+        return None
+
+    def _open_session(self) -> RunSession:
+        prepared, spec = self._shared.prepared, self._run.spec
+        try:
+            model = self._shared.model_for(self._shared.plan, spec)
+            return prepared.study.open(prepared.plan, spec, self._stream.deltas, model)
+        except (InfrastructureError, BudgetExceededError):
+            raise
+        except InputError as error:
+            error.add_note(f"in run {spec.name!r}")
+            raise
+        except Exception as error:
+            msg = f"cannot be opened: {type(error).__name__}: {error}"
+            raise StudyError(msg, run=spec.name) from error
+
+    async def _close(self, session: RunSession) -> None:
+        """Close a session; what it fails to free changes no result, so it is only noted."""
+        try:
+            await session.aclose()
+        except Exception as error:  # noqa: BLE001 - any failure is noted, none may hide another
+            text = f"closing failed: {type(error).__name__}: {error}"
+            self._stream.note("close_failed", text)
+            self._report("note", text=text)
+
+    async def _work_items(self, session: RunSession) -> None:
+        """Keep up to `width` items under way; commit them in the order of their index."""
+        window: deque[asyncio.Task[tuple[ItemOutcome, float]]] = deque()
+        try:
+            while self._may_start(len(window)) or window:
+                if self._may_start(len(window)):
+                    index = self._stream.committed + len(window)
+                    window.append(asyncio.create_task(self._run_item(session, index)))
+                    continue
+                item_id = self._run.spec.item_ids[self._stream.committed]
+                outcome, seconds = await window[0]
+                await in_thread(self._stream.commit, outcome, seconds)
+                window.popleft()
+                self._report("item", text=item_id)
+                self._on_commit(self._stream.committed)
+        finally:
+            for task in window:
+                task.cancel()
+            await asyncio.gather(*window, return_exceptions=True)
+
+    def _may_start(self, under_way: int) -> bool:
+        left = self._run.length - self._stream.committed - under_way
+        return left > 0 and under_way < self._width and not self._shared.stop.is_set()
+
+    async def _run_item(self, session: RunSession, index: int) -> tuple[ItemOutcome, float]:
+        item_id = self._run.spec.item_ids[index]
+        clock = self._shared.clock
+        started = clock.monotonic()
+        outcome = await self._guard_item(session.run_item(index, item_id), item_id)
+        return outcome, clock.monotonic() - started
+
+    async def _guard_item(
+        self, item: Coroutine[Any, Any, ItemOutcome], item_id: str
+    ) -> ItemOutcome:
+        """Sort what an item raises into failures of the world, of the user, and bugs."""
+        name = self._run.name
+        try:
+            return await item
+        except (InfrastructureError, BudgetExceededError):
+            raise
+        except InputError as error:
+            error.add_note(f"in run {name!r}, item {item_id!r}")
+            raise
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            msg = "was cancelled from inside"
+            raise StudyError(msg, run=name, item=item_id) from error
+        except Exception as error:
+            msg = f"{type(error).__name__}: {error}"
+            raise StudyError(msg, run=name, item=item_id) from error
+
+    def _stopped_by(self, error: InfrastructureError | BudgetExceededError) -> RunOutcome:
+        # Items before the failing one are committed, so the failing one is the next.
+        item_id = self._run.spec.item_ids[self._stream.committed]
+        message = f"item {item_id!r}: {error}"
+        self._stream.note("failed", message)
+        self._report("failed", text=message)
+        status: RunStatus = "capped" if isinstance(error, BudgetExceededError) else "failed"
+        return self._outcome(status, message)
+
+    def _outcome(self, status: RunStatus, message: str = "") -> RunOutcome:
+        return RunOutcome(self._run.name, status, self._stream.committed, self._run.length, message)
+
+    def _report(self, kind: EventKind, text: str = "") -> None:
+        self._shared.progress.report(
+            ProgressEvent(kind, self._run.name, self._stream.committed, self._run.length, text)
+        )
+
+
+async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call a blocking function in a thread and wait for its end, even when cancelled.
+
+    A commit must not go on in the background while its files are closed.
+    """
+    call = asyncio.ensure_future(asyncio.to_thread(function, *args, **kwargs))
+    try:
+        return await asyncio.shield(call)
+    except asyncio.CancelledError:
+        while not call.done():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait({call})
+        call.exception()  # the cancellation comes first; asks so that nobody warns of it
+        raise

@@ -1,0 +1,83 @@
+"""Files that survive a crash: written whole or not at all, with errors that name the path."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from langgraft._core.errors import RunDirectoryError
+
+
+@contextmanager
+def disk_errors(action: str, path: Path) -> Iterator[None]:
+    """Turn an `OSError` inside the block into one line that says what failed and where.
+
+    Raises:
+        RunDirectoryError: The block raised an `OSError`: disk full, no permission, …
+    """
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        msg = f"cannot {action}: {reason}; what was committed before is safe, run again to resume"
+        raise RunDirectoryError(msg, path=path) from error
+
+
+def make_directory(path: Path) -> None:
+    """Make a directory and its parents unless they are there, and make the name durable.
+
+    Raises:
+        RunDirectoryError: It cannot be made.
+    """
+    if path.is_dir():
+        return
+    with disk_errors("make the directory", path):
+        path.mkdir(parents=True, exist_ok=True)
+        sync_directory(path.parent)
+
+
+def sync_directory(path: Path) -> None:
+    """Make the names in a directory durable, so that a power loss does not undo them."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    """Write all of `data`; the system may take it in several pieces."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def atomic_write(path: Path, data: bytes) -> None:
+    """Write a file so that a reader, or a crash, sees all of it or nothing.
+
+    Raises:
+        RunDirectoryError: The file cannot be written; an older one is left as it was.
+    """
+    draft = path.with_name(f".{path.name}.tmp")
+    with disk_errors("write", path):
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        try:
+            write_all(descriptor, data)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        draft.replace(path)
+        sync_directory(path.parent)
+
+
+def read_bytes(path: Path) -> bytes:
+    """Read a whole file.
+
+    Raises:
+        RunDirectoryError: It cannot be read.
+    """
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        msg = f"cannot be read: {error.strerror or error}"
+        raise RunDirectoryError(msg, path=path) from error

@@ -1,0 +1,171 @@
+"""Plans: from a YAML file to checked runs, with everything that decides their results."""
+
+import importlib.metadata
+import platform
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic
+
+import yaml
+from pydantic import ValidationError
+
+from langgraft._core.canonical import JSON, digest
+from langgraft._core.errors import PlanError
+from langgraft.benchmarks.harness.graph import RunGraph, build_graph, run_to_json
+from langgraft.benchmarks.harness.study import Plan, PlanT, Study
+from langgraft.memory.items import describe_validation
+
+Studies = Mapping[str, Study[Any]]
+"""The studies a caller offers, by name."""
+
+MANIFEST_FORMAT = 1
+
+PACKAGES = (
+    "langgraft",
+    "langgraph",
+    "langchain",
+    "langchain-core",
+    "langchain-openai",
+    "bm25s",
+    "gymnasium",
+    "minigrid",
+    "numpy",
+    "pydantic",
+)
+"""The packages whose version may change a result."""
+
+
+class _UniqueKeyLoader(yaml.SafeLoader):
+    """A safe loader that refuses a key given twice, where YAML would keep the last one."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        seen: set[object] = set()
+        for key_node, _ in node.value:
+            key = key_node.value
+            if isinstance(key, str) and key in seen:
+                msg = f"the key {key!r} is given twice"
+                raise yaml.constructor.ConstructorError(None, None, msg, key_node.start_mark)
+            if isinstance(key, str):
+                seen.add(key)
+        return super().construct_mapping(node, deep)
+
+
+def load_plan(path: Path, studies: Studies) -> tuple[Study[Any], Plan]:
+    """Read a plan file.
+
+    Args:
+        path: A YAML file.
+        studies: The studies there are, by name.
+
+    Returns:
+        The study and its plan.
+
+    Raises:
+        PlanError: The file cannot be read, is not YAML, or names an unknown study or field.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        msg = f"cannot be read: {error.strerror or error}"
+        raise PlanError(msg, path=path) from error
+    except UnicodeDecodeError as error:
+        msg = f"is not UTF-8 text (byte {error.start})"
+        raise PlanError(msg, path=path) from error
+    try:
+        data = yaml.load(text, _UniqueKeyLoader)  # noqa: S506 - derives from SafeLoader
+    except yaml.YAMLError as error:
+        raise PlanError(_describe_yaml(error), path=path) from error
+    return plan_from_data(data, studies, path)
+
+
+def plan_from_data(data: object, studies: Studies, path: Path) -> tuple[Study[Any], Plan]:
+    """Check the content of a plan file; see `load_plan`."""
+    known = ", ".join(sorted(studies)) or "none"
+    if not isinstance(data, dict):
+        msg = f"a plan is a mapping of fields, got {type(data).__name__}"
+        raise PlanError(msg, path=path)
+    name = data.get("study")
+    if not isinstance(name, str) or name not in studies:
+        got = repr(name) if "study" in data else "nothing"
+        msg = f"study: expected one of {known}; got {got}"
+        raise PlanError(msg, path=path)
+    study = studies[name]
+    try:
+        return study, study.plan_model.model_validate(data)
+    except ValidationError as error:
+        raise PlanError(describe_validation(error), path=path) from error
+
+
+def _describe_yaml(error: yaml.YAMLError) -> str:
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+        mark = error.problem_mark
+        return f"line {mark.line + 1}, column {mark.column + 1}: not YAML: {error.problem}"
+    return "not YAML: " + " ".join(str(error).split())
+
+
+def package_versions() -> dict[str, str]:
+    """Return the installed versions of the packages whose version may change a result."""
+    versions = {}
+    for name in PACKAGES:
+        try:
+            versions[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return versions
+
+
+@dataclass(frozen=True)
+class PreparedPlan(Generic[PlanT]):
+    """A plan with its runs and the manifest of all that decides their results."""
+
+    study: Study[PlanT]
+    plan: PlanT
+    graph: RunGraph
+    resolved: Mapping[str, JSON]
+    """The plan with every default written out."""
+    manifest: Mapping[str, JSON]
+
+
+def prepare(
+    study: Study[PlanT],
+    plan: PlanT,
+    *,
+    limit: int | None = None,
+    packages: Mapping[str, str] | None = None,
+) -> PreparedPlan[PlanT]:
+    """Expand a plan to its runs; nothing is executed or written.
+
+    Args:
+        study: The study.
+        plan: Its plan.
+        limit: At most so many items a run; a limited plan is another plan.
+        packages: Package versions to hold the runs to; `None` for the installed ones.
+
+    Raises:
+        PlanError: The plan asks for something impossible.
+    """
+    graph = build_graph(study.expand(plan), limit)
+    resolved: dict[str, JSON] = plan.model_dump(mode="json")
+    try:
+        manifest: dict[str, JSON] = {
+            "format": MANIFEST_FORMAT,
+            "study": study.name,
+            "plan": digest(resolved),
+            "limit": limit,
+            "runs": {"count": len(graph), "digest": digest([run_to_json(run) for run in graph])},
+            "fingerprints": dict(study.fingerprints(plan)),
+            "packages": dict(package_versions() if packages is None else packages),
+            "python": platform.python_version(),
+        }
+        digest(manifest)
+    except (TypeError, ValueError) as error:
+        msg = f"the plan or its fingerprints are not JSON: {error}"
+        raise PlanError(msg) from error
+    return PreparedPlan(study, plan, graph, resolved, manifest)
+
+
+def resolved_yaml(resolved: Mapping[str, JSON]) -> bytes:
+    """Return a resolved plan as it stands in `plan.yaml`."""
+    text: str = yaml.safe_dump(dict(resolved), sort_keys=False, allow_unicode=True)
+    return text.encode()

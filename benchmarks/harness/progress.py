@@ -1,0 +1,233 @@
+"""Tell people or programs how far a plan is: a bar, plain lines, or JSON."""
+
+import sys
+from dataclasses import dataclass
+from typing import Literal, Protocol, TextIO, TypeAlias
+
+from langgraft._core.canonical import JSON, canonical_json
+from langgraft._core.clock import Clock, SystemClock
+
+EventKind: TypeAlias = Literal["plan", "run", "item", "note", "failed", "run_end", "end"]
+"""`plan`, once at the start; `run` started; `item` committed; `note`; `failed`, an item;
+`run_end`; `end`, once, with the summary."""
+
+ProgressMode: TypeAlias = Literal["auto", "bar", "plain", "json", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressEvent:
+    """One thing that happened."""
+
+    kind: EventKind
+    run: str
+    """Name of the run; empty for the plan as a whole."""
+    done: int
+    """Committed items of the run, or of the plan."""
+    total: int
+    """Items of the run, or of the plan."""
+    text: str = ""
+    """The item committed, the reason of a failure, the status of a run, the summary."""
+
+
+class Progress(Protocol):
+    """Is told what happens while a plan runs."""
+
+    def report(self, event: ProgressEvent) -> None:
+        """Take note of an event."""
+        ...
+
+    def close(self) -> None:
+        """Leave the terminal as it was."""
+        ...
+
+
+class NoProgress:
+    """Says nothing."""
+
+    def report(self, event: ProgressEvent) -> None:
+        """Take note of an event."""
+
+    def close(self) -> None:
+        """Leave the terminal as it was."""
+
+
+class JsonProgress:
+    """One JSON object a line for each event."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def report(self, event: ProgressEvent) -> None:
+        """Write the event."""
+        row: dict[str, JSON] = {
+            "event": event.kind,
+            "run": event.run,
+            "done": event.done,
+            "total": event.total,
+            "text": event.text,
+        }
+        self._stream.write(canonical_json(row) + "\n")
+        self._stream.flush()
+
+    def close(self) -> None:
+        """Leave the stream open; it is the caller's."""
+
+
+class Tally:
+    """Counts items of the whole plan and estimates the time left.
+
+    Args:
+        clock: Where the time comes from.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._since = clock.monotonic()
+        self._found = 0
+        self.done = 0
+        self.total = 0
+        self.failures = 0
+
+    def count(self, event: ProgressEvent) -> None:
+        """Take an event into account."""
+        match event.kind:
+            case "plan":
+                self._since = self._clock.monotonic()
+                self._found = self.done = event.done
+                self.total = event.total
+            case "item":
+                self.done += 1
+            case "failed":
+                self.failures += 1
+
+    def seconds_left(self) -> float | None:
+        """Estimate the seconds until the end from the items of this process alone."""
+        fresh = self.done - self._found
+        if not fresh:
+            return None
+        return (self._clock.monotonic() - self._since) / fresh * (self.total - self.done)
+
+    def line(self) -> str:
+        """Return the state in one line."""
+        share = f"{self.done / self.total:.0%}" if self.total else "100%"
+        left = self.seconds_left()
+        parts = [f"{self.done}/{self.total} items ({share})"]
+        if left is not None and self.done < self.total:
+            parts.append(f"about {format_seconds(left)} left")
+        if self.failures:
+            parts.append(f"{self.failures} failed")
+        return ", ".join(parts)
+
+
+def format_seconds(seconds: float) -> str:
+    """Write a duration for people: `42 s`, `3 min 05 s`, `2 h 10 min`."""
+    whole = round(seconds)
+    if whole < 60:  # noqa: PLR2004 - seconds in a minute
+        return f"{whole} s"
+    if whole < 3600:  # noqa: PLR2004 - seconds in an hour
+        return f"{whole // 60} min {whole % 60:02} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02} min"
+
+
+class PlainProgress:
+    """Plain lines, for logs and pipes: failures at once, the count every few seconds.
+
+    Args:
+        stream: Where to write.
+        every: Seconds between two counts.
+        clock: Where the time comes from.
+    """
+
+    def __init__(self, stream: TextIO, every: float = 5.0, clock: Clock | None = None) -> None:
+        self._stream = stream
+        self._every = every
+        self._clock = clock or SystemClock()
+        self._tally = Tally(self._clock)
+        self._last = self._clock.monotonic()
+
+    def report(self, event: ProgressEvent) -> None:
+        """Write a line where one is due."""
+        self._tally.count(event)
+        if event.kind in {"failed", "note"}:
+            self._write(f"{event.run}: {event.text}")
+        elif event.kind == "end":
+            self._write(event.text)
+        elif event.kind == "plan" or self._clock.monotonic() - self._last >= self._every:
+            self._last = self._clock.monotonic()
+            self._write(self._tally.line())
+
+    def _write(self, line: str) -> None:
+        self._stream.write(f"{line}\n")
+        self._stream.flush()
+
+    def close(self) -> None:
+        """Leave the stream open; it is the caller's."""
+
+
+class BarProgress:
+    """A bar on a terminal, with the runs under way and the time left.
+
+    Args:
+        stream: The terminal.
+        clock: Where the time comes from.
+    """
+
+    def __init__(self, stream: TextIO, clock: Clock | None = None) -> None:
+        from rich.console import Console  # noqa: PLC0415 - only a terminal needs rich
+        from rich.progress import BarColumn, Progress, TextColumn  # noqa: PLC0415
+
+        self._tally = Tally(clock or SystemClock())
+        self._running: dict[str, None] = {}
+        self._bar = Progress(
+            BarColumn(bar_width=30),
+            TextColumn("{task.fields[state]}", markup=False),
+            TextColumn("{task.fields[runs]}", style="dim", markup=False),
+            console=Console(file=stream),
+        )
+        self._task = self._bar.add_task("items", total=None, state="", runs="")
+        self._bar.start()
+
+    def report(self, event: ProgressEvent) -> None:
+        """Redraw the bar."""
+        self._tally.count(event)
+        match event.kind:
+            case "run":
+                self._running[event.run] = None
+            case "run_end":
+                self._running.pop(event.run, None)
+            case "failed" | "note":
+                self._bar.console.print(f"{event.run}: {event.text}", markup=False)
+            case "end":
+                self._bar.console.print(event.text, markup=False)
+        self._bar.update(
+            self._task,
+            completed=self._tally.done,
+            total=self._tally.total,
+            state=self._tally.line(),
+            runs=next(reversed(self._running), ""),
+        )
+
+    def close(self) -> None:
+        """Stop the bar and show the cursor again."""
+        self._bar.stop()
+
+
+def make_progress(mode: ProgressMode = "auto", stream: TextIO | None = None) -> Progress:
+    """Make a progress display.
+
+    Args:
+        mode: `auto` is a bar on a terminal and plain lines elsewhere.
+        stream: Where to write; `None` is standard output for `json`, standard error otherwise.
+    """
+    match mode:
+        case "none":
+            return NoProgress()
+        case "json":
+            return JsonProgress(stream or sys.stdout)
+        case "plain":
+            return PlainProgress(stream or sys.stderr)
+        case "bar":
+            return BarProgress(stream or sys.stderr)
+        case "auto":
+            target = stream or sys.stderr
+            return BarProgress(target) if target.isatty() else PlainProgress(target)

@@ -1,0 +1,195 @@
+"""The commit log of a run: `items.jsonl`, one CRC-checked line an item.
+
+A line is the CRC-32 of the rest as 8 lowercase hexadecimal digits, a space, and the canonical
+JSON of index, item, result and memory deltas. Result and deltas share one line because a log
+that wrote them apart could be cut between the two, and the stream would go on with the wrong
+memory. What may differ between two repetitions of a run never enters this file.
+"""
+
+import hashlib
+import json
+import os
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from langgraft._core.canonical import JSON, canonical_json
+from langgraft._core.errors import InputError, RunDirectoryError
+from langgraft.benchmarks.harness.files import disk_errors, read_bytes, write_all
+from langgraft.memory.deltas import MemoryDelta
+
+_CRC_LENGTH = 8
+_FIELDS = {"index", "item_id", "result", "deltas"}
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One committed item."""
+
+    index: int
+    item_id: str
+    result: Mapping[str, JSON]
+    raw_deltas: Sequence[Sequence[JSON]]
+
+    def deltas(self) -> tuple[MemoryDelta, ...]:
+        """Read the deltas of the item.
+
+        Raises:
+            InputError: They are not deltas.
+        """
+        return tuple(MemoryDelta.from_json(changes) for changes in self.raw_deltas)
+
+
+@dataclass(frozen=True, slots=True)
+class LogContent:
+    """What a commit log holds: its longest valid prefix, and how much follows it."""
+
+    records: tuple[Record, ...]
+    valid: bytes
+    """The bytes of the valid prefix."""
+    tail: int
+    """Number of bytes after it, left by a write that was cut short."""
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of the valid prefix."""
+        return hashlib.sha256(self.valid).hexdigest()
+
+
+def encode_record(
+    index: int, item_id: str, result: Mapping[str, JSON], deltas: Iterable[MemoryDelta]
+) -> bytes:
+    """Return the line that commits an item.
+
+    Raises:
+        ValueError: The result holds NaN, an infinity or text that is not UTF-8.
+        TypeError: The result holds something JSON cannot hold.
+    """
+    body = canonical_json(
+        {
+            "index": index,
+            "item_id": item_id,
+            "result": result,
+            "deltas": [delta.to_json() for delta in deltas],
+        }
+    ).encode()
+    return b"%08x %s\n" % (zlib.crc32(body), body)
+
+
+def decode_record(line: bytes) -> Record | None:
+    """Read a line without its line break; `None` where it is damaged."""
+    body = line[_CRC_LENGTH + 1 :]
+    # Comparing the bytes, not the number, also notices a digit that changed its case.
+    if line[: _CRC_LENGTH + 1] != b"%08x " % zlib.crc32(body):
+        return None
+    try:
+        value = json.loads(body)
+    except ValueError:
+        return None
+    if not isinstance(value, dict) or value.keys() != _FIELDS:
+        return None
+    fields = cast("dict[str, Any]", value)
+    return Record(fields["index"], fields["item_id"], fields["result"], fields["deltas"])
+
+
+def read_log(path: Path) -> LogContent:
+    """Read a commit log up to its first damaged line; a file that is not there is empty.
+
+    Raises:
+        RunDirectoryError: A damaged line is followed by a sound one, or an index is out of
+            sequence: not what a crash leaves behind, so nothing is guessed.
+    """
+    return parse_log(read_bytes(path) if path.exists() else b"", path)
+
+
+def parse_log(data: bytes, path: Path) -> LogContent:
+    """Read the bytes of a commit log; see `read_log`."""
+    *lines, _unfinished = data.split(b"\n")
+    records: list[Record] = []
+    size = 0
+    for number, line in enumerate(lines, start=1):
+        record = decode_record(line)
+        if record is None:
+            _refuse_sound_lines(lines, number, path)
+            break
+        if record.index != len(records):
+            msg = f"line {number} holds index {record.index}, expected {len(records)}"
+            raise RunDirectoryError(msg, path=path)
+        records.append(record)
+        size += len(line) + 1
+    return LogContent(tuple(records), data[:size], len(data) - size)
+
+
+def _refuse_sound_lines(lines: Sequence[bytes], damaged: int, path: Path) -> None:
+    for number, line in enumerate(lines[damaged:], start=damaged + 1):
+        if decode_record(line) is not None:
+            msg = (
+                f"line {damaged} is damaged but line {number} is sound, so this is no "
+                "interrupted write; restore the file, or delete its folder to redo the run"
+            )
+            raise RunDirectoryError(msg, path=path)
+
+
+def read_deltas(records: Iterable[Record], path: Path) -> list[MemoryDelta]:
+    """Read the deltas of records in order, all in one list.
+
+    Raises:
+        RunDirectoryError: A record holds something that is no delta.
+    """
+    deltas: list[MemoryDelta] = []
+    for record in records:
+        try:
+            deltas.extend(record.deltas())
+        except InputError as error:
+            msg = f"line {record.index + 1}: {error}"
+            raise RunDirectoryError(msg, path=path) from error
+    return deltas
+
+
+class LogWriter:
+    """Appends to a commit log; the caller holds the lock of the run directory.
+
+    Args:
+        path: The log.
+        content: What `read_log` found there; a tail is cut off.
+
+    Raises:
+        RunDirectoryError: The log cannot be opened for writing.
+    """
+
+    def __init__(self, path: Path, content: LogContent) -> None:
+        self._path = path
+        self._size = len(content.valid)
+        self._sha256 = hashlib.sha256(content.valid)
+        with disk_errors("open for writing", path):
+            self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            if content.tail:
+                os.ftruncate(self._descriptor, self._size)
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of all that is committed."""
+        return self._sha256.hexdigest()
+
+    def append(self, line: bytes) -> None:
+        """Commit one line; when this returns, it survives a power loss.
+
+        Raises:
+            RunDirectoryError: The line could not be written and has been taken back.
+        """
+        with disk_errors(f"commit {len(line)} bytes", self._path):
+            try:
+                write_all(self._descriptor, line)
+                os.fsync(self._descriptor)
+            except OSError:
+                # Should this fail too, the next reader drops the torn line.
+                os.ftruncate(self._descriptor, self._size)
+                raise
+        self._size += len(line)
+        self._sha256.update(line)
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._descriptor)

@@ -1,0 +1,161 @@
+"""The smallest study whose results depend on memory: for testing backends, and as an example.
+
+Each result holds a digest of the whole bank, so an item that saw the wrong memory shows in
+every byte that follows. No language model takes part.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.language_models.fake_chat_models import FakeListChatModel
+from typing_extensions import override
+
+from langgraft._core.canonical import JSON, digest
+from langgraft.benchmarks.harness.study import (
+    BankSource,
+    ItemOutcome,
+    Plan,
+    PlanLogReader,
+    RunSession,
+    RunSpec,
+    Study,
+)
+from langgraft.memory.deltas import Add, Annotate, Change, MemoryDelta, Remove, SetState, fold
+from langgraft.memory.items import MemoryItem
+
+CAPACITY = 4
+"""Items a bank holds before the oldest leaves."""
+
+
+class ChainPlan(Plan):
+    """Streams that learn, one from another, and probes of their banks."""
+
+    streams: int = 2
+    """Chains of two streams, `first` and `second`, which starts from the bank of `first`."""
+    items: int = 6
+    """Items of a stream."""
+    probes: tuple[int, ...] = (0, 3)
+    """After how many items of `first` its bank is probed."""
+    pause: float = 0.0
+    """Seconds an item takes."""
+
+
+class ChainStudy(Study[ChainPlan]):
+    """Two streams in a row, with probes on frozen banks.
+
+    Args:
+        before_item: Called with run and item before each item; may raise.
+    """
+
+    name = "chain"
+    plan_model = ChainPlan
+
+    def __init__(self, before_item: Callable[[str, str], None] = lambda _run, _item: None) -> None:
+        self._before_item = before_item
+
+    @override
+    def expand(self, plan: ChainPlan) -> tuple[RunSpec, ...]:
+        """List the runs of a plan."""
+        runs = []
+        items = tuple(f"item-{number}" for number in range(plan.items))
+        for chain in range(plan.streams):
+            factors: dict[str, JSON] = {"chain": chain}
+            first, second = f"{chain}/first", f"{chain}/second"
+            runs.append(RunSpec(self.name, first, factors, items))
+            runs.append(RunSpec(self.name, second, factors, items, BankSource(first)))
+            runs.extend(
+                RunSpec(
+                    self.name,
+                    f"{chain}/probe-{after}",
+                    factors,
+                    items,
+                    BankSource(first, after),
+                    frozen=True,
+                )
+                for after in plan.probes
+            )
+        return tuple(runs)
+
+    @override
+    def fingerprints(self, plan: ChainPlan) -> Mapping[str, JSON]:
+        """Return what the results depend on beside the plan."""
+        return {"rule": {"capacity": CAPACITY}}
+
+    @override
+    def open(
+        self, plan: ChainPlan, run: RunSpec, deltas: Sequence[MemoryDelta], model: BaseChatModel
+    ) -> RunSession:
+        """Start or resume a run."""
+        return ChainSession(plan, run, deltas, self._before_item)
+
+    @override
+    def simulated_model(self, plan: ChainPlan, run: RunSpec) -> BaseChatModel:
+        """Return a model that is never asked."""
+        return FakeListChatModel(responses=["unused"])
+
+    @override
+    def report(self, plan: ChainPlan, log: PlanLogReader, out: Path) -> Path:
+        """Write one line a run."""
+        lines = [f"{run.name} {digest(list(log.results(run.name)))}" for run in log.runs]
+        page = out / "report.txt"
+        page.write_text("\n".join(lines), encoding="utf-8")
+        return page
+
+
+class ChainSession:
+    """A run of `ChainStudy` under way."""
+
+    def __init__(
+        self,
+        plan: ChainPlan,
+        run: RunSpec,
+        deltas: Sequence[MemoryDelta],
+        before_item: Callable[[str, str], None],
+    ) -> None:
+        self._plan = plan
+        self._run = run
+        self._bank = fold(deltas)
+        self._before_item = before_item
+        self.closed = False
+
+    async def run_item(self, index: int, item_id: str) -> ItemOutcome:
+        """Work through one item."""
+        # Probes differ in duration, so that side by side they end in another order.
+        share = (index * 7 % 5) / 4 if self._run.frozen else 1.0
+        await asyncio.sleep(self._plan.pause * share)
+        self._before_item(self._run.name, item_id)
+        seen = self._bank.digest
+        answer = digest([self._run.name, item_id, index, seen])
+        result = {"answer": answer, "bank": seen, "known": list(self._bank.items)}
+        deltas = () if self._run.frozen else self._learn(index, item_id, answer)
+        return ItemOutcome(result, deltas, {"slept": self._plan.pause * share})
+
+    def _learn(self, index: int, item_id: str, answer: str) -> tuple[MemoryDelta, ...]:
+        identity = f"{self._run.name}/{index}"
+        oldest = next(iter(self._bank.items), None)
+        changes: list[Change] = [Add(self._item(identity, item_id, answer))]
+        if oldest is not None:
+            changes.append(Annotate(oldest, {"uses": index, "last": answer[:6]}))
+        if oldest is not None and len(self._bank.items) >= CAPACITY:
+            changes.append(Remove(oldest, "oldest"))
+        deltas = (MemoryDelta(tuple(changes)), MemoryDelta((SetState("episodes", index + 1),)))
+        self._bank = fold(deltas, self._bank)
+        return deltas
+
+    def _item(self, identity: str, item_id: str, answer: str) -> MemoryItem:
+        state = self._bank.state.get("written", 0)
+        return MemoryItem(
+            id=identity,
+            text=f"«{item_id}»\n→ {answer}",
+            type="other",
+            source_domain="chain",
+            episode_id=identity,
+            success=int(answer[0], 16) % 2 == 0,
+            order_index=len(self._bank.items) + (state if isinstance(state, int) else 0),
+        )
+
+    async def aclose(self) -> None:
+        """Free what the run holds."""
+        self.closed = True
