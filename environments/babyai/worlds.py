@@ -3,6 +3,7 @@
 import difflib
 import importlib
 import os
+import sys
 import threading
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
@@ -27,14 +28,15 @@ def gymnasium() -> ModuleType:
         MissingExtraError: minigrid or gymnasium is not installed.
     """
     with _IMPORTING:
-        unset = _BANNER not in os.environ
-        if unset:
+        # The banner is pygame's, and shows once, when minigrid brings it in.
+        hidden = sys.modules.get("pygame") is None and _BANNER not in os.environ
+        if hidden:
             os.environ[_BANNER] = "1"
         try:
             require("minigrid", extra="babyai", purpose="The BabyAI environment")
             return require("gymnasium", extra="babyai", purpose="The BabyAI environment")
         finally:
-            if unset:
+            if hidden:
                 del os.environ[_BANNER]
 
 
@@ -45,10 +47,10 @@ def check_level(level: str) -> None:
         SettingsError: It does not, or it is no BabyAI level.
         MissingExtraError: minigrid or gymnasium is not installed.
     """
-    known = [name for name in gymnasium().registry if name.startswith("BabyAI-")]
-    known += [name for name in _RENAMED if name not in known]
-    if level not in known:
-        near = difflib.get_close_matches(str(level), known, n=3)
+    known = {*gymnasium().registry, *_RENAMED}
+    if level not in known or not level.startswith("BabyAI-"):
+        levels = sorted(name for name in known if name.startswith("BabyAI-"))
+        near = difflib.get_close_matches(str(level), levels, n=3)
         hint = f"; near it: {', '.join(near)}" if near else ", such as BabyAI-ActionObjDoor-v0"
         raise SettingsError(f"minigrid has no BabyAI level {level!r}{hint}")
 
