@@ -35,7 +35,7 @@ class Corpus:
     """Versions as of which changed records were read; an older reading never replaces one."""
 
     disturbed: bool = False
-    """A write was under way or finished while the corpus was being built."""
+    """A write was under way since `Corpora.watch` while the corpus was being built."""
 
     def covers(self, address: Address) -> bool:
         """Say whether a record lies under the prefix."""
@@ -95,7 +95,6 @@ class Corpora:
         """Return a corpus to fill: until the block ends nobody else sees its index."""
         corpus = Corpus(prefix, index)
         with self._lock:
-            corpus.disturbed = any(corpus.covers(address) for address in self._in_flight())
             self._building.append(corpus)
         try:
             yield corpus
@@ -103,6 +102,11 @@ class Corpora:
             with self._lock:
                 if corpus in self._building:
                     self._building.remove(corpus)
+
+    def watch(self, corpus: Corpus) -> None:
+        """From now on, note in `disturbed` whether a write could move the records of a corpus."""
+        with self._lock:
+            corpus.disturbed = any(corpus.covers(address) for address in self._in_flight())
 
     def install(self, corpus: Corpus) -> None:
         """Offer a filled corpus for searching, unless `clear` was called meanwhile."""

@@ -30,6 +30,9 @@ _FETCH = 100
 
 _WIDENING = 4
 
+_PASSES = 8
+"""How often a prefix is read at most for one index: enough for pages of 16 million records."""
+
 
 class RankedStore(BaseStore):
     """Answer searches that have a query with a ranker; pass everything else to another store.
@@ -197,18 +200,17 @@ class RankedStore(BaseStore):
     def _build(self, prefix: Namespace) -> Program[None]:
         """Index a prefix, page by page.
 
-        A write may move records across pages that are yet to be read. A build that one crossed
-        is done again with larger pages, in the end with a single one, which no write can cross.
+        A write may move records across pages that are yet to be read. When one did, all are read
+        once more, in larger pages: in the end in a single one, which no write can cross.
         """
-        size = _PAGE
-        while True:
-            index = self.ranker.index(frozen=isinstance(self.store, ReadOnlyStore))
-            with self._corpora.building(prefix, index) as corpus:
-                pages = yield from self._read(corpus, size)
+        index = self.ranker.index(frozen=isinstance(self.store, ReadOnlyStore))
+        with self._corpora.building(prefix, index) as corpus:
+            for growth in range(_PASSES):
+                self._corpora.watch(corpus)
+                pages = yield from self._read(corpus, _PAGE * _WIDENING**growth)
                 if pages <= 1 or not corpus.disturbed:
-                    self._corpora.install(corpus)
-                    return
-            size *= _WIDENING
+                    break
+            self._corpora.install(corpus)
 
     def _read(self, corpus: Corpus, size: int) -> Program[int]:
         """Enter all records under a prefix into its index and return the number of pages."""

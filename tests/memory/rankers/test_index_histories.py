@@ -1,0 +1,188 @@
+"""A ranking depends on the present documents and on nothing else."""
+
+import os
+import subprocess
+import sys
+from typing import TypeAlias
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from langgraft.memory.rankers import BM25, Ranker, RankerIndex, Scored, TermOverlap
+
+WORDS = st.sampled_from(["go", "to", "red", "blue", "key", "1", "x", "open"])
+TEXTS = st.lists(WORDS, max_size=8).map(" ".join)
+Write: TypeAlias = tuple[int, str | None]
+WRITES = st.lists(st.tuples(st.integers(0, 9), st.none() | TEXTS), max_size=60)
+RANKERS = st.sampled_from(
+    [BM25(), BM25(ties="newest"), BM25(k1=0.9, b=0.3), TermOverlap(), TermOverlap(ties="newest")]
+)
+FROZEN = pytest.mark.parametrize("frozen", [False, True], ids=["changing", "frozen"])
+
+
+def _play(ranker: Ranker, writes: list[Write], *, frozen: bool = False) -> RankerIndex:
+    index = ranker.index(frozen=frozen)
+    for key, text in writes:
+        if text is None:
+            index.remove(key)
+        else:
+            index.put(key, text, (key,))
+    return index
+
+
+def _present(writes: list[Write]) -> list[tuple[int, str]]:
+    return [(key, text) for key, text in dict(writes).items() if text is not None]
+
+
+@given(ranker=RANKERS, writes=WRITES, query=TEXTS, limit=st.integers(0, 12), data=st.data())
+def test_ranking_when_documents_are_the_same_then_history_does_not_show(
+    ranker: Ranker, writes: list[Write], query: str, limit: int, data: st.DataObject
+) -> None:
+    """Overwrites, removals and any order of arrival give the ranking of a fresh index."""
+    present: list[Write] = [(key, text) for key, text in _present(writes)]
+    shuffled = data.draw(st.permutations(present))
+    expected = _play(ranker, shuffled).search(query, limit=limit)
+    assert _play(ranker, writes).search(query, limit=limit) == expected
+    assert _play(ranker, writes, frozen=True).search(query, limit=limit) == expected
+
+
+@given(ranker=RANKERS, writes=WRITES, queries=st.lists(TEXTS, min_size=1, max_size=60))
+def test_ranking_when_searched_between_writes_then_is_that_of_the_moment(
+    ranker: Ranker, writes: list[Write], queries: list[str]
+) -> None:
+    """Searching never disturbs an index, and a frozen one still follows late changes."""
+    changing, frozen = ranker.index(frozen=False), ranker.index(frozen=True)
+    for i, (key, text) in enumerate(writes):
+        for index in (changing, frozen):
+            if text is None:
+                index.remove(key)
+            else:
+                index.put(key, text, (key,))
+        query = queries[i % len(queries)]
+        expected = _play(ranker, list(_present(writes[: i + 1]))).search(query, limit=5)
+        assert changing.search(query, limit=5) == frozen.search(query, limit=5) == expected
+        assert len(changing) == len(frozen) == len(_present(writes[: i + 1]))
+
+
+@given(
+    ranker=RANKERS,
+    texts=st.lists(TEXTS, max_size=30),
+    query=TEXTS,
+    accepted=st.sets(st.integers(0, 30)),
+    limit=st.integers(1, 8),
+)
+def test_ranking_when_only_some_are_accepted_then_statistics_stay_those_of_all(
+    ranker: Ranker, texts: list[str], query: str, accepted: set[int], limit: int
+) -> None:
+    """`accept` thins out the full ranking and changes no score, whatever the index."""
+    writes: list[Write] = list(enumerate(texts))
+    full = _play(ranker, writes).search(query, limit=len(texts))
+    expected = [hit for hit in full if hit.id in accepted][:limit]
+    for frozen in (False, True):
+        index = _play(ranker, writes, frozen=frozen)
+        assert index.search(query, limit=limit, accept=lambda i: i in accepted) == expected
+        assert index.search(query, limit=limit) == full[:limit]
+
+
+@given(texts=st.lists(st.sampled_from(["a b", "b a", "a b c", "c", "b"]), max_size=40))
+def test_ranking_when_many_tie_then_order_decides_within_every_limit(texts: list[str]) -> None:
+    """A shorter list is always the head of a longer one, from either end of the ties."""
+    for ties, step in (("oldest", 1), ("newest", -1)):
+        ranker = BM25(ties=ties)  # type: ignore[arg-type]
+        for frozen in (False, True):
+            index = _play(ranker, list(enumerate(texts)), frozen=frozen)
+            full = index.search("a b", limit=100)
+            assert full == sorted(full, key=lambda hit: (-hit.score, step * int(str(hit.id))))
+            for limit in range(len(full)):
+                assert index.search("a b", limit=limit) == full[:limit]
+
+
+@FROZEN
+@pytest.mark.parametrize("ranker", [BM25(), TermOverlap()])
+def test_search_when_nothing_can_match_then_is_empty(ranker: Ranker, frozen: bool) -> None:
+    """An empty corpus, empty texts, unknown words and empty queries give no result at all."""
+    index = ranker.index(frozen=frozen)
+    assert index.search("red", limit=5) == []
+    index.put("a", "", (0,))
+    index.put("b", "...", (1,))
+    assert index.search("red", limit=5) == []
+    index.put("c", "x", (2,))
+    assert [hit.id for hit in index.search("x unknown", limit=5)] == ["c"]
+    for query in ("", "?!", "unknown"):
+        assert index.search(query, limit=5) == []
+    assert index.search("x", limit=0) == []
+    index.remove("nobody")
+    assert len(index) == 3
+
+
+@FROZEN
+def test_search_when_documents_do_not_match_then_they_do_not_fill_the_limit(frozen: bool) -> None:
+    """Fewer matches than the limit means fewer results, also beyond the size of the corpus."""
+    index = BM25().index(frozen=frozen)
+    for i in range(5):
+        index.put(i, "red 1" if i % 2 else "blue 2", (i,))
+    assert [hit.id for hit in index.search("1", limit=50)] == [1, 3]
+
+
+def test_frozen_when_scores_nearly_tie_then_exact_scores_decide() -> None:
+    """Documents that float32 cannot tell apart are ordered as the changing index orders them."""
+    texts = [f"a {'b ' * (2000 + i)}" for i in range(300)]
+    writes: list[Write] = list(enumerate(reversed(texts)))
+    for query in ("b", "a b", "b a a b"):
+        expected = _play(BM25(), writes).search(query, limit=40)
+        assert len({hit.score for hit in expected}) > 1
+        assert _play(BM25(), writes, frozen=True).search(query, limit=40) == expected
+
+
+_THREADS_SCRIPT = """
+import random
+from langgraft.memory.rankers import BM25, TermOverlap
+draw = random.Random(0)
+texts = [" ".join(f"w{int(draw.paretovariate(0.6)) % 500}" for _ in range(30)) for _ in range(3000)]
+for ranker in (BM25(), TermOverlap()):
+    for frozen in (False, True):
+        index = ranker.index(frozen=frozen)
+        for i, text in enumerate(texts):
+            index.put(i, text, (i,))
+        for query in texts[:20]:
+            print([(hit.id, hit.score.hex()) for hit in index.search(query, limit=20)])
+"""
+
+
+def test_ranking_when_blas_has_one_or_two_threads_then_is_the_same_to_the_last_bit() -> None:
+    """Scores and order are equal bit for bit under 1 and 2 threads of every numeric library."""
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+    outputs = [
+        subprocess.run(
+            [sys.executable, "-c", _THREADS_SCRIPT],
+            env={**os.environ, **dict.fromkeys(names, threads)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for threads in ("1", "2")
+    ]
+    assert outputs[0] == outputs[1]
+    bm25, frozen_bm25, overlap, frozen_overlap = _quarters(outputs[0].splitlines())
+    assert bm25 == frozen_bm25
+    assert overlap == frozen_overlap
+
+
+def _quarters(lines: list[str]) -> list[list[str]]:
+    size = len(lines) // 4
+    return [lines[i * size : (i + 1) * size] for i in range(4)]
+
+
+def test_changing_index_when_a_bank_turns_over_then_dead_slots_are_swept() -> None:
+    """A first-in first-out bank of 50 stays small over 5,000 writes, and ranks like a fresh one."""
+    writes: list[Write] = []
+    for i in range(2500):
+        writes.append((i, f"red w{i % 7} key {i}"))
+        if i >= 50:
+            writes.append((i - 50, None))
+    index = _play(BM25(), writes)
+    assert index._postings.size < 200  # type: ignore[attr-defined]
+    assert len(index) == 50
+    expected: list[Scored] = _play(BM25(), list(_present(writes))).search("red w3 2490", limit=9)
+    assert index.search("red w3 2490", limit=9) == expected

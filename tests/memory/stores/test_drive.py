@@ -1,0 +1,83 @@
+"""One logic, two drivers."""
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import cast
+
+import pytest
+from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp, Result
+from langgraph.store.memory import InMemoryStore
+
+from langgraft.memory.stores.drive import Program, adrive, drive
+
+NAMESPACE = ("n",)
+
+
+def _append(key: str, word: str) -> Program[int]:
+    """Append a word to a record and return how many there are."""
+    (item,) = yield [GetOp(NAMESPACE, key)]
+    words = [*(cast("Item", item).value["words"] if item else []), word]
+    yield [PutOp(NAMESPACE, key, {"words": words})]
+    return len(words)
+
+
+def _nothing() -> Program[str]:
+    return "nothing to do"
+    yield []
+
+
+class _FailingStore(InMemoryStore):
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        raise LookupError("no such table")
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        raise LookupError("no such table")
+
+
+class _Stopping(InMemoryStore):
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        raise StopIteration
+
+
+async def _synchronously(program: Program[object], store: BaseStore) -> object:
+    return drive(program, store)
+
+
+BOTH = pytest.mark.parametrize("run", [_synchronously, adrive], ids=["drive", "adrive"])
+Run = Callable[[Program[object], BaseStore], Awaitable[object]]
+
+
+@BOTH
+async def test_drive_when_program_reads_and_writes_then_store_and_result_follow(run: Run) -> None:
+    """Results are sent back in, and what the program returns comes out."""
+    store = InMemoryStore()
+    assert await run(_append("k", "a"), store) == 1
+    assert await run(_append("k", "b"), store) == 2
+    assert cast("Item", store.get(NAMESPACE, "k")).value == {"words": ["a", "b"]}
+
+
+@BOTH
+async def test_drive_when_program_yields_nothing_then_store_is_not_touched(run: Run) -> None:
+    """A program without operations only returns."""
+    assert await run(_nothing(), _FailingStore()) == "nothing to do"
+
+
+@BOTH
+async def test_drive_when_store_raises_then_error_arrives_at_the_yield(run: Run) -> None:
+    """The program may handle what the store raised and go on; unhandled, it reaches the caller."""
+
+    def careful() -> Program[str]:
+        try:
+            yield [GetOp(NAMESPACE, "k")]
+        except LookupError as error:
+            return f"handled {error}"
+        return "unreachable"
+
+    assert await run(careful(), _FailingStore()) == "handled no such table"
+    with pytest.raises(LookupError, match="no such table"):
+        await run(_append("k", "a"), _FailingStore())
+
+
+def test_drive_when_store_raises_stop_iteration_then_it_is_not_taken_for_the_end() -> None:
+    """A store's stray StopIteration is an error, not a result."""
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        drive(_append("k", "a"), _Stopping())
