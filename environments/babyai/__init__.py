@@ -36,8 +36,8 @@ any time so far: AgentGym-RL's rule, score > 0.
 **Equivalence, measured.** `compat` was played against AgentGym's server code (minigrid 2.3.1,
 gymnasium 0.29.1) with random options and about 15 % bad input: 68,063 turns of 2,228 episodes,
 over all forty levels, FindObjS5 and S6, UnlockPickup and eight MiniGrid levels with goals or
-lava (started from a plain tuple, as AgentGym's search needs), identical in every observation, list and order of actions, plan, refusal, reward, score
-and `done`. Two more instances (SynthLoc and SynthSeq, seed 3) get another mission: minigrid
+lava (started from a plain tuple, as AgentGym's search needs), identical in every observation,
+list and order of actions, plan, refusal, reward, score and `done`. Two more instances (SynthLoc and SynthSeq, seed 3) get another mission: minigrid
 has since mended a generator that carried a locked room over from one reset to the next. With
 AgentGym's code on the same minigrid 3.2.0, 240 episodes of the six generated levels were
 identical, 1,810 turns of 1,810. In `fixed`, 4,199 options in 240 random episodes of all levels
