@@ -10,7 +10,7 @@ DocumentId: TypeAlias = Hashable
 """Whatever names a document in an index; `RankedStore` uses `(namespace, key)`."""
 
 Order: TypeAlias = tuple[int | str, ...]
-"""Position of a document among equals; indexes of one bank use comparable tuples."""
+"""Position of a document among equals: comparable, and different for different documents."""
 
 SCORE_DECIMALS = 9
 """Scores are rounded to this many decimals, so that they do not depend on threads."""

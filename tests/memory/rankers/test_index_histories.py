@@ -1,5 +1,6 @@
 """A ranking depends on the present documents and on nothing else."""
 
+import itertools
 import os
 import subprocess
 import sys
@@ -133,6 +134,21 @@ def test_frozen_when_scores_nearly_tie_then_exact_scores_decide() -> None:
         expected = _play(BM25(), writes).search(query, limit=40)
         assert len({hit.score for hit in expected}) > 1
         assert _play(BM25(), writes, frozen=True).search(query, limit=40) == expected
+
+
+def test_frozen_when_float32_splits_a_tie_then_order_still_decides() -> None:
+    """Scores that are equal up to the order of summation tie, though bm25s tells them apart."""
+    counts = list(itertools.permutations((1, 2, 3, 5, 8)))
+    writes: list[Write] = [
+        (i, " ".join(f"{word} " * count for word, count in zip("abcde", row, strict=True)))
+        for i, row in enumerate(counts)
+    ]
+    writes += [(1000 + i, "something else altogether") for i in range(40)]
+    index = _play(BM25(), writes, frozen=True)
+    for limit in (1, 7, 50):
+        hits = index.search("a b c d e", limit=limit)
+        assert [hit.id for hit in hits] == list(range(limit))
+        assert hits == _play(BM25(), writes).search("a b c d e", limit=limit)
 
 
 _THREADS_SCRIPT = """
