@@ -1,1 +1,14 @@
-"""."""
+"""Agents: one file and one `build_…` function each, wiring nodes into a compiled graph."""
+
+from typing import TYPE_CHECKING
+
+from langgraft._core.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from langgraft.graphs.react import build_react_agent
+
+__all__ = ["build_react_agent"]
+
+__getattr__, __dir__ = lazy_exports(
+    __name__, {"build_react_agent": "langgraft.graphs.react"}
+)

@@ -1,1 +1,84 @@
-"""."""
+"""Memory: items and episodes, the provider contract, providers, stores and rankers.
+
+    items, episodes, recall   the words: what is kept, handed in, and given back
+    deltas, bank              memory as the fold of its changes, over any LangGraph store
+    provider                  the contract, and the base class that keeps it
+    providers/                memory systems
+    controls                  negative controls that wrap any provider
+    rankers/, stores/         what orders records, and what keeps them: two separate things
+    bank_format               canonical JSONL, the form in which content travels
+"""
+
+from typing import TYPE_CHECKING
+
+from langgraft._core.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from langgraft.memory.bank_format import item_schema, read_items, write_items
+    from langgraft.memory.controls import Placebo, Shuffled
+    from langgraft.memory.deltas import (
+        Add,
+        Annotate,
+        BankContent,
+        MemoryDelta,
+        Remove,
+        SetState,
+        fold,
+    )
+    from langgraft.memory.episodes import (
+        Episode,
+        ErrorRecord,
+        Lesson,
+        Outcome,
+        Question,
+        Step,
+        Verdict,
+    )
+    from langgraft.memory.items import MemoryItem
+    from langgraft.memory.provider import MemoryProvider, ProviderSettings, RankedSettings
+    from langgraft.memory.recall import Budget, Recall, RecallContext, Receipt, strip_block
+
+__all__ = [
+    "Add",
+    "Annotate",
+    "BankContent",
+    "Budget",
+    "Episode",
+    "ErrorRecord",
+    "Lesson",
+    "MemoryDelta",
+    "MemoryItem",
+    "MemoryProvider",
+    "Outcome",
+    "Placebo",
+    "ProviderSettings",
+    "Question",
+    "RankedSettings",
+    "Recall",
+    "RecallContext",
+    "Receipt",
+    "Remove",
+    "SetState",
+    "Shuffled",
+    "Step",
+    "Verdict",
+    "fold",
+    "item_schema",
+    "read_items",
+    "strip_block",
+    "write_items",
+]
+
+_MODULES = {
+    "bank_format": ("item_schema", "read_items", "write_items"),
+    "controls": ("Placebo", "Shuffled"),
+    "deltas": ("Add", "Annotate", "BankContent", "MemoryDelta", "Remove", "SetState", "fold"),
+    "episodes": ("Episode", "ErrorRecord", "Lesson", "Outcome", "Question", "Step", "Verdict"),
+    "items": ("MemoryItem",),
+    "provider": ("MemoryProvider", "ProviderSettings", "RankedSettings"),
+    "recall": ("Budget", "Recall", "RecallContext", "Receipt", "strip_block"),
+}
+
+__getattr__, __dir__ = lazy_exports(
+    __name__, {name: f"{__name__}.{module}" for module, names in _MODULES.items() for name in names}
+)

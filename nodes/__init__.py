@@ -1,1 +1,45 @@
-"""."""
+"""The vocabulary: node factories that graphs are made of. Every model call is a node."""
+
+from typing import TYPE_CHECKING
+
+from langgraft._core.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from langgraft.nodes.act import act_node
+    from langgraft.nodes.recall import recall_node
+    from langgraft.nodes.reflect import reflect_node
+    from langgraft.nodes.remember import remember_node
+    from langgraft.nodes.sessions import EnvironmentSessions
+    from langgraft.nodes.start import start_node
+    from langgraft.nodes.state import AgentInput, AgentOutput, AgentState
+    from langgraft.nodes.think import think_node
+
+__all__ = [
+    "AgentInput",
+    "AgentOutput",
+    "AgentState",
+    "EnvironmentSessions",
+    "act_node",
+    "recall_node",
+    "reflect_node",
+    "remember_node",
+    "start_node",
+    "think_node",
+]
+
+_STATE = "langgraft.nodes.state"
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        "AgentInput": _STATE,
+        "AgentOutput": _STATE,
+        "AgentState": _STATE,
+        "EnvironmentSessions": "langgraft.nodes.sessions",
+        "act_node": "langgraft.nodes.act",
+        "recall_node": "langgraft.nodes.recall",
+        "reflect_node": "langgraft.nodes.reflect",
+        "remember_node": "langgraft.nodes.remember",
+        "start_node": "langgraft.nodes.start",
+        "think_node": "langgraft.nodes.think",
+    },
+)

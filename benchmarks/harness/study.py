@@ -21,6 +21,9 @@ from langgraft.memory.deltas import MemoryDelta
 
 RUN_ID_LENGTH = 12
 
+SIMULATED = "simulated"
+"""The model of a plan that needs no language model."""
+
 
 class Plan(BaseModel):
     """What every plan file holds; each study adds its own fields."""
@@ -31,7 +34,7 @@ class Plan(BaseModel):
     """Name of the study the plan belongs to."""
     title: str = ""
     """One line for people."""
-    model: str = "simulated"
+    model: str = SIMULATED
     """`simulated`, or any string `init_chat_model` understands, such as `openai:gpt-4.1-mini`."""
     base_url: str | None = None
     """Where an OpenAI-compatible server listens, for models that take it."""
@@ -164,8 +167,29 @@ class Study(ABC, Generic[PlanT]):
         """Return how many model calls a run makes at the most."""
 
     @abstractmethod
-    def report(self, plan: PlanT, log: "PlanLogReader", out: Path) -> Path:
-        """Write the report and its tables to `out`; return the page to open."""
+    def report(self, plan: PlanT, log: "PlanLogReader", out: Path) -> "Report":
+        """Write the report and its tables to the folder `out`.
+
+        Raises:
+            MissingExtraError: What draws and computes the report is not installed.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A report that was written, and its findings short enough for a terminal."""
+
+    page: Path
+    """The page to open."""
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    lines: tuple[str, ...] = ()
+    """The findings in words."""
+
+    def json_rows(self) -> list[dict[str, str]]:
+        """Return the rows by column."""
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
 
 class PlanLogReader(Protocol):

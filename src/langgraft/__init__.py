@@ -1,3 +1,84 @@
-"""Graft memory onto LangGraph agents: swap it, transplant it, measure it."""
+"""Graft memory onto LangGraph agents: swap it, transplant it, measure it.
+
+    langgraft.memory        items, providers, stores, rankers
+    langgraft.environments  worlds that agents act in
+    langgraft.nodes         recall, think, act, reflect, remember
+    langgraft.graphs        agents: one `build_…` function each
+    langgraft.benchmarks    studies, the harness that runs them, the command line
+
+Names are imported when they are used, so `import langgraft` costs next to nothing.
+"""
+
+from typing import TYPE_CHECKING
+
+from langgraft._core.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from langgraft._core.errors import LanggraftError
+    from langgraft._core.prompts import Prompt
+    from langgraft.environments.babyai import BabyAI
+    from langgraft.graphs.react import build_react_agent
+    from langgraft.memory.deltas import MemoryDelta, fold
+    from langgraft.memory.episodes import Episode, Lesson, Outcome, Step
+    from langgraft.memory.items import MemoryItem
+    from langgraft.memory.provider import MemoryProvider
+    from langgraft.memory.providers.insight import InsightMemory, InsightSettings
+    from langgraft.memory.providers.none import NoMemory
+    from langgraft.memory.providers.trajectory import TrajectoryMemory, TrajectorySettings
+    from langgraft.memory.rankers.bm25 import BM25
+    from langgraft.memory.rankers.overlap import TermOverlap
+    from langgraft.memory.recall import Budget, Recall, RecallContext
+    from langgraft.memory.stores.ranked import RankedStore
+    from langgraft.memory.stores.read_only import ReadOnlyStore
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "BM25",
+    "BabyAI",
+    "Budget",
+    "Episode",
+    "InsightMemory",
+    "InsightSettings",
+    "LanggraftError",
+    "Lesson",
+    "MemoryDelta",
+    "MemoryItem",
+    "MemoryProvider",
+    "NoMemory",
+    "Outcome",
+    "Prompt",
+    "RankedStore",
+    "ReadOnlyStore",
+    "Recall",
+    "RecallContext",
+    "Step",
+    "TermOverlap",
+    "TrajectoryMemory",
+    "TrajectorySettings",
+    "build_react_agent",
+    "fold",
+]
+
+_MODULES = {
+    "langgraft._core.errors": ("LanggraftError",),
+    "langgraft._core.prompts": ("Prompt",),
+    "langgraft.environments.babyai": ("BabyAI",),
+    "langgraft.graphs.react": ("build_react_agent",),
+    "langgraft.memory.deltas": ("MemoryDelta", "fold"),
+    "langgraft.memory.episodes": ("Episode", "Lesson", "Outcome", "Step"),
+    "langgraft.memory.items": ("MemoryItem",),
+    "langgraft.memory.provider": ("MemoryProvider",),
+    "langgraft.memory.providers.insight": ("InsightMemory", "InsightSettings"),
+    "langgraft.memory.providers.none": ("NoMemory",),
+    "langgraft.memory.providers.trajectory": ("TrajectoryMemory", "TrajectorySettings"),
+    "langgraft.memory.rankers.bm25": ("BM25",),
+    "langgraft.memory.rankers.overlap": ("TermOverlap",),
+    "langgraft.memory.recall": ("Budget", "Recall", "RecallContext"),
+    "langgraft.memory.stores.ranked": ("RankedStore",),
+    "langgraft.memory.stores.read_only": ("ReadOnlyStore",),
+}
+
+__getattr__, __dir__ = lazy_exports(
+    __name__, {name: module for module, names in _MODULES.items() for name in names}
+)

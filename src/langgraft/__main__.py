@@ -3,9 +3,9 @@
 
 def main() -> None:
     """Run the command line."""
-    from langgraft.benchmarks.cli.app import run  # noqa: PLC0415  (keeps `import langgraft` light)
+    from langgraft.benchmarks.cli.app import run_command_line  # noqa: PLC0415  (light)
 
-    run()
+    run_command_line()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,76 @@
+# Every target makes the virtual environment it needs: nothing but Python 3.11+ and make.
+# uv is used where it is installed; otherwise the standard venv and pip.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+UV := $(shell command -v uv 2>/dev/null)
+DEMO_OUT ?= runs/demo
+ACCEPTANCE_OUT ?= runs/acceptance
+PYTEST_ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check lint format type acceptance build clean links
+
+help: ## Show the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+
+links:
+	@test -L src/langgraft/memory || { \
+	echo "This checkout has no symbolic links in src/langgraft: clone it with git, on a system (or with 'git config core.symlinks true') that has them."; exit 1; }
+
+$(VENV)/pyvenv.cfg:
+	@test -n "$(PYTHON)" || { echo "langgraft needs Python 3.11 or newer: set PYTHON=/path/to/python3"; exit 1; }
+ifdef UV
+	@$(UV) venv --quiet --allow-existing --python "$(PYTHON)" $(VENV)
+else
+	@"$(PYTHON)" -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+endif
+
+# What a user of the benchmarks installs.
+$(VENV)/.demo: $(VENV)/pyvenv.cfg pyproject.toml | links
+ifdef UV
+	@$(UV) pip install --quiet --python $(BIN)/python -e '.[babyai,bench]'
+else
+	@$(BIN)/python -m pip install --quiet -e '.[babyai,bench]'
+endif
+	@touch $@
+
+# What a developer installs.
+$(VENV)/.dev: $(VENV)/pyvenv.cfg pyproject.toml | links
+ifdef UV
+	@$(UV) pip install --quiet --python $(BIN)/python -e '.[all]' --group dev
+else
+	@$(BIN)/python -m pip install --quiet -e '.[all]' --group dev
+endif
+	@touch $@ $(VENV)/.demo
+
+demo: $(VENV)/.demo ## Run the demo study on BabyAI and write its report
+	@$(BIN)/langgraft run demo --out $(DEMO_OUT)
+
+test: $(VENV)/.dev ## Run the tests (PYTEST_ARGS adds arguments)
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(VENV)/.dev ## Check style and format
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+format: $(VENV)/.dev ## Format the code
+	@$(BIN)/ruff check --fix-only .
+	@$(BIN)/ruff format .
+
+type: $(VENV)/.dev ## Check types
+	@$(BIN)/mypy
+
+check: lint type test ## Lint, types and tests
+
+acceptance: $(VENV)/.dev ## Run every promise at full size and write its figures
+	@$(BIN)/python -m langgraft.benchmarks.acceptance --out $(ACCEPTANCE_OUT)
+
+build: $(VENV)/.dev ## Build wheel and sdist into dist/
+	@$(BIN)/python -m build --outdir dist
+
+clean: ## Remove the virtual environment and caches
+	@rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,1 @@
+"""The command line: `langgraft plans | preview | run | status | report | verify`."""

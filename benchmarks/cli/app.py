@@ -1,0 +1,138 @@
+"""The commands and their options. Everything heavy is imported inside a command, so that
+`langgraft --help` answers at once.
+"""  # noqa: D205, D400, D415
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from langgraft._core.errors import InputError, LanggraftError, MissingExtraError
+
+app = typer.Typer(
+    name="langgraft",
+    help="Memory for LangGraph agents: swap it, transplant it, measure it.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+EXIT_FAILED = 1
+EXIT_BAD_INPUT = 2
+
+PlanArgument = Annotated[
+    str, typer.Argument(metavar="PLAN", help="A plan file, or the name of one that ships.")
+]
+DirectoryArgument = Annotated[Path, typer.Argument(metavar="DIR", help="A run directory.")]
+ModelOption = Annotated[
+    str | None,
+    typer.Option(
+        help="'simulated', or what init_chat_model takes: 'openai:gpt-4.1-mini'.",
+        show_default="the plan's",
+    ),
+]
+BaseUrlOption = Annotated[
+    str | None, typer.Option(help="Where an OpenAI-compatible server listens.", show_default=False)
+]
+LimitOption = Annotated[
+    int | None, typer.Option(min=1, help="Work through at most this many items of each run.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON to standard output.")]
+
+
+@app.callback()
+def main(
+    *,
+    debug: Annotated[bool, typer.Option(help="Show tracebacks of errors.")] = False,
+) -> None:
+    """Take the options that stand before a command."""
+    global _debug  # noqa: PLW0603  (one process is one command)
+    _debug = debug
+
+
+_debug = False
+
+
+@app.command()
+def plans(*, json: JsonOption = False) -> None:
+    """List the plans that ship."""
+    from langgraft.benchmarks.cli import listing  # noqa: PLC0415
+
+    listing.show_plans(as_json=json)
+
+
+@app.command()
+def preview(
+    plan: PlanArgument,
+    *,
+    model: ModelOption = None,
+    base_url: BaseUrlOption = None,
+    limit: LimitOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Show what a plan would run, and at most how many model calls that takes."""
+    from langgraft.benchmarks.cli import listing, plan_choice  # noqa: PLC0415
+
+    prepared = plan_choice.choose(plan, model=model, base_url=base_url, limit=limit)
+    listing.show_preview(prepared, as_json=json)
+
+
+@app.command()
+def run(
+    plan: PlanArgument,
+    *,
+    out: Annotated[Path, typer.Option(help="Run directory: made, or gone on with.")],
+    model: ModelOption = None,
+    base_url: BaseUrlOption = None,
+    limit: LimitOption = None,
+    workers: Annotated[int, typer.Option(min=1, help="Runs under way at the same time.")] = 4,
+    json: JsonOption = False,
+) -> None:
+    """Run a plan, or go on where it was stopped; then write the report."""
+    from langgraft.benchmarks.cli import plan_choice, running  # noqa: PLC0415
+
+    prepared = plan_choice.choose(plan, model=model, base_url=base_url, limit=limit)
+    raise typer.Exit(running.run(prepared, out, workers=workers, as_json=json))
+
+
+@app.command()
+def status(directory: DirectoryArgument, *, json: JsonOption = False) -> None:
+    """Show how far a run directory is."""
+    from langgraft.benchmarks.cli import listing  # noqa: PLC0415
+
+    listing.show_status(directory, as_json=json)
+
+
+@app.command()
+def report(directory: DirectoryArgument, *, json: JsonOption = False) -> None:
+    """Write the report of a run directory, finished or not."""
+    from langgraft.benchmarks.cli import running  # noqa: PLC0415
+
+    running.report(directory, as_json=json)
+
+
+@app.command()
+def verify(directory: DirectoryArgument, *, json: JsonOption = False) -> None:
+    """Check a run directory against itself."""
+    from langgraft.benchmarks.cli import listing  # noqa: PLC0415
+
+    if listing.show_findings(directory, as_json=json):
+        raise typer.Exit(EXIT_FAILED)
+
+
+def run_command_line() -> None:
+    """Run the command line: one line for an error, and the exit code that says which kind.
+
+    Exit codes: 0 done, 1 incomplete or failed, 2 bad input, 130 interrupted.
+    """
+    try:
+        app()
+    except LanggraftError as error:
+        if _debug:
+            raise
+        notes = getattr(error, "__notes__", ())
+        line = " ".join(" ".join([str(error), *notes]).split())
+        sys.stderr.write(f"langgraft: {line}\n")
+        bad_input = isinstance(error, InputError | MissingExtraError)
+        sys.exit(EXIT_BAD_INPUT if bad_input else EXIT_FAILED)

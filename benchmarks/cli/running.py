@@ -1,0 +1,106 @@
+"""Commands that do something: `run` and `report`."""
+
+import asyncio
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from rich.console import Console
+
+from langgraft._core.canonical import JSON
+from langgraft._core.errors import MissingExtraError
+from langgraft.benchmarks.cli.listing import show, write_json
+from langgraft.benchmarks.harness.cache import ResponseCache
+from langgraft.benchmarks.harness.interrupts import stop_on_signals
+from langgraft.benchmarks.harness.log import PlanLog
+from langgraft.benchmarks.harness.models import make_model
+from langgraft.benchmarks.harness.outcome import PlanOutcome
+from langgraft.benchmarks.harness.plans import PreparedPlan, load_plan
+from langgraft.benchmarks.harness.progress import Progress, make_progress
+from langgraft.benchmarks.harness.schedule import run_plan
+from langgraft.benchmarks.harness.study import SIMULATED, Plan, RunSpec
+from langgraft.benchmarks.studies import studies
+
+REPORT = "report"
+"""Folder of a run directory that holds the report."""
+RESPONSES = "responses.sqlite"
+"""File of a run directory that keeps the replies of a real model."""
+
+
+def run(prepared: PreparedPlan[Any], out: Path, *, workers: int, as_json: bool) -> int:
+    """Run a plan, write its report and return the exit code."""
+    model_for = _models(prepared, out)
+    progress = make_progress("json" if as_json else "auto")
+    try:
+        outcome = asyncio.run(_run(prepared, out, model_for, workers, progress))
+    finally:
+        progress.close()
+    for problem in outcome.problems:
+        sys.stderr.write(f"{problem.name}: {problem.message}\n")
+    if outcome.complete:
+        report(out, as_json=as_json)
+    else:
+        sys.stderr.write("not finished; run the same command again to go on\n")
+    return outcome.exit_code
+
+
+async def _run(
+    prepared: PreparedPlan[Any],
+    out: Path,
+    model_for: Callable[[Any, RunSpec], BaseChatModel],
+    workers: int,
+    progress: Progress,
+) -> PlanOutcome:
+    stop = asyncio.Event()
+    with stop_on_signals(stop, progress.close):
+        return await run_plan(
+            prepared, out, model_for=model_for, workers=workers, progress=progress, stop=stop
+        )
+
+
+def _models(
+    prepared: PreparedPlan[Any], out: Path
+) -> Callable[[Any, RunSpec], BaseChatModel]:
+    """Say how the model of a run is made; a real one is checked before anything is written."""
+    plan: Plan = prepared.plan
+    if plan.model == SIMULATED:
+        return prepared.study.simulated_model
+    _real_model(plan, None)
+
+    @cache
+    def shared() -> BaseChatModel:
+        return _real_model(plan, ResponseCache(out / RESPONSES))
+
+    return lambda _plan, _run: shared()
+
+
+def _real_model(plan: Plan, responses: ResponseCache | None) -> BaseChatModel:
+    return make_model(
+        plan.model,
+        base_url=plan.base_url,
+        temperature=plan.temperature,
+        max_tokens=plan.max_tokens,
+        responses=responses,
+    )
+
+
+def report(directory: Path, *, as_json: bool) -> None:
+    """Write the report of a run directory and show its findings."""
+    log = PlanLog(directory)
+    study, plan = load_plan(directory / "plan.yaml", studies())
+    try:
+        written = study.report(plan, log, directory / REPORT)
+    except MissingExtraError as error:
+        sys.stderr.write(f"no report: {error}\n")
+        return
+    if as_json:
+        rows: list[JSON] = [*written.json_rows()]
+        write_json({"report": str(written.page), "findings": list(written.lines), "rows": rows})
+        return
+    show(written.title, written.columns, written.rows)
+    for line in written.lines:
+        Console().print(line, markup=False, highlight=False)
+    Console().print(f"report: {written.page}", markup=False, highlight=False, soft_wrap=True)

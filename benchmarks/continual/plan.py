@@ -1,0 +1,126 @@
+"""The plan of a continual-learning study, with the paper's Table 8 as its defaults."""
+
+from typing import Literal, Self, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
+
+from langgraft._core.errors import SettingsError
+from langgraft.benchmarks.harness.study import Plan
+from langgraft.memory.providers import provider_settings
+
+Sequence_: TypeAlias = Literal["A>B", "B>A"]
+
+
+class Condition(BaseModel):
+    """One memory to be studied."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")
+    """Short name in tables."""
+    provider: str
+    """Provider by name, or as `package.module:Class`."""
+    settings: dict[str, JsonValue] = Field(default_factory=dict)
+    """Settings of the provider."""
+
+    @model_validator(mode="after")
+    def _known(self) -> Self:
+        try:
+            provider_settings(self.provider, self.settings)
+        except SettingsError as error:
+            raise ValueError(str(error)) from error
+        return self
+
+
+class ControlCondition(BaseModel):
+    """A negative control: a condition's banks, with what is recalled taken away."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    control: Literal["placebo", "shuffled"]
+    of: str
+    """The condition whose banks are used."""
+
+    @property
+    def name(self) -> str:
+        """Name in tables."""
+        return f"{self.of}+{self.control}"
+
+
+class Tasks(BaseModel):
+    """The two task families of the sequence."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    A: str = "babyai/action_obj_door"
+    B: str = "babyai/find_obj"
+
+
+def paper_conditions() -> tuple[Condition, ...]:
+    """Return the four conditions of continual-memory: Raw, Cond-Agg, Cond-Ind, Cond-Step."""
+    individual: dict[str, JsonValue] = {"granularity": "individual", "top_k": 3}
+    return (
+        Condition(name="raw", provider="trajectory", settings={"top_k": 1}),
+        Condition(
+            name="agg", provider="insight", settings={"granularity": "aggregate", "top_k": 1}
+        ),
+        Condition(name="ind", provider="insight", settings=individual),
+        Condition(name="step", provider="insight", settings={**individual, "requery_interval": 4}),
+    )
+
+
+class ContinualPlan(Plan):
+    """Two task families in sequence, both directions, several memories.
+
+    Defaults are those of continual-memory Table 8, on BabyAI; `baseline_runs` is higher than
+    its 2, because the partition behind RR and NL rests on the baseline alone.
+    """
+
+    study: Literal["continual"] = "continual"
+    semantics: Literal["compat", "fixed"] = "compat"
+    """`compat` plays BabyAI as AgentGym does, which is what the paper used."""
+    tasks: Tasks = Tasks()
+    conditions: tuple[Condition, ...] = Field(default_factory=paper_conditions, min_length=1)
+    controls: tuple[ControlCondition, ...] = ()
+    sequences: tuple[Sequence_, ...] = ("A>B", "B>A")
+    """The directions to study."""
+    train_items: int = Field(default=200, ge=1, le=200)
+    """Instances per phase."""
+    test_items: int = Field(default=100, ge=1, le=100)
+    """Held-out instances per task family."""
+    runs: int = Field(default=2, ge=1)
+    """Independent repetitions: another order of the training instances, other samples."""
+    baseline_runs: int = Field(default=5, ge=1)
+    """Repetitions without memory; the first `runs` of them are what conditions are paired with."""
+    rerun: bool = True
+    """Repeat the baseline with other samples: what no difference at all looks like."""
+    seed: int = 42
+    milestones: int = Field(default=1, ge=1)
+    """Evaluations per phase, evenly spaced; the last is at its end."""
+    memory_tokens: int | None = Field(default=None, ge=0)
+    """Room for recalled text, in tokens; `None` sets no limit."""
+
+    @field_validator("conditions")
+    @classmethod
+    def _distinct(cls, conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
+        names = [condition.name for condition in conditions]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice or {"none", "rerun"} & set(names):
+            msg = f"condition names must be distinct and not 'none' or 'rerun', got {names}"
+            raise ValueError(msg)
+        return conditions
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        names = {condition.name for condition in self.conditions}
+        for control in self.controls:
+            if control.of not in names:
+                msg = f"control {control.name!r} is of no condition in {sorted(names)}"
+                raise ValueError(msg)
+        if self.baseline_runs < self.runs:
+            msg = f"baseline_runs ({self.baseline_runs}) must be at least runs ({self.runs})"
+            raise ValueError(msg)
+        if self.tasks.A == self.tasks.B:
+            msg = f"tasks A and B are both {self.tasks.A!r}"
+            raise ValueError(msg)
+        return self

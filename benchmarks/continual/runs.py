@@ -1,0 +1,150 @@
+"""Which runs a continual-learning plan asks for (continual-memory §2.1, §A.1.1).
+
+For each condition and repetition:
+
+    train A, train B                     *scratch*: from an empty bank
+    train A>B, train B>A                 *cross-task*: from the bank the first phase left
+    test … after A, B                    the scratch accuracies
+    test … after A>B, B>A                later task: forward transfer; earlier: backward
+
+Every evaluation reads a frozen bank; those of the earlier task are the paper's *eval-only
+probes*. The baseline and its re-run have no bank, and controls read a condition's banks.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from langgraft._core.canonical import JSON, seeded_fraction
+from langgraft.benchmarks.continual.plan import Condition, ContinualPlan
+from langgraft.benchmarks.harness.study import BankSource, RunSpec
+from langgraft.environments.text import TextTask, TextWorldFactory
+
+RERUN_SEED_OFFSET = 1000
+"""Keeps the samples of the re-run apart from those of the baseline."""
+
+
+class RunList:
+    """Builds the runs of one plan."""
+
+    def __init__(self, plan: ContinualPlan, world: TextWorldFactory) -> None:
+        self._plan = plan
+        self._domains = {"A": plan.tasks.A, "B": plan.tasks.B}
+        self._train = {
+            task: world.tasks(domain, "train")[: plan.train_items]
+            for task, domain in self._domains.items()
+        }
+        self._test = {
+            task: world.tasks(domain, "test")[: plan.test_items]
+            for task, domain in self._domains.items()
+        }
+
+    def all(self) -> Iterator[RunSpec]:
+        """List all runs, sources first."""
+        plan = self._plan
+        for replicate in range(plan.baseline_runs):
+            for task in "AB":
+                yield self._bare_test("none", replicate, task, replicate)
+        for replicate in range(plan.runs if plan.rerun else 0):
+            for task in "AB":
+                yield self._bare_test("rerun", replicate, task, replicate + RERUN_SEED_OFFSET)
+        for condition in plan.conditions:
+            for replicate in range(plan.runs):
+                yield from self._condition(condition, replicate)
+        for control in plan.controls:
+            for replicate in range(plan.runs):
+                for sequence in plan.sequences:
+                    for task in "AB":
+                        yield self._test_run(
+                            control.name, replicate, sequence, task, bank_of=control.of
+                        )
+
+    def _condition(self, condition: Condition, replicate: int) -> Iterator[RunSpec]:
+        name = condition.name
+        for task in "AB":
+            yield self._train_run(name, replicate, task)
+            yield from self._tests_along(name, replicate, task, task)
+        for sequence in self._plan.sequences:
+            earlier, later = sequence.split(">")
+            yield self._train_run(name, replicate, sequence)
+            yield from self._tests_along(name, replicate, sequence, later)
+            yield from self._tests_along(name, replicate, sequence, earlier)
+
+    def _tests_along(
+        self, condition: str, replicate: int, sequence: str, task: str
+    ) -> Iterator[RunSpec]:
+        length = len(self._train[sequence[-1]])
+        steps = self._plan.milestones
+        for milestone in range(1, steps):
+            at = milestone * length // steps
+            if at:
+                yield self._test_run(condition, replicate, sequence, task, at=at)
+        yield self._test_run(condition, replicate, sequence, task)
+
+    def _train_run(self, condition: str, replicate: int, sequence: str) -> RunSpec:
+        task = sequence[-1]
+        source = None
+        if ">" in sequence:
+            source = BankSource(_train_name(condition, replicate, sequence[0]))
+        factors = self._factors("train", condition, replicate, sequence, task, replicate)
+        return RunSpec(
+            study=self._plan.study,
+            name=_train_name(condition, replicate, sequence),
+            factors=factors,
+            item_ids=self._order(self._train[task], replicate),
+            source=source,
+        )
+
+    def _test_run(
+        self,
+        condition: str,
+        replicate: int,
+        sequence: str,
+        task: str,
+        *,
+        at: int | None = None,
+        bank_of: str | None = None,
+    ) -> RunSpec:
+        factors = self._factors("evaluate", condition, replicate, sequence, task, replicate)
+        when = sequence if at is None else f"{sequence} at {at}"
+        return RunSpec(
+            study=self._plan.study,
+            name=f"{condition}/{replicate}/test {task} after {when}",
+            factors={**factors, "at": at},
+            item_ids=tuple(item.id for item in self._test[task]),
+            source=BankSource(_train_name(bank_of or condition, replicate, sequence), at),
+            frozen=True,
+        )
+
+    def _bare_test(self, condition: str, replicate: int, task: str, seed: int) -> RunSpec:
+        return RunSpec(
+            study=self._plan.study,
+            name=f"{condition}/{replicate}/test {task}",
+            factors={
+                **self._factors("evaluate", condition, replicate, "", task, seed),
+                "at": None,
+            },
+            item_ids=tuple(item.id for item in self._test[task]),
+            frozen=True,
+        )
+
+    def _factors(
+        self, kind: str, condition: str, replicate: int, sequence: str, task: str, seed: int
+    ) -> dict[str, JSON]:
+        return {
+            "kind": kind,
+            "condition": condition,
+            "replicate": replicate,
+            "sequence": sequence,
+            "task": task,
+            "domain": self._domains[task],
+            "model_seed": self._plan.seed + seed,
+        }
+
+    def _order(self, tasks: Sequence[TextTask], replicate: int) -> tuple[str, ...]:
+        """Order the training instances by chance, the same way for all conditions."""
+        seed = self._plan.seed
+        ids = [task.id for task in tasks]
+        return tuple(sorted(ids, key=lambda name: seeded_fraction("order", seed, replicate, name)))
+
+
+def _train_name(condition: str, replicate: int, sequence: str) -> str:
+    return f"{condition}/{replicate}/train {sequence}"

@@ -1,0 +1,101 @@
+"""One run of the continual study: the ReAct agent on a stream of task instances."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from langchain_core.language_models import BaseChatModel
+from langgraph.store.memory import InMemoryStore
+
+from langgraft._core.canonical import JSON
+from langgraft._core.errors import LanggraftError
+from langgraft.benchmarks.continual.plan import Condition, ContinualPlan
+from langgraft.benchmarks.harness.study import ItemOutcome, RunSpec
+from langgraft.environments.text import TextWorldFactory
+from langgraft.graphs.react import build_react_agent
+from langgraft.memory.controls import CONTROLS
+from langgraft.memory.deltas import MemoryDelta, fold
+from langgraft.memory.provider import MemoryProvider
+from langgraft.memory.providers import make_provider
+from langgraft.memory.recall import Budget
+from langgraft.memory.stores.read_only import ReadOnlyStore
+
+
+class ContinualSession:
+    """A stream of episodes with one memory."""
+
+    def __init__(
+        self,
+        plan: ContinualPlan,
+        run: RunSpec,
+        deltas: Sequence[MemoryDelta],
+        model: BaseChatModel,
+        world: TextWorldFactory,
+    ) -> None:
+        self._memory = build_memory(plan, run, deltas)
+        self._frozen = run.frozen
+        self._before = None if self._memory is None else self._memory.content().digest
+        self._graph = build_react_agent(
+            model,
+            environment=world,
+            memory=self._memory,
+            learn=not run.frozen,
+            budget=Budget(plan.memory_tokens),
+        )
+
+    async def run_item(self, index: int, item_id: str) -> ItemOutcome:
+        """Play one episode; its id is that of the task, which a stream holds once."""
+        final = await self._graph.ainvoke(
+            {"task_id": item_id, "episode_id": item_id, "episode_index": index}
+        )
+        deltas = tuple(MemoryDelta.from_json(delta) for delta in final.get("deltas", []))
+        return ItemOutcome(result=_result(final), deltas=deltas)
+
+    async def aclose(self) -> None:
+        """End the run.
+
+        Raises:
+            LanggraftError: A frozen bank is not what it was.
+        """
+        if self._frozen and self._memory is not None:
+            after = self._memory.content().digest
+            if after != self._before:
+                msg = f"a frozen bank changed from {self._before} to {after}"
+                raise LanggraftError(msg)
+
+
+def build_memory(
+    plan: ContinualPlan, run: RunSpec, deltas: Sequence[MemoryDelta]
+) -> MemoryProvider[Any] | None:
+    """Build the memory of a run, holding what the deltas fold to; the baseline has none."""
+    name, _, control = str(run.factors["condition"]).partition("+")
+    condition = next((each for each in plan.conditions if each.name == name), None)
+    if condition is None:
+        return None
+    store = InMemoryStore()
+    memory = _provider(condition, store)
+    memory.restore(fold(deltas))
+    if run.frozen:
+        memory = _provider(condition, ReadOnlyStore(store))
+    return CONTROLS[control](memory, seed=plan.seed) if control else memory
+
+
+def _provider(condition: Condition, store: InMemoryStore | ReadOnlyStore) -> MemoryProvider[Any]:
+    return make_provider(
+        condition.provider, store, settings=cast("Mapping[str, JSON]", condition.settings)
+    )
+
+
+def _result(final: Mapping[str, Any]) -> dict[str, JSON]:
+    steps = final["steps"]
+    return {
+        "task_id": final["task_id"],
+        "success": final["success"],
+        "score": final["score"],
+        "reason": final["reason"],
+        "rounds": len(steps) - 1,
+        "invalid_replies": sum(not step["valid"] for step in steps),
+        "recalls": final.get("receipts", []),
+        "lessons": final.get("lessons", []),
+        "reflection": final.get("reflection", ""),
+        "steps": [[step["thought"], step["action"], step["observation"]] for step in steps],
+    }

@@ -1,0 +1,87 @@
+"""The continual-learning study as the harness sees it."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from langchain_core.language_models import BaseChatModel
+
+from langgraft._core.canonical import JSON, digest
+from langgraft._core.errors import PlanError, SettingsError
+from langgraft.benchmarks.continual.plan import ContinualPlan
+from langgraft.benchmarks.continual.runs import RunList
+from langgraft.benchmarks.continual.session import ContinualSession
+from langgraft.benchmarks.harness.study import PlanLogReader, Report, RunSpec, Study
+from langgraft.environments.babyai import MAX_ROUNDS, BabyAI
+from langgraft.memory.deltas import MemoryDelta
+from langgraft.memory.providers import provider_class, provider_settings
+from langgraft.nodes.prompts import prompt
+
+
+class ContinualStudy(Study[ContinualPlan]):
+    """Memory as a continual learner: forward and backward transfer (continual-memory)."""
+
+    name = "continual"
+    plan_model = ContinualPlan
+
+    def expand(self, plan: ContinualPlan) -> tuple[RunSpec, ...]:
+        """List the runs of a plan.
+
+        Raises:
+            PlanError: A task family does not exist.
+        """
+        try:
+            return tuple(RunList(plan, BabyAI(semantics=plan.semantics)).all())
+        except SettingsError as error:
+            raise PlanError(str(error)) from error
+
+    def fingerprints(self, plan: ContinualPlan) -> Mapping[str, JSON]:
+        """Return digests of the prompts, the world's rules and the memories' architectures."""
+        world = BabyAI(semantics=plan.semantics)
+        first = world(world.tasks(plan.tasks.A, "train")[0].id)
+        architectures: dict[str, JSON] = {
+            condition.name: digest(
+                {
+                    "provider": provider_class(condition.provider).name,
+                    "settings": provider_settings(
+                        condition.provider, condition.settings
+                    ).describe(),
+                }
+            )
+            for condition in plan.conditions
+        }
+        return {
+            "prompts": {name: prompt(name).sha256 for name in ("act", "reflect")},
+            "world": digest({"instructions": first.instructions, "semantics": plan.semantics}),
+            "architectures": architectures,
+        }
+
+    def open(
+        self,
+        plan: ContinualPlan,
+        run: RunSpec,
+        deltas: Sequence[MemoryDelta],
+        model: BaseChatModel,
+    ) -> ContinualSession:
+        """Start or resume a run."""
+        return ContinualSession(plan, run, deltas, model, BabyAI(semantics=plan.semantics))
+
+    def simulated_model(self, plan: ContinualPlan, run: RunSpec) -> BaseChatModel:
+        """Return the simulated BabyAI learner, sampling by the run's seed."""
+        from langgraft.benchmarks.simulated.babyai import (  # noqa: PLC0415  (not for real models)
+            SimulatedBabyAI,
+        )
+
+        seed = run.factors["model_seed"]
+        assert isinstance(seed, int)
+        return SimulatedBabyAI(seed=seed, temperature=plan.temperature)
+
+    def most_calls(self, plan: ContinualPlan, run: RunSpec) -> int:
+        """Return how many model calls a run makes: a reply a round, and one reflection."""
+        reflections = 0 if run.frozen else 1
+        return run.length * (MAX_ROUNDS + reflections)
+
+    def report(self, plan: ContinualPlan, log: PlanLogReader, out: Path) -> Report:
+        """Write the report, its tables and its figures."""
+        from langgraft.benchmarks.continual.report import write_report  # noqa: PLC0415  ([bench])
+
+        return write_report(plan, log, out)

@@ -1,0 +1,1 @@
+"""Speed, as ratios against a named floor measured in the same process."""

@@ -1,0 +1,24 @@
+"""What all tests share."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """Return the folder of real data, or skip."""
+    path = Path(os.environ.get("LANGGRAFT_DATA", REPOSITORY.parent / "shared" / "data"))
+    if not path.is_dir():
+        pytest.skip(f"no real data at {path}: set LANGGRAFT_DATA to the folder that holds it")
+    return path
+
+
+@pytest.fixture(autouse=True)
+def _quiet_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep tracing off and keys out, whatever the developer's shell has."""
+    for name in ("LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)

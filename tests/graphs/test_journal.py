@@ -1,0 +1,49 @@
+"""The spike behind the provider contract: parallel branches, killed at every superstep."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from journal_worker import ITEMS, NEVER, read_log
+
+WORKER = Path(__file__).resolve().parent.parent / "support" / "journal_worker.py"
+NODE_RUNS = len(ITEMS) * 4
+MOMENTS = range(1, 2 * NODE_RUNS + 1)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return folders of runs killed at each moment and resumed, and of one left alone."""
+    folder = tmp_path_factory.mktemp("journal")
+    moments = [str(moment) for moment in (*MOMENTS, NEVER)]
+    done = subprocess.run(
+        [sys.executable, str(WORKER), str(folder), *moments],
+        env={**os.environ, "PYTHONPATH": str(WORKER.parent)},
+        check=True,
+        capture_output=True,
+    )
+    ended = json.loads(done.stdout)
+    assert ended.pop(str(NEVER)) == [0, 0]
+    assert set(map(tuple, ended.values())) == {(signal.SIGKILL, 0)}
+    return folder
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("name", ["items.jsonl", "bank.json"])
+def test_log_and_bank_when_killed_at_any_superstep_are_the_same_bytes(
+    name: str, moment: int, folders: Path
+) -> None:
+    """A crash before or after any node run shows neither in the log nor in the bank."""
+    expected = (folders / str(NEVER) / name).read_bytes()
+    assert (folders / str(moment) / name).read_bytes() == expected
+
+
+def test_log_when_folded_gives_the_bank(folders: Path) -> None:
+    """The log alone is the memory."""
+    items, bank = read_log(folders / str(NEVER) / "items.jsonl")
+    assert items == list(ITEMS)
+    assert bank.to_bytes() == (folders / str(NEVER) / "bank.json").read_bytes()
