@@ -1,0 +1,269 @@
+"""One request to a chat model: cache, cap, attempt, retry, meter. No I/O of its own.
+
+An `Exchange` decides; whoever drives it calls the model and waits. So the synchronous and
+the asynchronous model share every rule.
+"""
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.load import dumpd
+from langchain_core.messages import BaseMessage, BaseMessageChunk, message_chunk_to_message
+from langchain_core.messages.utils import count_tokens_approximately
+from langchain_core.outputs import ChatResult
+from pydantic import BaseModel
+
+from langgraft._core.canonical import JSON
+from langgraft._core.errors import BudgetExceededError, InfrastructureError, InputError
+from langgraft.benchmarks.harness.cache import ResponseCache, key_text
+from langgraft.benchmarks.harness.replies import (
+    failure_in,
+    failure_reply,
+    from_cache,
+    is_complete,
+    settled,
+    tokens_of,
+)
+from langgraft.benchmarks.harness.retry import Failure, FailureKind, RetryPolicy, Timing, classify
+from langgraft.benchmarks.harness.usage import CallBudget, TokenCounts, current_meters
+
+_logger = logging.getLogger(__name__)
+
+_OPERATIONAL = frozenset(
+    {
+        "api_key",
+        "callbacks",
+        "extra_headers",
+        "max_retries",
+        "stream",
+        "stream_options",
+        "stream_usage",
+        "streaming",
+        "timeout",
+    }
+)
+"""Call settings that do not decide what a model answers."""
+
+_TRANSCRIPT_ONLY = ("id", "response_metadata", "usage_metadata")
+"""Parts of a message that a provider never sees."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExchangeRules:
+    """What an exchange goes by; one per model."""
+
+    label: str
+    """What error messages call the model."""
+    identity: Mapping[str, JSON]
+    """What decides the model's answers beside the request."""
+    cache: ResponseCache | None
+    budget: CallBudget | None
+    policy: RetryPolicy
+    timing: Timing
+    max_completion: int
+    """Most tokens of a reply, to reserve before a call; 0 if unknown."""
+
+
+class Reached:
+    """Remembers whether a provider has ever answered."""
+
+    def __init__(self) -> None:
+        self.ever = False
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One call to the model; the driver puts the result in."""
+
+    result: ChatResult | None = None
+
+
+class Exchange:
+    """One request under way.
+
+    Attributes:
+        reply: The answer, once there is one.
+        delay: Seconds to wait before the next attempt.
+    """
+
+    def __init__(
+        self,
+        rules: ExchangeRules,
+        reached: Reached,
+        messages: Sequence[BaseMessage],
+        settings: Mapping[str, Any],
+    ) -> None:
+        """Look the request up.
+
+        Args:
+            rules: What to go by.
+            reached: Shared by all exchanges with one model.
+            messages: What the model is shown.
+            settings: Everything else of the request: tools, stop words, response format.
+        """
+        self.reply: ChatResult | None = None
+        self.delay = 0.0
+        self._rules = rules
+        self._reached = reached
+        self._meters = current_meters()
+        self._attempts = 0
+        self._started = rules.timing.clock.monotonic()
+        self._prompt_tokens = 0
+        if rules.budget is not None:
+            self._prompt_tokens = count_tokens_approximately(messages)
+        if rules.cache is not None:
+            self._key = request_texts(rules.identity, messages, settings)
+            found = rules.cache.lookup(*self._key)
+            if found is not None:
+                result = from_cache(found)
+                self._accept(result, tokens=tokens_of(result), hit=True)
+
+    @contextmanager
+    def attempt(self) -> Iterator[Attempt]:
+        """Frame one call: what it returns or raises becomes a reply, a delay or an error.
+
+        Raises:
+            BudgetExceededError: A cap would be exceeded; the call must not be made.
+            InputError: The provider refuses for good, and would refuse everything alike.
+            InfrastructureError: The provider failed for longer than the policy bears with.
+        """
+        reserved = self._reserve()
+        used, billed = 0, TokenCounts()
+        call = Attempt()
+        self._attempts += 1
+        for meter in self._meters:
+            meter.count_attempt()
+        try:
+            yield call
+            assert call.result is not None
+            billed = tokens_of(call.result) or TokenCounts()
+            used = billed.total or self._estimate(call.result)
+            self._replied(settled(call.result))
+        except (InputError, InfrastructureError, BudgetExceededError):
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a provider's client may raise
+            self._failed(classify(error, now=self._rules.timing.clock.time()), error)
+        finally:
+            self._settle(reserved, used, billed)
+
+    def _reserve(self) -> int:
+        tokens = self._prompt_tokens + self._rules.max_completion
+        if self._rules.budget is not None:
+            self._rules.budget.reserve(tokens)
+        return tokens
+
+    def _settle(self, reserved: int, used: int, billed: TokenCounts) -> None:
+        if self._rules.budget is not None:
+            self._rules.budget.settle(reserved, used)
+        for meter in self._meters:
+            meter.count_billed(billed)
+
+    def _estimate(self, result: ChatResult) -> int:
+        """Guess, for the caps, what a call cost whose provider does not say."""
+        replies = [generation.message for generation in result.generations]
+        return self._prompt_tokens + count_tokens_approximately(replies)
+
+    def _replied(self, result: ChatResult) -> None:
+        failure = failure_in(result)
+        if failure is not None:
+            self._failed(failure, None, tokens=tokens_of(result))
+            return
+        self._reached.ever = True
+        cache = self._rules.cache
+        if cache is not None and is_complete(result.generations):
+            kept = cache.keep(*self._key, result.generations)
+            if kept is not result.generations:
+                result = from_cache(kept)
+        self._accept(result, tokens=tokens_of(result))
+
+    def _accept(self, result: ChatResult, *, tokens: TokenCounts | None, hit: bool = False) -> None:
+        self.reply = result
+        for meter in self._meters:
+            meter.count_reply(tokens, hit=hit)
+
+    def _failed(
+        self, failure: Failure, error: Exception | None, *, tokens: TokenCounts | None = None
+    ) -> None:
+        """Turn a failure into an empty reply, a delay, or an error."""
+        answered = not failure.unreachable and failure.kind is not FailureKind.UNKNOWN
+        self._reached.ever = self._reached.ever or answered
+        delay = self._next_delay(failure)
+        self.delay = delay or 0.0
+        for meter in self._meters:
+            meter.count_failure(failure.reason, wait=self.delay)
+        if failure.kind is FailureKind.MODEL_BEHAVIOR:
+            self._accept(failure_reply(failure), tokens=tokens or TokenCounts())
+        elif failure.kind is FailureKind.PROVIDER_PERMANENT:
+            raise InputError(self._message("refuses the request", failure)) from error
+        elif delay is None:
+            attempts = f"{self._attempts} attempt{'s' if self._attempts > 1 else ''}"
+            what = f"gave no answer in {attempts} ({failure.reason})"
+            raise InfrastructureError(self._message(what, failure)) from error
+        else:
+            told = self._message(f"failed ({failure.reason})", failure)
+            _logger.warning("%s; asking again in %.1f s", told, delay)
+
+    def _next_delay(self, failure: Failure) -> float | None:
+        timing = self._rules.timing
+        return self._rules.policy.delay(
+            failure,
+            attempts=self._attempts,
+            elapsed=timing.clock.monotonic() - self._started,
+            fraction=timing.fraction(),
+            reached=self._reached.ever,
+        )
+
+    def _message(self, what: str, failure: Failure) -> str:
+        hint = f"; {failure.hint}" if failure.hint else ""
+        return f"{self._rules.label} {what}: {failure.detail}{hint}"
+
+
+def request_texts(
+    identity: Mapping[str, JSON], messages: Sequence[BaseMessage], settings: Mapping[str, Any]
+) -> tuple[str, str]:
+    """Write a request as LangChain's caches want it: the prompt, and the model with its settings.
+
+    Both are JSON with sorted keys, free of ids, token counts and operational settings, so that a
+    conversation that holds replies from the cache asks what it asked the first time.
+
+    Raises:
+        InputError: A setting cannot be written as JSON.
+    """
+    prompt: list[JSON] = [_sent(message) for message in messages]
+    named = {
+        name: _plain(name, value)
+        for name, value in settings.items()
+        if name not in _OPERATIONAL and value is not None
+    }
+    model: dict[str, JSON] = {"identity": dict(identity), "settings": named}
+    return key_text(prompt), key_text(model)
+
+
+def _sent(message: BaseMessage) -> JSON:
+    """Return what a provider gets to see of a message."""
+    if isinstance(message, BaseMessageChunk):
+        message = message_chunk_to_message(message)
+    written: dict[str, Any] = dumpd(message)
+    parts = {
+        name: value
+        for name, value in written["kwargs"].items()
+        if name not in _TRANSCRIPT_ONLY and value not in (None, [], {})
+    }
+    extra = parts.get("additional_kwargs", {})
+    extra = {name: value for name, value in extra.items() if value is not None}
+    return {**parts, "additional_kwargs": extra}
+
+
+def _plain(name: str, value: Any) -> JSON:
+    if isinstance(value, type) and issubclass(value, BaseModel):
+        return value.model_json_schema()
+    try:
+        key_text(value)
+    except (TypeError, ValueError) as error:
+        msg = f"model setting {name!r} cannot be part of a cache key: {error}"
+        raise InputError(msg) from error
+    plain: JSON = value
+    return plain

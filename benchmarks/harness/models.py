@@ -1,0 +1,278 @@
+"""Chat models as the harness uses them: cached, capped, retried and metered.
+
+`make_model` turns a string of `init_chat_model` into one; `MeteredChatModel` wraps any chat
+model. What happens to a request:
+
+1. A kept reply of the response cache is returned; it costs nothing and no cap stops it.
+2. A cap that would be exceeded raises `BudgetExceededError` before the call.
+3. The inner model is called; its client must not retry by itself.
+4. A transient failure is repeated after a while, as `RetryPolicy` says, and raises
+   `InfrastructureError` when patience ends. A permanent one (key, model name, unsupported
+   parameter) raises `InputError`. Where the *model* failed (context exceeded, refusal,
+   content filter), the reply is an `AIMessage` without content whose
+   `response_metadata["failure"]` holds `kind`, `reason` and `detail`: it is scored as wrong,
+   and never repeated in silence.
+5. Tokens are counted into the `metered()` scopes around the call.
+
+A truncated reply (`finish_reason` `length`) is returned as it is. Streaming a wrapped model
+yields the whole reply as one chunk: a half-streamed reply could be neither repeated nor kept.
+"""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.language_models.base import LangSmithParams
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatResult
+from langchain_core.runnables import Runnable, RunnableBinding
+from langchain_core.tools import BaseTool
+from pydantic import Field, PrivateAttr
+
+from langgraft._core.errors import InputError, SettingsError
+from langgraft.benchmarks.harness.cache import ResponseCache
+from langgraft.benchmarks.harness.exchange import Exchange, ExchangeRules, Reached
+from langgraft.benchmarks.harness.retry import RetryPolicy, Timing, one_line
+from langgraft.benchmarks.harness.usage import CallBudget
+
+TIMEOUT_SECONDS = 300.0
+"""How long a server may stay silent within one call, by default."""
+
+_OPENAI_FAMILY = frozenset({"openai", "azure_openai"})
+
+
+class MeteredChatModel(BaseChatModel):
+    """A chat model behind the harness's cache, caps, retries and meter."""
+
+    inner: BaseChatModel
+    """The model that answers. Its client must not retry: `max_retries=0`."""
+    identity: Mapping[str, Any]
+    """JSON values that decide what `inner` answers beside the request: name, URL, sampling.
+
+    Two models of one identity share their kept replies. Settings that only decide how a
+    reply is fetched (time limits, retries, keys) do not belong here.
+    """
+    responses: ResponseCache | None = None
+    """Where replies are kept; `None` keeps none."""
+    budget: CallBudget | None = None
+    """Caps shared by all models of a plan."""
+    retry: RetryPolicy = Field(default_factory=RetryPolicy)
+    """How patient to be."""
+    timing: Timing = Field(default_factory=Timing)
+    """Clock and sleep."""
+    max_completion: int = 0
+    """Most tokens of a reply, set aside before a call under a cap on tokens; 0 if unknown."""
+
+    _reached: Reached = PrivateAttr(default_factory=Reached)
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Keep LangChain's own cache out, whose key is no good here, and nested retries.
+
+        Raises:
+            SettingsError: The client of `inner` retries by itself.
+        """
+        super().model_post_init(context)
+        self.cache = False
+        if getattr(self.inner, "max_retries", 0) != 0:
+            msg = (
+                f"{self._label()} is set to retry by itself, which would multiply with the "
+                "harness's own retries: build it with max_retries=0"
+            )
+            raise SettingsError(msg)
+
+    @property
+    def _llm_type(self) -> str:
+        return self.inner._llm_type  # noqa: SLF001 - a wrapper passes on what subclasses define
+
+    @property
+    def _identifying_params(self) -> Mapping[str, Any]:
+        return dict(self.identity)
+
+    @property
+    def _rules(self) -> ExchangeRules:
+        return ExchangeRules(
+            label=self._label(),
+            identity=self.identity,
+            cache=self.responses,
+            budget=self.budget,
+            policy=self.retry,
+            timing=self.timing,
+            max_completion=self.max_completion,
+        )
+
+    def _label(self) -> str:
+        name = self.identity.get("model", self._llm_type)
+        url = self.identity.get("base_url")
+        return f"model {name!r} at {url}" if url else f"model {name!r}"
+
+    def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
+        return self.inner._get_ls_params(stop=stop, **kwargs)  # noqa: SLF001
+
+    def _exchange(
+        self, messages: list[BaseMessage], stop: list[str] | None, settings: Mapping[str, Any]
+    ) -> Exchange:
+        return Exchange(self._rules, self._reached, messages, {**settings, "stop": stop})
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        exchange = self._exchange(messages, stop, kwargs)
+        while exchange.reply is None:
+            if exchange.delay:
+                self.timing.sleep(exchange.delay)
+            if self.inner.rate_limiter:
+                self.inner.rate_limiter.acquire()
+            with exchange.attempt() as attempt:
+                attempt.result = self.inner._generate(messages, stop, run_manager, **kwargs)  # noqa: SLF001
+        return exchange.reply
+
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        exchange = self._exchange(messages, stop, kwargs)
+        while exchange.reply is None:
+            if exchange.delay:
+                await self.timing.asleep(exchange.delay)
+            if self.inner.rate_limiter:
+                await self.inner.rate_limiter.aacquire()
+            with exchange.attempt() as attempt:
+                attempt.result = await self.inner._agenerate(messages, stop, run_manager, **kwargs)  # noqa: SLF001
+        return exchange.reply
+
+    def bind_tools(
+        self,
+        tools: Sequence[dict[str, Any] | type | Callable[..., Any] | BaseTool],
+        *,
+        tool_choice: str | None = None,
+        **kwargs: Any,
+    ) -> Runnable[LanguageModelInput, AIMessage]:
+        """Bind tools as the inner model does.
+
+        Raises:
+            NotImplementedError: The inner model takes no tools, or binds them in another way
+                than by call settings.
+        """
+        bound = self.inner.bind_tools(tools, tool_choice=tool_choice, **kwargs)
+        if not isinstance(bound, RunnableBinding) or bound.bound is not self.inner:
+            msg = f"{self._label()}: its way of binding tools cannot be wrapped"
+            raise NotImplementedError(msg)
+        return self.bind(**bound.kwargs)
+
+
+def make_model(
+    name: str,
+    *,
+    base_url: str | None = None,
+    temperature: float | None = None,
+    max_tokens: int | None = None,
+    seed: int | None = None,
+    api_key: str | None = None,
+    timeout: float = TIMEOUT_SECONDS,
+    responses: ResponseCache | None = None,
+    budget: CallBudget | None = None,
+    retry: RetryPolicy | None = None,
+    timing: Timing | None = None,
+) -> MeteredChatModel:
+    """Build the model a plan names. Nothing is sent before the first call.
+
+    | setting | meaning |
+    | --- | --- |
+    | `name` | what `init_chat_model` understands: `openai:gpt-4.1-mini` |
+    | `base_url` | another server of the same kind: OpenRouter, vLLM, Ollama's `/v1` |
+    | `temperature`, `max_tokens`, `seed` | sampling; `None` leaves the provider's default |
+    | `api_key` | default: the provider's environment variable |
+    | `timeout` | seconds a server may stay silent within a call |
+    | `responses`, `budget`, `retry`, `timing` | see `MeteredChatModel` |
+
+    With `base_url` and no key anywhere the key is `none`, as local servers need no other.
+
+    Raises:
+        InputError: No such provider, its package or key is missing, or a setting is no good.
+    """
+    provider = name.partition(":")[0]
+    _check_url(base_url)
+    sampling = {"temperature": temperature, "max_tokens": max_tokens, "seed": seed}
+    settings: dict[str, Any] = {key: value for key, value in sampling.items() if value is not None}
+    fetching: dict[str, Any] = {"timeout": timeout, "max_retries": 0}
+    if base_url is not None:
+        fetching["base_url"] = base_url
+    if provider in _OPENAI_FAMILY:
+        # Off by default with a base_url of one's own: streamed tokens would count as zero.
+        fetching["stream_usage"] = True
+    key = api_key or _keyless(provider, base_url)
+    if key is not None:
+        fetching["api_key"] = key
+    inner = _construct(name, {**settings, **fetching})
+    return MeteredChatModel(
+        inner=inner,
+        identity={"model": name, "base_url": _endpoint(inner, base_url), **sampling},
+        responses=responses,
+        budget=budget,
+        retry=retry or RetryPolicy(),
+        timing=timing or Timing(),
+        max_completion=max_tokens or 0,
+    )
+
+
+def _check_url(base_url: str | None) -> None:
+    if base_url is not None and not base_url.startswith(("http://", "https://")):
+        msg = f"base_url {base_url!r} does not begin with http:// or https://"
+        raise InputError(msg)
+
+
+def _keyless(provider: str, base_url: str | None) -> str | None:
+    if provider == "openai" and base_url is not None and not os.environ.get("OPENAI_API_KEY"):
+        return "none"
+    return None
+
+
+def _construct(name: str, settings: Mapping[str, Any]) -> BaseChatModel:
+    # Imported here: `langchain` and the provider's client take a second to load.
+    from langchain.chat_models import init_chat_model  # noqa: PLC0415
+
+    provider, colon, model = name.partition(":")
+    if not colon or not provider or not model:
+        msg = f"model {name!r} is not of the form provider:model, such as 'openai:gpt-4.1-mini'"
+        raise InputError(msg)
+    try:
+        inner: BaseChatModel = init_chat_model(model, model_provider=provider, **settings)
+    except ImportError as error:
+        msg = f"model {name!r}: {one_line(error)}"
+        raise InputError(msg) from error
+    except ValueError as error:
+        msg = f"model {name!r}: {_refusal(error, provider)}"
+        raise InputError(msg) from error
+    except Exception as error:
+        msg = f"model {name!r} cannot be set up: {one_line(error)}"
+        raise InputError(msg) from error
+    return inner
+
+
+def _refusal(error: ValueError, provider: str) -> str:
+    said = one_line(error)
+    if said.startswith("Unsupported"):
+        return f"{provider!r} is no provider that init_chat_model knows"
+    return said
+
+
+def _endpoint(inner: BaseChatModel, base_url: str | None) -> str | None:
+    """Return where an inner model sends its requests, as far as it says.
+
+    It may have the URL from the environment, and replies of different servers must never
+    be mistaken for each other.
+    """
+    if base_url is not None:
+        return base_url.rstrip("/")
+    client = getattr(inner, "root_client", None)
+    url = getattr(client, "base_url", None) or getattr(inner, "base_url", None)
+    return str(url).rstrip("/") if url else None

@@ -1,0 +1,132 @@
+"""What a chat model's reply says about itself, in one vocabulary for all providers."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage
+from langchain_core.outputs import ChatGeneration, ChatResult, Generation
+
+from langgraft._core.canonical import JSON
+from langgraft.benchmarks.harness.retry import Failure, FailureKind, broken_reply
+from langgraft.benchmarks.harness.usage import TokenCounts
+
+FAILURE_KEY = "failure"
+"""Where, in `response_metadata`, a reply says that the model failed."""
+
+_TRUNCATED = {"length", "max_tokens", "max_output_tokens", "model_context_window_exceeded"}
+_FILTERED = {"content_filter", "safety", "prohibited_content", "blocklist", "recitation"}
+_REFUSED = {"refusal"}
+_BROKEN = {"error"}
+
+
+def finish_reason(generation: Generation) -> str | None:
+    """Return why a reply ended, in the provider's word, in lower case."""
+    places: list[Mapping[str, Any]] = [generation.generation_info or {}]
+    if isinstance(generation, ChatGeneration):
+        places.append(generation.message.response_metadata)
+    for place in places:
+        details = place.get("incomplete_details") or {}
+        named = (place.get(key) for key in ("finish_reason", "stop_reason", "done_reason"))
+        reason = next((word for word in named if word), None) or details.get("reason")
+        if reason:
+            return str(reason).lower()
+    return None
+
+
+def is_complete(generations: Sequence[Generation]) -> bool:
+    """Tell whether replies are worth keeping: there is one, none cut short, filtered or refused."""
+    bad = _TRUNCATED | _FILTERED | _REFUSED | _BROKEN
+    return bool(generations) and all(
+        finish_reason(generation) not in bad and not _refusal(generation)
+        for generation in generations
+    )
+
+
+def failure_in(result: ChatResult) -> Failure | None:
+    """Find the failure that a reply without an error carries inside."""
+    if not result.generations:
+        return broken_reply("the reply holds no choices")
+    for generation in result.generations:
+        reason = finish_reason(generation)
+        if reason in _BROKEN:
+            return Failure(FailureKind.PROVIDER_TRANSIENT, "provider_error", f"finished: {reason}")
+        if reason in _FILTERED:
+            detail = f"the reply was filtered: {reason}"
+            return Failure(FailureKind.MODEL_BEHAVIOR, "content_filter", detail)
+        if reason in _REFUSED or _refusal(generation):
+            return Failure(FailureKind.MODEL_BEHAVIOR, "refusal", _refusal(generation))
+    return None
+
+
+def _refusal(generation: Generation) -> str:
+    if not isinstance(generation, ChatGeneration):
+        return ""
+    return str(generation.message.additional_kwargs.get("refusal") or "")
+
+
+def tokens_of(result: ChatResult) -> TokenCounts | None:
+    """Return the tokens of a result; `None` if the provider did not count them."""
+    total: TokenCounts | None = None
+    for generation in result.generations:
+        usage = getattr(generation.message, "usage_metadata", None)
+        if usage is not None:
+            counts = TokenCounts(
+                prompt=usage["input_tokens"],
+                completion=usage["output_tokens"],
+                cached_prompt=usage.get("input_token_details", {}).get("cache_read") or 0,
+                reasoning=usage.get("output_token_details", {}).get("reasoning") or 0,
+            )
+            # Providers report the usage of the whole call with each of its choices.
+            total = counts if total is None else total
+    return total
+
+
+def settled(result: ChatResult) -> ChatResult:
+    """Move what the provider said beside the messages into them, and drop their ids.
+
+    An id would come back from the cache a second time, and LangGraph takes two messages of
+    one id for the same message. Halves of surrogate pairs, which no later request could send
+    and no log could hold, become U+FFFD.
+    """
+    generations = []
+    for generation in result.generations:
+        metadata = {
+            **(result.llm_output or {}),
+            **(generation.generation_info or {}),
+            **generation.message.response_metadata,
+        }
+        content = _encodable(generation.message.content)
+        update = {"id": None, "content": content, "response_metadata": metadata}
+        message = generation.message.model_copy(update=update)
+        info = generation.generation_info
+        generations.append(ChatGeneration(message=message, generation_info=info))
+    return ChatResult(generations=generations)
+
+
+def _encodable(content: Any) -> Any:
+    if not isinstance(content, str):
+        return content
+    return content.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def from_cache(generations: Sequence[Generation]) -> ChatResult:
+    """Make a result of kept replies, marked as LangChain marks its own hits: cost zero."""
+    marked = []
+    for generation in generations:
+        message = getattr(generation, "message", None) or AIMessage(generation.text)
+        usage = getattr(message, "usage_metadata", None)
+        if usage is not None:
+            message = message.model_copy(update={"usage_metadata": {**usage, "total_cost": 0}})
+        marked.append(ChatGeneration(message=message, generation_info=generation.generation_info))
+    return ChatResult(generations=marked)
+
+
+def failure_reply(failure: Failure) -> ChatResult:
+    """Make the reply of a model that failed by its own doing: empty, and saying why."""
+    said: dict[str, JSON] = {
+        "kind": failure.kind.value,
+        "reason": failure.reason,
+        "detail": failure.detail,
+    }
+    message = AIMessage("", response_metadata={FAILURE_KEY: said})
+    return ChatResult(generations=[ChatGeneration(message=message)])

@@ -1,0 +1,198 @@
+"""What model calls cost: counted per item through a scope, capped per plan before each call."""
+
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from langgraft._core.canonical import JSON
+from langgraft._core.errors import BudgetExceededError
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCounts:
+    """Tokens of one reply, as the provider counted them."""
+
+    prompt: int = 0
+    completion: int = 0
+    cached_prompt: int = 0
+    """Prompt tokens the provider read from its own cache, at its lower price."""
+    reasoning: int = 0
+    """Completion tokens nobody gets to see."""
+
+    def __add__(self, other: "TokenCounts") -> "TokenCounts":
+        return TokenCounts(
+            self.prompt + other.prompt,
+            self.completion + other.completion,
+            self.cached_prompt + other.cached_prompt,
+            self.reasoning + other.reasoning,
+        )
+
+    @property
+    def total(self) -> int:
+        """Prompt and completion together."""
+        return self.prompt + self.completion
+
+    def as_json(self) -> dict[str, JSON]:
+        """Write the counts as JSON."""
+        return {
+            "prompt_tokens": self.prompt,
+            "completion_tokens": self.completion,
+            "cached_prompt_tokens": self.cached_prompt,
+            "reasoning_tokens": self.reasoning,
+        }
+
+
+class UsageMeter:
+    """Counts the model calls made inside a `metered` scope; safe to use from many threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._replies = 0
+        self._uncounted = 0
+        self._used = TokenCounts()
+        self._attempts = 0
+        self._hits = 0
+        self._billed = TokenCounts()
+        self._failures: Counter[str] = Counter()
+        self._waited = 0.0
+
+    def count_attempt(self) -> None:
+        """Count a call that is about to be made."""
+        with self._lock:
+            self._attempts += 1
+
+    def count_reply(self, tokens: TokenCounts | None, *, hit: bool) -> None:
+        """Count a reply that was used.
+
+        Args:
+            tokens: Its tokens; `None` if the provider did not say.
+            hit: It came from the response cache and cost nothing.
+        """
+        with self._lock:
+            self._replies += 1
+            self._uncounted += tokens is None
+            self._used += tokens or TokenCounts()
+            if hit:
+                self._hits += 1
+
+    def count_billed(self, tokens: TokenCounts) -> None:
+        """Count tokens that a call cost, whether its reply is used or not."""
+        with self._lock:
+            self._billed += tokens
+
+    def count_failure(self, reason: str, *, wait: float = 0.0) -> None:
+        """Count a failed attempt and the seconds waited after it."""
+        with self._lock:
+            self._failures[reason] += 1
+            self._waited += wait
+
+    def totals(self) -> dict[str, JSON]:
+        """Return what the used replies amount to, wherever they came from.
+
+        The same replies give the same totals, whether called for or found in the cache: this
+        may stand in a canonical result.
+        """
+        with self._lock:
+            return {
+                "replies": self._replies,
+                "replies_without_usage": self._uncounted,
+                **self._used.as_json(),
+            }
+
+    def billing(self) -> dict[str, JSON]:
+        """Return what this process really asked and paid for; it differs between repetitions."""
+        with self._lock:
+            return {
+                "attempts": self._attempts,
+                "cache_hits": self._hits,
+                "failures": dict(sorted(self._failures.items())),
+                "waited_seconds": round(self._waited, 3),
+                **self._billed.as_json(),
+            }
+
+
+_METERS: ContextVar[tuple[UsageMeter, ...]] = ContextVar("langgraft_meters", default=())
+
+
+@contextmanager
+def metered() -> Iterator[UsageMeter]:
+    """Count every model call made in this context, in tasks and threads started from it too.
+
+    Scopes nest: an inner scope's calls count in the outer ones as well.
+    """
+    meter = UsageMeter()
+    token = _METERS.set((*_METERS.get(), meter))
+    try:
+        yield meter
+    finally:
+        _METERS.reset(token)
+
+
+def current_meters() -> tuple[UsageMeter, ...]:
+    """Return the meters of the scopes around the caller."""
+    return _METERS.get()
+
+
+class CallBudget:
+    """Caps on what a plan may ask for, enforced before a call; safe to use from many threads.
+
+    A call reserves the most it can cost and settles what it did cost, so that calls under way
+    at the same time cannot exceed a cap together. Near a cap that errs on the side of
+    stopping early. A budget counts its own process only.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_calls: int | None = None,
+        max_tokens: int | None = None,
+        calls: int = 0,
+        tokens: int = 0,
+    ) -> None:
+        """Set the caps.
+
+        Args:
+            max_calls: Most calls, failed ones included; `None` for no cap.
+            max_tokens: Most prompt and completion tokens; `None` for no cap.
+            calls: Calls made before, by the log of an interrupted run.
+            tokens: Tokens spent before, by the same log.
+        """
+        self._max_calls = max_calls
+        self._max_tokens = max_tokens
+        self._calls = calls
+        self._tokens = tokens
+        self._lock = threading.Lock()
+
+    def reserve(self, tokens: int) -> None:
+        """Set aside one call and `tokens` tokens.
+
+        Raises:
+            BudgetExceededError: A cap would be exceeded; nothing is set aside.
+        """
+        with self._lock:
+            self._check("calls", self._calls, 1, self._max_calls)
+            self._check("tokens", self._tokens, tokens, self._max_tokens)
+            self._calls += 1
+            self._tokens += tokens
+
+    def settle(self, reserved: int, used: int) -> None:
+        """Replace the tokens set aside for a call by those it used."""
+        with self._lock:
+            self._tokens += used - reserved
+
+    def spent(self) -> dict[str, JSON]:
+        """Return calls and tokens spent, those set aside included."""
+        with self._lock:
+            return {"calls": self._calls, "tokens": self._tokens}
+
+    @staticmethod
+    def _check(what: str, spent: int, wanted: int, most: int | None) -> None:
+        if most is not None and spent + wanted > most:
+            msg = (
+                f"the cap of {most} {what} would be exceeded: {spent} spent or set aside, "
+                f"the next call may take {wanted}; resume with a higher cap"
+            )
+            raise BudgetExceededError(msg)
