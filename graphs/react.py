@@ -30,7 +30,6 @@ def build_react_agent(
     environment: TextWorldFactory,
     memory: MemoryProvider | None = None,
     learn: bool = True,
-    reflect: bool = True,
     reflection_model: BaseChatModel | None = None,
     budget: Budget | None = None,
     max_rounds: int | None = None,
@@ -49,9 +48,8 @@ def build_react_agent(
         environment: Makes the world of a task.
         memory: The provider; `None` leaves recall, reflect and remember out of the graph.
         learn: Take episodes in. `False` evaluates on memory as it stands.
-        reflect: Ask for lessons before an episode is taken in; memories of whole
-            trajectories do without.
-        reflection_model: The model that reflects; `None` takes `model`.
+        reflection_model: The model that reflects, for providers that want lessons; `None`
+            takes `model`.
         budget: Room for recalled text; `None` sets no limit.
         max_rounds: How many replies the agent has; `None` takes the world's rule.
         act_prompt: System prompt with `$instructions`.
@@ -77,7 +75,7 @@ def build_react_agent(
         last = _add_learning(
             graph,
             memory if learn else None,
-            reflection_model or model if reflect else None,
+            reflection_model or model,
             reflect_prompt,
         )
         graph.add_conditional_edges(
@@ -93,7 +91,7 @@ def build_react_agent(
 def _add_learning(
     graph: "StateGraph[AgentState, None, AgentInput, AgentOutput]",
     memory: MemoryProvider | None,
-    model: BaseChatModel | None,
+    model: BaseChatModel,
     prompt: Prompt | None,
 ) -> str:
     """Add the nodes after an episode; return the name of the first."""
@@ -101,7 +99,7 @@ def _add_learning(
         return END
     graph.add_node("remember", remember_node(memory))
     graph.add_edge("remember", END)
-    if model is None:
+    if not memory.wants_lessons:
         return "remember"
     graph.add_node("reflect", reflect_node(model, prompt=prompt))
     graph.add_edge("reflect", "remember")

@@ -53,12 +53,12 @@ LangGraph store operations and is sent their results, so sync and async come for
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from langgraph.store.base import BaseStore, GetOp
-from pydantic import BaseModel, ConfigDict, InstanceOf, SkipValidation
+from pydantic import BaseModel, ConfigDict, SkipValidation, field_validator
 
 from langgraft._core.canonical import JSON, digest
 from langgraft.memory import bank
@@ -67,6 +67,7 @@ from langgraft.memory.deltas import Add, BankContent, Change, MemoryDelta, SetSt
 from langgraft.memory.episodes import Episode, Question, Verdict
 from langgraft.memory.items import MemoryItem
 from langgraft.memory.rankers.base import Ranker
+from langgraft.memory.rankers.named import make_ranker
 from langgraft.memory.recall import Budget, Recall, RecallContext, make_recall
 from langgraft.memory.stores.drive import Program, adrive, drive
 from langgraft.memory.stores.ranked import RankedStore
@@ -102,9 +103,14 @@ def _describe(value: Any) -> JSON:
 class RankedSettings(ProviderSettings):
     """Settings of a provider that retrieves by rank."""
 
-    ranker: SkipValidation[InstanceOf[Ranker]]
+    ranker: SkipValidation[Ranker]
     """How items are ordered. It belongs to the provider, never to the store: swapping the
     store changes nothing in what is retrieved."""
+
+    @field_validator("ranker", mode="before")
+    @classmethod
+    def _named_ranker(cls, value: object) -> object:
+        return make_ranker(value) if isinstance(value, Mapping) else value
 
 
 SettingsT = TypeVar("SettingsT", bound=ProviderSettings)
@@ -122,6 +128,8 @@ class MemoryProvider(ABC, Generic[SettingsT]):
     name: ClassVar[str]
     """The provider's name in plans and manifests."""
     settings_model: ClassVar[type[ProviderSettings]] = ProviderSettings
+    wants_lessons: ClassVar[bool] = True
+    """Whether an episode should be reflected on before it is taken in."""
 
     def __init__(
         self,

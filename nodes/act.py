@@ -4,7 +4,7 @@ from langchain_core.runnables import Runnable
 
 from langgraft.memory.recall import strip_block
 from langgraft.nodes.sessions import EnvironmentSessions
-from langgraft.nodes.state import AgentState, StepState, Update, node
+from langgraft.nodes.state import AgentState, Node, StepState, Update
 
 OUT_OF_ROUNDS = "out of rounds"
 GOAL_REACHED = "goal reached"
@@ -48,7 +48,7 @@ def act_node(sessions: EnvironmentSessions) -> Runnable[AgentState, Update]:
             "reason": _reason(done=done, success=success, exhausted=exhausted),
         }
 
-    return node("act", act)
+    return Node("act", act)
 
 
 def _reason(*, done: bool, success: bool, exhausted: bool) -> str:

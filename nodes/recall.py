@@ -4,7 +4,7 @@ from langchain_core.runnables import Runnable
 
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget, Recall, RecallContext
-from langgraft.nodes.state import AgentState, Update, node
+from langgraft.nodes.state import AgentState, Node, Update
 
 
 def recall_node(
@@ -23,7 +23,7 @@ def recall_node(
     async def arecall(state: AgentState) -> Update:
         return _update(await memory.aprovide(state["instruction"], _context(state), budget))
 
-    return node("recall", recall, arecall)
+    return Node("recall", recall, arecall)
 
 
 def _context(state: AgentState) -> RecallContext:

@@ -14,7 +14,7 @@ from langgraft._core.prompts import Prompt
 from langgraft.memory.episodes import Step, render_trajectory
 from langgraft.memory.recall import strip_block
 from langgraft.nodes.prompts import prompt as shipped
-from langgraft.nodes.state import AgentState, StepState, Update, node
+from langgraft.nodes.state import AgentState, Node, StepState, Update
 
 MAX_LESSONS = 3
 """About three insights per episode (continual-memory §A.1.4)."""
@@ -51,7 +51,7 @@ def reflect_node(
     async def areflect(state: AgentState) -> Update:
         return _lessons(await model.ainvoke(messages(state)), max_lessons)
 
-    return node("reflect", reflect, areflect)
+    return Node("reflect", reflect, areflect)
 
 
 def episode_steps(steps: Sequence[StepState]) -> tuple[Step, ...]:

@@ -8,7 +8,7 @@ from langgraft.memory.episodes import Episode, Lesson, Outcome
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Receipt
 from langgraft.nodes.reflect import episode_steps
-from langgraft.nodes.state import AgentState, Update, node
+from langgraft.nodes.state import AgentState, Node, Update
 
 
 def remember_node(memory: MemoryProvider) -> Runnable[AgentState, Update]:
@@ -22,7 +22,7 @@ def remember_node(memory: MemoryProvider) -> Runnable[AgentState, Update]:
         taken = await memory.atake_in(episode_of(state))
         return {"deltas": _journal(taken, await memory.amanage())}
 
-    return node("remember", remember, aremember)
+    return Node("remember", remember, aremember)
 
 
 def episode_of(state: AgentState) -> Episode:

@@ -7,7 +7,7 @@ from langchain_core.runnables import Runnable
 
 from langgraft._core.errors import InputError
 from langgraft.nodes.sessions import EnvironmentSessions
-from langgraft.nodes.state import AgentState, StepState, Update, node
+from langgraft.nodes.state import AgentState, Node, StepState, Update
 
 
 def start_node(
@@ -41,7 +41,7 @@ def start_node(
             "reflection": "",
         }
 
-    return node("start", start)
+    return Node("start", start)
 
 
 def _task_id(state: Mapping[str, object]) -> str:

@@ -4,10 +4,9 @@ import operator
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
 
-from langchain_core.runnables import Runnable, RunnableLambda
+from langchain_core.runnables import Runnable, RunnableConfig
 from typing_extensions import TypedDict
 
-from langgraft._core.canonical import JSON
 
 
 class StepState(TypedDict):
@@ -47,7 +46,7 @@ class AgentState(AgentInput, total=False):
     """The turns so far; the first one holds what the world showed at the start."""
     recalled: str
     """The block of recalled memory now in the prompt."""
-    receipts: Annotated[list[dict[str, JSON]], operator.add]
+    receipts: Annotated[list[dict[str, Any]], operator.add]
     """Receipts of all recalls so far."""
     thought: str
     action: str
@@ -60,7 +59,7 @@ class AgentState(AgentInput, total=False):
     lessons: list[dict[str, str]]
     reflection: str
     """What came of reflecting: `ok`, or why there are no lessons."""
-    deltas: Annotated[list[list[JSON]], operator.add]
+    deltas: Annotated[list[list[Any]], operator.add]
     """What the episode changed in memory: the journal of `langgraft.memory.deltas`."""
 
 
@@ -73,20 +72,43 @@ class AgentOutput(TypedDict, total=False):
     score: float
     reason: str
     steps: list[StepState]
-    receipts: list[dict[str, JSON]]
+    receipts: list[dict[str, Any]]
     lessons: list[dict[str, str]]
     reflection: str
-    deltas: list[list[JSON]]
+    deltas: list[list[Any]]
 
 
 Update = dict[str, Any]
 """What a node returns: new values for some keys of the state."""
 
 
-def node(
-    name: str,
-    call: Callable[[AgentState], Update],
-    acall: Callable[[AgentState], Awaitable[Update]] | None = None,
-) -> Runnable[AgentState, Update]:
-    """Make a graph node of a function, with an async twin where waiting is involved."""
-    return RunnableLambda(call, afunc=acall, name=name)  # type: ignore[arg-type]  # twin is optional
+class Node(Runnable[AgentState, Update]):
+    """A graph node made of a function and, where waiting is involved, its async twin.
+
+    LangGraph takes one function or the other; a `RunnableLambda` takes both and costs more
+    than most nodes do. Without a twin, async graphs run the function in a thread.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        call: Callable[[AgentState], Update],
+        acall: Callable[[AgentState], Awaitable[Update]] | None = None,
+    ) -> None:
+        self.name = name
+        self._call = call
+        self._acall = acall
+
+    def invoke(
+        self, input: AgentState, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> Update:
+        """Run the node."""
+        return self._call(input)
+
+    async def ainvoke(
+        self, input: AgentState, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> Update:
+        """Run the node's async twin, or the node in a thread."""
+        if self._acall is None:
+            return await super().ainvoke(input, config, **kwargs)
+        return await self._acall(input)

@@ -11,7 +11,7 @@ from langchain_core.runnables import Runnable
 from langgraft._core.errors import ActionFormatError
 from langgraft._core.prompts import Prompt
 from langgraft.nodes.prompts import prompt as shipped
-from langgraft.nodes.state import AgentState, StepState, Update, node
+from langgraft.nodes.state import AgentState, Node, StepState, Update
 
 _THOUGHT = re.compile(r"^\s*Thought:", re.IGNORECASE | re.MULTILINE)
 _ACTION = re.compile(r"^[ \t]*Action:[ \t]*(.*)$", re.IGNORECASE | re.MULTILINE)
@@ -95,7 +95,7 @@ def think_node(
     async def athink(state: AgentState) -> Update:
         return _decide(await model.ainvoke(messages(state)))
 
-    return node("think", think, athink)
+    return Node("think", think, athink)
 
 
 def _decide(message: BaseMessage) -> Update:

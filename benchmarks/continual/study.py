@@ -11,7 +11,7 @@ from langgraft.benchmarks.continual.plan import ContinualPlan
 from langgraft.benchmarks.continual.runs import RunList
 from langgraft.benchmarks.continual.session import ContinualSession
 from langgraft.benchmarks.harness.study import PlanLogReader, Report, RunSpec, Study
-from langgraft.environments.babyai import MAX_ROUNDS, BabyAI
+from langgraft.environments.babyai import BabyAI
 from langgraft.memory.deltas import MemoryDelta
 from langgraft.memory.providers import provider_class, provider_settings
 from langgraft.nodes.prompts import prompt
@@ -78,7 +78,7 @@ class ContinualStudy(Study[ContinualPlan]):
     def most_calls(self, plan: ContinualPlan, run: RunSpec) -> int:
         """Return how many model calls a run makes: a reply a round, and one reflection."""
         reflections = 0 if run.frozen else 1
-        return run.length * (MAX_ROUNDS + reflections)
+        return run.length * (BabyAI().max_rounds + reflections)
 
     def report(self, plan: ContinualPlan, log: PlanLogReader, out: Path) -> Report:
         """Write the report, its tables and its figures."""

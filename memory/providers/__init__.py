@@ -1,1 +1,98 @@
-"""."""
+"""The memory systems: each a class with a frozen settings model, named in `PROVIDERS`."""
+
+import importlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from pydantic import ValidationError
+
+from langgraft._core.canonical import JSON
+from langgraft._core.errors import SettingsError
+from langgraft._core.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from langgraph.store.base import BaseStore
+
+    from langgraft.memory.provider import MemoryProvider, ProviderSettings
+    from langgraft.memory.providers.insight import InsightMemory, InsightSettings
+    from langgraft.memory.providers.none import NoMemory
+    from langgraft.memory.providers.trajectory import TrajectoryMemory, TrajectorySettings
+
+__all__ = [
+    "PROVIDERS",
+    "InsightMemory",
+    "InsightSettings",
+    "NoMemory",
+    "TrajectoryMemory",
+    "TrajectorySettings",
+    "make_provider",
+    "provider_settings",
+]
+
+PROVIDERS: Final[Mapping[str, tuple[str, str]]] = {
+    "none": ("langgraft.memory.providers.none", "NoMemory"),
+    "trajectory": ("langgraft.memory.providers.trajectory", "TrajectoryMemory"),
+    "insight": ("langgraft.memory.providers.insight", "InsightMemory"),
+}
+"""Name in plans → module and class."""
+
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        "NoMemory": "langgraft.memory.providers.none",
+        "TrajectoryMemory": "langgraft.memory.providers.trajectory",
+        "TrajectorySettings": "langgraft.memory.providers.trajectory",
+        "InsightMemory": "langgraft.memory.providers.insight",
+        "InsightSettings": "langgraft.memory.providers.insight",
+    },
+)
+
+
+def provider_class(name: str) -> "type[MemoryProvider[Any]]":
+    """Return the provider of a name, or of a dotted path `package.module:Class`.
+
+    Raises:
+        SettingsError: There is no such provider.
+    """
+    module, attribute = PROVIDERS.get(name, name.partition(":")[::2])
+    if not attribute:
+        msg = f"unknown provider {name!r}; there are {', '.join(PROVIDERS)}, or 'package.module:Class'"
+        raise SettingsError(msg)
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        msg = f"provider {name!r} cannot be imported: {error}"
+        raise SettingsError(msg) from error
+    return cast("type[MemoryProvider[Any]]", found)
+
+
+def provider_settings(name: str, settings: Mapping[str, JSON]) -> "ProviderSettings":
+    """Check the settings of a provider.
+
+    Raises:
+        SettingsError: There is no such provider or setting, or a value is not possible.
+    """
+    from langgraft.memory.items import describe_validation  # noqa: PLC0415  (loads pydantic models)
+
+    try:
+        return provider_class(name).settings_model.model_validate(dict(settings))
+    except ValidationError as error:
+        msg = f"provider {name!r}: {describe_validation(error)}"
+        raise SettingsError(msg) from error
+
+
+def make_provider(
+    name: str,
+    store: "BaseStore",
+    *,
+    settings: Mapping[str, JSON],
+    namespace: tuple[str, ...] = ("langgraft", "memory"),
+) -> "MemoryProvider[Any]":
+    """Build a provider from its name and plain settings, as plans do.
+
+    Raises:
+        SettingsError: There is no such provider or setting, or a value is not possible.
+    """
+    return provider_class(name)(
+        store, namespace=namespace, settings=provider_settings(name, settings)
+    )

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Literal, TypeAlias
 
 from pydantic import Field as SettingsField
+from pydantic import SkipValidation
 
 from langgraft.memory.deltas import Add, Change
 from langgraft.memory.episodes import Episode, Lesson
@@ -45,7 +46,7 @@ class InsightSettings(RankedSettings):
     """What is compared with the keys at the start of an episode."""
     requery_fields: tuple[Field, ...] = ("task", "observation")
     """What is compared with them later on, so that guidance can follow the episode."""
-    ranker: Ranker = BM25(ties="newest")
+    ranker: SkipValidation[Ranker] = BM25(ties="newest")
     """BM25 (§A.1.3). The paper does not say how equal scores are ordered; the latest
     experience comes first here."""
 

@@ -19,6 +19,7 @@ class NoMemory(MemoryProvider[ProviderSettings]):
     """Recalls nothing and keeps nothing (memory-transplants §4.2, `NO_MEMORY`)."""
 
     name: ClassVar[str] = "none"
+    wants_lessons: ClassVar[bool] = False
 
     def __init__(
         self,

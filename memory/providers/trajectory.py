@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from pydantic import Field as SettingsField
+from pydantic import SkipValidation
 
 from langgraft.memory.deltas import Add, Change
 from langgraft.memory.episodes import Episode, render_trajectory
@@ -28,7 +29,7 @@ class TrajectorySettings(RankedSettings):
     the first observation: `("task", "observation")`."""
     query_fields: tuple[Field, ...] = ("task",)
     """What is compared with the keys."""
-    ranker: Ranker = BM25(ties="newest")
+    ranker: SkipValidation[Ranker] = BM25(ties="newest")
     """BM25 (§A.1.3). The paper does not say how equal scores are ordered; the latest
     experience comes first here."""
 
@@ -38,6 +39,7 @@ class TrajectoryMemory(MemoryProvider[TrajectorySettings]):
 
     name: ClassVar[str] = "trajectory"
     settings_model = TrajectorySettings
+    wants_lessons: ClassVar[bool] = False
 
     def _recall(
         self, query: str, context: RecallContext

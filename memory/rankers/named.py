@@ -1,5 +1,6 @@
 """Rankers by name, for plans and settings files."""
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -14,6 +15,8 @@ _RANKERS: Mapping[str, type[Any]] = {"bm25": BM25, "term_overlap": TermOverlap}
 def make_ranker(settings: Mapping[str, Any]) -> Ranker:
     """Build a ranker from plain settings such as `{"ranker": "bm25", "k1": 1.2}`.
 
+    What a ranker's `describe` returns gives that ranker again.
+
     Raises:
         SettingsError: There is no such ranker or setting, or a value is not possible.
     """
@@ -22,8 +25,16 @@ def make_ranker(settings: Mapping[str, Any]) -> Ranker:
     if name not in _RANKERS:
         msg = f"unknown ranker {name!r}; give one of {', '.join(_RANKERS)} as `ranker`"
         raise SettingsError(msg)
+    kind = _RANKERS[name]
+    fields = {field.name for field in dataclasses.fields(kind)}
     try:
-        return cast("Ranker", _RANKERS[name](**values))
+        ranker = cast("Ranker", kind(**{key: values[key] for key in fields & values.keys()}))
     except TypeError as error:
         msg = f"ranker {name!r}: {error}"
         raise SettingsError(msg) from error
+    described = ranker.describe()
+    for key in values.keys() - fields:
+        if key not in described or described[key] != values[key]:
+            msg = f"ranker {name!r} has no setting {key!r} of {values[key]!r}; it has {described}"
+            raise SettingsError(msg)
+    return ranker

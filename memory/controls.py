@@ -1,0 +1,118 @@
+"""Negative controls: providers that wrap another one and take away what should matter.
+
+A control recalls as often and as much as the provider it wraps, so that a difference between
+the two is due to *what* is recalled. Controls are for evaluation: they file nothing.
+"""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Final
+
+from langgraft._core.canonical import JSON, seeded_fraction
+from langgraft.memory import bank
+from langgraft.memory.deltas import Change
+from langgraft.memory.episodes import Episode
+from langgraft.memory.items import MemoryItem
+from langgraft.memory.provider import MemoryProvider, ProviderSettings
+from langgraft.memory.rankers.tokens import tokenize
+from langgraft.memory.recall import RecallContext
+from langgraft.memory.stores.drive import Program
+from langgraft.memory.stores.read_only import ReadOnlyStore
+
+Found = Sequence[tuple[MemoryItem, float]]
+
+
+class Control(MemoryProvider[ProviderSettings]):
+    """Base of the controls.
+
+    Args:
+        inner: The provider to imitate; its bank is read and never written.
+        seed: Decides between equals.
+    """
+
+    def __init__(self, inner: MemoryProvider[Any], *, seed: int = 0) -> None:
+        super().__init__(ReadOnlyStore(inner.store), namespace=inner.namespace)
+        self.inner = inner
+        self.seed = seed
+
+    @property
+    def requery_every(self) -> int | None:
+        """When the wrapped provider asks again."""
+        return self.inner.requery_every
+
+    def describe(self) -> dict[str, JSON]:
+        """Return the control and the architecture it wraps."""
+        return {"control": self.name, "seed": self.seed, "of": self.inner.describe()}
+
+    def _recall(self, query: str, context: RecallContext) -> Program[Found]:
+        found = yield from self.inner._recall(query, context)  # noqa: SLF001
+        return (yield from self._replace(found, query))
+
+    def _replace(self, found: Found, query: str) -> Program[Found]:
+        raise NotImplementedError
+
+    def _learn(
+        self, episode: Episode, position: int, order_index: int
+    ) -> Program[Sequence[Change]]:
+        return ()
+        yield
+
+
+FILLER: Final = (
+    "The weather was calm on that day.",
+    "Rivers run down to the sea.",
+    "Bread is baked early in the morning.",
+    "A year has twelve months.",
+    "Snow is cold and summers are warm.",
+    "Some clouds looked like sheep.",
+    "Libraries lend books to many people.",
+    "Trains leave on the hour.",
+)
+"""Sentences about nothing an agent does."""
+
+
+class Placebo(Control):
+    """Recalls neutral filler of the same length (memory-transplants §4.5, *placebo context*).
+
+    Each item is replaced by filler of exactly as many characters, and so of as many tokens by
+    the default counter.
+    """
+
+    name: ClassVar[str] = "placebo"
+
+    def _replace(self, found: Found, query: str) -> Program[Found]:
+        return [
+            (item.model_copy(update={"text": self._filler(item)}), score) for item, score in found
+        ]
+        yield
+
+    def _filler(self, item: MemoryItem) -> str:
+        start = int(seeded_fraction("placebo", self.seed, item.id) * len(FILLER))
+        text = " ".join(FILLER[start:] + FILLER[:start])
+        copies = len(item.text) // (len(text) + 1) + 1
+        return " ".join([text] * copies)[: len(item.text)].rstrip().ljust(len(item.text), ".")
+
+
+class Shuffled(Control):
+    """Recalls real items of other tasks: as many, but those least like the query.
+
+    Items are taken from the same bank, from tasks whose key shares the fewest distinct words
+    with the query; among equals the seed decides. What is recalled is genuine advice, and
+    about something else.
+    """
+
+    name: ClassVar[str] = "shuffled"
+
+    def _replace(self, found: Found, query: str) -> Program[Found]:
+        content = yield from bank.read_content(self.namespace)
+        words = frozenset(tokenize(query))
+
+        def unlikeness(item: MemoryItem) -> tuple[int, float]:
+            shared = len(words.intersection(tokenize(item.retrieval_key)))
+            return shared, seeded_fraction("shuffled", self.seed, query, item.id)
+
+        others = sorted(content.items.values(), key=unlikeness)
+        return [(item, 0.0) for item in others[: len(found)]]
+
+
+CONTROLS: Final = {control.name: control for control in (Placebo, Shuffled)}
+"""The controls by name."""
