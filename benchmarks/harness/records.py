@@ -6,6 +6,7 @@ that wrote them apart could be cut between the two, and the stream would go on w
 memory. What may differ between two repetitions of a run never enters this file.
 """
 
+import contextlib
 import hashlib
 import json
 import os
@@ -185,7 +186,8 @@ class LogWriter:
                 os.fsync(self._descriptor)
             except OSError:
                 # Should this fail too, the next reader drops the torn line.
-                os.ftruncate(self._descriptor, self._size)
+                with contextlib.suppress(OSError):
+                    os.ftruncate(self._descriptor, self._size)
                 raise
         self._size += len(line)
         self._sha256.update(line)

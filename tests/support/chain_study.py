@@ -7,17 +7,23 @@ every byte that follows. No language model takes part.
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from typing_extensions import override
 
 from langgraft._core.canonical import JSON, digest
+from langgraft.benchmarks.harness.log import PlanLog, run_folder
+from langgraft.benchmarks.harness.outcome import PlanOutcome
+from langgraft.benchmarks.harness.plans import prepare
+from langgraft.benchmarks.harness.schedule import run_plan
 from langgraft.benchmarks.harness.study import (
     BankSource,
     ItemOutcome,
     Plan,
     PlanLogReader,
+    Report,
     RunSession,
     RunSpec,
     Study,
@@ -96,12 +102,17 @@ class ChainStudy(Study[ChainPlan]):
         return FakeListChatModel(responses=["unused"])
 
     @override
-    def report(self, plan: ChainPlan, log: PlanLogReader, out: Path) -> Path:
-        """Write one line a run."""
-        lines = [f"{run.name} {digest(list(log.results(run.name)))}" for run in log.runs]
+    def most_calls(self, plan: ChainPlan, run: RunSpec) -> int:
+        """Return how many model calls a run makes at the most."""
+        return 0
+
+    @override
+    def report(self, plan: ChainPlan, log: PlanLogReader, out: Path) -> Report:
+        """Write a digest of the results of each run."""
+        rows = tuple((run.name, digest(list(log.results(run.name)))) for run in log.runs)
         page = out / "report.txt"
-        page.write_text("\n".join(lines), encoding="utf-8")
-        return page
+        page.write_text("".join(f"{' '.join(row)}\n" for row in rows), encoding="utf-8")
+        return Report(page, "Digests of results", ("run", "digest"), rows)
 
 
 class ChainSession:
@@ -159,3 +170,23 @@ class ChainSession:
     async def aclose(self) -> None:
         """Free what the run holds."""
         self.closed = True
+
+
+def chain_plan(**fields: Any) -> ChainPlan:
+    """Make a plan of `ChainStudy`."""
+    return ChainPlan(study=ChainStudy.name, **fields)
+
+
+async def run_chain(
+    out: Path, plan: ChainPlan | None = None, study: ChainStudy | None = None, **options: Any
+) -> PlanOutcome:
+    """Run a plan of `ChainStudy`; `options` go to `run_plan`."""
+    chosen = study or ChainStudy()
+    prepared = prepare(chosen, plan or chain_plan())
+    return await run_plan(prepared, out, model_for=chosen.simulated_model, **options)
+
+
+def log_bytes(out: Path) -> dict[str, bytes]:
+    """Return the commit log of each run: what two repetitions must have in common."""
+    log = PlanLog(out)
+    return {run.name: (run_folder(out, run) / "items.jsonl").read_bytes() for run in log.graph}
