@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.load import dumpd
 from langchain_core.messages import BaseMessage, BaseMessageChunk, message_chunk_to_message
 from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.outputs import ChatResult
@@ -19,6 +18,7 @@ from pydantic import BaseModel
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import BudgetExceededError, InfrastructureError, InputError
 from langgraft.benchmarks.harness.cache import ResponseCache, key_text
+from langgraft.benchmarks.harness.failures import Failure, FailureKind, classify
 from langgraft.benchmarks.harness.replies import (
     failure_in,
     failure_reply,
@@ -27,7 +27,7 @@ from langgraft.benchmarks.harness.replies import (
     settled,
     tokens_of,
 )
-from langgraft.benchmarks.harness.retry import Failure, FailureKind, RetryPolicy, Timing, classify
+from langgraft.benchmarks.harness.retry import RetryPolicy, Timing
 from langgraft.benchmarks.harness.usage import CallBudget, TokenCounts, current_meters
 
 _logger = logging.getLogger(__name__)
@@ -47,8 +47,17 @@ _OPERATIONAL = frozenset(
 )
 """Call settings that do not decide what a model answers."""
 
-_TRANSCRIPT_ONLY = ("id", "response_metadata", "usage_metadata")
-"""Parts of a message that a provider never sees."""
+_SENT = (
+    "type",
+    "role",
+    "name",
+    "content",
+    "tool_calls",
+    "invalid_tool_calls",
+    "tool_call_id",
+    "status",
+)
+"""Parts of a message a provider may see; not its id, token counts, metadata or artifact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,31 +239,29 @@ def request_texts(
     conversation that holds replies from the cache asks what it asked the first time.
 
     Raises:
-        InputError: A setting cannot be written as JSON.
+        InputError: A setting or a message cannot be written as JSON.
     """
-    prompt: list[JSON] = [_sent(message) for message in messages]
     named = {
         name: _plain(name, value)
         for name, value in settings.items()
         if name not in _OPERATIONAL and value is not None
     }
     model: dict[str, JSON] = {"identity": dict(identity), "settings": named}
-    return key_text(prompt), key_text(model)
+    try:
+        return key_text([_sent(message) for message in messages]), key_text(model)
+    except TypeError as error:
+        msg = f"a message cannot be part of a cache key: {error}"
+        raise InputError(msg) from error
 
 
 def _sent(message: BaseMessage) -> JSON:
     """Return what a provider gets to see of a message."""
     if isinstance(message, BaseMessageChunk):
         message = message_chunk_to_message(message)
-    written: dict[str, Any] = dumpd(message)
-    parts = {
-        name: value
-        for name, value in written["kwargs"].items()
-        if name not in _TRANSCRIPT_ONLY and value not in (None, [], {})
-    }
-    extra = parts.get("additional_kwargs", {})
-    extra = {name: value for name, value in extra.items() if value is not None}
-    return {**parts, "additional_kwargs": extra}
+    values = {name: getattr(message, name, None) for name in _SENT}
+    extra = {name: part for name, part in message.additional_kwargs.items() if part is not None}
+    values["additional_kwargs"] = extra
+    return {name: value for name, value in values.items() if value not in (None, [], {})}
 
 
 def _plain(name: str, value: Any) -> JSON:
@@ -262,7 +269,7 @@ def _plain(name: str, value: Any) -> JSON:
         return value.model_json_schema()
     try:
         key_text(value)
-    except (TypeError, ValueError) as error:
+    except TypeError as error:
         msg = f"model setting {name!r} cannot be part of a cache key: {error}"
         raise InputError(msg) from error
     plain: JSON = value

@@ -34,7 +34,8 @@ from pydantic import Field, PrivateAttr
 from langgraft._core.errors import InputError, SettingsError
 from langgraft.benchmarks.harness.cache import ResponseCache
 from langgraft.benchmarks.harness.exchange import Exchange, ExchangeRules, Reached
-from langgraft.benchmarks.harness.retry import RetryPolicy, Timing, one_line
+from langgraft.benchmarks.harness.failures import one_line
+from langgraft.benchmarks.harness.retry import RetryPolicy, Timing
 from langgraft.benchmarks.harness.usage import CallBudget
 
 TIMEOUT_SECONDS = 300.0

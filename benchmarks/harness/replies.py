@@ -7,7 +7,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, ChatResult, Generation
 
 from langgraft._core.canonical import JSON
-from langgraft.benchmarks.harness.retry import Failure, FailureKind, broken_reply
+from langgraft.benchmarks.harness.failures import Failure, FailureKind, broken_reply
 from langgraft.benchmarks.harness.usage import TokenCounts
 
 FAILURE_KEY = "failure"

@@ -11,15 +11,8 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
-from langgraft.benchmarks.simulated.server import (
-    Fault,
-    FaultKind,
-    FaultPlan,
-    ModelServer,
-    failing,
-    rate_limited,
-    serve,
-)
+from langgraft.benchmarks.simulated.faults import Fault, FaultKind, FaultPlan, failing, rate_limited
+from langgraft.benchmarks.simulated.server import ModelServer, serve
 
 LOOK = {
     "type": "function",
