@@ -1,12 +1,12 @@
 """Memory: items and episodes, the provider contract, providers, stores and rankers.
 
-    items, episodes, recall   the words: what is kept, handed in, and given back
-    deltas, bank              memory as the fold of its changes, over any LangGraph store
-    provider                  the contract, and the base class that keeps it
-    providers/                memory systems
-    controls                  negative controls that wrap any provider
-    rankers/, stores/         what orders records, and what keeps them: two separate things
-    bank_format               canonical JSONL, the form in which content travels
+items, episodes, recall   the words: what is kept, handed in, and given back
+deltas, bank              memory as the fold of its changes, over any LangGraph store
+provider                  the contract, and the base class that keeps it
+providers/                memory systems
+controls                  negative controls that wrap any provider
+rankers/, stores/         what orders records, and what keeps them: two separate things
+bank_format               canonical JSONL, the form in which content travels
 """
 
 from typing import TYPE_CHECKING

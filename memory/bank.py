@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias, cast
 from langgraph.store.base import GetOp, Item, Op, PutOp, SearchItem, SearchOp
 
 from langgraft._core.canonical import JSON
-from langgraft._core.errors import InputError
+from langgraft._core.errors import InputError, SettingsError
 from langgraft.memory.deltas import (
     Add,
     Annotate,
@@ -22,7 +22,6 @@ from langgraft.memory.deltas import (
     MemoryDelta,
     Remove,
     SetState,
-    merge,
 )
 from langgraft.memory.items import MemoryItem
 from langgraft.memory.stores.drive import Program
@@ -34,9 +33,36 @@ INDEXED_FIELD: Final = "key"
 ORDER_FIELD: Final = "item.order_index"
 """Field of an item's record that decides between equals."""
 PAGE: Final = 1000
+RECORDS: Final = "langgraft-bank"
+"""Last label of the namespace that a bank's records are in."""
 
 _ITEM = "item/"
 _STATE = "state/"
+
+
+def place(namespace: Namespace) -> Namespace:
+    """Return where the records of the bank in `namespace` are: right below it, by themselves.
+
+    LangGraph searches by prefix. The reserved last label keeps whatever else lies in, above or
+    below `namespace`, other banks included, out of the corpus that is ranked.
+
+    Raises:
+        SettingsError: LangGraph does not allow the namespace, or it holds the reserved label.
+    """
+    if isinstance(namespace, str) or not namespace:
+        msg = f"a bank's namespace must be a tuple of at least one label, got {namespace!r}"
+        raise SettingsError(msg)
+    for label in namespace:
+        if not isinstance(label, str) or not label or "." in label or label.startswith(RECORDS):
+            msg = (
+                f"namespace {namespace!r} cannot hold the label {label!r}: labels are texts, not"
+                f" empty, without periods, and do not start with {RECORDS!r}"
+            )
+            raise SettingsError(msg)
+    if namespace[0] == "langgraph":
+        msg = f"namespace {namespace!r} starts with 'langgraph', which LangGraph keeps to itself"
+        raise SettingsError(msg)
+    return (*namespace, RECORDS)
 
 
 def item_key(identity: str) -> str:
@@ -70,12 +96,13 @@ def read_content(namespace: Namespace) -> Program[BankContent]:
     while True:
         results = yield [SearchOp(namespace, limit=PAGE, offset=offset)]
         page = cast("Sequence[SearchItem]", results[0])
-        for record in page:
-            if record.namespace == namespace:
-                _load(record, content)
-        if len(page) < PAGE:
+        # A short page may be a cap on `limit` in the store: only an empty one ends.
+        if not page:
             return content
-        offset += PAGE
+        for record in page:
+            if tuple(record.namespace) == namespace:
+                _load(record, content)
+        offset += len(page)
 
 
 def _load(record: Item, content: BankContent) -> None:
@@ -151,9 +178,9 @@ def replace_content(namespace: Namespace, content: BankContent) -> Program[None]
     """Make the store hold exactly `content`: a store is a cache that can be made anew."""
     present = yield from read_content(namespace)
     writes: list[Op] = []
-    writes += _item_writes(namespace, [*present.items, *content.items], content)
-    states: dict[str, JSON] = dict.fromkeys(present.state)
-    writes += _state_writes(namespace, merge(states, {}) | states | content.state)
+    writes += _item_writes(namespace, (present.items | content.items), content)
+    erased: dict[str, JSON] = dict.fromkeys(present.state)
+    writes += _state_writes(namespace, erased | content.state)
     for start in range(0, len(writes), PAGE):
         yield writes[start : start + PAGE]
 
@@ -179,7 +206,10 @@ class WriterLock:
         """
         if not self._lock.acquire(blocking=False):
             if _inside_event_loop():
-                msg = "memory is being written by a task of this event loop: use the async method"
+                msg = (
+                    "memory is being written, and this thread runs an event loop that a wait"
+                    " would block: use the async method"
+                )
                 raise RuntimeError(msg)
             self._lock.acquire()
         try:
@@ -190,7 +220,8 @@ class WriterLock:
     @asynccontextmanager
     async def aheld(self) -> AsyncIterator[None]:
         """Hold the lock in a task."""
-        while not self._lock.acquire(blocking=False):
+        while not self._lock.acquire(blocking=False):  # noqa: ASYNC110
+            # The holder may be a thread, which no `asyncio` primitive can wait for.
             await asyncio.sleep(self._POLL_SECONDS)
         try:
             yield

@@ -8,7 +8,7 @@ JSON schema of a line.
 
 import json
 import os
-import tempfile
+import secrets
 from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -36,27 +36,29 @@ def write_items(path: Path, items: Iterable[MemoryItem]) -> None:
     """Write items as canonical JSONL; the file appears whole or not at all.
 
     Raises:
-        InputError: The path cannot be written.
+        InputError: The path cannot be written, or an item is longer than a line may be.
     """
+    temporary = path.parent / f".{secrets.token_hex(8)}.tmp"
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except OSError as error:
-        msg = f"{path}: cannot be written: {error.strerror}"
-        raise InputError(msg) from error
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+        with temporary.open("xb") as file:
             for item in items:
-                file.write(canonical_json(item.to_json()) + "\n")
+                file.write(_line(item))
             file.flush()
             os.fsync(file.fileno())
-        Path(temporary).replace(path)
+        temporary.replace(path)
     except OSError as error:
-        Path(temporary).unlink(missing_ok=True)
         msg = f"{path}: cannot be written: {error.strerror}"
         raise InputError(msg) from error
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _line(item: MemoryItem) -> bytes:
+    line = (canonical_json(item.to_json()) + "\n").encode()
+    if len(line) > MAX_LINE_BYTES:
+        msg = f"item {item.id!r:.80} is longer than the {MAX_LINE_BYTES:,} bytes of a line"
+        raise InputError(msg)
+    return line
 
 
 def read_items(path: Path, *, taken: Container[str] = ()) -> list[MemoryItem]:
@@ -101,10 +103,14 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def _read_line(path: Path, row: int, line: bytes) -> MemoryItem:
-    if line.startswith(b"\xef\xbb\xbf"):
-        raise BankFormatError("starts with a byte-order mark; save as plain UTF-8", path=path, row=row)
-    if not line.endswith(b"\n"):
-        raise BankFormatError("the last line is not ended: the file is truncated", path=path, row=row)
+    for wrong, msg in (
+        (line.startswith(b"\xef\xbb\xbf"), "starts with a byte-order mark; save as plain UTF-8"),
+        (not line.endswith(b"\n"), "the last line is not ended: the file is truncated"),
+        (line.endswith(b"\r\n"), "ends in CR LF; lines end in a single line feed"),
+        (not line.strip(), "the line is empty"),
+    ):
+        if wrong:
+            raise BankFormatError(msg, path=path, row=row)
     try:
         text = line.decode("utf-8")
         value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_unique_keys)
@@ -122,8 +128,8 @@ def _read_item(path: Path, row: int, value: JSON) -> MemoryItem:
         msg = f"expected an object, got {type(value).__name__}"
         raise BankFormatError(msg, path=path, row=row)
     version = value.pop("schema_version", SCHEMA_VERSION)
-    if version != SCHEMA_VERSION:
-        msg = f"schema_version {version!r} is not supported; this langgraft reads {SCHEMA_VERSION}"
+    if type(version) is not int or version != SCHEMA_VERSION:  # `True` and 1.0 equal 1
+        msg = f"schema_version {version!r:.80} is not supported; this langgraft reads {SCHEMA_VERSION}"
         raise BankFormatError(msg, path=path, row=row)
     try:
         return MemoryItem.from_json(value)

@@ -4,12 +4,15 @@ A control recalls as often and as much as the provider it wraps, so that a diffe
 the two is due to *what* is recalled. Controls are for evaluation: they file nothing.
 """
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
+from typing_extensions import override
+
 from langgraft._core.canonical import JSON, seeded_fraction
 from langgraft.memory import bank
-from langgraft.memory.deltas import Change
+from langgraft.memory.deltas import Change, MemoryDelta
 from langgraft.memory.episodes import Episode
 from langgraft.memory.items import MemoryItem
 from langgraft.memory.provider import MemoryProvider, ProviderSettings
@@ -22,34 +25,47 @@ Found = Sequence[tuple[MemoryItem, float]]
 
 
 class Control(MemoryProvider[ProviderSettings]):
-    """Base of the controls.
+    """Base of the controls; what they are to take in, they let pass.
 
     Args:
         inner: The provider to imitate; its bank is read and never written.
         seed: Decides between equals.
     """
 
+    wants_lessons: ClassVar[bool] = False
+
     def __init__(self, inner: MemoryProvider[Any], *, seed: int = 0) -> None:
-        super().__init__(ReadOnlyStore(inner.store), namespace=inner.namespace)
+        super().__init__(ReadOnlyStore(inner.store))
+        self.namespace = inner.namespace
         self.inner = inner
         self.seed = seed
 
     @property
+    @override
     def requery_every(self) -> int | None:
         """When the wrapped provider asks again."""
         return self.inner.requery_every
 
+    @override
     def describe(self) -> dict[str, JSON]:
         """Return the control and the architecture it wraps."""
         return {"control": self.name, "seed": self.seed, "of": self.inner.describe()}
 
+    @override
     def _recall(self, query: str, context: RecallContext) -> Program[Found]:
         found = yield from self.inner._recall(query, context)  # noqa: SLF001
         return (yield from self._replace(found, query))
 
+    @abstractmethod
     def _replace(self, found: Found, query: str) -> Program[Found]:
-        raise NotImplementedError
+        """Put something else in the place of what the wrapped provider found."""
 
+    @override
+    def _take_in(self, episode: Episode) -> Program[MemoryDelta]:
+        return MemoryDelta()
+        yield
+
+    @override
     def _learn(
         self, episode: Episode, position: int, order_index: int
     ) -> Program[Sequence[Change]]:
@@ -79,6 +95,7 @@ class Placebo(Control):
 
     name: ClassVar[str] = "placebo"
 
+    @override
     def _replace(self, found: Found, query: str) -> Program[Found]:
         return [
             (item.model_copy(update={"text": self._filler(item)}), score) for item, score in found
@@ -95,20 +112,23 @@ class Placebo(Control):
 class Shuffled(Control):
     """Recalls real items of other tasks: as many, but those least like the query.
 
-    Items are taken from the same bank, from tasks whose key shares the fewest distinct words
-    with the query; among equals the seed decides. What is recalled is genuine advice, and
-    about something else.
+    Items are taken from the same bank: those whose key shares the fewest distinct words with
+    the query, and none that the wrapped provider found while there are others. Among equals
+    the seed decides. What is recalled is genuine advice, and about something else.
     """
 
     name: ClassVar[str] = "shuffled"
 
+    @override
     def _replace(self, found: Found, query: str) -> Program[Found]:
         content = yield from bank.read_content(self.namespace)
         words = frozenset(tokenize(query))
+        same = frozenset(item.id for item, _ in found)
 
-        def unlikeness(item: MemoryItem) -> tuple[int, float]:
+        def unlikeness(item: MemoryItem) -> tuple[bool, int, float]:
             shared = len(words.intersection(tokenize(item.retrieval_key)))
-            return shared, seeded_fraction("shuffled", self.seed, query, item.id)
+            chance = seeded_fraction("shuffled", self.seed, query, item.id)
+            return item.id in same, shared, chance
 
         others = sorted(content.items.values(), key=unlikeness)
         return [(item, 0.0) for item in others[: len(found)]]

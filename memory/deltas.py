@@ -39,7 +39,7 @@ class Remove:
 
 @dataclass(frozen=True, slots=True)
 class Annotate:
-    """Notes about an item change: votes, uses, tier, verified …
+    """Notes about an item change: votes, uses, tier, whether it is verified.
 
     Notes are what a provider derives or counts; they are never part of an item, are not
     exported, and start afresh where an item is imported.
@@ -48,6 +48,9 @@ class Annotate:
     id: str
     notes: Mapping[str, JSON]
     """Note → new value; `None` erases the note."""
+
+    def __post_init__(self) -> None:
+        _check_json(f"notes on item {self.id!r}", dict(self.notes))
 
     def to_json(self) -> dict[str, JSON]:
         """Return the change as JSON."""
@@ -62,6 +65,9 @@ class SetState:
     value: JSON
     """The new value; `None` erases the key."""
 
+    def __post_init__(self) -> None:
+        _check_json(f"state {self.key!r}", {self.key: self.value})
+
     def to_json(self) -> dict[str, JSON]:
         """Return the change as JSON."""
         return {"op": "set_state", "key": self.key, "value": self.value}
@@ -70,29 +76,33 @@ class SetState:
 Change: TypeAlias = Add | Remove | Annotate | SetState
 
 
+def _check_json(what: str, value: JSON) -> None:
+    """Refuse early what a log could not hold."""
+    try:
+        canonical_json(value)
+    except (TypeError, ValueError) as error:
+        msg = f"{what} cannot be written as JSON: {error}"
+        raise InputError(msg) from error
+
+
 def change_from_json(value: Mapping[str, JSON]) -> Change:
     """Read a change back from JSON.
 
     Raises:
         InputError: `value` is not a change.
     """
-    try:
-        match value["op"]:
-            case "add":
-                return Add(MemoryItem.from_json(cast("Mapping[str, JSON]", value["item"])))
-            case "remove":
-                return Remove(str(value["id"]), str(value["reason"]))
-            case "annotate":
-                notes = cast("Mapping[str, JSON]", value["notes"])
-                return Annotate(str(value["id"]), dict(notes))
-            case "set_state":
-                return SetState(str(value["key"]), value["value"])
-            case unknown:
-                msg = f"unknown operation {unknown!r} in a memory delta"
-                raise InputError(msg)
-    except (KeyError, TypeError) as error:
-        msg = f"not a memory change: {error!r} in {value!r}"
-        raise InputError(msg) from error
+    match dict(value) if isinstance(value, Mapping) else value:
+        case {"op": "add", "item": dict(item), **rest} if not rest:
+            return Add(MemoryItem.from_json(item))
+        case {"op": "remove", "id": str(identity), "reason": str(reason), **rest} if not rest:
+            return Remove(identity, reason)
+        case {"op": "annotate", "id": str(identity), "notes": dict(notes), **rest} if not rest:
+            return Annotate(identity, dict(notes))
+        case {"op": "set_state", "key": str(key), "value": new, **rest} if not rest:
+            return SetState(key, new)
+        case _:
+            msg = f"not a memory change: {value!r:.200}"
+            raise InputError(msg)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +131,9 @@ class MemoryDelta:
         Raises:
             InputError: One of the changes is not a change.
         """
+        if not isinstance(changes, list | tuple):
+            msg = f"a memory delta is a list of changes, got {changes!r:.200}"
+            raise InputError(msg)
         return cls(
             tuple(change_from_json(cast("Mapping[str, JSON]", change)) for change in changes)
         )
@@ -161,7 +174,10 @@ class BankContent:
                 if not merged:
                     del self.notes[identity]
             case SetState(key, value):
-                self.state = merge(self.state, {key: value})
+                # In place: a long log sets many keys, and copying each time is quadratic.
+                self.state.pop(key, None)
+                if value is not None:
+                    self.state[key] = value
 
     def _require(self, identity: str, verb: str) -> None:
         if identity not in self.items:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 from langgraft._core.canonical import JSON, digest
 from langgraft._core.errors import InputError
@@ -10,6 +10,9 @@ from langgraft.memory.items import ItemType
 from langgraft.memory.recall import Receipt
 
 T = TypeVar("T")
+
+Result: TypeAlias = Literal["success", "failure", ""]
+"""How a trajectory ended, as far as its text says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +118,11 @@ class Episode:
         if not self.id:
             msg = f"an episode of task {self.task_id!r} has an empty id"
             raise InputError(msg)
+        try:
+            self.id.encode("utf-8")
+        except UnicodeEncodeError as error:
+            msg = f"episode id {self.id!r} holds a lone surrogate, which no log can hold"
+            raise InputError(msg) from error
 
     @property
     def first_observation(self) -> str:
@@ -135,17 +143,27 @@ class Episode:
         """Read an episode back from JSON.
 
         Raises:
-            InputError: A field is missing or unknown.
+            InputError: A field is missing or unknown, or a part is not of the right form.
         """
         parts = dict(cast("Mapping[str, Any]", value))
         for name, kind in _PARTS.items():
             if name in parts:
-                parts[name] = tuple(_build(kind, part) for part in parts[name])
+                parts[name] = tuple(_build(kind, part) for part in _listed(name, parts[name]))
         parts["outcome"] = _build(Outcome, parts.get("outcome", {}))
         return _build(cls, parts)
 
 
-def _build(kind: type[T], value: Mapping[str, Any]) -> T:
+def _listed(name: str, value: Any) -> Sequence[Any]:
+    if not isinstance(value, list | tuple):
+        msg = f"`{name}` of an episode is a list, got {value!r:.80}"
+        raise InputError(msg)
+    return value
+
+
+def _build(kind: type[T], value: Any) -> T:
+    if not isinstance(value, Mapping):
+        msg = f"not a {kind.__name__}: {value!r:.80}"
+        raise InputError(msg)
     names = {field.name for field in fields(cast("Any", kind))}
     if unknown := sorted(set(value) - names):
         msg = f"{kind.__name__} has no field {', '.join(unknown)}; it has {sorted(names)}"
@@ -166,7 +184,7 @@ _PARTS: Mapping[str, type] = {
 }
 
 
-def render_trajectory(steps: Sequence[Step], *, result: Literal["success", "failure", ""]) -> str:
+def render_trajectory(steps: Sequence[Step], *, result: Result) -> str:
     """Write a trajectory as text: each thought, action and observation on lines of its own."""
     lines: list[str] = []
     for step in steps:

@@ -92,7 +92,7 @@ class MemoryItem(BaseModel):
             InputError: A field is missing, unknown or of the wrong type.
         """
         try:
-            return cls.model_validate(dict(value))
+            return cls.model_validate(dict(value) if isinstance(value, Mapping) else value)
         except ValidationError as error:
             raise InputError(describe_validation(error)) from error
 
@@ -100,8 +100,14 @@ class MemoryItem(BaseModel):
 def describe_validation(error: ValidationError) -> str:
     """Put a pydantic error into one line: each field with what is wrong and what it got."""
     parts = []
-    for problem in error.errors(include_url=False):
-        where = ".".join(str(part) for part in problem["loc"]) or "value"
+    for problem in error.errors(include_url=False, include_context=False):
+        where = ".".join(_printable(str(part)) for part in problem["loc"]) or "value"
+        said = problem["msg"].removeprefix("Value error, ")
         got = "" if problem["type"] == "missing" else f" (got {problem['input']!r:.80})"
-        parts.append(f"{where}: {problem['msg'].lower()}{got}")
+        parts.append(f"{where}: {said[:1].lower()}{said[1:]}{got}")
     return "; ".join(parts)
+
+
+def _printable(name: str) -> str:
+    """Write a name so that it can stand in a message of one line, whatever it holds."""
+    return f"{name if name.isprintable() else ascii(name):.80}"

@@ -58,14 +58,15 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from langgraph.store.base import BaseStore, GetOp
-from pydantic import BaseModel, ConfigDict, SkipValidation, field_validator
+from pydantic import BaseModel, ConfigDict, SkipValidation, ValidationError, field_validator
 
 from langgraft._core.canonical import JSON, digest
+from langgraft._core.errors import InputError, SettingsError
 from langgraft.memory import bank
 from langgraft.memory.bank_format import read_items, write_items
 from langgraft.memory.deltas import Add, BankContent, Change, MemoryDelta, SetState
 from langgraft.memory.episodes import Episode, Question, Verdict
-from langgraft.memory.items import MemoryItem
+from langgraft.memory.items import MemoryItem, describe_validation
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.named import make_ranker
 from langgraft.memory.recall import Budget, Recall, RecallContext, make_recall
@@ -110,7 +111,14 @@ class RankedSettings(ProviderSettings):
     @field_validator("ranker", mode="before")
     @classmethod
     def _named_ranker(cls, value: object) -> object:
-        return make_ranker(value) if isinstance(value, Mapping) else value
+        if isinstance(value, str):
+            return make_ranker({"ranker": value})
+        if isinstance(value, Mapping):
+            return make_ranker(value)
+        if not (hasattr(value, "index") and hasattr(value, "describe")):
+            msg = "not a ranker, nor the name or the settings of one"
+            raise ValueError(msg)
+        return value
 
 
 SettingsT = TypeVar("SettingsT", bound=ProviderSettings)
@@ -120,9 +128,17 @@ class MemoryProvider(ABC, Generic[SettingsT]):
     """Base of all providers; see the module's documentation for the contract.
 
     Args:
-        store: Any LangGraph store. The provider is the only writer of its namespace.
-        namespace: The exact namespace of the bank.
+        store: Any LangGraph store. The provider object is the bank's only writer, and what
+            another one wrote meanwhile need not show in what it recalls.
+        namespace: Where the bank is. Other banks and records may lie in, above or below it.
         settings: The provider's settings; `None` takes the defaults.
+
+    Attributes:
+        namespace: The exact namespace of the bank's records, right below the one given.
+        store: The store, with ranked search where the settings name a ranker.
+
+    Raises:
+        SettingsError: The namespace is not possible, or the settings are another provider's.
     """
 
     name: ClassVar[str]
@@ -138,17 +154,21 @@ class MemoryProvider(ABC, Generic[SettingsT]):
         namespace: bank.Namespace = ("langgraft", "memory"),
         settings: SettingsT | None = None,
     ) -> None:
+        if settings is not None and not isinstance(settings, self.settings_model):
+            msg = (
+                f"{type(self).__name__} takes {self.settings_model.__name__},"
+                f" got {type(settings).__name__}"
+            )
+            raise SettingsError(msg)
         self.settings = cast("SettingsT", settings or self.settings_model())
-        self.namespace = namespace
+        self.namespace = bank.place(namespace)
         ranker = getattr(self.settings, "ranker", None)
         self.store = store if ranker is None else self._ranked(store, ranker)
         self._lock = bank.WriterLock()
 
     @staticmethod
     def _ranked(store: BaseStore, ranker: Ranker) -> RankedStore:
-        return RankedStore(
-            store, ranker, field=bank.INDEXED_FIELD, order_field=bank.ORDER_FIELD
-        )
+        return RankedStore(store, ranker, field=bank.INDEXED_FIELD, order_field=bank.ORDER_FIELD)
 
     # What an agent calls ------------------------------------------------------------------
 
@@ -157,9 +177,7 @@ class MemoryProvider(ABC, Generic[SettingsT]):
         """After how many environment steps to ask again; `None`: only at the start."""
         return None
 
-    def provide(
-        self, query: str, context: RecallContext, budget: Budget | None = None
-    ) -> Recall:
+    def provide(self, query: str, context: RecallContext, budget: Budget | None = None) -> Recall:
         """Return what memory has to say; changes nothing.
 
         Args:
@@ -184,7 +202,12 @@ class MemoryProvider(ABC, Generic[SettingsT]):
         return await adrive(self._unanswered(episode), self.store)
 
     def take_in(self, episode: Episode) -> MemoryDelta:
-        """File an episode; filing it again changes nothing and returns an empty delta."""
+        """File an episode; filing it again changes nothing and returns an empty delta.
+
+        Raises:
+            InputError: The episode holds what no memory can hold, such as a lone surrogate.
+            ReadOnlyStoreError: The bank is frozen.
+        """
         with self._lock.held():
             return drive(self._take_in(episode), self.store)
 
@@ -206,8 +229,9 @@ class MemoryProvider(ABC, Generic[SettingsT]):
     # Content ------------------------------------------------------------------------------
 
     def content(self) -> BankContent:
-        """Read all that the bank holds."""
-        return drive(bank.read_content(self.namespace), self.store)
+        """Read all that the bank holds, as it is between two writes."""
+        with self._lock.held():
+            return drive(bank.read_content(self.namespace), self.store)
 
     def restore(self, content: BankContent) -> None:
         """Make the store hold exactly `content`, such as the fold of a log."""
@@ -218,16 +242,19 @@ class MemoryProvider(ABC, Generic[SettingsT]):
         """Write the items as canonical JSONL, in order, and return how many.
 
         Due upkeep must have been done (`manage`); an export itself changes nothing.
+
+        Raises:
+            InputError: The path cannot be written.
         """
-        items = sorted(self.content().items.values(), key=lambda item: item.order_index)
+        items = sorted(self.content().items.values(), key=_order)
         write_items(path, items)
         return len(items)
 
     def import_items(self, path: Path) -> MemoryDelta:
         """Read items from canonical JSONL into the bank, all or none.
 
-        Texts, keys and ids stay as they are; `order_index` is renumbered after the bank's
-        last, and notes start afresh. No model is called.
+        Texts, keys, ids and the order among the items stay as they are; `order_index` is
+        renumbered after the bank's last, and notes start afresh. No model is called.
 
         Raises:
             BankFormatError: The file is not canonical JSONL, or an id is already taken.
@@ -269,7 +296,10 @@ class MemoryProvider(ABC, Generic[SettingsT]):
         return ()
         yield
 
-    def _ask(self, episode: Episode) -> Program[Sequence[Question]]:
+    def _ask(
+        self,
+        episode: Episode,  # noqa: ARG002  (for subclasses)
+    ) -> Program[Sequence[Question]]:
         """List all questions about an episode, answered or not."""
         return ()
         yield
@@ -292,7 +322,11 @@ class MemoryProvider(ABC, Generic[SettingsT]):
         if filed is not None:
             return MemoryDelta()
         count, first = cast("int", position or 0), cast("int", order or 0)
-        changes = yield from self._learn(episode, count, first)
+        try:
+            changes = yield from self._learn(episode, count, first)
+        except ValidationError as error:
+            msg = f"episode {episode.id!r} makes no memory: {describe_validation(error)}"
+            raise InputError(msg) from error
         delta = MemoryDelta(
             (
                 *changes,
@@ -315,7 +349,7 @@ class MemoryProvider(ABC, Generic[SettingsT]):
         items = read_items(path, taken=content.items)
         added = [
             Add(item.model_copy(update={"order_index": first + offset}))
-            for offset, item in enumerate(items)
+            for offset, item in enumerate(sorted(items, key=_order))
         ]
         delta = MemoryDelta((*added, *_renumber(added, first)))
         yield from bank.apply_delta(self.namespace, delta)
@@ -328,8 +362,7 @@ class MemoryProvider(ABC, Generic[SettingsT]):
         """Keep the verdicts whose item is still there; the others are logged."""
         named = [verdict for verdict in verdicts if verdict.item_id is not None]
         records = yield [
-            GetOp(self.namespace, bank.item_key(cast("str", verdict.item_id)))
-            for verdict in named
+            GetOp(self.namespace, bank.item_key(cast("str", verdict.item_id))) for verdict in named
         ]
         gone = {
             verdict.item_id
@@ -339,6 +372,10 @@ class MemoryProvider(ABC, Generic[SettingsT]):
         for identity in sorted(cast("set[str]", gone)):
             logger.info("verdict ignored: item %r is no longer in the bank", identity)
         return [verdict for verdict in verdicts if verdict.item_id not in gone]
+
+
+def _order(item: MemoryItem) -> tuple[int, str]:
+    return item.order_index, item.id
 
 
 def _renumber(changes: Sequence[Change], first: int) -> Sequence[SetState]:

@@ -15,9 +15,7 @@ BLOCK_INTRODUCTION = (
     "Notes from earlier episodes, possibly of other tasks. Use what fits the task at hand."
 )
 
-_BLOCK = re.compile(
-    rf"[ \t]*{re.escape(BLOCK_START)}.*?(?:{re.escape(BLOCK_END)}\n*|\Z)", re.DOTALL
-)
+_BLOCK = re.compile(rf"{re.escape(BLOCK_START)}.*?(?:{re.escape(BLOCK_END)}\n?|\Z)", re.DOTALL)
 _MARKERS = re.compile(rf"<(/?{re.escape(BLOCK_START[1:-1])})>")
 
 
@@ -47,7 +45,7 @@ class RecallContext:
     stage: str = "start"
     """What the agent is about to do: `start`, `step`, `draft`, `debug`, `improve` …"""
     step: int = 0
-    """Environment steps taken so far."""
+    """Rounds so far, those lost to a reply without an action included."""
     observation: str = ""
     """What the agent sees now."""
     type: ItemType | None = None
@@ -119,7 +117,10 @@ def render_block(texts: Sequence[str]) -> str:
 
 
 def strip_block(text: str) -> str:
-    """Take recalled blocks out of a text, so that memory never feeds on itself."""
+    """Take recalled blocks out of a text, so that memory never feeds on itself.
+
+    Of a block that is not ended, such as one quoted in a reply that was cut, all is taken.
+    """
     return _BLOCK.sub("", text)
 
 
@@ -147,20 +148,19 @@ def make_recall(
         block, tokens = candidate, size
     items = tuple(item for item, _ in kept)
     scores = tuple(score for _, score in kept)
-    receipt = _receipt(query, context, items, scores, tokens, tuple(dropped))
+    ids = tuple(item.id for item in items)
+    receipt = Receipt(
+        id=_receipt_id(query, context, ids),
+        query=query,
+        step=context.step,
+        item_ids=ids,
+        scores=scores,
+        tokens=tokens,
+        dropped=tuple(dropped),
+    )
     return Recall(items, scores, block, tokens, tuple(dropped), receipt)
 
 
-def _receipt(
-    query: str,
-    context: RecallContext,
-    items: tuple[MemoryItem, ...],
-    scores: tuple[float, ...],
-    tokens: int,
-    dropped: tuple[str, ...],
-) -> Receipt:
-    ids = tuple(item.id for item in items)
-    identity = digest(
-        {"episode": context.episode_id, "step": context.step, "query": query, "items": list(ids)}
-    )
-    return Receipt(identity[:16], query, context.step, ids, scores, tokens, dropped)
+def _receipt_id(query: str, context: RecallContext, ids: Sequence[str]) -> str:
+    asked: list[JSON] = [context.episode_id, context.step, query]
+    return digest([*asked, list(ids)])[:16]

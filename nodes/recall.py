@@ -1,5 +1,7 @@
 """`recall`: ask memory, and put what it says where the next prompt takes it from."""
 
+from typing import Any
+
 from langchain_core.runnables import Runnable
 
 from langgraft.memory.provider import MemoryProvider
@@ -8,7 +10,7 @@ from langgraft.nodes.state import AgentState, Node, Update
 
 
 def recall_node(
-    memory: MemoryProvider, *, budget: Budget | None = None
+    memory: MemoryProvider[Any], *, budget: Budget | None = None
 ) -> Runnable[AgentState, Update]:
     """Make the node that asks memory; what it recalls replaces what was recalled before.
 

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -14,12 +15,15 @@ from langgraft._core.prompts import Prompt
 from langgraft.memory.episodes import Step, render_trajectory
 from langgraft.memory.recall import strip_block
 from langgraft.nodes.prompts import prompt as shipped
+from langgraft.nodes.replies import encodable
 from langgraft.nodes.state import AgentState, Node, StepState, Update
 
 MAX_LESSONS = 3
 """About three insights per episode (continual-memory §A.1.4)."""
 
-_LIST = re.compile(r"\[.*\]", re.DOTALL)
+_LIST = re.compile(r"\[\s*(?:\{.*\}\s*)?\]", re.DOTALL)
+# Line breaks within strings are a common slip; a list that is cut off is not repaired.
+_loads = partial(json.loads, strict=False)
 
 
 def reflect_node(
@@ -67,7 +71,7 @@ def parse_lessons(text: str, limit: int) -> tuple[list[dict[str, str]], str]:
     """
     try:
         value = _parse_list(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return [], f"unreadable: {error}"
     lessons = [lesson for entry in value if (lesson := _lesson(entry)) is not None]
     return lessons[:limit], "ok" if len(lessons) == len(value) else "some entries were unreadable"
@@ -75,13 +79,13 @@ def parse_lessons(text: str, limit: int) -> tuple[list[dict[str, str]], str]:
 
 def _parse_list(text: str) -> list[Any]:
     try:
-        value = parse_json_markdown(text)
+        value = parse_json_markdown(text, parser=_loads)
     except json.JSONDecodeError:
         found = _LIST.search(text)
         if found is None:
             msg = "the reply holds no JSON list"
             raise ValueError(msg) from None
-        value = parse_json_markdown(found.group())
+        value = _loads(found.group())
     if not isinstance(value, list):
         msg = f"expected a JSON list, got {type(value).__name__}"
         raise ValueError(msg)  # noqa: TRY004  (one kind of error for every unreadable reply)
@@ -91,12 +95,16 @@ def _parse_list(text: str) -> list[Any]:
 def _lesson(entry: Any) -> dict[str, str] | None:
     if not isinstance(entry, dict) or not isinstance(entry.get("lesson"), str):
         return None
-    text = strip_block(entry["lesson"]).strip()
+    text = _clean(entry["lesson"])
     when = entry.get("when_to_use")
-    situation = strip_block(when).strip() if isinstance(when, str) else ""
+    situation = _clean(when) if isinstance(when, str) else ""
     return {"text": text, "when_to_use": situation} if text else None
 
 
+def _clean(text: str) -> str:
+    return strip_block(encodable(text)).strip()
+
+
 def _lessons(message: BaseMessage, limit: int) -> Update:
-    lessons, reflection = parse_lessons(message.text, limit)
+    lessons, reflection = parse_lessons(str(message.text), limit)
     return {"lessons": lessons, "reflection": reflection}

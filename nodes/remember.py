@@ -1,5 +1,7 @@
 """`remember`: hand the episode to memory, and journal what that changed."""
 
+from typing import Any
+
 from langchain_core.runnables import Runnable
 
 from langgraft._core.canonical import JSON
@@ -11,7 +13,7 @@ from langgraft.nodes.reflect import episode_steps
 from langgraft.nodes.state import AgentState, Node, Update
 
 
-def remember_node(memory: MemoryProvider) -> Runnable[AgentState, Update]:
+def remember_node(memory: MemoryProvider[Any]) -> Runnable[AgentState, Update]:
     """Make the node that files an episode: `take_in`, then `manage`."""
 
     def remember(state: AgentState) -> Update:
@@ -34,10 +36,8 @@ def episode_of(state: AgentState) -> Episode:
         task=state["instruction"],
         steps=episode_steps(state["steps"]),
         outcome=Outcome(state["success"], state["score"], state["reason"]),
-        lessons=tuple(
-            Lesson(lesson["text"], lesson["when_to_use"]) for lesson in state["lessons"]
-        ),
-        recalls=tuple(Receipt(**receipt) for receipt in state.get("receipts", [])),  # type: ignore[arg-type]
+        lessons=tuple(Lesson(lesson["text"], lesson["when_to_use"]) for lesson in state["lessons"]),
+        recalls=tuple(Receipt(**receipt) for receipt in state.get("receipts", [])),
     )
 
 

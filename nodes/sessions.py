@@ -2,9 +2,11 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
+from langgraft._core.errors import SettingsError
 from langgraft.environments.text import Reset, TextEnvironment, TextWorldFactory, Transition
 
 
@@ -25,9 +27,15 @@ class EnvironmentSessions:
     Args:
         factory: Makes environments by task id.
         capacity: How many episodes are kept; the one idle longest goes first.
+
+    Raises:
+        SettingsError: `capacity` is below 1.
     """
 
     def __init__(self, factory: TextWorldFactory, *, capacity: int = 256) -> None:
+        if capacity < 1:
+            msg = f"capacity must be at least 1, got {capacity}"
+            raise SettingsError(msg)
         self._factory = factory
         self._capacity = capacity
         self._sessions: OrderedDict[str, _Session] = OrderedDict()
@@ -39,16 +47,15 @@ class EnvironmentSessions:
         self._keep(episode_id, session)
         return session.environment, session.first
 
-    def step(
-        self, episode_id: str, task_id: str, taken: Sequence[str], action: str
-    ) -> Transition:
+    def step(self, episode_id: str, task_id: str, taken: Sequence[str], action: str) -> Transition:
         """Take `action` in an episode in which `taken` were taken before."""
         session = self._claim(episode_id)
         if session is None or session.taken != list(taken):
             if session is not None:
                 session.environment.close()
             session = self._open(task_id, taken)
-        transition = session.environment.step(action)
+        with _closed_on_error(session.environment):
+            transition = session.environment.step(action)
         session.taken.append(action)
         if transition.done:
             session.environment.close()
@@ -67,9 +74,11 @@ class EnvironmentSessions:
 
     def _open(self, task_id: str, taken: Sequence[str]) -> _Session:
         environment = self._factory(task_id)
-        first = environment.reset()
-        for action in taken:
-            environment.step(action)
+
+        with _closed_on_error(environment):
+            first = environment.reset()
+            for action in taken:
+                environment.step(action)
         return _Session(environment, first, list(taken))
 
     def _claim(self, episode_id: str) -> _Session | None:
@@ -85,3 +94,12 @@ class EnvironmentSessions:
                 _, evicted = self._sessions.popitem(last=False)
         if evicted is not None:
             evicted.environment.close()
+
+
+@contextmanager
+def _closed_on_error(environment: TextEnvironment) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        environment.close()
+        raise

@@ -4,8 +4,9 @@ import uuid
 from collections.abc import Mapping
 
 from langchain_core.runnables import Runnable
+from langgraph.types import Overwrite
 
-from langgraft._core.errors import InputError
+from langgraft._core.errors import InputError, SettingsError
 from langgraft.nodes.sessions import EnvironmentSessions
 from langgraft.nodes.state import AgentState, Node, StepState, Update
 
@@ -18,11 +19,17 @@ def start_node(
     Args:
         sessions: Where the running world is kept.
         max_rounds: How many replies the agent has; `None` takes the world's own rule.
+
+    Raises:
+        SettingsError: `max_rounds` is below 1.
     """
+    if max_rounds is not None and max_rounds < 1:
+        msg = f"max_rounds must be at least 1, or None, got {max_rounds}"
+        raise SettingsError(msg)
 
     def start(state: AgentState) -> Update:
         task_id = _task_id(state)
-        episode_id = state.get("episode_id") or uuid.uuid4().hex
+        episode_id = _episode_id(state)
         environment, first = sessions.start(episode_id, task_id)
         shown = StepState(thought="", action="", observation=first.observation, valid=True)
         return {
@@ -30,8 +37,12 @@ def start_node(
             "domain": environment.task.domain,
             "instruction": first.instruction,
             "world_instructions": environment.instructions,
-            "steps": [shown],
+            "attempt": episode_id,
+            **_lists(state, shown),
             "recalled": "",
+            "thought": "",
+            "action": "",
+            "valid": True,
             "max_rounds": max_rounds or environment.max_rounds,
             "done": False,
             "success": False,
@@ -44,9 +55,26 @@ def start_node(
     return Node("start", start)
 
 
+def _episode_id(state: AgentState) -> str:
+    given = state.get("episode_id")
+    # A checkpointed thread still holds the id of the episode before this one. Taken again, it
+    # would have memory ignore the new episode as already filed.
+    return given if given and given != state.get("attempt") else uuid.uuid4().hex
+
+
+def _lists(state: AgentState, shown: StepState) -> Update:
+    """Begin the lists that the nodes add to, without what the thread's last episode left."""
+    if not state.get("steps"):
+        return {"steps": [shown]}
+    return {"steps": Overwrite([shown]), "receipts": Overwrite([]), "deltas": Overwrite([])}
+
+
 def _task_id(state: Mapping[str, object]) -> str:
     task_id = state.get("task_id")
     if not isinstance(task_id, str) or not task_id:
-        msg = f"the agent's input needs a `task_id`, such as {{'task_id': 'babyai/find_obj/200'}}; got {dict(state)!r:.200}"
+        msg = (
+            "the agent's input needs a `task_id`, such as {'task_id': 'babyai/find_obj/200'};"
+            f" got {dict(state)!r:.200}"
+        )
         raise InputError(msg)
     return task_id

@@ -8,7 +8,6 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from typing_extensions import TypedDict
 
 
-
 class StepState(TypedDict):
     """One turn, as kept in a graph's state (see `langgraft.memory.episodes.Step`)."""
 
@@ -25,7 +24,8 @@ class AgentInput(TypedDict, total=False):
     task_id: str
     """The task instance, as the world names it."""
     episode_id: str
-    """Unique name of this attempt; made up where it is not given."""
+    """Unique name of this attempt; made up where it is not given, and where the thread's last
+    attempt had it."""
     episode_index: int
     """Position of the attempt in its stream, where there is one."""
 
@@ -37,6 +37,9 @@ class AgentState(AgentInput, total=False):
     the steps where it is missing.
     """
 
+    attempt: str
+    """The `episode_id` begun last: one that a later input of the same thread does not replace
+    is left over from it."""
     domain: str
     instruction: str
     """The goal in one line."""

@@ -11,10 +11,14 @@ from langchain_core.runnables import Runnable
 from langgraft._core.errors import ActionFormatError
 from langgraft._core.prompts import Prompt
 from langgraft.nodes.prompts import prompt as shipped
+from langgraft.nodes.replies import reply_text
 from langgraft.nodes.state import AgentState, Node, StepState, Update
 
-_THOUGHT = re.compile(r"^\s*Thought:", re.IGNORECASE | re.MULTILINE)
-_ACTION = re.compile(r"^[ \t]*Action:[ \t]*(.*)$", re.IGNORECASE | re.MULTILINE)
+# Chat models like to set labels in bold, as headings or as list points.
+_LABEL = r"^[ \t>#*_`-]*{}[ \t*_`]*:[ \t*_]*"
+_THOUGHT = re.compile(_LABEL.format("Thought"), re.IGNORECASE | re.MULTILINE)
+_ACTION = re.compile(_LABEL.format("Action") + "(.*)$", re.IGNORECASE | re.MULTILINE)
+_FENCE = "```"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +32,8 @@ class Reply:
 def parse_reply(text: str) -> Reply:
     """Read `Thought: … Action: …`.
 
-    The action is the rest of the one line that starts with `Action:`, or the line after it
-    where that rest is empty.
+    The action is the rest of the one line that starts with `Action:`, or the next line that
+    holds something where that rest is empty. Markdown around labels and action is ignored.
 
     Raises:
         ActionFormatError: There is no action, or more than one.
@@ -42,7 +46,8 @@ def parse_reply(text: str) -> Reply:
         msg = f"The reply holds {len(found)} actions; take one at a time."
         raise ActionFormatError(msg)
     line = found[0]
-    action = line.group(1).strip() or text[line.end() :].strip().partition("\n")[0].strip()
+    following = (_plain(each) for each in text[line.end() :].splitlines())
+    action = _plain(line.group(1)) or next(filter(None, following), "")
     if not action:
         msg = "The action is empty."
         raise ActionFormatError(msg)
@@ -50,14 +55,18 @@ def parse_reply(text: str) -> Reply:
     return Reply(thought, action)
 
 
+def _plain(line: str) -> str:
+    """Take Markdown's emphasis, code marks and fences off a line."""
+    bare = line.strip()
+    return "" if bare.startswith(_FENCE) and bare.count("`") == len(_FENCE) else bare.strip("*` \t")
+
+
 def render_reply(thought: str, action: str) -> str:
     """Write a turn the way a model is asked to write it."""
     return f"Thought: {thought}\nAction: {action}"
 
 
-def render_messages(
-    system: str, recalled: str, steps: Sequence[StepState]
-) -> list[BaseMessage]:
+def render_messages(system: str, recalled: str, steps: Sequence[StepState]) -> list[BaseMessage]:
     """Write an episode as a conversation.
 
     Recalled memory stands before the first observation (continual-memory §2.1), where it is
@@ -99,7 +108,7 @@ def think_node(
 
 
 def _decide(message: BaseMessage) -> Update:
-    text = message.text
+    text = reply_text(message)
     try:
         reply = parse_reply(text)
     except ActionFormatError as error:

@@ -2,7 +2,7 @@
 
 import importlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ValidationError
 
@@ -54,16 +54,22 @@ def provider_class(name: str) -> "type[MemoryProvider[Any]]":
     Raises:
         SettingsError: There is no such provider.
     """
+    from langgraft.memory.provider import MemoryProvider  # noqa: PLC0415  (loads stores)
+
     module, attribute = PROVIDERS.get(name, name.partition(":")[::2])
     if not attribute:
-        msg = f"unknown provider {name!r}; there are {', '.join(PROVIDERS)}, or 'package.module:Class'"
+        known = ", ".join(PROVIDERS)
+        msg = f"unknown provider {name!r}; there are {known}, or 'package.module:Class'"
         raise SettingsError(msg)
     try:
         found = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
         msg = f"provider {name!r} cannot be imported: {error}"
         raise SettingsError(msg) from error
-    return cast("type[MemoryProvider[Any]]", found)
+    if not (isinstance(found, type) and issubclass(found, MemoryProvider)):
+        msg = f"provider {name!r} is no `MemoryProvider`, but {found!r:.80}"
+        raise SettingsError(msg)
+    return found
 
 
 def provider_settings(name: str, settings: Mapping[str, JSON]) -> "ProviderSettings":
@@ -74,10 +80,14 @@ def provider_settings(name: str, settings: Mapping[str, JSON]) -> "ProviderSetti
     """
     from langgraft.memory.items import describe_validation  # noqa: PLC0415  (loads pydantic models)
 
+    model = provider_class(name).settings_model
     try:
-        return provider_class(name).settings_model.model_validate(dict(settings))
+        return model.model_validate(dict(settings))
     except ValidationError as error:
         msg = f"provider {name!r}: {describe_validation(error)}"
+        raise SettingsError(msg) from error
+    except SettingsError as error:
+        msg = f"provider {name!r}: {error}"
         raise SettingsError(msg) from error
 
 

@@ -5,12 +5,13 @@ from typing import ClassVar, Literal, TypeAlias
 
 from pydantic import Field as SettingsField
 from pydantic import SkipValidation
+from typing_extensions import override
 
 from langgraft.memory.deltas import Add, Change
 from langgraft.memory.episodes import Episode, Lesson
-from langgraft.memory.items import ItemType, MemoryItem
+from langgraft.memory.items import MemoryItem
 from langgraft.memory.provider import MemoryProvider, RankedSettings
-from langgraft.memory.providers.retrieval import Field, key_text, query_text, ranked_items
+from langgraft.memory.providers.retrieval import Fields, key_text, query_text, ranked_items
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.bm25 import BM25
 from langgraft.memory.recall import RecallContext
@@ -39,12 +40,12 @@ class InsightSettings(RankedSettings):
     """Ask again after this many steps (Table 8: 4 for Cond-Step); `None`: never."""
     success_only: bool = False
     """Keep lessons of successful episodes only (Table 8: false)."""
-    key_fields: tuple[Field, ...] = ("task",)
+    key_fields: Fields = ("task",)
     """What a bundle is retrieved by. §A.1.5 says the instruction; the example of §B.2 adds
     the first observation. Single lessons are always retrieved by their `when_to_use`."""
-    query_fields: tuple[Field, ...] = ("task",)
+    query_fields: Fields = ("task",)
     """What is compared with the keys at the start of an episode."""
-    requery_fields: tuple[Field, ...] = ("task", "observation")
+    requery_fields: Fields = ("task", "observation")
     """What is compared with them later on, so that guidance can follow the episode."""
     ranker: SkipValidation[Ranker] = BM25(ties="newest")
     """BM25 (§A.1.3). The paper does not say how equal scores are ordered; the latest
@@ -58,10 +59,12 @@ class InsightMemory(MemoryProvider[InsightSettings]):
     settings_model = InsightSettings
 
     @property
+    @override
     def requery_every(self) -> int | None:
         """After how many environment steps to ask again; `None`: only at the start."""
         return self.settings.requery_interval
 
+    @override
     def _recall(
         self, query: str, context: RecallContext
     ) -> Program[Sequence[tuple[MemoryItem, float]]]:
@@ -70,6 +73,7 @@ class InsightMemory(MemoryProvider[InsightSettings]):
         text = query_text(fields, query, context)
         return (yield from ranked_items(self.namespace, text, settings.top_k))
 
+    @override
     def _learn(
         self, episode: Episode, position: int, order_index: int
     ) -> Program[Sequence[Change]]:
@@ -77,19 +81,16 @@ class InsightMemory(MemoryProvider[InsightSettings]):
         if not lessons or (self.settings.success_only and not episode.succeeded):
             return ()
         if self.settings.granularity == "aggregate":
-            text = "\n".join(render_lesson(lesson) for lesson in lessons)
             key = key_text(self.settings.key_fields, episode)
-            bundle = _item(episode, "lessons", text, key, lessons[0].type, order_index)
-            return (Add(bundle),)
+            return (Add(_item(episode, "lessons", lessons, key=key, order_index=order_index)),)
         return tuple(
             Add(
                 _item(
                     episode,
                     f"lesson-{number}",
-                    render_lesson(lesson),
-                    lesson.when_to_use or lesson.text,
-                    lesson.type,
-                    order_index + number,
+                    [lesson],
+                    key=lesson.when_to_use or lesson.text,
+                    order_index=order_index + number,
                 )
             )
             for number, lesson in enumerate(lessons)
@@ -105,12 +106,12 @@ def render_lesson(lesson: Lesson) -> str:
 
 
 def _item(
-    episode: Episode, name: str, text: str, key: str, kind: ItemType, order_index: int
+    episode: Episode, name: str, lessons: Sequence[Lesson], *, key: str, order_index: int
 ) -> MemoryItem:
     return MemoryItem(
         id=f"{episode.id}/{name}",
-        text=text,
-        type=kind,
+        text="\n".join(render_lesson(lesson) for lesson in lessons),
+        type=lessons[0].type,
         source_domain=episode.domain,
         episode_id=episode.id,
         success=episode.succeeded,

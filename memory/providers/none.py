@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
+from typing_extensions import override
 
 from langgraft.memory import bank
 from langgraft.memory.deltas import Change, MemoryDelta
@@ -30,18 +31,21 @@ class NoMemory(MemoryProvider[ProviderSettings]):
     ) -> None:
         super().__init__(store or InMemoryStore(), namespace=namespace, settings=settings)
 
+    @override
     def _recall(
         self, query: str, context: RecallContext
     ) -> Program[Sequence[tuple[MemoryItem, float]]]:
         return ()
         yield
 
+    @override
     def _learn(
         self, episode: Episode, position: int, order_index: int
     ) -> Program[Sequence[Change]]:
         return ()
         yield
 
+    @override
     def _take_in(self, episode: Episode) -> Program[MemoryDelta]:
         return MemoryDelta()
         yield

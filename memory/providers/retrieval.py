@@ -1,9 +1,10 @@
 """What providers that retrieve by rank share: fields to compare, and one ranked search."""
 
 from collections.abc import Sequence
-from typing import Literal, TypeAlias, cast
+from typing import Annotated, Literal, TypeAlias, cast
 
 from langgraph.store.base import SearchItem, SearchOp
+from pydantic import Field as SettingsField
 
 from langgraft.memory import bank
 from langgraft.memory.episodes import Episode
@@ -14,6 +15,9 @@ from langgraft.memory.stores.drive import Program
 Field: TypeAlias = Literal["task", "observation"]
 """`task` is the instruction; `observation` is what the agent sees: at the start of the
 episode for a key, at the time of asking for a query."""
+
+Fields: TypeAlias = Annotated[tuple[Field, ...], SettingsField(min_length=1)]
+"""Fields to put together, in this order."""
 
 
 def query_text(fields: Sequence[Field], query: str, context: RecallContext) -> str:
@@ -31,7 +35,9 @@ def key_text(fields: Sequence[Field], episode: Episode) -> str:
 def ranked_items(
     namespace: bank.Namespace, query: str, limit: int
 ) -> Program[Sequence[tuple[MemoryItem, float]]]:
-    """Return the best `limit` items of a bank with their scores."""
+    """Return the best `limit` items of a bank that match `query`, with their scores."""
+    if not query.strip():
+        return []  # LangGraph reads a search without a query as a listing, unranked
     results = yield [SearchOp(namespace, query=query, limit=limit)]
     hits = cast("Sequence[SearchItem]", results[0])
     return [(bank.item_of(hit), cast("float", hit.score)) for hit in hits]

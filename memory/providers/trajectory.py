@@ -1,20 +1,23 @@
 """`TrajectoryMemory`: whole episodes, as they happened (continual-memory §3, *Raw*)."""
 
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Final
 
 from pydantic import Field as SettingsField
 from pydantic import SkipValidation
+from typing_extensions import override
 
 from langgraft.memory.deltas import Add, Change
-from langgraft.memory.episodes import Episode, render_trajectory
+from langgraft.memory.episodes import Episode, Result, render_trajectory
 from langgraft.memory.items import MemoryItem
 from langgraft.memory.provider import MemoryProvider, RankedSettings
-from langgraft.memory.providers.retrieval import Field, key_text, query_text, ranked_items
+from langgraft.memory.providers.retrieval import Fields, key_text, query_text, ranked_items
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.bm25 import BM25
 from langgraft.memory.recall import RecallContext
 from langgraft.memory.stores.drive import Program
+
+_RESULTS: Final[Mapping[bool | None, Result]] = {True: "success", False: "failure", None: ""}
 
 
 class TrajectorySettings(RankedSettings):
@@ -24,10 +27,10 @@ class TrajectorySettings(RankedSettings):
     """Trajectories per recall (Table 8: 1)."""
     success_only: bool = False
     """Keep successful episodes only (Table 8: false)."""
-    key_fields: tuple[Field, ...] = ("task",)
+    key_fields: Fields = ("task",)
     """What an episode is retrieved by. §A.1.4 says the instruction; the example of §B.1 adds
     the first observation: `("task", "observation")`."""
-    query_fields: tuple[Field, ...] = ("task",)
+    query_fields: Fields = ("task",)
     """What is compared with the keys."""
     ranker: SkipValidation[Ranker] = BM25(ties="newest")
     """BM25 (§A.1.3). The paper does not say how equal scores are ordered; the latest
@@ -41,22 +44,23 @@ class TrajectoryMemory(MemoryProvider[TrajectorySettings]):
     settings_model = TrajectorySettings
     wants_lessons: ClassVar[bool] = False
 
+    @override
     def _recall(
         self, query: str, context: RecallContext
     ) -> Program[Sequence[tuple[MemoryItem, float]]]:
         text = query_text(self.settings.query_fields, query, context)
         return (yield from ranked_items(self.namespace, text, self.settings.top_k))
 
+    @override
     def _learn(
         self, episode: Episode, position: int, order_index: int
     ) -> Program[Sequence[Change]]:
         if self.settings.success_only and not episode.succeeded:
             return ()
-        result = "success" if episode.succeeded else "failure"
-        text = f"Task: {episode.task}\n{render_trajectory(episode.steps, result=result)}"
+        trajectory = render_trajectory(episode.steps, result=_RESULTS[episode.outcome.success])
         item = MemoryItem(
             id=f"{episode.id}/trajectory",
-            text=text,
+            text=f"Task: {episode.task}\n{trajectory}",
             type="operational",
             source_domain=episode.domain,
             episode_id=episode.id,
