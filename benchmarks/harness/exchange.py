@@ -258,10 +258,11 @@ def _sent(message: BaseMessage) -> JSON:
     """Return what a provider gets to see of a message."""
     if isinstance(message, BaseMessageChunk):
         message = message_chunk_to_message(message)
-    values = {name: getattr(message, name, None) for name in _SENT}
+    # Read from the instance itself: pydantic's look-up of absent names is slow.
+    values = vars(message)
+    sent: dict[str, JSON] = {name: values[name] for name in _SENT if values.get(name)}
     extra = {name: part for name, part in message.additional_kwargs.items() if part is not None}
-    values["additional_kwargs"] = extra
-    return {name: value for name, value in values.items() if value not in (None, [], {})}
+    return {**sent, "additional_kwargs": extra} if extra else sent
 
 
 def _plain(name: str, value: Any) -> JSON:
