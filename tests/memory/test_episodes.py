@@ -1,0 +1,81 @@
+"""Episodes: JSON there and back, what is refused, and trajectories as text."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from memory_cases import episodes, make_episode
+
+from langgraft._core.canonical import canonical_json
+from langgraft._core.errors import InputError
+from langgraft.memory.episodes import Episode, Outcome, Question, Step, render_trajectory
+from langgraft.memory.recall import Receipt
+
+
+@given(episodes())
+def test_episode_when_written_and_read_back_is_equal(episode: Episode) -> None:
+    """Any episode survives JSON unchanged."""
+    assert Episode.from_json(json.loads(canonical_json(episode.to_json()))) == episode
+
+
+def test_episode_when_it_carries_receipts_keeps_them() -> None:
+    """Receipts come back as receipts, tuples included."""
+    receipt = Receipt("r", "query", 4, ("a",), (0.5,), 7, ("b",))
+    episode = make_episode(recalls=(receipt,))
+    assert Episode.from_json(json.loads(canonical_json(episode.to_json()))) == episode
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"color": "red"}, "Episode has no field color"),
+        ({"id": ""}, "has an empty id"),
+        ({"id": "\ud800"}, "lone surrogate"),
+        ({"steps": "walk"}, "`steps` of an episode is a list"),
+        ({"steps": ["walk"]}, "not a Step: 'walk'"),
+        ({"steps": [{"thought": "", "action": ""}]}, "not a Step: .*observation"),
+        ({"outcome": None}, "not a Outcome: None"),
+        ({"outcome": {}}, "not a Outcome: .*success"),
+        ({"lessons": [{"text": "a", "advice": "b"}]}, "Lesson has no field advice"),
+    ],
+)
+def test_episode_when_a_part_is_wrong_is_refused(change: dict[str, Any], said: str) -> None:
+    """The message names the part."""
+    with pytest.raises(InputError, match=said):
+        Episode.from_json({**make_episode().to_json(), **change})
+
+
+def test_question_when_it_shows_something_else_has_another_id() -> None:
+    """A question is named by all it shows, in whatever order."""
+    question = Question("votes", "e1", {"a": 1, "b": 2})
+    assert question.id == Question("votes", "e1", {"b": 2, "a": 1}).id
+    others = [
+        Question("votes", "e1", {"a": 1, "b": 3}),
+        Question("votes", "e2", {"a": 1, "b": 2}),
+        Question("novelty", "e1", {"a": 1, "b": 2}),
+    ]
+    assert len({question.id, *(other.id for other in others)}) == 4
+
+
+def test_trajectory_when_rendered_shows_each_part_on_its_line() -> None:
+    """Parts that hold nothing leave no line."""
+    steps = [Step("", "", "a room"), Step("hm", "go", "a door"), Step("", "open", "open")]
+    assert render_trajectory(steps, result="failure").splitlines() == [
+        "Observation: a room",
+        "Thought: hm",
+        "Action: go",
+        "Observation: a door",
+        "Action: open",
+        "Observation: open",
+        "Result: failure",
+    ]
+    assert render_trajectory([], result="") == ""
+
+
+@pytest.mark.parametrize(("success", "succeeded"), [(True, True), (False, False), (None, False)])
+def test_episode_when_nobody_can_tell_has_not_succeeded(
+    success: bool | None, succeeded: bool
+) -> None:
+    """Success is what is known to be one."""
+    assert make_episode(outcome=Outcome(success)).succeeded is succeeded
