@@ -1,0 +1,115 @@
+"""Attempts written out as text, and the ways of acting they show."""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from langgraft.benchmarks.simulated.babyai.habits import (
+    Door,
+    Habits,
+    Search,
+    Spelling,
+)
+from langgraft.benchmarks.simulated.babyai.sight import CACHED_TEXTS, View, parse_view
+
+_FIELD = re.compile(r"^(Task|Thought|Action|Observation|Result):[ \t]*", re.MULTILINE)
+_JOINED = re.compile(r"pickup\b")
+_SPACED = re.compile(r"(?:pick|take|grab|get|collect) ")
+LOOK_AROUND = 3
+"""Turns that, with the first view, show all four sides."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One action and what came of it."""
+
+    action: str
+    view: View
+
+    @property
+    def failed(self) -> bool:
+        """Whether the world refused it."""
+        return self.view.refused
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt at a task, as far as its text tells."""
+
+    task: str
+    first: View
+    turns: tuple[Turn, ...]
+    success: bool | None
+    """`None` where the text does not say."""
+
+
+def form_of(action: str) -> Spelling | Door | None:
+    """Say which way of acting an action shows."""
+    if _JOINED.match(action):
+        return Spelling.JOINED
+    if _SPACED.match(action):
+        return Spelling.SPACED
+    if action.startswith(("toggle and go through ", "go through ")):
+        return Door.PASS
+    if action == "toggle":
+        return Door.TOGGLE
+    return Door.FACE if action.startswith("go to ") else None
+
+
+@lru_cache(maxsize=CACHED_TEXTS)
+def parse_attempt(text: str) -> Attempt:
+    """Read `Task: … Thought: … Action: … Observation: … Result: …`; any part may be missing."""
+    fields = list(_FIELD.finditer(text))
+    ends = [field.start() for field in fields[1:]] + [len(text)]
+    task, success = "", None
+    first = parse_view("")
+    turns: list[Turn] = []
+    action = ""
+    for field, end in zip(fields, ends, strict=True):
+        value = text[field.end() : end].strip()
+        match field.group(1):
+            case "Task":
+                task = value
+            case "Action":
+                action = value.partition("\n")[0].strip().lower()
+            case "Observation" if action:
+                turns.append(Turn(action, parse_view(value)))
+                action = ""
+            case "Observation" if not turns:
+                first = parse_view(value)
+            case "Result":
+                success = _success(value)
+    return Attempt(task, first, tuple(turns), success)
+
+
+def _success(result: str) -> bool | None:
+    word = result.lower()
+    if "success" in word:
+        return True
+    return False if "fail" in word else None
+
+
+def habits_of(attempt: Attempt) -> Habits:
+    """Return the ways of acting that a successful attempt shows."""
+    forms = [form for turn in attempt.turns if not turn.failed and (form := form_of(turn.action))]
+    spellings = [form for form in forms if isinstance(form, Spelling)]
+    doors = [form for form in forms if isinstance(form, Door)]
+    return Habits(
+        spelling=spellings[-1] if spellings else None,
+        door=doors[-1] if doors else None,
+        search=search_of(attempt),
+    )
+
+
+def search_of(attempt: Attempt) -> Search:
+    """Return how an attempt looked for its goal."""
+    actions = [turn.action for turn in attempt.turns]
+    passes = [i for i, action in enumerate(actions) if form_of(action) is Door.PASS]
+    turned = [i for i, action in enumerate(actions) if action.startswith("turn ")]
+    if passes:
+        before = sum(1 for i in turned if i < passes[0])
+        return Search.SURVEY if before >= LOOK_AROUND else Search.LEAVE
+    moved = actions.count("move forward")
+    if moved > len(turned):
+        return Search.WANDER
+    return Search.STAY if turned else Search.GUESS
