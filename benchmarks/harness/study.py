@@ -113,6 +113,9 @@ class RunSession(Protocol):
     async def run_item(self, index: int, item_id: str) -> ItemOutcome:
         """Work through one item.
 
+        Items of a learning run come one after the other; in a frozen run several may be
+        under way at once. Dropping an item cancels it.
+
         Raises:
             InfrastructureError: Something other than the model failed; nothing is committed
                 and the item is tried again when the run is resumed.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from langgraft._core.canonical import digest
-from langgraft._core.errors import InputError, RunDirectoryError
+from langgraft._core.errors import RunDirectoryError
 from langgraft.benchmarks.harness.directory import plan_digest
 from langgraft.benchmarks.harness.graph import PlannedRun, run_to_json
 from langgraft.benchmarks.harness.log import PlanLog, fold_log, read_json, run_folder, start_deltas
@@ -93,7 +93,7 @@ def _verify_run(log: PlanLog, run: PlannedRun, folder: Path) -> Iterator[Finding
         text = f"ends in {content.tail} bytes of no record; running the plan again drops them"
         yield Finding(items, text)
     check_done(folder, run, content)
-    if run.spec.frozen and any(record_changes(content)):
+    if run.spec.frozen and any(_changes(content)):
         yield Finding(items, "changes memory, and the run's bank is frozen")
     if not (folder / "spec.json").exists():
         # A crash can leave an empty folder, but no item is committed before the spec.
@@ -105,7 +105,7 @@ def _verify_run(log: PlanLog, run: PlannedRun, folder: Path) -> Iterator[Finding
     fold_log([*start, *read_deltas(content.records, items)], items)
 
 
-def record_changes(content: LogContent) -> Iterator[bool]:
+def _changes(content: LogContent) -> Iterator[bool]:
     """Say of each record whether it changes memory."""
     for record in content.records:
         yield any(len(changes) > 0 for changes in record.raw_deltas)
@@ -117,7 +117,7 @@ def _verify_spec(run: PlannedRun, folder: Path, bank: BankContent) -> Iterator[F
     expected = spec_json(run, bank)
     try:
         same_identity = digest(found.get("identity")) == digest(expected["identity"])
-    except (TypeError, ValueError, InputError):
+    except (TypeError, ValueError):
         same_identity = False
     if not same_identity or found.get("run_id") != run.id:
         yield Finding(path, f"does not describe run {run.name!r}, whose id is {run.id}")

@@ -39,7 +39,7 @@ class ChainPlan(Plan):
     """Streams that learn, one from another, and probes of their banks."""
 
     streams: int = 2
-    """Chains of two streams, `first` and `second`, which starts from the bank of `first`."""
+    """Chains of three streams: `first`, `second` from its bank, `third` from half of `second`."""
     items: int = 6
     """Items of a stream."""
     probes: tuple[int, ...] = (0, 3)
@@ -49,7 +49,7 @@ class ChainPlan(Plan):
 
 
 class ChainStudy(Study[ChainPlan]):
-    """Two streams in a row, with probes on frozen banks.
+    """Three streams in a row, with probes of the first one's bank, frozen.
 
     Args:
         before_item: Called with run and item before each item; may raise.
@@ -68,9 +68,11 @@ class ChainStudy(Study[ChainPlan]):
         items = tuple(f"item-{number}" for number in range(plan.items))
         for chain in range(plan.streams):
             factors: dict[str, JSON] = {"chain": chain}
-            first, second = f"{chain}/first", f"{chain}/second"
+            first, second, third = (f"{chain}/{name}" for name in ("first", "second", "third"))
+            half = BankSource(second, plan.items // 2)
             runs.append(RunSpec(self.name, first, factors, items))
             runs.append(RunSpec(self.name, second, factors, items, BankSource(first)))
+            runs.append(RunSpec(self.name, third, factors, items, half))
             runs.extend(
                 RunSpec(
                     self.name,
@@ -129,10 +131,21 @@ class ChainSession:
         self._run = run
         self._bank = fold(deltas)
         self._before_item = before_item
+        self._under_way = 0
         self.closed = False
 
     async def run_item(self, index: int, item_id: str) -> ItemOutcome:
         """Work through one item."""
+        self._under_way += 1
+        if self._under_way > 1 and not self._run.frozen:
+            msg = "two items of a stream that learns are under way at once"
+            raise RuntimeError(msg)
+        try:
+            return await self._work(index, item_id)
+        finally:
+            self._under_way -= 1
+
+    async def _work(self, index: int, item_id: str) -> ItemOutcome:
         # Probes differ in duration, so that side by side they end in another order.
         share = (index * 7 % 5) / 4 if self._run.frozen else 1.0
         await asyncio.sleep(self._plan.pause * share)

@@ -85,7 +85,7 @@ async def test_directory_when_study_expands_differently_then_runs_are_named(
             return super().expand(plan)[:-1]
 
     await run_chain(tmp_path)
-    with pytest.raises(ResumeRefusedError, match=r"runs \(8 → 7\): were '1/probe-3'"):
+    with pytest.raises(ResumeRefusedError, match=r"runs \(10 → 9\): were '1/probe-3'"):
         await run_chain(tmp_path, study=Renamed())
 
 

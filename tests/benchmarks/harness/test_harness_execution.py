@@ -75,7 +75,7 @@ async def test_plan_when_run_then_every_item_is_committed(tmp_path: Path) -> Non
     outcome = await run_chain(tmp_path)
     assert outcome.complete
     assert outcome.exit_code == 0
-    assert outcome.summary() == "48 of 48 items committed; runs: 8 done"
+    assert outcome.summary() == "60 of 60 items committed; runs: 10 done"
     assert verify_directory(tmp_path) == []
 
 
@@ -106,7 +106,18 @@ async def test_results_when_source_is_given_then_depend_on_its_bank(tmp_path: Pa
     assert log.results("0/second")[0]["bank"] == log.bank("0/first").digest
     assert log.results("0/probe-3")[5]["bank"] == log.bank("0/first", 3).digest
     assert log.results("0/probe-0")[0]["bank"] == log.bank("0/first", 0).digest
+    assert log.results("0/third")[0]["bank"] == log.bank("0/second", 3).digest
     assert log.bank("0/probe-3") == log.bank("0/first", 3)
+
+
+async def test_probe_when_its_items_are_committed_then_starts_before_its_source_ends(
+    tmp_path: Path,
+) -> None:
+    """A probe after three items waits for those three, not for the end of the stream."""
+    recorder = Recorder()
+    await run_chain(tmp_path, chain_plan(streams=1, pause=0.02), progress=recorder)
+    told = [(event.kind, event.run) for event in recorder.events]
+    assert told.index(("run", "0/probe-3")) < told.index(("run_end", "0/first"))
 
 
 async def test_frozen_run_when_items_end_out_of_order_then_committed_in_order(
@@ -156,10 +167,12 @@ async def test_infrastructure_failure_when_it_lasts_then_only_dependents_wait(
     assert statuses(outcome.runs) == {
         "0/first": "failed",
         "0/second": "blocked",
+        "0/third": "blocked",
         "0/probe-0": "done",
         "0/probe-3": "done",
         "1/first": "done",
         "1/second": "done",
+        "1/third": "done",
         "1/probe-0": "done",
         "1/probe-3": "done",
     }
@@ -181,7 +194,7 @@ async def test_infrastructure_failure_when_in_frozen_run_then_items_before_are_k
     study = ChainStudy(failing("0/probe-0", "item-2", InfrastructureError("lost")))
     outcome = await run_chain(tmp_path, study=study, parallel_items=6)
     assert [run.done for run in outcome.problems] == [2]
-    assert PlanLog(tmp_path).n_done == 48 - 4
+    assert PlanLog(tmp_path).n_done == 60 - 4
 
 
 async def test_budget_when_exceeded_then_plan_stops_in_order(tmp_path: Path) -> None:
@@ -338,7 +351,7 @@ async def test_session_when_closing_fails_then_results_stand_and_it_is_noted(
     recorder = Recorder()
     assert (await run_chain(tmp_path, study=Sticky(), progress=recorder)).complete
     notes = [event.text for event in recorder.events if event.kind == "note"]
-    assert notes == ["closing failed: RuntimeError: stuck"] * 8
+    assert notes == ["closing failed: RuntimeError: stuck"] * 10
 
 
 async def test_study_when_it_cannot_open_a_run_then_run_is_named(tmp_path: Path) -> None:

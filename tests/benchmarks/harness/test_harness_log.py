@@ -40,10 +40,12 @@ def test_log_when_read_then_gives_what_an_analysis_may_see(finished: Path) -> No
     """Runs, results, deltas and progress of a plan come from its directory alone."""
     log = PlanLog(finished)
     reader: PlanLogReader = log
-    assert [run.name for run in reader.runs] == ["0/first", "0/second", "0/probe-0", "0/probe-3"]
+    assert [run.name for run in reader.runs] == [
+        f"0/{name}" for name in ("first", "second", "third", "probe-0", "probe-3")
+    ]
     assert reader.manifest["study"] == log.study == "chain"
-    assert [len(reader.results(run.name)) for run in reader.runs] == [6, 6, 6, 6]
-    assert (log.n_done, log.n_planned, log.complete) == (24, 24, True)
+    assert [len(reader.results(run.name)) for run in reader.runs] == [6] * 5
+    assert (log.n_done, log.n_planned, log.complete) == (30, 30, True)
     deltas = [delta for item in reader.deltas("0/first") for delta in item]
     assert fold(deltas) == log.bank("0/first")
     assert fold(deltas[:4]) == log.bank("0/first", 2)
@@ -70,7 +72,7 @@ def test_log_when_plan_is_under_way_then_counts_whole_items(copy: Path) -> None:
     log = PlanLog(copy)
     assert len(log.results("0/second")) == 5
     assert (log.progress()[1].done, log.progress()[1].finished) == (5, False)
-    assert (log.n_done, log.complete) == (23, False)
+    assert (log.n_done, log.complete) == (29, False)
 
 
 def test_verify_when_all_is_well_then_finds_nothing_and_changes_nothing(finished: Path) -> None:

@@ -91,7 +91,7 @@ def test_process_when_a_file_cannot_grow_then_one_line_names_it_and_resuming_wor
 ) -> None:
     """A write the system refuses half-way is taken back, named in one line, and made good."""
     out = tmp_path / "out"
-    with start(out, PAUSE, largest=2_000) as process:
+    with start(out, PAUSE, largest=3_200) as process:
         _, said = process.communicate(timeout=60)
     assert process.returncode == 2
     assert "File too large" in said

@@ -41,7 +41,7 @@ async def test_json_progress_when_plan_runs_then_each_event_is_a_line(tmp_path: 
     events = [json.loads(line) for line in stream.getvalue().splitlines()]
     kinds = [event["event"] for event in events]
     assert (kinds[0], kinds[-1]) == ("plan", "end")
-    assert (kinds.count("run"), kinds.count("item"), kinds.count("run_end")) == (4, 24, 4)
+    assert (kinds.count("run"), kinds.count("item"), kinds.count("run_end")) == (5, 30, 5)
     first = [event for event in events if event["run"] == "0/first" and event["event"] == "item"]
     assert [event["done"] for event in first] == [1, 2, 3, 4, 5, 6]
     assert [event["text"] for event in first] == [f"item-{number}" for number in range(6)]
@@ -53,7 +53,7 @@ async def test_progress_when_plan_is_resumed_then_starts_at_what_is_done(tmp_pat
     stream = io.StringIO()
     await run_chain(tmp_path, progress=JsonProgress(stream))
     plan = json.loads(stream.getvalue().splitlines()[0])
-    assert (plan["done"], plan["total"]) == (48, 48)
+    assert (plan["done"], plan["total"]) == (60, 60)
 
 
 def test_plain_progress_when_events_are_many_then_lines_are_few() -> None:
@@ -92,7 +92,7 @@ async def test_bar_when_plan_runs_then_ends_with_all_items(tmp_path: Path) -> No
     await run_chain(tmp_path, chain_plan(streams=1), progress=bar)
     bar.report(ProgressEvent("note", "[bold]", 0, 0, "[/nothing]"))
     bar.close()
-    assert "24 of 24 items committed" in stream.getvalue()
+    assert "30 of 30 items committed" in stream.getvalue()
     assert "[bold]: [/nothing]" in stream.getvalue()
 
 
