@@ -10,6 +10,7 @@ import json
 import os
 import secrets
 from collections.abc import Container, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -50,7 +51,8 @@ def write_items(path: Path, items: Iterable[MemoryItem]) -> None:
         msg = f"{path}: cannot be written: {error.strerror}"
         raise InputError(msg) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # it is in place, or never came to be
+            temporary.unlink()
 
 
 def _line(item: MemoryItem) -> bytes:

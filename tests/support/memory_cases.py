@@ -55,7 +55,9 @@ def items(draw: st.DrawFn, identities: st.SearchStrategy[str] = names) -> Memory
     )
 
 
-def make_episode(identity: str = "e1", *, task: str = "open the red door", **fields: Any) -> Episode:
+def make_episode(
+    identity: str = "e1", *, task: str = "open the red door", **fields: Any
+) -> Episode:
     """Make an episode of two steps and two lessons; what is not given is plain."""
     values: dict[str, Any] = {
         "domain": "toy",

@@ -1,0 +1,60 @@
+"""The providers, on the stores they have to work on, and no model to call."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from file_store import FileStore
+from langchain_core.language_models import BaseChatModel
+from langgraph.store.base import BaseStore
+from langgraph.store.memory import InMemoryStore
+
+from langgraft.memory.provider import MemoryProvider
+from langgraft.memory.providers import InsightMemory, InsightSettings, NoMemory, TrajectoryMemory
+
+Make = Callable[[BaseStore], MemoryProvider[Any]]
+
+SINGLE = InsightSettings(granularity="individual", top_k=3)
+PROVIDERS: dict[str, Make] = {
+    "none": NoMemory,
+    "raw": TrajectoryMemory,
+    "aggregate": InsightMemory,
+    "individual": lambda store: InsightMemory(store, settings=SINGLE),
+    "step": lambda store: InsightMemory(
+        store, settings=SINGLE.model_copy(update={"requery_interval": 4})
+    ),
+}
+
+
+@pytest.fixture(params=PROVIDERS)
+def make(request: pytest.FixtureRequest) -> Make:
+    """Return what makes each provider over a store."""
+    return PROVIDERS[request.param]
+
+
+@pytest.fixture(autouse=True)
+def _no_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make every call of a language model fail."""
+
+    def refuse(*_: Any, **__: Any) -> None:
+        pytest.fail("memory called a language model")
+
+    for name in ("invoke", "ainvoke", "stream", "astream", "generate", "agenerate"):
+        monkeypatch.setattr(BaseChatModel, name, refuse)
+
+
+@pytest.fixture(params=["in memory", "in a file"])
+def new_store(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], BaseStore]:
+    """Return what makes empty stores of each kind."""
+    made: list[BaseStore] = []
+
+    def new() -> BaseStore:
+        made.append(
+            InMemoryStore()
+            if request.param == "in memory"
+            else FileStore(tmp_path / f"store-{len(made)}.json")
+        )
+        return made[-1]
+
+    return new

@@ -1,0 +1,141 @@
+"""Banks: one namespace each, whatever else the store holds, and one writer at a time."""
+
+import asyncio
+import threading
+from collections.abc import Iterable
+
+import pytest
+from langgraph.store.base import Op, Result, SearchOp
+from langgraph.store.memory import InMemoryStore
+from memory_cases import asking, make_episode, make_item
+
+from langgraft._core.errors import InputError, SettingsError
+from langgraft.memory.bank import RECORDS, WriterLock, apply_delta, place, read_content
+from langgraft.memory.deltas import Add, Annotate, MemoryDelta, Remove, SetState, fold
+from langgraft.memory.providers import TrajectoryMemory
+from langgraft.memory.stores.drive import drive
+
+BANK = place(("test",))
+
+
+class StingyStore(InMemoryStore):
+    """Returns three records a search at most, as a store may."""
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        """Cap every search."""
+        capped = [
+            op._replace(limit=min(op.limit, 3)) if isinstance(op, SearchOp) else op for op in ops
+        ]
+        return super().batch(capped)
+
+
+def test_content_when_the_store_returns_short_pages_is_read_whole() -> None:
+    """A cap on the length of a page loses nothing."""
+    store = StingyStore()
+    delta = MemoryDelta(tuple(Add(make_item(f"i{number}")) for number in range(10)))
+    drive(apply_delta(BANK, delta), store)
+    assert drive(read_content(BANK), store) == fold([delta])
+
+
+def test_delta_when_applied_to_a_store_does_what_the_fold_does() -> None:
+    """Store and fold agree on adding, annotating, removing and erasing in one delta."""
+    store = InMemoryStore()
+    deltas = [
+        MemoryDelta((Add(make_item("a")), Add(make_item("b")), SetState("n", [1]))),
+        MemoryDelta((Annotate("a", {"votes": 2}), Annotate("b", {"votes": 1, "uses": 0}))),
+        MemoryDelta((Remove("a", "edited"), Add(make_item("c")), Annotate("c", {"votes": 2}))),
+        MemoryDelta((Annotate("b", {"votes": None, "uses": None}), SetState("n", None))),
+    ]
+    for number, delta in enumerate(deltas):
+        drive(apply_delta(BANK, delta), store)
+        folded = fold(deltas[: number + 1])
+        assert drive(read_content(BANK), store).to_bytes() == folded.to_bytes()
+
+
+def test_delta_when_one_change_does_not_fit_writes_nothing() -> None:
+    """A delta is applied whole or not at all."""
+    store = InMemoryStore()
+    delta = MemoryDelta((Add(make_item("a")), SetState("n", 1), Remove("x", "")))
+    with pytest.raises(InputError, match="item 'x' is removed"):
+        drive(apply_delta(BANK, delta), store)
+    assert store.search(()) == []
+
+
+def test_banks_when_one_lies_below_another_do_not_see_each_other() -> None:
+    """Neither content nor what is recalled leaks between namespaces."""
+    store = InMemoryStore()
+    above = TrajectoryMemory(store, namespace=("agents",))
+    below = TrajectoryMemory(store, namespace=("agents", "ada"))
+    store.put(("agents",), "note", {"key": "open the red door"})
+    store.put(("agents", "ada"), "note", {"key": "open the red door"})
+    above.take_in(make_episode("e-above"))
+    alone = above.provide("open the red door", asking())
+    below.take_in(make_episode("e-below"))
+    below.take_in(make_episode("e-below-too"))
+    assert list(above.content().items) == ["e-above/trajectory"]
+    assert len(below.content().items) == 2
+    with_neighbor = TrajectoryMemory(store, namespace=("agents",))
+    assert with_neighbor.provide("open the red door", asking()) == alone
+
+
+@pytest.mark.parametrize(
+    "namespace",
+    [(), ("a", ""), ("a.b",), "ab", ("a", 5), ("langgraph", "a"), ("a", RECORDS), (RECORDS + "2",)],
+)
+def test_namespace_when_impossible_is_refused(namespace: tuple[str, ...]) -> None:
+    """What LangGraph's own `put` refuses, and our reserved label, are refused at once."""
+    with pytest.raises(SettingsError, match="namespace"):
+        TrajectoryMemory(InMemoryStore(), namespace=namespace)
+
+
+def test_content_when_foreign_records_are_in_its_place_is_refused() -> None:
+    """Nobody else writes where a bank's records are."""
+    store = InMemoryStore()
+    store.put(BANK, "note", {"text": "hello"})
+    with pytest.raises(InputError, match="'note', which is no bank's record"):
+        drive(read_content(BANK), store)
+
+
+async def test_lock_when_held_by_a_task_refuses_to_block_the_event_loop() -> None:
+    """A wait that could never end is an error that says what to do."""
+    lock = WriterLock()
+    async with lock.aheld():
+        with pytest.raises(RuntimeError, match="use the async method"), lock.held():
+            pass
+    with lock.held():
+        pass
+
+
+async def test_lock_when_held_by_a_thread_lets_tasks_wait() -> None:
+    """Threads and tasks share one lock."""
+    lock, entered, leave = WriterLock(), threading.Event(), threading.Event()
+    order: list[str] = []
+
+    def hold() -> None:
+        with lock.held():
+            entered.set()
+            leave.wait(10)
+            order.append("thread")
+
+    async def wait() -> None:
+        async with lock.aheld():
+            order.append("task")
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    await asyncio.to_thread(entered.wait, 10)
+    waiting = asyncio.create_task(wait())
+    await asyncio.sleep(0)
+    leave.set()
+    await waiting
+    thread.join()
+    assert order == ["thread", "task"]
+
+
+def test_lock_when_the_holder_fails_is_free_again() -> None:
+    """An error inside does not lock the bank for good."""
+    lock = WriterLock()
+    with pytest.raises(KeyError), lock.held():
+        raise KeyError
+    with lock.held():
+        pass

@@ -1,0 +1,123 @@
+"""Recalls: what fits the budget, the block it becomes, and its receipt."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from memory_cases import asking, items, make_item, texts
+
+from langgraft._core.canonical import canonical_json
+from langgraft._core.errors import SettingsError
+from langgraft.memory.items import MemoryItem
+from langgraft.memory.recall import (
+    BLOCK_END,
+    BLOCK_START,
+    Budget,
+    Receipt,
+    make_recall,
+    render_block,
+    strip_block,
+)
+
+FOUND = [
+    (make_item("long", text="word " * 200), 3.0),
+    (make_item("short", text="brief"), 2.0),
+    (make_item("other", text="also brief"), 1.0),
+]
+
+marker_pieces = st.sampled_from([BLOCK_START, BLOCK_END, "<", "/", "recalled_memory", ">", "\n"])
+hostile = st.lists(st.one_of(texts, marker_pieces), max_size=6).map("".join)
+unmarked = hostile.filter(lambda text: BLOCK_START not in text)
+
+
+@given(st.lists(hostile, min_size=1, max_size=3), unmarked, unmarked)
+def test_block_when_stripped_leaves_exactly_what_was_around_it(
+    recalled: list[str], before: str, after: str
+) -> None:
+    """No text in memory can end the block early or outlive it."""
+    block = render_block(recalled)
+    assert block.count(BLOCK_START) == block.count(BLOCK_END) == 1
+    assert strip_block(before + block + after) == before + after
+
+
+@given(unmarked)
+def test_text_when_it_holds_no_block_is_not_touched(text: str) -> None:
+    """Stripping is for blocks alone."""
+    assert strip_block(text) == text
+
+
+def test_block_when_not_ended_is_stripped_to_the_end() -> None:
+    """A reply that quotes the block and is cut off keeps nothing of it."""
+    assert strip_block(f"I read {BLOCK_START}\nsecret") == "I read "
+
+
+def test_blocks_when_there_are_several_are_all_stripped() -> None:
+    """Each block goes, and what is between them stays."""
+    block = render_block(["a"])
+    assert strip_block(f"x{block}y{block}z") == "xyz"
+
+
+def test_recall_when_nothing_is_found_renders_to_nothing_at_all() -> None:
+    """An empty bank leaves no trace in a prompt."""
+    recall = make_recall("q", asking(), Budget(), [])
+    assert not recall
+    assert (recall.text, recall.tokens, recall.items, recall.dropped) == ("", 0, (), ())
+    assert render_block([]) == ""
+
+
+def test_recall_when_the_budget_is_zero_drops_everything_and_says_so() -> None:
+    """The frame alone would not fit."""
+    recall = make_recall("q", asking(), Budget(tokens=0), FOUND)
+    assert (recall.text, recall.tokens) == ("", 0)
+    assert recall.dropped == recall.receipt.dropped == ("long", "short", "other")
+
+
+def test_recall_when_one_item_is_too_long_drops_it_and_keeps_shorter_ones() -> None:
+    """Items are taken whole, best first."""
+    recall = make_recall("q", asking(), Budget(tokens=60), FOUND)
+    assert [item.id for item in recall.items] == ["short", "other"]
+    assert recall.scores == (2.0, 1.0)
+    assert recall.dropped == ("long",)
+    assert "brief" in recall.text
+
+
+@given(st.lists(items(), max_size=4), st.integers(0, 80))
+def test_recall_when_limited_never_exceeds_the_budget(listed: list[MemoryItem], limit: int) -> None:
+    """The limit holds for the block as rendered, frame included; nothing is lost silently."""
+    budget = Budget(tokens=limit)
+    recall = make_recall("q", asking(), budget, [(item, 1.0) for item in listed])
+    assert recall.tokens == budget.count(recall.text) <= limit
+    assert len(recall.items) + len(recall.dropped) == len(listed)
+
+
+def test_recall_when_counted_otherwise_uses_that_counter() -> None:
+    """Any tokenizer can say how long a text is."""
+    budget = Budget(tokens=10_000, count=lambda text: 10 * len(text))
+    recall = make_recall("q", asking(), budget, FOUND)
+    assert [item.id for item in recall.items] == ["short", "other"]
+    assert recall.tokens == 10 * len(recall.text)
+
+
+def test_budget_when_negative_is_refused() -> None:
+    """There is no room below none."""
+    with pytest.raises(SettingsError, match="-1 tokens"):
+        Budget(tokens=-1)
+
+
+def test_receipt_when_the_recall_differs_has_another_id() -> None:
+    """Episode, step, query and items name a receipt; asking again gives the same one."""
+    asked = make_recall("q", asking(), Budget(), FOUND).receipt
+    assert asked == make_recall("q", asking(), Budget(), FOUND).receipt
+    others = [
+        make_recall("q2", asking(), Budget(), FOUND),
+        make_recall("q", asking(step=4), Budget(), FOUND),
+        make_recall("q", asking(episode_id="e2"), Budget(), FOUND),
+        make_recall("q", asking(), Budget(), FOUND[:1]),
+    ]
+    assert len({asked.id, *(other.receipt.id for other in others)}) == 5
+
+
+def test_receipt_when_written_as_json_can_be_read_back() -> None:
+    """Receipts travel in states and logs."""
+    receipt = make_recall("q", asking(), Budget(tokens=60), FOUND).receipt
+    canonical_json(receipt.to_json())
+    assert Receipt(**receipt.to_json()) == receipt  # type: ignore[arg-type]
