@@ -9,7 +9,9 @@ from langgraph.store.memory import InMemoryStore
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import LanggraftError
 from langgraft.benchmarks.continual.plan import Condition, ContinualPlan
+from langgraft.benchmarks.harness.cache import replicate_scope
 from langgraft.benchmarks.harness.study import ItemOutcome, RunSpec
+from langgraft.benchmarks.harness.usage import metered
 from langgraft.environments.text import TextWorldFactory
 from langgraft.graphs.react import build_react_agent
 from langgraft.memory.controls import CONTROLS
@@ -33,6 +35,8 @@ class ContinualSession:
     ) -> None:
         self._memory = build_memory(plan, run, deltas)
         self._frozen = run.frozen
+        # The same prompt in the same repetition is paid once, whatever the condition.
+        self._replicate = f"seed-{run.factors['model_seed']}"
         self._before = None if self._memory is None else self._memory.content().digest
         self._graph = build_react_agent(
             model,
@@ -44,11 +48,15 @@ class ContinualSession:
 
     async def run_item(self, index: int, item_id: str) -> ItemOutcome:
         """Play one episode; its id is that of the task, which a stream holds once."""
-        final = await self._graph.ainvoke(
-            {"task_id": item_id, "episode_id": item_id, "episode_index": index}
-        )
+        start = {"task_id": item_id, "episode_id": item_id, "episode_index": index}
+        with replicate_scope(self._replicate), metered() as usage:
+            final = await self._graph.ainvoke(start)
         deltas = tuple(MemoryDelta.from_json(delta) for delta in final.get("deltas", []))
-        return ItemOutcome(result=_result(final), deltas=deltas)
+        return ItemOutcome(
+            result={**_result(final), "usage": usage.totals()},
+            deltas=deltas,
+            events={"usage": usage.billing()},
+        )
 
     async def aclose(self) -> None:
         """End the run.

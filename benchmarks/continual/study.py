@@ -10,7 +10,8 @@ from langgraft._core.errors import PlanError, SettingsError
 from langgraft.benchmarks.continual.plan import ContinualPlan
 from langgraft.benchmarks.continual.runs import RunList
 from langgraft.benchmarks.continual.session import ContinualSession
-from langgraft.benchmarks.harness.study import PlanLogReader, Report, RunSpec, Study
+from langgraft.benchmarks.harness.models import MeteredChatModel
+from langgraft.benchmarks.harness.study import SIMULATED, PlanLogReader, Report, RunSpec, Study
 from langgraft.environments.babyai import BabyAI
 from langgraft.memory.deltas import MemoryDelta
 from langgraft.memory.providers import provider_class, provider_settings
@@ -73,7 +74,9 @@ class ContinualStudy(Study[ContinualPlan]):
 
         seed = run.factors["model_seed"]
         assert isinstance(seed, int)
-        return SimulatedBabyAI(seed=seed, temperature=plan.temperature)
+        learner = SimulatedBabyAI(seed=seed, temperature=plan.temperature)
+        identity = {"model": SIMULATED, "seed": seed, "temperature": plan.temperature}
+        return MeteredChatModel(inner=learner, identity=identity)
 
     def most_calls(self, plan: ContinualPlan, run: RunSpec) -> int:
         """Return how many model calls a run makes: a reply a round, and one reflection."""

@@ -1,6 +1,7 @@
 """Re-export names from submodules without importing them (PEP 562)."""
 
 import importlib
+import sys
 from collections.abc import Callable, Mapping
 
 
@@ -21,6 +22,6 @@ def lazy_exports(
         return getattr(importlib.import_module(exports[name]), name)
 
     def module_dir() -> list[str]:
-        return sorted(exports)
+        return sorted({*exports, *vars(sys.modules[package])})
 
     return module_getattr, module_dir

@@ -1,0 +1,211 @@
+"""The command line as a user meets it, wrong input included."""
+
+import contextlib
+import io
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import yaml
+
+from langgraft.benchmarks.cli.app import run_command_line
+
+SMALL = {
+    "study": "continual",
+    "title": "Smallest",
+    "train_items": 2,
+    "test_items": 2,
+    "runs": 1,
+    "baseline_runs": 1,
+    "rerun": False,
+    "sequences": ["A>B"],
+    "conditions": [{"name": "agg", "provider": "insight"}],
+}
+
+
+class Done(NamedTuple):
+    """How a command ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def langgraft(*arguments: object) -> Done:
+    """Run a command in this process, as the console script does."""
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        patch.setattr(sys, "argv", ["langgraft", *map(str, arguments)])
+        patch.setenv("COLUMNS", "120")
+        try:
+            run_command_line()
+        except SystemExit as ended:
+            code = ended.code
+    return Done(int(code or 0), out.getvalue(), err.getvalue())
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a plan that takes seconds."""
+    path = tmp_path_factory.mktemp("plan") / "small.yaml"
+    path.write_text(yaml.safe_dump(SMALL))
+    return path
+
+
+@pytest.fixture(scope="module")
+def finished(plan: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a finished run directory."""
+    out = tmp_path_factory.mktemp("out") / "run"
+    done = langgraft("run", plan, "--out", out)
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+def refusal(done: Done) -> str:
+    """Return the one line of a refusal."""
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert done.stdout == ""
+    assert done.stderr.startswith("langgraft: ")
+    assert done.stderr.count("\n") == 1
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    """Return every file below a folder."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_plans_when_listed_as_json_are_complete() -> None:
+    """`plans --json` names what ships."""
+    listed = json.loads(langgraft("plans", "--json").stdout)
+    assert [plan["name"] for plan in listed] == ["continual-babyai", "demo"]
+
+
+def test_preview_when_limited_counts_fewer_items(plan: Path) -> None:
+    """`preview` says how much a plan asks for, before anything is paid."""
+    full = json.loads(langgraft("preview", plan, "--json").stdout)
+    limited = json.loads(langgraft("preview", plan, "--limit", 1, "--json").stdout)
+    assert full["total"][1] == 2 * limited["total"][1] > 0
+
+
+def test_run_when_done_writes_report_and_says_where(plan: Path, finished: Path) -> None:
+    """Running a finished plan again changes nothing and reports again."""
+    before = contents(finished / "runs")
+    done = langgraft("run", plan, "--out", finished)
+    assert done.returncode == 0
+    assert str(finished / "report" / "index.html") in done.stdout
+    assert "agg" in done.stdout
+    assert contents(finished / "runs") == before
+
+
+def test_status_and_verify_when_finished_find_nothing_missing(finished: Path) -> None:
+    """A finished directory is complete and sound."""
+    assert json.loads(langgraft("status", finished, "--json").stdout)["complete"] is True
+    assert json.loads(langgraft("verify", finished, "--json").stdout) == {"findings": []}
+
+
+def test_verify_when_a_byte_is_wrong_names_the_file(finished: Path, tmp_path: Path) -> None:
+    """Damage is found, and the exit code says so."""
+    copy = tmp_path / "copy"
+    shutil.copytree(finished, copy)
+    log = next(path for path in sorted(copy.rglob("items.jsonl")) if path.stat().st_size)
+    data = bytearray(log.read_bytes())
+    data[len(data) // 2] ^= 1
+    log.write_bytes(data)
+    done = langgraft("verify", copy)
+    assert done.returncode == 1
+    assert "items.jsonl" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"study": "nonsense"}, "nonsense"),
+        ({"trian_items": 5}, "trian_items"),
+        ({"train_items": 0}, "train_items"),
+        ({"train_items": "many"}, "train_items"),
+        ({"conditions": []}, "conditions"),
+        ({"conditions": [{"name": "x", "provider": "nobody"}]}, "nobody"),
+        ({"conditions": [{"name": "x", "provider": "insight", "settings": {"k": 1}}]}, "k"),
+        ({"controls": [{"control": "placebo", "of": "raw"}]}, "raw+placebo"),
+        ({"tasks": {"A": "babyai/dance", "B": "babyai/find_obj"}}, "babyai/dance"),
+        ({"runs": 3}, "baseline_runs"),
+    ],
+)
+def test_run_when_the_plan_is_wrong_says_what_and_where(
+    change: dict[str, object], says: str, tmp_path: Path
+) -> None:
+    """A malformed plan is refused in one line, and nothing is written."""
+    path = tmp_path / "plan.yaml"
+    path.write_text(yaml.safe_dump({**SMALL, **change}))
+    line = refusal(langgraft("run", path, "--out", tmp_path / "out"))
+    assert says in line
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("text", ["", "- 1\n- 2\n", "study: [", "\x00"])
+def test_run_when_the_plan_is_not_a_mapping_names_the_file(text: str, tmp_path: Path) -> None:
+    """Whatever stands in the file, the line says which file."""
+    path = tmp_path / "plan.yaml"
+    path.write_text(text)
+    assert str(path) in refusal(langgraft("run", path, "--out", tmp_path / "out"))
+
+
+@pytest.mark.parametrize("model", ["nobody:gpt", "openai:gpt-4.1-mini", "gibberish"])
+def test_run_when_the_model_cannot_be_made_changes_nothing(
+    model: str, plan: Path, tmp_path: Path
+) -> None:
+    """An unknown provider or a missing key stops before a directory is made."""
+    done = langgraft("run", plan, "--out", tmp_path / "out", "--model", model)
+    assert model.partition(":")[0] in refusal(done).lower() + done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_run_when_the_directory_is_of_another_plan_says_what_differs(
+    plan: Path, finished: Path, tmp_path: Path
+) -> None:
+    """A directory goes on with what it was started with, and with nothing else."""
+    other = tmp_path / "other.yaml"
+    other.write_text(yaml.safe_dump({**SMALL, "temperature": 0.7}))
+    before = contents(finished)
+    line = refusal(langgraft("run", other, "--out", finished))
+    assert "temperature" in line
+    assert "0.7" in line
+    assert contents(finished) == before
+
+
+def test_run_when_the_directory_is_something_else_leaves_it_alone(
+    plan: Path, tmp_path: Path
+) -> None:
+    """Somebody's folder is not taken over."""
+    (tmp_path / "thesis.tex").write_text("precious")
+    refusal(langgraft("run", plan, "--out", tmp_path))
+    assert list(tmp_path.iterdir()) == [tmp_path / "thesis.tex"]
+
+
+def test_run_when_the_path_cannot_be_written_says_which(plan: Path, tmp_path: Path) -> None:
+    """A file in the way is named."""
+    (tmp_path / "file").write_text("")
+    assert "file" in refusal(langgraft("run", plan, "--out", tmp_path / "file" / "out"))
+
+
+@pytest.mark.parametrize("command", ["status", "report", "verify"])
+def test_reading_commands_when_there_is_no_run_say_so(command: str, tmp_path: Path) -> None:
+    """A folder without a run is not an empty run."""
+    assert str(tmp_path) in refusal(langgraft(command, tmp_path))
+
+
+def test_module_when_run_in_a_process_refuses_the_same_way(tmp_path: Path) -> None:
+    """`python -m langgraft` is the console script: one line and exit code 2."""
+    command = [sys.executable, "-m", "langgraft", "status", str(tmp_path)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert str(tmp_path) in refusal(Done(ended.returncode, ended.stdout, ended.stderr))

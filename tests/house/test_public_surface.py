@@ -1,0 +1,117 @@
+"""The public face of the package."""
+
+import ast
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import langgraft
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+ROOMS = ("memory", "environments", "nodes", "graphs", "benchmarks")
+HEAVY = ("bm25s", "chromadb", "docker", "gymnasium", "langgraph", "matplotlib", "minigrid", "numpy")
+LAZY_PACKAGES = (
+    "langgraft",
+    "langgraft.memory",
+    "langgraft.memory.providers",
+    "langgraft.memory.rankers",
+    "langgraft.memory.stores",
+    "langgraft.environments",
+    "langgraft.environments.babyai",
+    "langgraft.nodes",
+    "langgraft.graphs",
+    "langgraft.benchmarks.harness",
+    "langgraft.benchmarks.simulated",
+)
+
+
+def test_names_when_listed_are_these() -> None:
+    """The face is what the README shows; adding to it is a decision."""
+    assert sorted(langgraft.__all__) == [
+        "BM25",
+        "BabyAI",
+        "Budget",
+        "Episode",
+        "InsightMemory",
+        "InsightSettings",
+        "LanggraftError",
+        "Lesson",
+        "MemoryDelta",
+        "MemoryItem",
+        "MemoryProvider",
+        "NoMemory",
+        "Outcome",
+        "Prompt",
+        "RankedStore",
+        "ReadOnlyStore",
+        "Recall",
+        "RecallContext",
+        "Step",
+        "TermOverlap",
+        "TrajectoryMemory",
+        "TrajectorySettings",
+        "build_react_agent",
+        "fold",
+    ]
+
+
+@pytest.mark.parametrize("package", LAZY_PACKAGES)
+def test_package_when_asked_has_every_name_it_lists(package: str) -> None:
+    """Lazy names resolve, and unknown ones are refused."""
+    module = importlib.import_module(package)
+    for name in module.__all__:
+        assert getattr(module, name) is not None
+    assert set(module.__all__) <= set(dir(module))
+    with pytest.raises(AttributeError, match="no_such_name"):
+        module.no_such_name  # noqa: B018
+
+
+@pytest.mark.parametrize("package", ["langgraft", "langgraft.memory", "langgraft.nodes"])
+def test_import_when_nothing_is_used_loads_no_heavy_package(package: str) -> None:
+    """Importing the face costs next to nothing."""
+    code = f"import sys, {package}; print([m for m in {HEAVY!r} if m in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
+FLOORS = {
+    "memory": {"_core", "memory"},
+    "environments": {"_core", "environments"},
+    "nodes": {"_core", "memory", "environments", "nodes"},
+    "graphs": {"_core", "memory", "environments", "nodes", "graphs"},
+    "benchmarks": {"_core", *ROOMS},
+    "src/langgraft/_core": {"_core"},
+}
+
+
+@pytest.mark.parametrize("room", FLOORS)
+def test_room_when_read_imports_only_from_its_floor_and_below(room: str) -> None:
+    """Dependencies point one way."""
+    for path in (REPOSITORY / room).rglob("*.py"):
+        for module in _imports(path):
+            if module.startswith("langgraft."):
+                assert module.split(".")[1] in FLOORS[room], f"{path} imports {module}"
+
+
+@pytest.mark.parametrize("room", ["memory", "environments", "src/langgraft/_core"])
+def test_room_when_read_knows_no_language_model(room: str) -> None:
+    """Providers and worlds never call a model."""
+    for path in (REPOSITORY / room).rglob("*.py"):
+        for module in _imports(path):
+            assert "language_models" not in module, f"{path} imports {module}"
+            assert module.partition(".")[0] not in {"openai", "langchain_openai", "langchain"}
+
+
+def _imports(path: Path) -> list[str]:
+    found = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.append(node.module)
+    return found
