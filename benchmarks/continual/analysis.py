@@ -1,0 +1,180 @@
+"""From the log to everything the report says, and nothing from anywhere else."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from langgraft._core.canonical import JSON
+from langgraft._core.errors import InputError
+from langgraft.benchmarks.continual import contrasts, findings, gates
+from langgraft.benchmarks.continual.cells import BASELINE, StudyLog, read_study_log
+from langgraft.benchmarks.continual.contrasts import ContentContrast, Contrast, Noise
+from langgraft.benchmarks.continual.costs import BankSize, Cost, bank_sizes, costs
+from langgraft.benchmarks.continual.curves import (
+    LearningCurve,
+    Milestone,
+    learning_curves,
+    milestones,
+)
+from langgraft.benchmarks.continual.gates import Gate
+from langgraft.benchmarks.continual.metrics import (
+    Direction,
+    Metric,
+    Partition,
+    Retention,
+    Transfer,
+    partition,
+    retentions,
+    transfers,
+)
+from langgraft.benchmarks.continual.wording import plain, points
+from langgraft.benchmarks.harness.study import PlanLogReader
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What a continual study shows."""
+
+    study: StudyLog
+    manifest: Mapping[str, JSON]
+    domains: Mapping[str, str]
+    """Task → domain, such as `babyai/find_obj`."""
+    baseline: tuple[tuple[str, Metric], ...]
+    """Accuracy without memory, per task."""
+    partitions: Mapping[str, Partition]
+    transfers: tuple[Transfer, ...]
+    retentions: tuple[Retention, ...]
+    family: tuple[Contrast, ...]
+    """The confirmatory contrasts."""
+    controls: tuple[Contrast, ...]
+    content: tuple[ContentContrast, ...]
+    noise: Noise
+    curves: tuple[LearningCurve, ...]
+    milestones: tuple[Milestone, ...]
+    costs: tuple[Cost, ...]
+    banks: tuple[BankSize, ...]
+    gates: tuple[Gate, ...]
+
+    @property
+    def summary(self) -> str:
+        """The findings in a paragraph."""
+        return findings.summary(self.family, self.controls, self.noise)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The findings, one sentence per condition."""
+        return tuple(findings.sentence(contrast) for contrast in self.family)
+
+    @property
+    def beside(self) -> tuple[Contrast, ...]:
+        """Contrasts outside the family: the re-run, then the controls."""
+        rerun = () if self.noise.rerun is None else (self.noise.rerun,)
+        return (*rerun, *self.controls)
+
+    def rows(self, direction: Direction, sequence: str) -> tuple[Transfer, ...]:
+        """Return the rows of one transfer table."""
+        return tuple(
+            row for row in self.transfers if row.direction == direction and row.sequence == sequence
+        )
+
+
+def analyze(log: PlanLogReader) -> Analysis:
+    """Analyze the log of a continual study, finished or under way.
+
+    Raises:
+        InputError: The log holds no baseline.
+    """
+    study = read_study_log(log)
+    if BASELINE not in study.conditions:
+        msg = "the plan has no baseline without memory: there is nothing to compare with"
+        raise InputError(msg)
+    tasks = sorted({key.task for key in study.cells})
+    partitions = {task: partition(study, task) for task in tasks}
+    moved = transfers(study, partitions)
+    noise = contrasts.noise(study)
+    controls = contrasts.beside(study, study.controls)
+    return Analysis(
+        study=study,
+        manifest=log.manifest,
+        domains=_domains(study),
+        baseline=contrasts.baseline_accuracies(study),
+        partitions=partitions,
+        transfers=moved,
+        retentions=retentions(study, partitions),
+        family=contrasts.family(study),
+        controls=controls,
+        content=contrasts.content_contrasts(study),
+        noise=noise,
+        curves=learning_curves(study),
+        milestones=milestones(study),
+        costs=costs(study),
+        banks=bank_sizes(study, log),
+        gates=(
+            gates.completeness(study),
+            gates.identity(moved),
+            gates.no_difference(noise),
+            *gates.control_gates(noise, controls),
+            gates.same_tests(study),
+            gates.training_orders(study),
+            gates.constant_prompts(log.manifest),
+        ),
+    )
+
+
+def _domains(study: StudyLog) -> dict[str, str]:
+    """Name the task families, by the runs' own words or by the ids of their items."""
+    found: dict[str, str] = {}
+    for key, cell in study.cells.items():
+        spec = cell.runs[0].spec
+        guess = spec.item_ids[0].rpartition("/")[0] if spec.item_ids else key.task
+        found.setdefault(key.task, str(spec.factors.get("domain", guess)))
+    return dict(sorted(found.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryRow:
+    """One line of the table a terminal shows, as text."""
+
+    condition: str
+    accuracies: tuple[str, ...]
+    """One per task."""
+    difference: str
+    verdict: str
+
+
+def summary_table(analysis: Analysis) -> tuple[SummaryRow, ...]:
+    """Return the table for a terminal: accuracies, difference against none, verdict."""
+    rows = [SummaryRow(BASELINE, _accuracies(analysis.baseline), "", "baseline")]
+    rows += [
+        SummaryRow(
+            contrast.condition,
+            _accuracies(contrast.accuracies),
+            "" if contrast.estimate is None else points(contrast.estimate),
+            contrast.verdict,
+        )
+        for contrast in analysis.family
+    ]
+    rows += [
+        SummaryRow(
+            contrast.condition,
+            _accuracies(contrast.accuracies),
+            "" if contrast.estimate is None else points(contrast.estimate),
+            _control_verdict(analysis.noise, contrast),
+        )
+        for contrast in analysis.beside
+    ]
+    return tuple(rows)
+
+
+def _accuracies(found: tuple[tuple[str, Metric], ...]) -> tuple[str, ...]:
+    return tuple("" if m.estimate is None else plain(m.estimate.value) for _, m in found)
+
+
+def _control_verdict(noise: Noise, contrast: Contrast) -> str:
+    if contrast.verdict == "incomplete":
+        return "incomplete"
+    if contrast is noise.rerun:
+        return "re-run: " + ("quiet" if noise.quiet else "differs from itself")
+    within = noise.holds(contrast)
+    if within is None:
+        return f"control: {contrast.verdict}"
+    return f"control: {'within' if within else 'outside'} re-run noise"

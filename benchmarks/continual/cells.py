@@ -1,0 +1,253 @@
+"""The log of a continual study as cells: condition, sequence, task, moment.
+
+A cell holds one evaluation per replicate. Outcomes are found by item, never by position: the
+order of items differs between replicates.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+
+from langgraft._core.canonical import JSON
+from langgraft._core.errors import StudyError
+from langgraft.benchmarks.harness.statistics import (
+    Estimate,
+    Matrix,
+    mean_estimate,
+    paired_difference,
+    proportion,
+)
+from langgraft.benchmarks.harness.study import PlanLogReader, RunSpec
+
+Scores: TypeAlias = Mapping[int, Mapping[str, float]]
+"""Replicate → item → outcome in 0..1."""
+
+BASELINE = "none"
+RERUN = "rerun"
+UNTRAINED = frozenset({BASELINE, RERUN})
+"""Conditions without memory: nothing is learned, so replicates differ by sampling alone."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class CellKey:
+    """Which evaluation: the paper's `Acc_task(∅→sequence)` under one condition."""
+
+    condition: str
+    sequence: str
+    """`A`, `B`, `A>B`, `B>A`; empty without memory."""
+    task: str
+    """The task family tested."""
+    at: int | None = None
+    """After how many training items of the last phase; `None` at its end."""
+
+
+@dataclass(frozen=True)
+class RunResults:
+    """What a run of the plan has come to."""
+
+    spec: RunSpec
+    results: tuple[Mapping[str, JSON], ...]
+    """In the order of the stream."""
+
+    @property
+    def replicate(self) -> int:
+        """Which repetition it is."""
+        value = self.spec.factors["replicate"]
+        assert isinstance(value, int)
+        return value
+
+    @property
+    def planned(self) -> int:
+        """Items of the run."""
+        return self.spec.length
+
+    @property
+    def done(self) -> int:
+        """Items with a result."""
+        return len(self.results)
+
+    @cached_property
+    def by_item(self) -> Mapping[str, Mapping[str, JSON]]:
+        """Result of each item.
+
+        Raises:
+            StudyError: A result is of an item the run does not have, or has already.
+        """
+        found: dict[str, Mapping[str, JSON]] = {}
+        expected = set(self.spec.item_ids)
+        for result in self.results:
+            item = str(result["task_id"])
+            if item not in expected or item in found:
+                msg = "there is a result for an item that is not of this run, or is there twice"
+                raise StudyError(msg, run=self.spec.name, item=item)
+            found[item] = result
+        return found
+
+    @cached_property
+    def outcomes(self) -> Mapping[str, float]:
+        """1 for each item that succeeded, 0 for each that did not."""
+        return {item: float(bool(result["success"])) for item, result in self.by_item.items()}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """All replicates of one evaluation."""
+
+    key: CellKey
+    runs: tuple[RunResults, ...]
+
+    @cached_property
+    def scores(self) -> Scores:
+        """Outcomes by replicate and item."""
+        return {run.replicate: run.outcomes for run in self.runs}
+
+    @property
+    def done(self) -> int:
+        """Episodes with a result."""
+        return sum(run.done for run in self.runs)
+
+    @property
+    def planned(self) -> int:
+        """Episodes planned."""
+        return sum(run.planned for run in self.runs)
+
+
+@dataclass(frozen=True)
+class StudyLog:
+    """Everything the analysis looks at, read once."""
+
+    cells: Mapping[CellKey, Cell]
+    """Evaluations, in plan order."""
+    training: tuple[RunResults, ...]
+    """Training streams, in plan order."""
+
+    @cached_property
+    def conditions(self) -> tuple[str, ...]:
+        """All conditions in plan order."""
+        return tuple(dict.fromkeys(key.condition for key in self.cells))
+
+    @property
+    def memories(self) -> tuple[str, ...]:
+        """Conditions that learn: the family of hypotheses."""
+        return tuple(c for c in self.conditions if c not in UNTRAINED and "+" not in c)
+
+    @property
+    def controls(self) -> tuple[str, ...]:
+        """Negative controls, named `condition+control`."""
+        return tuple(c for c in self.conditions if "+" in c)
+
+    @cached_property
+    def sequences(self) -> tuple[str, ...]:
+        """The cross-task sequences of the plan."""
+        found = (key.sequence for key in self.cells if ">" in key.sequence)
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def runs(self) -> Iterator[RunResults]:
+        """All runs: evaluations, then training."""
+        for cell in self.cells.values():
+            yield from cell.runs
+        yield from self.training
+
+    def final_cells(self, condition: str) -> tuple[Cell, ...]:
+        """Return the evaluations of a condition at the end of each sequence."""
+        return tuple(
+            cell
+            for key, cell in self.cells.items()
+            if key.condition == condition and key.at is None
+        )
+
+
+def read_study_log(log: PlanLogReader) -> StudyLog:
+    """Read all results of a continual study."""
+    training = []
+    cells: dict[CellKey, list[RunResults]] = {}
+    for spec in log.runs:
+        run = RunResults(spec, tuple(log.results(spec.name)))
+        if spec.factors["kind"] == "train":
+            training.append(run)
+        else:
+            cells.setdefault(cell_key(spec), []).append(run)
+    return StudyLog({key: Cell(key, tuple(runs)) for key, runs in cells.items()}, tuple(training))
+
+
+def cell_key(spec: RunSpec) -> CellKey:
+    """Return the cell an evaluation belongs to."""
+    factors = spec.factors
+    at = factors.get("at")
+    assert at is None or isinstance(at, int)
+    return CellKey(str(factors["condition"]), str(factors["sequence"]), str(factors["task"]), at)
+
+
+def pooled(cells: Iterable[Cell]) -> Scores:
+    """Average outcomes per replicate and item over the cells in which the item is tested.
+
+    An item counts where all of these cells have a result for it.
+    """
+    found: dict[int, dict[str, list[float]]] = {}
+    wanted: dict[int, dict[str, int]] = {}
+    for cell in cells:
+        for run in cell.runs:
+            counts = wanted.setdefault(run.replicate, {})
+            for item in run.spec.item_ids:
+                counts[item] = counts.get(item, 0) + 1
+            outcomes = found.setdefault(run.replicate, {})
+            for item, outcome in run.outcomes.items():
+                outcomes.setdefault(item, []).append(outcome)
+    return {
+        replicate: {
+            item: float(np.mean(values))
+            for item, values in outcomes.items()
+            if len(values) == wanted[replicate][item]
+        }
+        for replicate, outcomes in found.items()
+    }
+
+
+def matrices(
+    scores: Sequence[Scores], items: frozenset[str] | None = None
+) -> tuple[Matrix, ...] | None:
+    """Return matrices, items by replicates, of what all `scores` have in common.
+
+    Replicates without any result are left out, and so are items that a replicate lacks;
+    `None` if nothing is left.
+    """
+    common = [r for r in scores[0] if all(each.get(r) for each in scores)]
+    if not common:
+        return None
+    shared = set.intersection(*(set(each[r]) for each in scores for r in common))
+    rows = sorted(shared if items is None else shared & items)
+    if not rows:
+        return None
+    return tuple(
+        np.array([[each[r][item] for r in sorted(common)] for item in rows], dtype=np.float64)
+        for each in scores
+    )
+
+
+def mean_of(
+    scores: Scores, items: frozenset[str] | None = None, *, trained: bool = True
+) -> Estimate | None:
+    """Estimate an accuracy; by Wilson's interval where there is one replicate of 0s and 1s."""
+    found = matrices([scores], items)
+    if found is None:
+        return None
+    (values,) = found
+    if values.shape[1] == 1 and set(np.unique(values)) <= {0.0, 1.0}:
+        return proportion(int(values.sum()), values.shape[0])
+    return mean_estimate(values, shared_effects=trained)
+
+
+def difference_of(
+    treated: Scores,
+    baseline: Scores,
+    items: frozenset[str] | None = None,
+    *,
+    trained: bool = True,
+) -> Estimate | None:
+    """Estimate the paired difference of two sets of outcomes."""
+    found = matrices([treated, baseline], items)
+    return None if found is None else paired_difference(*found, shared_effects=trained)

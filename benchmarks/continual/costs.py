@@ -1,0 +1,132 @@
+"""What each condition costs: replies, tokens, recalled text, size of the bank."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from langgraft._core.canonical import JSON
+from langgraft.benchmarks.continual.cells import RunResults, StudyLog
+from langgraft.benchmarks.harness.study import PlanLogReader
+from langgraft.memory.deltas import Add, MemoryDelta, Remove
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A mean over episodes, with the least and greatest mean of a run."""
+
+    mean: float
+    low: float
+    high: float
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Per-episode costs of a condition, in training or in evaluation."""
+
+    condition: str
+    kind: str
+    episodes: int
+    replies: Spread | None
+    invalid_replies: Spread | None
+    recalls: Spread | None
+    recalled_tokens: Spread | None
+    tokens: Spread | None
+    """Prompt and completion tokens, where the results hold them."""
+
+
+@dataclass(frozen=True, slots=True)
+class BankSize:
+    """Items in the banks that the runs of a sequence leave behind."""
+
+    condition: str
+    sequence: str
+    items: Spread
+
+
+def costs(study: StudyLog) -> tuple[Cost, ...]:
+    """Return the costs of each condition, training and evaluation apart."""
+    groups: dict[tuple[str, str], list[RunResults]] = {}
+    for run in study.runs:
+        factors = run.spec.factors
+        groups.setdefault((str(factors["condition"]), str(factors["kind"])), []).append(run)
+    return tuple(
+        Cost(
+            *key,
+            episodes=sum(run.done for run in runs),
+            replies=_spread(runs, lambda result: _number(result.get("rounds"))),
+            invalid_replies=_spread(runs, lambda result: _number(result.get("invalid_replies"))),
+            recalls=_spread(runs, lambda result: float(len(_recalls(result)))),
+            recalled_tokens=_spread(runs, _recalled_tokens),
+            tokens=_spread(runs, _tokens),
+        )
+        for key, runs in groups.items()
+    )
+
+
+def _number(value: JSON) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _recalls(result: Mapping[str, JSON]) -> Sequence[Mapping[str, JSON]]:
+    return cast("Sequence[Mapping[str, JSON]]", result.get("recalls") or ())
+
+
+def _recalled_tokens(result: Mapping[str, JSON]) -> float:
+    return sum(_number(recall.get("tokens")) or 0.0 for recall in _recalls(result))
+
+
+def _tokens(result: Mapping[str, JSON]) -> float | None:
+    usage = cast("Mapping[str, Any]", result.get("usage") or {})
+    found = [_number(usage.get(name)) for name in ("input_tokens", "output_tokens")]
+    known = [value for value in found if value is not None]
+    return sum(known) if known else None
+
+
+def _spread(
+    runs: Iterable[RunResults], measure: Callable[[Mapping[str, JSON]], float | None]
+) -> Spread | None:
+    by_run = [
+        [value for result in run.results if (value := measure(result)) is not None] for run in runs
+    ]
+    filled = [np.array(values) for values in by_run if values]
+    if not filled:
+        return None
+    means = [float(values.mean()) for values in filled]
+    overall = float(np.concatenate(filled).mean())
+    return Spread(overall, min(means), max(means), len(means))
+
+
+def bank_sizes(study: StudyLog, log: PlanLogReader) -> tuple[BankSize, ...]:
+    """Count the items in the bank at the end of each finished training stream."""
+    by_name = {run.spec.name: run for run in study.training}
+    sizes: dict[tuple[str, str], list[int]] = {}
+    for run in study.training:
+        factors = run.spec.factors
+        key = (str(factors["condition"]), str(factors["sequence"]))
+        if run.done == run.planned:
+            sizes.setdefault(key, []).append(_size(run, by_name, log))
+    return tuple(
+        BankSize(*key, Spread(float(np.mean(found)), min(found), max(found), len(found)))
+        for key, found in sizes.items()
+    )
+
+
+def _size(run: RunResults, by_name: Mapping[str, RunResults], log: PlanLogReader) -> int:
+    """Return adds minus removes, those of the streams before included."""
+    source, own = run.spec.source, log.deltas(run.spec.name)
+    total = sum(_growth(delta) for item in own for delta in item)
+    if source is None:
+        return total
+    before = by_name[source.run]
+    if source.items is None:
+        return total + _size(before, by_name, log)
+    first = log.deltas(source.run)[: source.items]
+    return total + sum(_growth(delta) for item in first for delta in item)
+
+
+def _growth(delta: MemoryDelta) -> int:
+    added = sum(isinstance(change, Add) for change in delta)
+    return added - sum(isinstance(change, Remove) for change in delta)

@@ -1,0 +1,123 @@
+"""The findings in plain words: one sentence per condition, and a paragraph for the top."""
+
+from collections.abc import Sequence
+
+from langgraft.benchmarks.continual.contrasts import Contrast, Noise, Verdict
+from langgraft.benchmarks.continual.wording import (
+    listing,
+    p_value,
+    points,
+    sample,
+    several,
+    signed,
+)
+
+
+def sentence(contrast: Contrast) -> str:
+    """Say in one sentence what a condition did."""
+    name, estimate = contrast.condition, contrast.estimate
+    if estimate is None:
+        return f"{name} is incomplete: it has no results that can be compared yet."
+    numbers = f"{points(estimate)} against no memory ({sample(estimate)}"
+    corrected = "" if contrast.p_adjusted is None else f", Holm-corrected {_p(contrast)}"
+    if contrast.verdict == "incomplete":
+        metric = contrast.difference
+        return (
+            f"{name} is incomplete: {metric.done:,} of {metric.planned:,} episodes have a result."
+            f" So far {numbers}); this takes part in no test."
+        )
+    if contrast.verdict in {"helped", "hurt"}:
+        return f"{name} {contrast.verdict}: {numbers}{corrected})."
+    alone = ""
+    if not estimate.low <= 0 <= estimate.high:
+        alone = " Taken alone its interval excludes 0; corrected for the others it does not count."
+    return f"{name} made no detectable difference: {numbers}{corrected}).{alone}{_power(contrast)}"
+
+
+def _p(contrast: Contrast) -> str:
+    assert contrast.p_adjusted is not None
+    return p_value(contrast.p_adjusted)
+
+
+def _power(contrast: Contrast) -> str:
+    if contrast.detectable is None:
+        return ""
+    return (
+        f" A true difference of {100 * contrast.detectable:.1f} pp would have been detected"
+        " four times in five."
+    )
+
+
+def summary(family: Sequence[Contrast], controls: Sequence[Contrast], noise: Noise) -> str:
+    """Say in a paragraph what the study found."""
+    parts = [_verdicts(family), _extremes(family), _controls(controls, noise)]
+    return " ".join(part for part in parts if part)
+
+
+_VERBS: dict[Verdict, str] = {
+    "helped": "helped",
+    "hurt": "hurt",
+    "no detectable difference": "made no detectable difference",
+}
+
+
+def _verdicts(family: Sequence[Contrast]) -> str:
+    if not family:
+        return "The plan has no memory to compare."
+    clauses = []
+    for verdict, verb in _VERBS.items():
+        names = [c.condition for c in family if c.verdict == verdict]
+        if names:
+            clauses.append(f"{listing(names)} {verb}")
+    missing = [c.condition for c in family if c.verdict == "incomplete"]
+    if missing:
+        clauses.append(f"{listing(missing)} {'is' if len(missing) == 1 else 'are'} incomplete")
+    memories = several(len(family), "memory", "memories")
+    return f"Of {memories} compared with no memory, {listing(clauses)}."
+
+
+def _extremes(family: Sequence[Contrast]) -> str:
+    tested = [c for c in family if c.estimate is not None and c.verdict != "incomplete"]
+    found = [c for c in tested if c.verdict in {"helped", "hurt"}]
+    if not found:
+        reach = [c.detectable for c in tested if c.detectable is not None]
+        if not reach:
+            return ""
+        return (
+            f"True differences of {100 * max(reach):.1f} pp or more would have been detected"
+            " four times in five."
+        )
+    ranked = sorted(found, key=lambda c: c.estimate.value if c.estimate else 0.0)
+    clauses = []
+    best, worst = ranked[-1], ranked[0]
+    if best.verdict == "helped" and best.estimate:
+        clauses.append(f"the largest gain is {best.condition}'s, {points(best.estimate)}")
+    if worst.verdict == "hurt" and worst.estimate:
+        clauses.append(f"the largest loss is {worst.condition}'s, {points(worst.estimate)}")
+    text = " and ".join(clauses)
+    return f"{text[0].upper()}{text[1:]} of success rate on held-out tasks."
+
+
+def _controls(controls: Sequence[Contrast], noise: Noise) -> str:
+    known = [(c, noise.holds(c)) for c in controls if c.verdict != "incomplete"]
+    inside = [_value(c) for c, within in known if within]
+    outside = [_value(c) for c, within in known if within is False]
+    if noise.band is None or not (inside or outside):
+        return ""
+    band = f"the noise of a re-run (±{100 * noise.band:.1f} pp)"
+    parts = []
+    if inside:
+        parts.append(f"{listing(inside)} {_stay(inside)} within {band}")
+    if outside:
+        verb = "lies" if len(outside) == 1 else "lie"
+        parts.append(f"{listing(outside)} {verb} outside {band if not inside else 'it'}")
+    return f"Of the controls, {', while '.join(parts)}."
+
+
+def _value(contrast: Contrast) -> str:
+    assert contrast.estimate is not None
+    return f"{contrast.condition} ({signed(contrast.estimate.value)} pp)"
+
+
+def _stay(names: Sequence[str]) -> str:
+    return "stays" if len(names) == 1 else "stay"

@@ -1,0 +1,215 @@
+"""The measures of continual learning (continual-memory §2.3, §A.1.2).
+
+    FWT(X→Y) = Acc_Y(∅→X→Y) - Acc_Y(∅→Y)      what X did for the later task
+    BWT(X→Y) = Acc_X(∅→X→Y) - Acc_X(∅→X)      what Y did to the earlier one
+    RR, NL   = accuracy on the test items the agent solves, or fails, without memory
+    ΔRR, ΔNL = the same difference on these subsets
+
+Values are fractions; percentage points are made where numbers are shown.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from langgraft.benchmarks.continual.cells import (
+    BASELINE,
+    UNTRAINED,
+    Cell,
+    CellKey,
+    StudyLog,
+    difference_of,
+    matrices,
+    mean_of,
+)
+from langgraft.benchmarks.harness.statistics import Estimate
+
+SMALLEST_SUBSET = 10
+"""Subsets with fewer items get no RR or NL (continual-memory Table 2)."""
+
+IDENTITY_TOLERANCE = 1e-9
+
+Direction: TypeAlias = Literal["forward", "backward"]
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A number with its interval and the episodes it rests on."""
+
+    estimate: Estimate | None
+    """`None` where there is nothing to estimate, or too little to be worth printing."""
+    done: int
+    """Episodes with a result."""
+    planned: int
+    n_items: int
+    """Test items in the subset, printed even where the estimate is not."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is missing."""
+        return self.done == self.planned
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """The test items of a task, split by the no-memory baseline."""
+
+    task: str
+    solved: frozenset[str]
+    """Items solved in more than half of the baseline runs."""
+    failed: frozenset[str]
+    runs: int
+    """Baseline runs the partition rests on."""
+    accuracy: Metric
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """One row of the paper's Tables 3 to 6."""
+
+    condition: str
+    direction: Direction
+    sequence: str
+    task: str
+    """The task tested: the later one forward, the earlier one backward."""
+    before: Metric
+    """Accuracy after the task alone."""
+    after: Metric
+    """Accuracy after the whole sequence."""
+    transfer: Metric
+    """FWT or BWT."""
+    delta_rr: Metric
+    delta_nl: Metric
+    identity_gap: float | None
+    """`|FWT - (n_s·ΔRR + n_f·ΔNL) / N|`; `None` where nothing can be checked."""
+
+    @property
+    def identity_holds(self) -> bool:
+        """Whether the subsets add up to the whole."""
+        return self.identity_gap is not None and self.identity_gap <= IDENTITY_TOLERANCE
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """RR and NL of one cell. Those of the re-run are what no memory at all gives."""
+
+    key: CellKey
+    accuracy: Metric
+    rr: Metric
+    nl: Metric
+
+
+def partition(study: StudyLog, task: str) -> Partition:
+    """Split the test items of a task by the majority of the baseline runs.
+
+    A single baseline run would make RR and NL regress to the mean; see evaluation §2.2.
+    """
+    cell = study.cells[CellKey(BASELINE, "", task)]
+    outcomes: dict[str, list[float]] = {}
+    for items in cell.scores.values():
+        for item, outcome in items.items():
+            outcomes.setdefault(item, []).append(outcome)
+    solved = {item for item, each in outcomes.items() if 2 * sum(each) > len(each)}
+    return Partition(
+        task=task,
+        solved=frozenset(solved),
+        failed=frozenset(outcomes.keys() - solved),
+        runs=len(cell.runs),
+        accuracy=accuracy(cell),
+    )
+
+
+def accuracy(cell: Cell, items: frozenset[str] | None = None) -> Metric:
+    """Estimate the success rate of a cell, or of some of its items."""
+    trained = cell.key.condition not in UNTRAINED
+    return Metric(
+        estimate=mean_of(cell.scores, items, trained=trained),
+        done=cell.done,
+        planned=cell.planned,
+        n_items=_count(cell, items),
+    )
+
+
+def difference(after: Cell, before: Cell, items: frozenset[str] | None = None) -> Metric:
+    """Estimate how two cells differ, paired by item and replicate."""
+    return Metric(
+        estimate=difference_of(after.scores, before.scores, items),
+        done=after.done + before.done,
+        planned=after.planned + before.planned,
+        n_items=_count(after, items),
+    )
+
+
+def _count(cell: Cell, items: frozenset[str] | None) -> int:
+    tested = {item for run in cell.runs for item in run.spec.item_ids}
+    return len(tested if items is None else tested & items)
+
+
+def unless_small(metric: Metric) -> Metric:
+    """Take the estimate away from a metric of a subset under `SMALLEST_SUBSET` items."""
+    if metric.n_items >= SMALLEST_SUBSET:
+        return metric
+    return Metric(None, metric.done, metric.planned, metric.n_items)
+
+
+def transfers(study: StudyLog, partitions: Mapping[str, Partition]) -> tuple[Transfer, ...]:
+    """Return forward and backward transfer of each condition that learns."""
+    found = []
+    for sequence in study.sequences:
+        earlier, later = sequence.split(">")
+        tasks: tuple[tuple[Direction, str], ...] = (("forward", later), ("backward", earlier))
+        for direction, task in tasks:
+            for condition in study.memories:
+                before = study.cells.get(CellKey(condition, task, task))
+                after = study.cells.get(CellKey(condition, sequence, task))
+                if before is not None and after is not None:
+                    found.append(_transfer(direction, before, after, partitions[task]))
+    return tuple(found)
+
+
+def _transfer(direction: Direction, before: Cell, after: Cell, split: Partition) -> Transfer:
+    return Transfer(
+        condition=after.key.condition,
+        direction=direction,
+        sequence=after.key.sequence,
+        task=after.key.task,
+        before=accuracy(before),
+        after=accuracy(after),
+        transfer=difference(after, before),
+        delta_rr=unless_small(difference(after, before, split.solved)),
+        delta_nl=unless_small(difference(after, before, split.failed)),
+        identity_gap=identity_gap(before, after, split),
+    )
+
+
+def identity_gap(before: Cell, after: Cell, split: Partition) -> float | None:
+    """Check `FWT = (n_s·ΔRR + n_f·ΔNL) / N` on the items the baseline has been tested on."""
+
+    def mean(items: frozenset[str]) -> tuple[float, int]:
+        found = matrices([after.scores, before.scores], items)
+        if found is None:
+            return 0.0, 0
+        return float((found[0] - found[1]).mean()), found[0].shape[0]
+
+    whole, n = mean(split.solved | split.failed)
+    if not n:
+        return None
+    (solved, n_solved), (failed, n_failed) = mean(split.solved), mean(split.failed)
+    return abs(whole - (n_solved * solved + n_failed * failed) / n)
+
+
+def retentions(study: StudyLog, partitions: Mapping[str, Partition]) -> tuple[Retention, ...]:
+    """Return RR and NL of every evaluation at the end of a sequence.
+
+    The baseline itself is left out: it defines the subsets.
+    """
+    return tuple(
+        Retention(
+            key=key,
+            accuracy=accuracy(cell),
+            rr=unless_small(accuracy(cell, partitions[key.task].solved)),
+            nl=unless_small(accuracy(cell, partitions[key.task].failed)),
+        )
+        for key, cell in study.cells.items()
+        if key.at is None and key.condition != BASELINE
+    )

@@ -1,0 +1,54 @@
+"""Numbers and verdicts in words: one place that decides how a number is written."""
+
+from collections.abc import Sequence
+
+from langgraft.benchmarks.harness.statistics import Estimate
+
+MINUS = "\N{MINUS SIGN}"
+TIMES = "\N{MULTIPLICATION SIGN}"
+SMALLEST_P = 0.001
+
+
+def signed(value: float) -> str:
+    """Write a difference in percentage points with its sign, such as `+12.3`."""
+    text = f"{100 * value:+.1f}"
+    return "0.0" if text in {"+0.0", "-0.0"} else text.replace("-", MINUS)
+
+
+def plain(value: float) -> str:
+    """Write a share in percent: `54.0`."""
+    return f"{100 * value:.1f}".replace("-", MINUS)
+
+
+def interval(estimate: Estimate, *, difference: bool = True) -> str:
+    """Write an interval: `[+3.1, +9.8]`, or `[44.2, 63.4]` for a share."""
+    write = signed if difference else plain
+    return f"[{write(estimate.low)}, {write(estimate.high)}]"
+
+
+def points(estimate: Estimate) -> str:
+    """Write a difference with its interval: `+6.4 pp [+3.1, +9.8]`."""
+    return f"{signed(estimate.value)} pp {interval(estimate)}"
+
+
+def p_value(p: float) -> str:
+    """Write a p value as `p = 0.012` or `p < 0.001`."""
+    return f"p < {SMALLEST_P}" if p < SMALLEST_P else f"p = {p:.3f}"
+
+
+def several(count: int, noun: str, plural: str | None = None) -> str:
+    """Write a count with its noun: `1 run`, `3 runs`."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+def listing(words: Sequence[str]) -> str:
+    """Join words as a sentence does: `a`, `a and b`, `a, b and c`."""
+    if len(words) < 2:  # noqa: PLR2004  (nothing to join)
+        return "".join(words)
+    return f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def sample(estimate: Estimate) -> str:
+    """Say what an estimate rests on: items by runs."""
+    items = several(estimate.n_items, "item")
+    return f"{items} {TIMES} {several(estimate.n_replicates, 'run')}"

@@ -1,0 +1,188 @@
+"""Synthetic logs of a continual study: outcomes drawn from known probabilities."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from langgraft._core.canonical import JSON, seeded_fraction
+from langgraft.benchmarks.harness.study import BankSource, RunSpec
+from langgraft.memory.deltas import Add, MemoryDelta
+from langgraft.memory.items import MemoryItem
+
+DOMAINS = {"A": "babyai/action_obj_door", "B": "babyai/find_obj"}
+MANIFEST: dict[str, JSON] = {
+    "format": 1,
+    "study": "continual",
+    "plan": "c0ffee" * 10,
+    "limit": None,
+    "fingerprints": {
+        "prompts": {"act": "a1" * 32, "reflect": "b2" * 32},
+        "world": "d3" * 32,
+        "architectures": {"agg": "e4" * 32},
+    },
+    "packages": {"langgraft": "0.1.0", "langgraph": "1.2.22"},
+    "python": "3.11.7",
+}
+
+
+@dataclass(frozen=True)
+class World:
+    """What a synthetic study looks like; effects are added to an item's chance of success."""
+
+    conditions: Sequence[str] = ("raw", "agg")
+    controls: Sequence[str] = ("agg+placebo", "agg+shuffled")
+    effects: Mapping[tuple[str, str, str], float] = field(default_factory=dict)
+    """(condition, sequence, task) → shift; a missing key is looked up as (condition, "", "")."""
+    replicates: int = 3
+    baseline_runs: int = 5
+    train_items: int = 20
+    test_items: int = 40
+    steps: int = 1
+    rerun: bool = True
+    solved: float = 0.5
+    """Share of items that are easy: solved 9 times in 10 without memory, others once."""
+    seed: int = 0
+
+
+def chance(world: World, condition: str, sequence: str, task: str, item: str) -> float:
+    """Return the probability that an item succeeds."""
+    easy = seeded_fraction("easy", item) < world.solved
+    effects = world.effects
+    shift = effects.get((condition, sequence, task), effects.get((condition, "", ""), 0.0))
+    return min(1.0, max(0.0, (0.9 if easy else 0.1) + shift))
+
+
+class SyntheticLog:
+    """A log that was never run.
+
+    Args:
+        world: What is studied.
+        done: Run name → how many of its items are done; all of them where it is missing.
+        manifest: Overrides of the manifest.
+    """
+
+    def __init__(
+        self,
+        world: World | None = None,
+        *,
+        done: Mapping[str, int] | None = None,
+        manifest: Mapping[str, JSON] | None = None,
+    ) -> None:
+        self.world = world or World()
+        self.runs = tuple(_runs(self.world))
+        self.manifest: Mapping[str, JSON] = {**MANIFEST, **(manifest or {})}
+        self._done = dict(done or {})
+        self._specs = {run.name: run for run in self.runs}
+
+    def results(self, name: str) -> list[Mapping[str, JSON]]:
+        """Return the results of a run."""
+        run = self._specs[name]
+        count = self._done.get(name, run.length)
+        return [self._result(run, item) for item in run.item_ids[:count]]
+
+    def deltas(self, name: str) -> list[tuple[MemoryDelta, ...]]:
+        """Return one new item per training episode."""
+        run = self._specs[name]
+        if run.frozen:
+            return [() for _ in self.results(name)]
+        return [(MemoryDelta((Add(_item(name, item)),)),) for item in self._items(run)]
+
+    def _items(self, run: RunSpec) -> Sequence[str]:
+        return run.item_ids[: self._done.get(run.name, run.length)]
+
+    def _result(self, run: RunSpec, item: str) -> dict[str, JSON]:
+        factors: Any = run.factors
+        condition, sequence, task = factors["condition"], factors["sequence"], factors["task"]
+        luck = seeded_fraction(self.world.seed, run.name, item)
+        success = luck < chance(self.world, condition, sequence, task, item)
+        recall: dict[str, JSON] = {"id": "r", "query": "find", "step": 0, "tokens": 120}
+        recalls: list[JSON] = [] if condition in {"none", "rerun"} else [recall]
+        return {
+            "task_id": item,
+            "success": success,
+            "score": 1.0 if success else 0.0,
+            "rounds": 6 if success else 20,
+            "reason": "success" if success else "time",
+            "invalid_replies": 0,
+            "recalls": recalls,
+            "lessons": [],
+        }
+
+
+def _item(run: str, item: str) -> MemoryItem:
+    return MemoryItem(
+        id=f"{run}/{item}",
+        text="look around",
+        type="other",
+        source_domain="babyai",
+        episode_id=item,
+        success=True,
+        order_index=0,
+    )
+
+
+def _order(world: World, ids: Sequence[str], *key: JSON) -> tuple[str, ...]:
+    return tuple(sorted(ids, key=lambda item: seeded_fraction("order", *key, item)))
+
+
+def _test(
+    world: World, condition: str, replicate: int, sequence: str, task: str, *, at: int | None = None
+) -> RunSpec:
+    ids = [f"{DOMAINS[task]}/{200 + number}" for number in range(world.test_items)]
+    when = f" after {sequence}" if sequence else ""
+    when += "" if at is None else f" at {at}"
+    source = None
+    if sequence:
+        source = BankSource(f"{condition.partition('+')[0]}/{replicate}/train {sequence}", at)
+    factors: dict[str, JSON] = {
+        "kind": "evaluate",
+        "condition": condition,
+        "replicate": replicate,
+        "sequence": sequence,
+        "task": task,
+        "at": at,
+    }
+    name = f"{condition}/{replicate}/test {task}{when}"
+    order = _order(world, ids, replicate, condition)
+    return RunSpec("continual", name, factors, order, source, frozen=True)
+
+
+def _train(world: World, condition: str, replicate: int, sequence: str) -> RunSpec:
+    task = sequence[-1]
+    ids = [f"{DOMAINS[task]}/{number}" for number in range(world.train_items)]
+    source = None
+    if ">" in sequence:
+        source = BankSource(f"{condition}/{replicate}/train {sequence[0]}")
+    factors: dict[str, JSON] = {
+        "kind": "train",
+        "condition": condition,
+        "replicate": replicate,
+        "sequence": sequence,
+        "task": task,
+    }
+    name = f"{condition}/{replicate}/train {sequence}"
+    return RunSpec("continual", name, factors, _order(world, ids, replicate), source)
+
+
+def _runs(world: World) -> Iterator[RunSpec]:
+    for condition, count in (("none", world.baseline_runs), ("rerun", world.replicates)):
+        if condition == "none" or world.rerun:
+            for replicate in range(count):
+                yield from (_test(world, condition, replicate, "", task) for task in "AB")
+    for condition in world.conditions:
+        for replicate in range(world.replicates):
+            yield from _condition(world, condition, replicate)
+    for control in world.controls:
+        for replicate in range(world.replicates):
+            for sequence in ("A>B", "B>A"):
+                yield from (_test(world, control, replicate, sequence, task) for task in "AB")
+
+
+def _condition(world: World, condition: str, replicate: int) -> Iterator[RunSpec]:
+    for sequence in ("A", "B", "A>B", "B>A"):
+        yield _train(world, condition, replicate, sequence)
+        for task in sorted(set(sequence) - {">"}, key=lambda task: task != sequence[-1]):
+            for step in range(1, world.steps):
+                at = step * world.train_items // world.steps
+                yield _test(world, condition, replicate, sequence, task, at=at)
+            yield _test(world, condition, replicate, sequence, task)
