@@ -9,6 +9,4 @@ if TYPE_CHECKING:
 
 __all__ = ["build_react_agent"]
 
-__getattr__, __dir__ = lazy_exports(
-    __name__, {"build_react_agent": "langgraft.graphs.react"}
-)
+__getattr__, __dir__ = lazy_exports(__name__, {"build_react_agent": "langgraft.graphs.react"})

@@ -1,6 +1,7 @@
 """The ReAct agent: recall → think ⇄ act (→ recall again) → reflect → remember."""
 
-from typing import Literal
+from collections.abc import Callable
+from typing import Any, Literal
 
 from langchain_core.language_models import BaseChatModel
 from langgraph.graph import END, START, StateGraph
@@ -28,7 +29,7 @@ def build_react_agent(
     model: BaseChatModel,
     *,
     environment: TextWorldFactory,
-    memory: MemoryProvider | None = None,
+    memory: MemoryProvider[Any] | None = None,
     learn: bool = True,
     reflection_model: BaseChatModel | None = None,
     budget: Budget | None = None,
@@ -57,6 +58,9 @@ def build_react_agent(
         checkpointer: Any LangGraph checkpointer; an interrupted episode is continued by
             invoking again with `None` and the same `thread_id`.
         name: Name of the graph in traces.
+
+    Raises:
+        SettingsError: `max_rounds` is below 1, or a prompt cannot be filled in.
     """
     sessions = EnvironmentSessions(environment)
     graph = StateGraph(AgentState, input_schema=AgentInput, output_schema=AgentOutput)
@@ -90,7 +94,7 @@ def build_react_agent(
 
 def _add_learning(
     graph: "StateGraph[AgentState, None, AgentInput, AgentOutput]",
-    memory: MemoryProvider | None,
+    memory: MemoryProvider[Any] | None,
     model: BaseChatModel,
     prompt: Prompt | None,
 ) -> str:
@@ -110,8 +114,8 @@ def _until_done(state: AgentState) -> Literal["go on", "end"]:
     return "end" if state["done"] else "go on"
 
 
-def _asking_again(every: int | None):  # noqa: ANN202  (LangGraph reads the inner annotation)
-    def after_act(state: AgentState) -> Literal["go on", "ask again", "end"]:
+def _asking_again(every: int | None) -> Callable[[AgentState], str]:
+    def after_act(state: AgentState) -> str:
         if state["done"]:
             return "end"
         taken = len(state["steps"]) - 1

@@ -188,6 +188,8 @@ def render_trajectory(steps: Sequence[Step], *, result: Result) -> str:
     """Write a trajectory as text: each thought, action and observation on lines of its own."""
     lines: list[str] = []
     for step in steps:
+        if not (step.thought or step.action or step.observation):
+            continue
         if step.thought:
             lines.append(f"Thought: {step.thought}")
         if step.action:

@@ -6,6 +6,7 @@ from langgraft._core.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from langgraft.nodes.act import act_node
+    from langgraft.nodes.chat import recall_for_messages, remember_messages
     from langgraft.nodes.recall import recall_node
     from langgraft.nodes.reflect import reflect_node
     from langgraft.nodes.remember import remember_node
@@ -20,8 +21,10 @@ __all__ = [
     "AgentState",
     "EnvironmentSessions",
     "act_node",
+    "recall_for_messages",
     "recall_node",
     "reflect_node",
+    "remember_messages",
     "remember_node",
     "start_node",
     "think_node",
@@ -36,8 +39,10 @@ __getattr__, __dir__ = lazy_exports(
         "AgentState": _STATE,
         "EnvironmentSessions": "langgraft.nodes.sessions",
         "act_node": "langgraft.nodes.act",
+        "recall_for_messages": "langgraft.nodes.chat",
         "recall_node": "langgraft.nodes.recall",
         "reflect_node": "langgraft.nodes.reflect",
+        "remember_messages": "langgraft.nodes.chat",
         "remember_node": "langgraft.nodes.remember",
         "start_node": "langgraft.nodes.start",
         "think_node": "langgraft.nodes.think",

@@ -12,7 +12,7 @@ from langchain_core.runnables import Runnable
 from langchain_core.utils.json import parse_json_markdown
 
 from langgraft._core.prompts import Prompt
-from langgraft.memory.episodes import Step, render_trajectory
+from langgraft.memory.episodes import Outcome, Step, render_trajectory
 from langgraft.memory.recall import strip_block
 from langgraft.nodes.prompts import prompt as shipped
 from langgraft.nodes.replies import encodable
@@ -41,13 +41,9 @@ def reflect_node(
     template = prompt or shipped("reflect")
 
     def messages(state: AgentState) -> list[BaseMessage]:
-        text = template.render(
-            task=state["instruction"],
-            outcome="success" if state["success"] else f"failure ({state['reason']})",
-            trajectory=render_trajectory(episode_steps(state["steps"]), result=""),
-            limit=str(max_lessons),
-        )
-        return [HumanMessage(text)]
+        steps = episode_steps(state["steps"])
+        outcome = Outcome(state["success"], state["score"], state["reason"])
+        return reflection_messages(template, state["instruction"], steps, outcome, max_lessons)
 
     def reflect(state: AgentState) -> Update:
         return _lessons(model.invoke(messages(state)), max_lessons)
@@ -56,6 +52,20 @@ def reflect_node(
         return _lessons(await model.ainvoke(messages(state)), max_lessons)
 
     return Node("reflect", reflect, areflect)
+
+
+def reflection_messages(
+    template: Prompt, task: str, steps: Sequence[Step], outcome: Outcome, limit: int
+) -> list[BaseMessage]:
+    """Write the question for lessons."""
+    ended = {True: "success", False: f"failure ({outcome.reason})", None: "unknown"}
+    text = template.render(
+        task=task,
+        outcome=ended[outcome.success],
+        trajectory=render_trajectory(steps, result=""),
+        limit=str(limit),
+    )
+    return [HumanMessage(text)]
 
 
 def episode_steps(steps: Sequence[StepState]) -> tuple[Step, ...]:

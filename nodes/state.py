@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
 
 from langchain_core.runnables import Runnable, RunnableConfig
-from typing_extensions import TypedDict
+from typing_extensions import TypedDict, override
 
 
 class StepState(TypedDict):
@@ -102,12 +102,14 @@ class Node(Runnable[AgentState, Update]):
         self._call = call
         self._acall = acall
 
+    @override
     def invoke(
         self, input: AgentState, config: RunnableConfig | None = None, **kwargs: Any
     ) -> Update:
         """Run the node."""
         return self._call(input)
 
+    @override
     async def ainvoke(
         self, input: AgentState, config: RunnableConfig | None = None, **kwargs: Any
     ) -> Update:

@@ -1,7 +1,6 @@
 """Canonical JSONL: what is written, what is read, and what is refused at which row."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -201,7 +200,7 @@ def test_path_when_it_cannot_be_written_says_why_and_leaves_nothing(tmp_path: Pa
     for name in ("none/bank.jsonl", "folder", "file/bank.jsonl"):
         with pytest.raises(InputError, match="cannot be written: "):
             write_items(tmp_path / name, [make_item()])
-    assert sorted(os.listdir(tmp_path)) == ["file", "folder"]
+    assert {each.name for each in tmp_path.iterdir()} == {"file", "folder"}
 
 
 def test_file_when_written_over_another_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
@@ -218,7 +217,7 @@ def test_file_when_written_over_another_is_replaced_whole_or_not_at_all(tmp_path
     assert [item.id for item in read_items(path)] == ["old"]
     write_items(path, [make_item("new")])
     assert [item.id for item in read_items(path)] == ["new"]
-    assert os.listdir(tmp_path) == ["bank.jsonl"]
+    assert [each.name for each in tmp_path.iterdir()] == ["bank.jsonl"]
 
 
 def test_file_when_written_has_the_permissions_of_any_new_file(tmp_path: Path) -> None:

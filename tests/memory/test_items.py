@@ -68,7 +68,7 @@ def test_item_when_it_is_no_object_is_refused(value: object) -> None:
 def test_item_when_changed_refuses() -> None:
     """Items are frozen."""
     with pytest.raises(ValidationError, match="frozen"):
-        make_item().text = "other"
+        make_item().text = "other"  # type: ignore[misc]
 
 
 def test_retrieval_key_when_there_is_none_is_the_text() -> None:

@@ -11,6 +11,7 @@ from langgraph.store.memory import InMemoryStore
 from memory_cases import asking, make_episode
 from typing_extensions import override
 
+from langgraft._core.canonical import JSON
 from langgraft.memory import bank
 from langgraft.memory.deltas import (
     Add,
@@ -177,7 +178,8 @@ class NovelFixes(MemoryProvider[RankedSettings]):
         questions = []
         for error in episode.errors:
             nearest = yield from ranked_items(self.namespace, error.error, 5)
-            shows = {"error": error.error, "nearest": {item.id: item.text for item, _ in nearest}}
+            texts: dict[str, JSON] = {item.id: item.text for item, _ in nearest}
+            shows: dict[str, JSON] = {"error": error.error, "nearest": texts}
             questions.append(Question("novelty", episode.id, shows))
         return questions
 
@@ -186,7 +188,7 @@ class NovelFixes(MemoryProvider[RankedSettings]):
         self, episode: Episode, position: int, order_index: int
     ) -> Program[Sequence[Change]]:
         asked = yield from self._ask(episode)
-        answers = {verdict.question_id: verdict.action for verdict in episode.verdicts}
+        answers = {each.question_id: each.action for each in episode.verdicts}
         novel = [
             error
             for error, question in zip(episode.errors, asked, strict=True)
@@ -214,11 +216,10 @@ def with_errors(identity: str, *errors: str) -> Episode:
 
 def answered(memory: MemoryProvider[Any], episode: Episode, calls: list[str]) -> Episode:
     """Answer what is open, as a node would."""
-    verdicts = list(episode.verdicts)
-    for question in memory.questions(episode):
-        calls.append(episode.id)
-        verdicts.append(novelty(question))
-    return make_episode(episode.id, errors=episode.errors, verdicts=tuple(verdicts))
+    asked = memory.questions(episode)
+    calls += [episode.id] * len(asked)
+    verdicts = (*episode.verdicts, *map(novelty, asked))
+    return make_episode(episode.id, errors=episode.errors, verdicts=verdicts)
 
 
 @pytest.mark.parametrize("first", ["left", "right"])

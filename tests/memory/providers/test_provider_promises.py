@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from memory_cases import asking, episodes, make_episode, make_item, texts
 from langgraft._core.errors import InputError, ReadOnlyStoreError
 from langgraft.memory.bank_format import read_items, write_items
 from langgraft.memory.deltas import MemoryDelta, fold
-from langgraft.memory.episodes import Episode, Outcome
+from langgraft.memory.episodes import Episode, Lesson, Outcome
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import NoMemory
 from langgraft.memory.recall import Budget
@@ -145,12 +146,11 @@ def test_bank_when_frozen_can_be_asked_and_not_written(make: Make, new_store: Ne
     """A frozen bank refuses an episode, and is as it was."""
     store = new_store()
     memory = make(store)
-    if isinstance(memory, NoMemory):
-        pytest.skip("keeps nothing, so there is nothing to refuse")
     memory.take_in(STREAM[0])
     before = memory.content().digest
     frozen = make(ReadOnlyStore(store))
-    with pytest.raises(ReadOnlyStoreError):
+    refusal = nullcontext() if isinstance(memory, NoMemory) else pytest.raises(ReadOnlyStoreError)
+    with refusal:
         frozen.take_in(STREAM[1])
     assert not frozen.take_in(STREAM[0])
     assert frozen.content().digest == memory.content().digest == before
@@ -200,7 +200,7 @@ def test_import_when_the_file_is_bad_or_an_id_is_taken_changes_nothing(
     with pytest.raises(InputError, match="row 1: id 'a' is already in the bank"):
         memory.import_items(path)
     path.write_bytes(path.read_bytes().replace(b'"a"', b'"c"')[:-1])
-    with pytest.raises(InputError, match="row 2: .*truncated"):
+    with pytest.raises(InputError, match=r"row 2: .*truncated"):
         memory.import_items(path)
     assert memory.content().digest == before
 
@@ -231,13 +231,10 @@ def test_recall_when_episode_holds_what_no_file_can_hold_is_refused_in_a_line(
 ) -> None:
     """A lone surrogate is refused with the episode's name, and nothing is filed."""
     memory = make(InMemoryStore())
+    bad = make_episode("bad", task="open \ud800", lessons=(Lesson("look \ud800"),))
     if isinstance(memory, NoMemory):
-        pytest.skip("reads no episode")
-    bad = make_episode("bad", task="open \ud800")
-    bad_lessons = tuple(
-        type(lesson)(lesson.text + "\ud800", lesson.when_to_use) for lesson in bad.lessons
-    )
-    bad = make_episode("bad", task="open \ud800", lessons=bad_lessons)
+        assert not memory.take_in(bad)
+        return
     with pytest.raises(InputError, match="episode 'bad' makes no memory: ") as caught:
         memory.take_in(bad)
     assert len(str(caught.value).encode().splitlines()) == 1

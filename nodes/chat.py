@@ -1,0 +1,225 @@
+"""Memory for a graph you already have: two nodes for any state with `messages`.
+
+    graph.add_node("recall", recall_for_messages(memory))
+    graph.add_node("remember", remember_messages(memory))
+    graph.add_edge(START, "recall")
+    graph.add_edge("recall", "agent")  # the graph as it was
+    …
+    graph.add_edge("remember", END)
+
+Recalled memory is put before the text of the last human message, under the same message id, so
+neither the state's schema nor the agent's own nodes change. `remember_messages` takes it out
+again: the history of a conversation never fills up with memory, and memory never feeds on
+itself. The state's `messages` must use LangGraph's `add_messages`, as in `MessagesState`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias, cast
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.runnables import Runnable, RunnableLambda
+
+from langgraft._core.canonical import canonical_json
+from langgraft._core.errors import InputError, SettingsError
+from langgraft._core.prompts import Prompt
+from langgraft.memory.deltas import MemoryDelta
+from langgraft.memory.episodes import Episode, Lesson, Outcome, Step
+from langgraft.memory.provider import MemoryProvider
+from langgraft.memory.recall import Budget, Recall, RecallContext, Receipt, strip_block
+from langgraft.nodes.prompts import prompt as shipped
+from langgraft.nodes.reflect import MAX_LESSONS, parse_lessons, reflection_messages
+from langgraft.nodes.replies import encodable, reply_text
+from langgraft.nodes.state import Update
+
+ChatState: TypeAlias = Mapping[str, Any]
+"""Any state that has `messages`."""
+
+JudgeOutcome: TypeAlias = Callable[[ChatState], Outcome]
+"""Says how the turn ended, from the state."""
+
+RECEIPTS = "langgraft_receipts"
+"""Where the receipts wait, in the human message's `additional_kwargs`, until it is remembered."""
+
+
+def recall_for_messages(
+    memory: MemoryProvider[Any], *, domain: str = "chat", budget: Budget | None = None
+) -> Runnable[ChatState, Update]:
+    """Make the node that asks memory about the last human message.
+
+    Placed in a loop, it asks again and replaces what was recalled before.
+
+    Args:
+        memory: The provider to ask.
+        domain: The task family, where an application has several.
+        budget: Room for recalled text; `None` sets no limit.
+    """
+
+    def recall(state: ChatState) -> Update:
+        asked, rest = _turn(state)
+        context = _context(domain, asked, rest)
+        return _with_memory(asked, memory.provide(_task(asked), context, budget))
+
+    async def arecall(state: ChatState) -> Update:
+        asked, rest = _turn(state)
+        context = _context(domain, asked, rest)
+        return _with_memory(asked, await memory.aprovide(_task(asked), context, budget))
+
+    return RunnableLambda(recall, afunc=arecall, name="recall")
+
+
+def remember_messages(
+    memory: MemoryProvider[Any],
+    *,
+    domain: str = "chat",
+    outcome: JudgeOutcome | None = None,
+    model: BaseChatModel | None = None,
+    prompt: Prompt | None = None,
+) -> Runnable[ChatState, Update]:
+    """Make the node that files the turn since the last human message as one episode.
+
+    The message's id names the episode, so a turn is filed once. The update also holds
+    `deltas`, which a state that declares that key can journal.
+
+    Args:
+        memory: The provider to hand the episode to.
+        domain: The task family, where an application has several.
+        outcome: Says how the turn ended; `None`: nobody can tell.
+        model: Reflects on the turn, for providers that keep lessons.
+        prompt: Prompt with `$task`, `$outcome`, `$trajectory` and `$limit`.
+
+    Raises:
+        SettingsError: The provider keeps lessons and there is no model to draw them.
+    """
+    if memory.wants_lessons and model is None:
+        msg = f"{type(memory).__name__} keeps lessons: pass `model` to have them drawn"
+        raise SettingsError(msg)
+    template = prompt or shipped("reflect")
+
+    def turn(state: ChatState) -> tuple[HumanMessage, Episode]:
+        ended = Outcome(success=None) if outcome is None else outcome(state)
+        asked, rest = _turn(state)
+        return asked, _episode(domain, asked, rest, ended)
+
+    def question(episode: Episode) -> list[Any]:
+        ended = episode.outcome
+        return list(reflection_messages(template, episode.task, episode.steps, ended, MAX_LESSONS))
+
+    def remember(state: ChatState) -> Update:
+        asked, episode = turn(state)
+        if memory.wants_lessons and model is not None:
+            episode = _with_lessons(episode, str(model.invoke(question(episode)).text))
+        deltas = (memory.take_in(episode), memory.manage())
+        return _without_memory(asked, deltas)
+
+    async def aremember(state: ChatState) -> Update:
+        asked, episode = turn(state)
+        if memory.wants_lessons and model is not None:
+            reply = await model.ainvoke(question(episode))
+            episode = _with_lessons(episode, str(reply.text))
+        deltas = (await memory.atake_in(episode), await memory.amanage())
+        return _without_memory(asked, deltas)
+
+    return RunnableLambda(remember, afunc=aremember, name="remember")
+
+
+def _turn(state: ChatState) -> tuple[HumanMessage, Sequence[AnyMessage]]:
+    """Return the last human message and what came after it."""
+    messages = cast("Sequence[AnyMessage]", state.get("messages") or ())
+    for position in range(len(messages) - 1, -1, -1):
+        message = messages[position]
+        if isinstance(message, HumanMessage):
+            if not message.id:
+                msg = "the human message has no id: use `add_messages` for the state's `messages`"
+                raise InputError(msg)
+            return message, messages[position + 1 :]
+    msg = "there is no human message to recall memory for, or to remember"
+    raise InputError(msg)
+
+
+def _task(asked: HumanMessage) -> str:
+    return strip_block(reply_text(asked)).strip()
+
+
+def _context(domain: str, asked: HumanMessage, rest: Sequence[AnyMessage]) -> RecallContext:
+    return RecallContext(
+        domain=domain,
+        task_id=str(asked.id),
+        episode_id=str(asked.id),
+        stage="step" if rest else "start",
+        step=sum(isinstance(message, AIMessage) for message in rest),
+        observation=reply_text(rest[-1]) if rest else "",
+    )
+
+
+def _with_memory(asked: HumanMessage, recalled: Recall) -> Update:
+    receipts = [*asked.additional_kwargs.get(RECEIPTS, ()), recalled.receipt.to_json()]
+    extra = {**asked.additional_kwargs, RECEIPTS: receipts}
+    return _replaced(asked, _content(asked, recalled.text), extra)
+
+
+def _without_memory(asked: HumanMessage, deltas: Sequence[MemoryDelta]) -> Update:
+    extra = {name: value for name, value in asked.additional_kwargs.items() if name != RECEIPTS}
+    journal = [delta.to_json() for delta in deltas if delta]
+    return {**_replaced(asked, _content(asked, ""), extra), "deltas": journal}
+
+
+def _replaced(asked: HumanMessage, content: Any, extra: Mapping[str, Any]) -> Update:
+    update = {"content": content, "additional_kwargs": dict(extra)}
+    return {"messages": [asked.model_copy(update=update)]}
+
+
+def _content(asked: HumanMessage, block: str) -> Any:
+    """Return a message's content with `block`, and no other, before it."""
+    content = asked.content
+    if isinstance(content, str):
+        return block + strip_block(content)
+    ours = {"type": "text", "text": block}
+    return [*([ours] if block else []), *(part for part in content if not _is_block(part))]
+
+
+def _is_block(part: Any) -> bool:
+    text = part.get("text") if isinstance(part, Mapping) else part
+    return isinstance(text, str) and bool(text) and not strip_block(text)
+
+
+def _episode(
+    domain: str, asked: HumanMessage, rest: Sequence[AnyMessage], outcome: Outcome
+) -> Episode:
+    # The first step is what an agent sees before it acts: here nothing but the task.
+    steps = [Step("", "", "")]
+    for message in rest:
+        if isinstance(message, AIMessage):
+            steps.append(_step(message))
+        elif isinstance(message, ToolMessage):
+            last = steps[-1]
+            seen = "\n".join(filter(None, (last.observation, strip_block(reply_text(message)))))
+            steps[-1] = Step(last.thought, last.action, seen)
+    receipts = asked.additional_kwargs.get(RECEIPTS, ())
+    return Episode(
+        id=str(asked.id),
+        domain=domain,
+        task_id=str(asked.id),
+        task=_task(asked),
+        steps=tuple(steps),
+        outcome=outcome,
+        recalls=tuple(Receipt(**receipt) for receipt in receipts),
+    )
+
+
+def _step(message: AIMessage) -> Step:
+    """Read a reply: with tool calls its text is the thought, without it is the answer."""
+    text = strip_block(reply_text(message)).strip()
+    if not message.tool_calls:
+        return Step("", text, "")
+    calls = [
+        f"{call['name']}({encodable(canonical_json(call['args']))})" for call in message.tool_calls
+    ]
+    return Step(text, "; ".join(calls), "")
+
+
+def _with_lessons(episode: Episode, reply: str) -> Episode:
+    drawn, _ = parse_lessons(reply, MAX_LESSONS)
+    lessons = tuple(Lesson(lesson["text"], lesson["when_to_use"]) for lesson in drawn)
+    return replace(episode, lessons=lessons)
