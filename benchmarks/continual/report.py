@@ -84,7 +84,7 @@ def _figures(analysis: Analysis) -> dict[str, str]:
         drawn["backward"] = figures.transfer_bars(analysis, "backward")
     if any(curve.length for curve in analysis.curves):
         drawn["learning"] = figures.learning(analysis)
-    if analysis.milestones:
+    if any(milestone.accuracy.estimate for milestone in analysis.milestones):
         drawn["milestones"] = figures.milestone_lines(analysis)
     return drawn
 

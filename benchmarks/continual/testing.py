@@ -1,4 +1,4 @@
-"""Synthetic logs of a continual study: outcomes drawn from known probabilities."""
+"""Synthetic logs of a continual study: outcomes drawn from known probabilities, for tests."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -121,7 +121,7 @@ def _item(run: str, item: str) -> MemoryItem:
     )
 
 
-def _order(world: World, ids: Sequence[str], *key: JSON) -> tuple[str, ...]:
+def _order(ids: Sequence[str], *key: JSON) -> tuple[str, ...]:
     return tuple(sorted(ids, key=lambda item: seeded_fraction("order", *key, item)))
 
 
@@ -143,7 +143,7 @@ def _test(
         "at": at,
     }
     name = f"{condition}/{replicate}/test {task}{when}"
-    order = _order(world, ids, replicate, condition)
+    order = _order(ids, replicate, condition)
     return RunSpec("continual", name, factors, order, source, frozen=True)
 
 
@@ -161,7 +161,7 @@ def _train(world: World, condition: str, replicate: int, sequence: str) -> RunSp
         "task": task,
     }
     name = f"{condition}/{replicate}/train {sequence}"
-    return RunSpec("continual", name, factors, _order(world, ids, replicate), source)
+    return RunSpec("continual", name, factors, _order(ids, replicate), source)
 
 
 def _runs(world: World) -> Iterator[RunSpec]:

@@ -1,0 +1,288 @@
+"""The report: self-contained, escaped, complete, and the same bytes for the same log."""
+
+import csv
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import matplotlib as mpl
+import pytest
+
+from langgraft.benchmarks.continual.analysis import analyze
+from langgraft.benchmarks.continual.report import write_report
+from langgraft.benchmarks.continual.tables import tables
+from langgraft.benchmarks.continual.testing import SyntheticLog, World
+from langgraft.benchmarks.harness.study import Plan, Report, RunSpec
+
+WORLD = World(effects={("agg", "", ""): 0.35, ("raw", "", ""): -0.35}, steps=2)
+PLAN = Plan(study="continual", title="A synthetic study")
+EVIL = "<script>alert('x')</script>&\"'"
+
+
+class Page(HTMLParser):
+    """Collects the tags, attributes and text of a page."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.words: list[str] = []
+        self.open: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Take in a tag."""
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag not in {"meta", "br", "path", "use", "rect", "link"}:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Take in a tag that closes itself."""
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_endtag(self, tag: str) -> None:
+        """Check that tags close in the order in which they were opened."""
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        """Take in text, styles aside."""
+        if self.open[-1:] != ["style"]:
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        """All text with single spaces."""
+        return " ".join(" ".join(self.words).split())
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    """Write the report of a complete study."""
+    return write_report(PLAN, SyntheticLog(WORLD), tmp_path_factory.mktemp("report"))
+
+
+@pytest.fixture(scope="module")
+def html(written: Report) -> str:
+    """Return its page."""
+    return written.page.read_text(encoding="utf-8")
+
+
+def read_csv(written: Report, name: str) -> list[dict[str, str]]:
+    """Read one of the tables beside the page."""
+    with (written.page.parent / "tables" / f"{name}.csv").open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_page_when_opened_then_needs_nothing_else(html: str) -> None:
+    """No script, no link, no image, no address anywhere but in names of XML."""
+    page = Page(html)
+    assert not page.open
+    assert not {"script", "link", "img", "iframe", "object", "embed"} & set(page.tags)
+    assert page.tags.count("svg") == 6
+    for name, value in page.attributes:
+        assert not name.startswith("on")
+        if name in {"href", "src", "xlink:href"}:
+            assert value is not None
+            assert value.startswith("#")
+    assert not re.search(r"@import|url\((?!#)", html)
+
+
+def test_page_when_it_holds_many_figures_then_no_id_is_used_twice(html: str) -> None:
+    """Every reference inside the page has one target."""
+    page = Page(html)
+    ids = [value for name, value in page.attributes if name == "id"]
+    assert len(ids) == len(set(ids))
+    targets = {value[1:] for name, value in page.attributes if value and name.endswith("href")}
+    clips = set(re.findall(r"url\(#([^)]+)\)", html))
+    assert targets | clips <= set(ids)
+
+
+def test_page_when_read_then_says_what_was_found(html: str) -> None:
+    """Findings, verdicts, transfer tables, gates and provenance are all there."""
+    text = Page(html).text
+    assert "agg helped" in text
+    assert "raw hurt" in text
+    for heading in ("Did memory help?", "Forward transfer", "Backward transfer", "Learning"):
+        assert heading in text
+    for words in ("Completeness", "Identity", "A/A: re-run", "Constant prompts", "passed"):
+        assert words in text
+    assert "langgraph" in text
+    assert "c0ffee" in text
+
+
+def test_page_when_model_is_simulated_then_says_so_before_any_number(html: str) -> None:
+    """Nobody can take a simulated learner's numbers for a language model's."""
+    text = Page(html).text
+    assert "The model is simulated." in text
+    assert text.index("The model is simulated.") < text.index("Of 2 memories")
+
+
+def test_page_when_model_is_real_then_names_it(tmp_path: Path) -> None:
+    """A real model is named, and not called simulated."""
+    plan = Plan(study="continual", model="openai:gpt-4.1-mini")
+    report = write_report(plan, SyntheticLog(WORLD), tmp_path)
+    text = Page(report.page.read_text(encoding="utf-8")).text
+    assert "simulated" not in text
+    assert "model: openai:gpt-4.1-mini" in text
+    assert not any("simulated" in line for line in report.lines)
+
+
+def test_report_when_written_twice_then_is_the_same_bytes(written: Report, tmp_path: Path) -> None:
+    """Page, figures and tables depend on the log alone, in another process and style too."""
+    code = (
+        "import sys; from pathlib import Path; import matplotlib as mpl;"
+        "mpl.rcParams['font.size'] = 20; mpl.rcParams['svg.hashsalt'] = 'other';"
+        "from langgraft.benchmarks.continual.report import write_report;"
+        "from langgraft.benchmarks.continual.testing import SyntheticLog, World;"
+        "from langgraft.benchmarks.harness.study import Plan;"
+        "write_report(Plan(study='continual', title='A synthetic study'), SyntheticLog(World("
+        "effects={('agg', '', ''): 0.35, ('raw', '', ''): -0.35}, steps=2)), Path(sys.argv[1]))"
+    )
+    environment = {**os.environ, "PYTHONHASHSEED": "4711"}
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, env=environment)
+    first, second = written.page.parent, tmp_path
+    names = sorted(path.relative_to(first) for path in first.rglob("*") if path.is_file())
+    assert names == sorted(path.relative_to(second) for path in second.rglob("*") if path.is_file())
+    assert len(names) == 1 + 6 + 12
+    for name in names:
+        assert (first / name).read_bytes() == (second / name).read_bytes(), name
+
+
+def test_figures_when_drawn_then_leave_the_users_style_alone(tmp_path: Path) -> None:
+    """Drawing a report changes no setting of matplotlib, and makes no global figure."""
+    with mpl.rc_context({"font.size": 17}):
+        write_report(PLAN, SyntheticLog(WORLD), tmp_path)
+        assert mpl.rcParams["font.size"] == 17
+    assert "matplotlib.pyplot" not in sys.modules
+
+
+def test_figures_when_opened_alone_then_are_svg(written: Report) -> None:
+    """Each figure is a well-formed SVG file of its own."""
+    figures = sorted((written.page.parent / "figures").glob("*.svg"))
+    names = ["backward", "forest", "forward", "learning", "milestones", "subsets"]
+    assert [path.stem for path in figures] == names
+    for path in figures:
+        assert ET.parse(path).getroot().tag == "{http://www.w3.org/2000/svg}svg"
+
+
+def test_page_when_strings_are_hostile_then_escapes_them(tmp_path: Path) -> None:
+    """Titles, model names, items, run names and manifests cannot become markup."""
+    log = SyntheticLog(World(conditions=("agg",), controls=()), manifest={"packages": {EVIL: EVIL}})
+    renamed = [
+        RunSpec(run.study, run.name + EVIL, {**run.factors, "domain": EVIL}, run.item_ids, None)
+        for run in log.runs
+    ]
+    results = {run.name + EVIL: log.results(run.name) for run in log.runs}
+
+    class Hostile:
+        runs = tuple(renamed)
+        manifest = log.manifest
+
+        def results(self, name: str) -> list[object]:
+            return list(results[name])
+
+        def deltas(self, name: str) -> list[object]:
+            return []
+
+    plan = Plan(study="continual", title=EVIL, model=EVIL)
+    report = write_report(plan, Hostile(), tmp_path)  # type: ignore[arg-type]  # loosely typed
+    html = report.page.read_text(encoding="utf-8")
+    page = Page(html)
+    assert "script" not in page.tags
+    assert "<script" not in html
+    assert "alert('x')" in page.text
+
+
+def test_page_when_study_is_incomplete_then_marks_what_is_missing(tmp_path: Path) -> None:
+    """Missing episodes are announced, counted beside their numbers and kept out of tests."""
+    log = SyntheticLog(WORLD, done={"raw/1/test A after A>B": 7, "agg/0/test B after B": 0})
+    text = Page(write_report(PLAN, log, tmp_path).page.read_text(encoding="utf-8")).text
+    assert "The study is incomplete." in text
+    assert "87/120 done" in text
+    assert "raw and agg are incomplete" in text
+    assert "helped" not in text
+
+
+def test_report_when_nothing_is_done_then_is_still_written(tmp_path: Path) -> None:
+    """A report of a study that has just begun has no figures and no numbers."""
+    names = [run.name for run in SyntheticLog(WORLD).runs]
+    log = SyntheticLog(WORLD, done=dict.fromkeys(names, 0))
+    html = write_report(PLAN, log, tmp_path).page.read_text(encoding="utf-8")
+    assert "<svg" not in html
+    assert "no data" in html
+
+
+def test_page_when_a_subset_is_small_then_shows_only_its_size(tmp_path: Path) -> None:
+    """Under ten items there is an n and a dash."""
+    log = SyntheticLog(World(conditions=("agg",), controls=(), solved=0.95))
+    report = write_report(PLAN, log, tmp_path)
+    row = read_csv(report, "transfers")[0]
+    assert row["delta_nl_value"] == ""
+    assert 0 < int(row["delta_nl_n_items"]) < 10
+    text = Page(report.page.read_text(encoding="utf-8")).text
+    assert f"– n = {row['delta_nl_n_items']}" in text  # noqa: RUF001  (an en dash)
+
+
+def test_page_when_plan_is_limited_then_says_so(tmp_path: Path) -> None:
+    """A run of a few items is not mistaken for the plan."""
+    report = write_report(PLAN, SyntheticLog(manifest={"limit": 5}), tmp_path)
+    assert "This is a limited run" in report.page.read_text(encoding="utf-8")
+
+
+def test_terminal_table_when_returned_then_fits_its_columns(written: Report) -> None:
+    """Rows are as wide as the header, and the findings come with the notice first."""
+    assert {len(row) for row in written.rows} == {len(written.columns)} == {5}
+    assert written.lines[0] == "The model is simulated."
+    assert any(line.startswith("agg helped") for line in written.lines)
+    assert written.json_rows()[0]["condition"] == "none"
+
+
+def test_csv_when_compared_with_the_log_then_has_its_numbers(written: Report) -> None:
+    """The accuracy of a cell in CSV is what one counts in the log."""
+    log = SyntheticLog(WORLD)
+    results = [
+        result
+        for replicate in range(WORLD.replicates)
+        for result in log.results(f"agg/{replicate}/test B after A>B")
+    ]
+    rate = 100 * sum(bool(result["success"]) for result in results) / len(results)
+    rows = read_csv(written, "accuracies")
+    found = [r for r in rows if (r["condition"], r["sequence"], r["task"]) == ("agg", "A>B", "B")]
+    assert len(found) == 1
+    assert float(found[0]["value"]) == pytest.approx(rate)
+    assert found[0]["n_done"] == found[0]["n_planned"] == str(len(results))
+
+
+def test_csv_when_episodes_are_listed_then_every_result_is_there(written: Report) -> None:
+    """One row per episode, with the place it had in its stream."""
+    rows = read_csv(written, "episodes")
+    log = SyntheticLog(WORLD)
+    assert len(rows) == sum(run.length for run in log.runs)
+    mine = [row for row in rows if row["run"] == "agg/0/train A>B"]
+    order = [row["item"] for row in sorted(mine, key=lambda row: int(row["position"]))]
+    assert tuple(order) == next(run.item_ids for run in log.runs if run.name == mine[0]["run"])
+
+
+def test_csv_when_columns_repeat_a_number_then_interval_and_n_go_with_it() -> None:
+    """No table of estimates has a value without its interval and its n; rows fit headers."""
+    for table in tables(analyze(SyntheticLog(WORLD))):
+        assert {len(row) for row in table.rows} == {len(table.columns)}, table.name
+        for column in table.columns:
+            stem = column.removesuffix("value")
+            if stem != column:
+                assert {f"{stem}low", f"{stem}high", f"{stem}n_items"} <= set(table.columns)
+
+
+def test_csv_when_contrasts_are_written_then_state_test_and_verdict(written: Report) -> None:
+    """The contrast table names role, Holm-adjusted p and verdict."""
+    rows = {row["condition"]: row for row in read_csv(written, "contrasts")}
+    assert rows["agg"]["verdict"] == "helped"
+    assert rows["agg"]["role"] == "memory"
+    assert rows["agg+placebo"]["p_holm"] == ""
+    assert float(rows["agg"]["low"]) < float(rows["agg"]["value"]) < float(rows["agg"]["high"])
