@@ -185,16 +185,18 @@ _PARTS: Mapping[str, type] = {
 
 
 def render_trajectory(steps: Sequence[Step], *, result: Result) -> str:
-    """Write a trajectory as text: each thought, action and observation on lines of its own."""
+    """Write a trajectory as text: each thought, action and observation on lines of its own.
+
+    Parts that hold nothing leave no line.
+    """
     lines: list[str] = []
     for step in steps:
-        if not (step.thought or step.action or step.observation):
-            continue
-        if step.thought:
-            lines.append(f"Thought: {step.thought}")
-        if step.action:
-            lines.append(f"Action: {step.action}")
-        lines.append(f"Observation: {step.observation}")
+        parts = {
+            "Thought": step.thought,
+            "Action": step.action,
+            "Observation": step.observation,
+        }
+        lines += [f"{name}: {text}" for name, text in parts.items() if text]
     if result:
         lines.append(f"Result: {result}")
     return "\n".join(lines)

@@ -15,11 +15,12 @@ itself. The state's `messages` must use LangGraph's `add_messages`, as in `Messa
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import Runnable, RunnableLambda
+from langgraph.graph import MessagesState
 
 from langgraft._core.canonical import canonical_json
 from langgraft._core.errors import InputError, SettingsError
@@ -33,11 +34,8 @@ from langgraft.nodes.reflect import MAX_LESSONS, parse_lessons, reflection_messa
 from langgraft.nodes.replies import encodable, reply_text
 from langgraft.nodes.state import Update
 
-ChatState: TypeAlias = Mapping[str, Any]
-"""Any state that has `messages`."""
-
-JudgeOutcome: TypeAlias = Callable[[ChatState], Outcome]
-"""Says how the turn ended, from the state."""
+JudgeOutcome: TypeAlias = Callable[[Any], Outcome]
+"""Says how the turn ended, from the state of the graph."""
 
 RECEIPTS = "langgraft_receipts"
 """Where the receipts wait, in the human message's `additional_kwargs`, until it is remembered."""
@@ -45,7 +43,7 @@ RECEIPTS = "langgraft_receipts"
 
 def recall_for_messages(
     memory: MemoryProvider[Any], *, domain: str = "chat", budget: Budget | None = None
-) -> Runnable[ChatState, Update]:
+) -> Runnable[MessagesState, Update]:
     """Make the node that asks memory about the last human message.
 
     Placed in a loop, it asks again and replaces what was recalled before.
@@ -56,12 +54,12 @@ def recall_for_messages(
         budget: Room for recalled text; `None` sets no limit.
     """
 
-    def recall(state: ChatState) -> Update:
+    def recall(state: MessagesState) -> Update:
         asked, rest = _turn(state)
         context = _context(domain, asked, rest)
         return _with_memory(asked, memory.provide(_task(asked), context, budget))
 
-    async def arecall(state: ChatState) -> Update:
+    async def arecall(state: MessagesState) -> Update:
         asked, rest = _turn(state)
         context = _context(domain, asked, rest)
         return _with_memory(asked, await memory.aprovide(_task(asked), context, budget))
@@ -76,7 +74,7 @@ def remember_messages(
     outcome: JudgeOutcome | None = None,
     model: BaseChatModel | None = None,
     prompt: Prompt | None = None,
-) -> Runnable[ChatState, Update]:
+) -> Runnable[MessagesState, Update]:
     """Make the node that files the turn since the last human message as one episode.
 
     The message's id names the episode, so a turn is filed once. The update also holds
@@ -97,7 +95,7 @@ def remember_messages(
         raise SettingsError(msg)
     template = prompt or shipped("reflect")
 
-    def turn(state: ChatState) -> tuple[HumanMessage, Episode]:
+    def turn(state: MessagesState) -> tuple[HumanMessage, Episode]:
         ended = Outcome(success=None) if outcome is None else outcome(state)
         asked, rest = _turn(state)
         return asked, _episode(domain, asked, rest, ended)
@@ -106,14 +104,14 @@ def remember_messages(
         ended = episode.outcome
         return list(reflection_messages(template, episode.task, episode.steps, ended, MAX_LESSONS))
 
-    def remember(state: ChatState) -> Update:
+    def remember(state: MessagesState) -> Update:
         asked, episode = turn(state)
         if memory.wants_lessons and model is not None:
             episode = _with_lessons(episode, str(model.invoke(question(episode)).text))
         deltas = (memory.take_in(episode), memory.manage())
         return _without_memory(asked, deltas)
 
-    async def aremember(state: ChatState) -> Update:
+    async def aremember(state: MessagesState) -> Update:
         asked, episode = turn(state)
         if memory.wants_lessons and model is not None:
             reply = await model.ainvoke(question(episode))
@@ -124,9 +122,9 @@ def remember_messages(
     return RunnableLambda(remember, afunc=aremember, name="remember")
 
 
-def _turn(state: ChatState) -> tuple[HumanMessage, Sequence[AnyMessage]]:
+def _turn(state: MessagesState) -> tuple[HumanMessage, Sequence[AnyMessage]]:
     """Return the last human message and what came after it."""
-    messages = cast("Sequence[AnyMessage]", state.get("messages") or ())
+    messages = state.get("messages") or []
     for position in range(len(messages) - 1, -1, -1):
         message = messages[position]
         if isinstance(message, HumanMessage):

@@ -60,7 +60,12 @@ def test_question_when_it_shows_something_else_has_another_id() -> None:
 
 def test_trajectory_when_rendered_shows_each_part_on_its_line() -> None:
     """Parts that hold nothing leave no line."""
-    steps = [Step("", "", "a room"), Step("hm", "go", "a door"), Step("", "open", "open")]
+    steps = [
+        Step("", "", "a room"),
+        Step("hm", "go", "a door"),
+        Step("", "open", "open"),
+        Step("", "", ""),
+    ]
     assert render_trajectory(steps, result="failure").splitlines() == [
         "Observation: a room",
         "Thought: hm",

@@ -175,12 +175,12 @@ class NovelFixes(MemoryProvider[RankedSettings]):
 
     @override
     def _ask(self, episode: Episode) -> Program[Sequence[Question]]:
-        questions = []
+        questions: list[Question] = []
         for error in episode.errors:
             nearest = yield from ranked_items(self.namespace, error.error, 5)
             texts: dict[str, JSON] = {item.id: item.text for item, _ in nearest}
             shows: dict[str, JSON] = {"error": error.error, "nearest": texts}
-            questions.append(Question("novelty", episode.id, shows))
+            questions += [Question("novelty", episode.id, shows)]
         return questions
 
     @override
@@ -239,9 +239,7 @@ def test_novelty_when_branches_ran_side_by_side_does_not_depend_on_who_was_first
         branches[name] = answered(memory, branches[name], calls)
     assert len(calls) == 3
 
-    log: list[MemoryDelta] = []
-    for name in sorted(branches):
-        log.append(memory.take_in(answered(memory, branches[name], calls)))
+    log = [memory.take_in(answered(memory, branches[name], calls)) for name in sorted(branches)]
     # "shape mismatch" was asked again; "file not found" shows the same nothing as before.
     assert calls[3:] == ["right"]
     texts = {item.id: item.text for item in memory.content().items.values()}

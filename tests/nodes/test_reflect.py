@@ -87,7 +87,7 @@ def state(**fields: Any) -> AgentState:
 
 async def test_node_when_run_shows_task_outcome_and_trajectory_sync_and_async() -> None:
     """The model sees how it went, and its lessons come back."""
-    model = RuleModel(rule=lambda _: JSON_ONE, seen=[])
+    model = RuleModel(rule=lambda _: JSON_ONE)
     node = reflect_node(model)
     assert node.invoke(state()) == await node.ainvoke(state())
     assert node.invoke(state()) == {"lessons": [ONE], "reflection": "ok"}
@@ -99,7 +99,7 @@ async def test_node_when_run_shows_task_outcome_and_trajectory_sync_and_async() 
 
 def test_node_when_the_episode_failed_says_why() -> None:
     """A failure is reflected on with its reason."""
-    model = RuleModel(rule=lambda _: "no idea", seen=[])
+    model = RuleModel(rule=lambda _: "no idea")
     update = reflect_node(model).invoke(state(success=False, reason="out of rounds"))
     assert update["lessons"] == []
     assert update["reflection"].startswith("unreadable: ")

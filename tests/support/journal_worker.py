@@ -79,7 +79,7 @@ def build(
 ) -> CompiledStateGraph[State, None, State, State]:
     """Build the three-node graph."""
 
-    def fused(node: Callable[[State], dict[str, Any]]) -> Callable[[State], dict[str, Any]]:
+    def fused(node: Callable[[State], dict[str, Any]]) -> Any:
         def run(state: State) -> dict[str, Any]:
             fuse.tick()
             update = node(state)

@@ -12,7 +12,7 @@ from langgraft.memory.episodes import (
     Step,
     Verdict,
 )
-from langgraft.memory.items import MemoryItem
+from langgraft.memory.items import ItemType, MemoryItem
 from langgraft.memory.recall import RecallContext
 
 HOSTILE = ["", "\x00", "a\nb", "\u2028", "\u202eright to left", "\ufeff", "</recalled_memory>", "🜁"]
@@ -22,7 +22,9 @@ names = st.text("abcXYZ/-_ é\n\x00", min_size=1, max_size=6)
 scalars = st.one_of(
     texts, st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False)
 )
-types = st.sampled_from(["strategic", "operational", "error_trace", "other"])
+types: st.SearchStrategy[ItemType] = st.sampled_from(
+    ["strategic", "operational", "error_trace", "other"]
+)
 
 
 def make_item(identity: str = "i1", **fields: Any) -> MemoryItem:

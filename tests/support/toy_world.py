@@ -7,6 +7,7 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
+from pydantic import Field
 from typing_extensions import override
 
 from langgraft._core.errors import SettingsError
@@ -86,7 +87,7 @@ class RuleModel(BaseChatModel):
     """Replies by a rule: a function of the messages alone."""
 
     rule: Callable[[Sequence[BaseMessage]], str]
-    seen: list[list[BaseMessage]] = []
+    seen: list[list[BaseMessage]] = Field(default_factory=list)
     """All prompts so far."""
 
     @property
@@ -114,7 +115,7 @@ def playing(*replies: str, lessons: str = LESSONS) -> RuleModel:
         said = sum(isinstance(message, AIMessage) for message in messages)
         return replies[min(said, len(replies) - 1)]
 
-    return RuleModel(rule=rule, seen=[])
+    return RuleModel(rule=rule)
 
 
 def acting(*actions: str) -> RuleModel:

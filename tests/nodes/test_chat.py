@@ -1,0 +1,241 @@
+"""Memory in a LangGraph graph of a user's own."""
+
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.store.memory import InMemoryStore
+from toy_world import LESSONS, RuleModel
+
+from langgraft._core.errors import InputError, SettingsError
+from langgraft.memory.deltas import MemoryDelta, fold
+from langgraft.memory.episodes import Outcome
+from langgraft.memory.provider import MemoryProvider
+from langgraft.memory.providers import InsightMemory, TrajectoryMemory
+from langgraft.memory.recall import BLOCK_START, Budget
+from langgraft.nodes import recall_for_messages, remember_messages
+
+
+class JournalState(MessagesState):
+    """A user's state that also keeps the journal."""
+
+    deltas: list[Any]
+
+
+def users_model() -> RuleModel:
+    """Make the model of the user's agent, which knows nothing of memory."""
+    return RuleModel(rule=lambda messages: f"You said {len(messages)} things.")
+
+
+def users_graph(chat: RuleModel, memory: MemoryProvider[Any] | None, **options: Any) -> Any:
+    """Build a user's graph of three nodes, with memory around it or without."""
+
+    def look_up(state: JournalState) -> dict[str, Any]:
+        call = {"name": "look_up", "args": {"term": "tea", "n": 1}, "id": "c1"}
+        return {
+            "messages": [
+                AIMessage("I look it up.", tool_calls=[call]),
+                ToolMessage("Tea is a drink.", tool_call_id="c1"),
+            ]
+        }
+
+    def answer(state: JournalState) -> dict[str, Any]:
+        return {"messages": [chat.invoke([SystemMessage("Help."), *state["messages"]])]}
+
+    def polish(state: JournalState) -> dict[str, Any]:
+        last = state["messages"][-1]
+        return {"messages": [AIMessage(last.text + " Bye.", id=last.id)]}
+
+    graph = StateGraph(JournalState)
+    graph.add_node("look_up", look_up)
+    graph.add_node("answer", answer)
+    graph.add_node("polish", polish)
+    graph.add_edge("look_up", "answer")
+    graph.add_edge("answer", "polish")
+    if memory is None:
+        graph.add_edge(START, "look_up")
+        graph.add_edge("polish", END)
+    else:
+        graph.add_node("recall", recall_for_messages(memory, budget=options.pop("budget", None)))
+        graph.add_node("remember", remember_messages(memory, **options))
+        graph.add_edge(START, "recall")
+        graph.add_edge("recall", "look_up")
+        graph.add_edge("polish", "remember")
+        graph.add_edge("remember", END)
+    return graph.compile(checkpointer=InMemorySaver())
+
+
+def config(thread: str = "t") -> Any:
+    """Name a conversation."""
+    return {"configurable": {"thread_id": thread}}
+
+
+def said(text: str, identity: str) -> dict[str, Any]:
+    """Make an input."""
+    return {"messages": [HumanMessage(text, id=identity)]}
+
+
+def texts(messages: list[AnyMessage]) -> list[str]:
+    """Return what a history says."""
+    return [message.text for message in messages]
+
+
+def test_memory_when_grafted_on_is_in_the_prompt_and_not_in_the_history() -> None:
+    """The user's nodes and state stay as they are; the conversation does too."""
+    bare_model, model = users_model(), users_model()
+    bare = users_graph(bare_model, None)
+    memory = TrajectoryMemory(InMemoryStore())
+    grafted = users_graph(model, memory)
+    for number, text in enumerate(("what is tea", "what is green tea")):
+        expected = bare.invoke(said(text, f"m{number}"), config())
+        result = grafted.invoke(said(text, f"m{number}"), config())
+        assert texts(result["messages"]) == texts(expected["messages"])
+        assert result["messages"][0].additional_kwargs == {}
+    first, second = model.seen
+    assert all(BLOCK_START not in message.text for message in first)
+    asked = next(message for message in second if message.id == "m1")
+    assert asked.text.startswith(BLOCK_START)
+    assert asked.text.endswith("</recalled_memory>\nwhat is green tea")
+    assert "Task: what is tea" in asked.text
+    assert sum(BLOCK_START in message.text for message in second) == 1
+
+
+def test_turn_when_remembered_is_an_episode_of_steps() -> None:
+    """Tool calls are actions, tool results observations, and the answer is the last action."""
+    memory = TrajectoryMemory(InMemoryStore())
+    graph = users_graph(users_model(), memory, outcome=lambda state: Outcome(success=True))
+    graph.invoke(said("what is tea", "m0"), config())
+    (item,) = memory.content().items.values()
+    assert item.text.splitlines() == [
+        "Task: what is tea",
+        "Thought: I look it up.",
+        'Action: look_up({"n":1,"term":"tea"})',
+        "Observation: Tea is a drink.",
+        "Action: You said 4 things. Bye.",
+        "Result: success",
+    ]
+    assert (item.episode_id, item.source_domain, item.success) == ("m0", "chat", True)
+
+
+def test_turn_when_its_outcome_is_unknown_counts_as_no_success() -> None:
+    """Nobody can tell, and nothing is made up."""
+    memory = TrajectoryMemory(InMemoryStore())
+    users_graph(users_model(), memory).invoke(said("what is tea", "m0"), config())
+    (item,) = memory.content().items.values()
+    assert not item.success
+    assert "Result" not in item.text
+
+
+def test_turn_when_run_again_is_filed_once() -> None:
+    """The message's id names the episode."""
+    memory = TrajectoryMemory(InMemoryStore())
+    graph = users_graph(users_model(), memory)
+    graph.invoke(said("what is tea", "m0"), config("one"))
+    before = memory.content().digest
+    result = graph.invoke(said("what is tea", "m0"), config("two"))
+    assert memory.content().digest == before
+    assert result["deltas"] == []
+
+
+def test_lessons_when_the_memory_wants_them_are_drawn_by_the_model_given() -> None:
+    """A model reflects on the turn; its lessons come back in the next conversation."""
+    memory = InsightMemory(InMemoryStore())
+    reflects, model = RuleModel(rule=lambda _: LESSONS), users_model()
+    graph = users_graph(model, memory, model=reflects)
+    first = graph.invoke(said("what is tea", "m0"), config("one"))
+    graph.invoke(said("what is tea", "m1"), config("two"))
+    assert "- When the corridor is long: walk on" in model.seen[1][1].text
+    assert BLOCK_START not in reflects.seen[1][0].text
+    assert "Outcome: unknown" in reflects.seen[0][0].text
+    journal = [MemoryDelta.from_json(delta) for delta in first["deltas"]]
+    assert fold(journal).items.keys() == {"m0/lessons"}
+
+
+def test_lessons_when_there_is_no_model_to_draw_them_are_refused_at_once() -> None:
+    """The mistake shows when the graph is built."""
+    with pytest.raises(SettingsError, match="InsightMemory keeps lessons: pass `model`"):
+        remember_messages(InsightMemory(InMemoryStore()))
+
+
+async def test_graph_when_run_asynchronously_does_the_same() -> None:
+    """Sync and async are one graph."""
+    outcomes = []
+    for run in ("sync", "async"):
+        memory = InsightMemory(InMemoryStore())
+        reflects = RuleModel(rule=lambda _: LESSONS)
+        graph = users_graph(users_model(), memory, model=reflects)
+        for number in range(2):
+            given = said("what is tea", f"m{number}")
+            result = (
+                graph.invoke(given, config())
+                if run == "sync"
+                else await graph.ainvoke(given, config())
+            )
+        outcomes.append((texts(result["messages"]), memory.content()))
+    assert outcomes[0] == outcomes[1]
+
+
+def looping_graph(memory: MemoryProvider[Any]) -> CompiledStateGraph[Any, Any, Any, Any]:
+    """Build a graph that asks memory, answers, and asks again."""
+    graph = StateGraph(MessagesState)
+    for name in ("recall", "again"):
+        graph.add_node(name, recall_for_messages(memory))
+    graph.add_node("answer", lambda _: {"messages": [AIMessage("Well.", id="a")]})
+    graph.add_edge(START, "recall")
+    graph.add_edge("recall", "answer")
+    graph.add_edge("answer", "again")
+    graph.add_edge("again", END)
+    return graph.compile()
+
+
+@pytest.mark.parametrize(
+    "content", ["what is tea", [{"type": "text", "text": "what is tea"}, {"type": "image"}]]
+)
+def test_memory_when_asked_again_replaces_its_block_and_keeps_all_receipts(content: Any) -> None:
+    """One block, whatever the message is made of; the episode gets every receipt."""
+    memory = TrajectoryMemory(InMemoryStore())
+    users_graph(users_model(), memory).invoke(said("what is tea", "m0"), config())
+    message = HumanMessage(content, id="m1")
+    result: Any = looping_graph(memory).invoke({"messages": [message]})
+    asked = result["messages"][0]
+    assert asked.text.count(BLOCK_START) == 1
+    assert len(asked.additional_kwargs["langgraft_receipts"]) == 2
+    update = remember_messages(memory).invoke(result)
+    assert update["messages"] == [message]
+    assert len(update["deltas"]) == 1
+
+
+def test_memory_when_it_has_nothing_to_say_leaves_the_message_as_it_was() -> None:
+    """No block, no trace in the prompt."""
+    result = looping_graph(TrajectoryMemory(InMemoryStore())).invoke(said("what is tea", "m1"))
+    assert result["messages"][0].content == "what is tea"
+
+
+def test_budget_when_given_limits_what_is_recalled() -> None:
+    """No room, no block."""
+    memory, model = TrajectoryMemory(InMemoryStore()), users_model()
+    graph = users_graph(model, memory, budget=Budget(tokens=0))
+    for number in range(2):
+        graph.invoke(said("what is tea", f"m{number}"), config())
+    assert all(BLOCK_START not in message.text for message in model.seen[1])
+
+
+@pytest.mark.parametrize(
+    ("messages", "said_"),
+    [
+        ([], "there is no human message"),
+        ([AIMessage("hello")], "there is no human message"),
+        ([HumanMessage("hello")], "has no id: use `add_messages`"),
+    ],
+)
+def test_state_when_it_holds_no_message_to_go_by_says_so(
+    messages: list[AnyMessage], said_: str
+) -> None:
+    """The two nodes need a human message with an id."""
+    memory = TrajectoryMemory(InMemoryStore())
+    for node in (recall_for_messages(memory), remember_messages(memory)):
+        with pytest.raises(InputError, match=said_):
+            node.invoke({"messages": messages})
