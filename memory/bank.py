@@ -9,6 +9,7 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from copy import deepcopy
 from typing import Any, Final, TypeAlias, cast
 
 from langgraph.store.base import GetOp, Item, Op, PutOp, SearchItem, SearchOp
@@ -36,6 +37,7 @@ PAGE: Final = 1000
 RECORDS: Final = "langgraft-bank"
 """Last label of the namespace that a bank's records are in."""
 
+_WIDENING = 16
 _ITEM = "item/"
 _STATE = "state/"
 
@@ -92,17 +94,23 @@ def read_content(namespace: Namespace) -> Program[BankContent]:
         InputError: The namespace holds records that are not a bank's.
     """
     content = BankContent()
-    offset = 0
-    while True:
-        results = yield [SearchOp(namespace, limit=PAGE, offset=offset)]
-        page = cast("Sequence[SearchItem]", results[0])
-        # A short page may be a cap on `limit` in the store: only an empty one ends.
-        if not page:
-            return content
+    size, offset = PAGE, 0
+    # Stores that order by time may move records across pages: one page is better than several.
+    while len(page := (yield from _page(namespace, size, 0))) == size:
+        size *= _WIDENING
+    # A short page may be a cap on `limit` in the store: only an empty one ends.
+    while page:
         for record in page:
             if tuple(record.namespace) == namespace:
                 _load(record, content)
         offset += len(page)
+        page = yield from _page(namespace, size, offset)
+    return content
+
+
+def _page(namespace: Namespace, limit: int, offset: int) -> Program[Sequence[SearchItem]]:
+    results = yield [SearchOp(namespace, limit=limit, offset=offset)]
+    return cast("Sequence[SearchItem]", results[0])
 
 
 def _load(record: Item, content: BankContent) -> None:
@@ -110,9 +118,9 @@ def _load(record: Item, content: BankContent) -> None:
         item = item_of(record)
         content.items[item.id] = item
         if record.value["notes"]:
-            content.notes[item.id] = dict(record.value["notes"])
+            content.notes[item.id] = deepcopy(record.value["notes"])
     elif record.key.startswith(_STATE):
-        content.state[record.key.removeprefix(_STATE)] = record.value["value"]
+        content.state[record.key.removeprefix(_STATE)] = deepcopy(record.value["value"])
     else:
         msg = f"namespace {record.namespace} holds {record.key!r}, which is no bank's record"
         raise InputError(msg)
@@ -122,7 +130,8 @@ def read_state(namespace: Namespace, keys: Sequence[str]) -> Program[list[JSON]]
     """Read bookkeeping values; `None` for those that are not set."""
     results = yield [GetOp(namespace, state_key(key)) for key in keys]
     records = cast("Sequence[Item | None]", results)
-    return [None if record is None else record.value["value"] for record in records]
+    # A copy: some stores hand out what they hold, and a provider may go on to fill it.
+    return [None if record is None else deepcopy(record.value["value"]) for record in records]
 
 
 def apply_delta(namespace: Namespace, delta: MemoryDelta) -> Program[None]:

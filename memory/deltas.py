@@ -5,6 +5,7 @@ an empty one gives the bank again, byte for byte; so a log of deltas *is* the me
 every store is a cache of it.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias, cast
@@ -50,7 +51,8 @@ class Annotate:
     """Note → new value; `None` erases the note."""
 
     def __post_init__(self) -> None:
-        _check_json(f"notes on item {self.id!r}", dict(self.notes))
+        notes = _json_copy(f"notes on item {self.id!r}", dict(self.notes))
+        object.__setattr__(self, "notes", notes)
 
     def to_json(self) -> dict[str, JSON]:
         """Return the change as JSON."""
@@ -66,7 +68,8 @@ class SetState:
     """The new value; `None` erases the key."""
 
     def __post_init__(self) -> None:
-        _check_json(f"state {self.key!r}", {self.key: self.value})
+        held = _json_copy(f"state {self.key!r}", {self.key: self.value})
+        object.__setattr__(self, "value", held[self.key])
 
     def to_json(self) -> dict[str, JSON]:
         """Return the change as JSON."""
@@ -76,10 +79,13 @@ class SetState:
 Change: TypeAlias = Add | Remove | Annotate | SetState
 
 
-def _check_json(what: str, value: JSON) -> None:
-    """Refuse early what a log could not hold."""
+def _json_copy(what: str, value: dict[str, JSON]) -> dict[str, JSON]:
+    """Copy a value as a log will hold it, and refuse early what none could.
+
+    A change must not move with a list that its maker goes on to fill.
+    """
     try:
-        canonical_json(value)
+        return cast("dict[str, JSON]", json.loads(canonical_json(value)))
     except (TypeError, ValueError) as error:
         msg = f"{what} cannot be written as JSON: {error}"
         raise InputError(msg) from error

@@ -113,7 +113,7 @@ class RankedSettings(ProviderSettings):
     def _named_ranker(cls, value: object) -> object:
         if isinstance(value, str):
             return make_ranker({"ranker": value})
-        if isinstance(value, Mapping):
+        if isinstance(value, Mapping) and isinstance(value.get("ranker", ""), str):
             return make_ranker(value)
         if not (hasattr(value, "index") and hasattr(value, "describe")):
             msg = "not a ranker, nor the name or the settings of one"

@@ -57,6 +57,9 @@ def start_node(
 
 def _episode_id(state: AgentState) -> str:
     given = state.get("episode_id")
+    if given is not None and not isinstance(given, str):
+        msg = f"the agent's `episode_id` must be a text, got {given!r:.80}"
+        raise InputError(msg)
     # A checkpointed thread still holds the id of the episode before this one. Taken again, it
     # would have memory ignore the new episode as already filed.
     return given if given and given != state.get("attempt") else uuid.uuid4().hex

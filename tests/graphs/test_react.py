@@ -132,6 +132,13 @@ def test_input_when_it_names_no_task_says_what_is_needed(value: dict[str, Any]) 
         agent.invoke({"episode_id": "e", **value})
 
 
+def test_input_when_the_episode_id_is_no_text_is_refused() -> None:
+    """An id names an episode in files and logs."""
+    agent: Any = build_react_agent(acting("walk"), environment=Corridors())
+    with pytest.raises(InputError, match="`episode_id` must be a text, got 5"):
+        agent.invoke({"task_id": TASK, "episode_id": 5})
+
+
 def test_input_when_the_task_is_unknown_says_which_there_are() -> None:
     """The world's own message arrives."""
     agent = build_react_agent(acting("walk"), environment=Corridors(), memory=step_memory())

@@ -10,7 +10,15 @@ from langgraph.store.memory import InMemoryStore
 from memory_cases import asking, make_episode, make_item
 
 from langgraft._core.errors import InputError, SettingsError
-from langgraft.memory.bank import RECORDS, WriterLock, apply_delta, place, read_content
+from langgraft.memory.bank import (
+    PAGE,
+    RECORDS,
+    WriterLock,
+    apply_delta,
+    place,
+    read_content,
+    read_state,
+)
 from langgraft.memory.deltas import Add, Annotate, MemoryDelta, Remove, SetState, fold
 from langgraft.memory.providers import TrajectoryMemory
 from langgraft.memory.stores.drive import drive
@@ -29,12 +37,46 @@ class StingyStore(InMemoryStore):
         return super().batch(capped)
 
 
+class RecordingStore(InMemoryStore):
+    """Notes where each search begins."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.offsets: list[int] = []
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        """Note, and do."""
+        listed = list(ops)
+        self.offsets += [op.offset for op in listed if isinstance(op, SearchOp)]
+        return super().batch(listed)
+
+
 def test_content_when_the_store_returns_short_pages_is_read_whole() -> None:
     """A cap on the length of a page loses nothing."""
     store = StingyStore()
     delta = MemoryDelta(tuple(Add(make_item(f"i{number}")) for number in range(10)))
     drive(apply_delta(BANK, delta), store)
     assert drive(read_content(BANK), store) == fold([delta])
+
+
+def test_content_when_longer_than_a_page_is_read_in_one() -> None:
+    """Pages of a store that orders by time could otherwise skip a record."""
+    store = RecordingStore()
+    delta = MemoryDelta(tuple(SetState(f"s{number}", number) for number in range(PAGE + 1)))
+    drive(apply_delta(BANK, delta), store)
+    assert drive(read_content(BANK), store) == fold([delta])
+    assert store.offsets == [0, 0, PAGE + 1]
+
+
+def test_state_when_read_is_a_copy() -> None:
+    """What a provider does to a value it read does not reach the store."""
+    store = InMemoryStore()
+    drive(apply_delta(BANK, MemoryDelta((SetState("seen", [1]),))), store)
+    (seen,) = drive(read_state(BANK, ["seen"]), store)
+    assert isinstance(seen, list)
+    seen.append(2)
+    drive(read_content(BANK), store).state["seen"].append(3)  # type: ignore[union-attr]
+    assert drive(read_state(BANK, ["seen"]), store) == [[1]]
 
 
 def test_delta_when_applied_to_a_store_does_what_the_fold_does() -> None:

@@ -150,6 +150,16 @@ def test_change_when_it_cannot_be_logged_is_refused_when_made(value: Any) -> Non
         SetState("a", value)
 
 
+def test_change_when_its_maker_goes_on_to_fill_a_list_stays_as_it_was() -> None:
+    """A change is what it was when it was made."""
+    seen: list[JSON] = [1]
+    changes: list[Change] = [SetState("seen", seen), Annotate("a", {"seen": seen})]
+    before = [change.to_json() for change in changes]
+    seen.append(2)
+    assert [change.to_json() for change in changes] == before
+    assert SetState("pair", (1, 2)) == SetState("pair", [1, 2])
+
+
 def test_content_when_built_in_another_order_has_the_same_bytes() -> None:
     """Bytes tell what a bank holds, not how it came about."""
     first = BankContent(items={"a": make_item("a"), "b": make_item("b")}, state={"x": 1, "y": 2})
