@@ -173,8 +173,8 @@ def _control_verdict(noise: Noise, contrast: Contrast) -> str:
     if contrast.verdict == "incomplete":
         return "incomplete"
     if contrast is noise.rerun:
-        return "re-run: " + ("quiet" if noise.quiet else "differs from itself")
+        return "re-run: " + ("quiet" if noise.quiet else "differs")
     within = noise.holds(contrast)
     if within is None:
         return f"control: {contrast.verdict}"
-    return f"control: {'within' if within else 'outside'} re-run noise"
+    return f"control: {'within' if within else 'outside'} noise"

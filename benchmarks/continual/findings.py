@@ -50,7 +50,7 @@ def _power(contrast: Contrast) -> str:
 
 def summary(family: Sequence[Contrast], controls: Sequence[Contrast], noise: Noise) -> str:
     """Say in a paragraph what the study found."""
-    parts = [_verdicts(family), _extremes(family), _controls(controls, noise)]
+    parts = [_verdicts(family), _extremes(family), _controls(controls, noise), _doubt(noise)]
     return " ".join(part for part in parts if part)
 
 
@@ -112,6 +112,15 @@ def _controls(controls: Sequence[Contrast], noise: Noise) -> str:
         verb = "lies" if len(outside) == 1 else "lie"
         parts.append(f"{listing(outside)} {verb} outside {band if not inside else 'it'}")
     return f"Of the controls, {', while '.join(parts)}."
+
+
+def _doubt(noise: Noise) -> str:
+    if noise.quiet is not False or noise.rerun is None or noise.rerun.estimate is None:
+        return ""
+    return (
+        "Mind that a mere re-run of the baseline differs from it by"
+        f" {points(noise.rerun.estimate)}: differences of that size can be chance."
+    )
 
 
 def _value(contrast: Contrast) -> str:
