@@ -1,0 +1,46 @@
+"""Graft memory onto a LangGraph graph you already have: two nodes and two edges.
+
+Runs without a key: a scripted chat model stands in. Put any LangChain chat model in its place.
+"""
+
+from langchain_core.language_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.store.memory import InMemoryStore
+
+from langgraft import TrajectoryMemory
+from langgraft.nodes import recall_for_messages, remember_messages
+
+model = GenericFakeChatModel(
+    messages=iter(
+        [
+            AIMessage("Restart the router, then renew the DHCP lease: that brought it back."),
+            AIMessage("Last time the router restart and a new lease fixed it; try that first."),
+        ]
+    )
+)
+memory = TrajectoryMemory(InMemoryStore())
+
+
+def assistant(state: MessagesState) -> MessagesState:
+    """Answer: the node that was there before."""
+    return {"messages": [model.invoke(state["messages"])]}
+
+
+graph = StateGraph(MessagesState)
+graph.add_node("assistant", assistant)
+graph.add_node("recall", recall_for_messages(memory))
+graph.add_node("remember", remember_messages(memory))
+graph.add_edge(START, "recall")
+graph.add_edge("recall", "assistant")
+graph.add_edge("assistant", "remember")
+graph.add_edge("remember", END)
+app = graph.compile()
+
+
+if __name__ == "__main__":
+    for question in ("The office wifi is down", "Wifi is down again in the office"):
+        final = app.invoke({"messages": [HumanMessage(question)]})
+        print(question, "→", final["messages"][-1].text)
+    for item in memory.content().items.values():
+        print("kept:", item.text.splitlines()[0])
