@@ -1,9 +1,9 @@
 """Studies: plans, the harness that executes any of them, and what reads their logs.
 
-    harness/      runs, commits, resumes, verifies; models, cache, statistics
-    continual/    continual learning: forward and backward transfer between two task families
-    simulated/    rule-based learners that stand in for a language model
-    plans/        the plans that ship
-    performance/  speed as ratios against a named floor
-    cli/          the command line
+harness/      runs, commits, resumes, verifies; models, cache, statistics
+continual/    continual learning: forward and backward transfer between two task families
+simulated/    rule-based learners that stand in for a language model
+plans/        the plans that ship
+performance/  speed as ratios against a named floor
+cli/          the command line
 """

@@ -1,6 +1,6 @@
 """The commands and their options. Everything heavy is imported inside a command, so that
 `langgraft --help` answers at once.
-"""  # noqa: D205, D400, D415
+"""  # noqa: D205
 
 import sys
 from pathlib import Path

@@ -61,9 +61,7 @@ async def _run(
         )
 
 
-def _models(
-    prepared: PreparedPlan[Any], out: Path
-) -> Callable[[Any, RunSpec], BaseChatModel]:
+def _models(prepared: PreparedPlan[Any], out: Path) -> Callable[[Any, RunSpec], BaseChatModel]:
     """Say how the model of a run is made; a real one is checked before anything is written."""
     plan: Plan = prepared.plan
     if plan.model == SIMULATED:

@@ -14,7 +14,7 @@ probes*. The baseline and its re-run have no bank, and controls read a condition
 from collections.abc import Iterator, Sequence
 
 from langgraft._core.canonical import JSON, seeded_fraction
-from langgraft.benchmarks.continual.plan import Condition, ContinualPlan
+from langgraft.benchmarks.continual.plan import Condition, ContinualPlan, ControlCondition
 from langgraft.benchmarks.harness.study import BankSource, RunSpec
 from langgraft.environments.text import TextTask, TextWorldFactory
 
@@ -40,22 +40,25 @@ class RunList:
     def all(self) -> Iterator[RunSpec]:
         """List all runs, sources first."""
         plan = self._plan
-        for replicate in range(plan.baseline_runs):
-            for task in "AB":
-                yield self._bare_test("none", replicate, task, replicate)
-        for replicate in range(plan.runs if plan.rerun else 0):
-            for task in "AB":
-                yield self._bare_test("rerun", replicate, task, replicate + RERUN_SEED_OFFSET)
+        yield from self._bare("none", plan.baseline_runs, seed_offset=0)
+        if plan.rerun:
+            yield from self._bare("rerun", plan.runs, seed_offset=RERUN_SEED_OFFSET)
         for condition in plan.conditions:
             for replicate in range(plan.runs):
                 yield from self._condition(condition, replicate)
         for control in plan.controls:
             for replicate in range(plan.runs):
-                for sequence in plan.sequences:
-                    for task in "AB":
-                        yield self._test_run(
-                            control.name, replicate, sequence, task, bank_of=control.of
-                        )
+                yield from self._control(control, replicate)
+
+    def _bare(self, condition: str, runs: int, *, seed_offset: int) -> Iterator[RunSpec]:
+        for replicate in range(runs):
+            for task in "AB":
+                yield self._bare_test(condition, replicate, task, replicate + seed_offset)
+
+    def _control(self, control: ControlCondition, replicate: int) -> Iterator[RunSpec]:
+        for sequence in self._plan.sequences:
+            for task in "AB":
+                yield self._test_run(control.name, replicate, sequence, task, bank_of=control.of)
 
     def _condition(self, condition: Condition, replicate: int) -> Iterator[RunSpec]:
         name = condition.name
@@ -84,7 +87,7 @@ class RunList:
         source = None
         if ">" in sequence:
             source = BankSource(_train_name(condition, replicate, sequence[0]))
-        factors = self._factors("train", condition, replicate, sequence, task, replicate)
+        factors = self._factors("train", condition, replicate, sequence, task, seed=replicate)
         return RunSpec(
             study=self._plan.study,
             name=_train_name(condition, replicate, sequence),
@@ -103,7 +106,7 @@ class RunList:
         at: int | None = None,
         bank_of: str | None = None,
     ) -> RunSpec:
-        factors = self._factors("evaluate", condition, replicate, sequence, task, replicate)
+        factors = self._factors("evaluate", condition, replicate, sequence, task, seed=replicate)
         when = sequence if at is None else f"{sequence} at {at}"
         return RunSpec(
             study=self._plan.study,
@@ -119,7 +122,7 @@ class RunList:
             study=self._plan.study,
             name=f"{condition}/{replicate}/test {task}",
             factors={
-                **self._factors("evaluate", condition, replicate, "", task, seed),
+                **self._factors("evaluate", condition, replicate, "", task, seed=seed),
                 "at": None,
             },
             item_ids=tuple(item.id for item in self._test[task]),
@@ -127,7 +130,7 @@ class RunList:
         )
 
     def _factors(
-        self, kind: str, condition: str, replicate: int, sequence: str, task: str, seed: int
+        self, kind: str, condition: str, replicate: int, sequence: str, task: str, *, seed: int
     ) -> dict[str, JSON]:
         return {
             "kind": kind,

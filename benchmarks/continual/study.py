@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from langchain_core.language_models import BaseChatModel
+from typing_extensions import override
 
 from langgraft._core.canonical import JSON, digest
 from langgraft._core.errors import PlanError, SettingsError
@@ -78,6 +79,7 @@ class ContinualStudy(Study[ContinualPlan]):
         identity = {"model": SIMULATED, "seed": seed, "temperature": plan.temperature}
         return MeteredChatModel(inner=learner, identity=identity)
 
+    @override
     def most_calls(self, plan: ContinualPlan, run: RunSpec) -> int:
         """Return how many model calls a run makes: a reply a round, and one reflection."""
         reflections = 0 if run.frozen else 1

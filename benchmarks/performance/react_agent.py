@@ -13,9 +13,9 @@ from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
-from typing_extensions import TypedDict
+from typing_extensions import TypedDict, override
 
 from langgraft.environments.babyai import BabyAI
 from langgraft.environments.text import TextEnvironment
@@ -31,6 +31,7 @@ class ZeroLatencyModel(BaseChatModel):
     def _llm_type(self) -> str:
         return "zero-latency"
 
+    @override
     def _generate(
         self,
         messages: list[BaseMessage],
@@ -68,7 +69,7 @@ def hand_written_loop(
         }
 
     def after(state: LoopState) -> Literal["think", "__end__"]:
-        return END if state["done"] else "think"
+        return "__end__" if state["done"] else "think"
 
     graph = StateGraph(LoopState)
     graph.add_node("think", think)

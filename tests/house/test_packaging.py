@@ -77,7 +77,13 @@ def test_sdist_when_built_holds_sources_tests_and_docs(built: Path) -> None:
     """The source distribution can be tested by who repackages it."""
     with tarfile.open(next(built.glob("*.tar.gz"))) as sdist:
         names = {name.partition("/")[2] for name in sdist.getnames()}
-    for name in ("pyproject.toml", "LICENSE", "README.md", "memory/provider.py", "tests/conftest.py"):
+    for name in (
+        "pyproject.toml",
+        "LICENSE",
+        "README.md",
+        "memory/provider.py",
+        "tests/conftest.py",
+    ):
         assert name in names
 
 

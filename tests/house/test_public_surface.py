@@ -73,9 +73,7 @@ def test_package_when_asked_has_every_name_it_lists(package: str) -> None:
 def test_import_when_nothing_is_used_loads_no_heavy_package(package: str) -> None:
     """Importing the face costs next to nothing."""
     code = f"import sys, {package}; print([m for m in {HEAVY!r} if m in sys.modules])"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 
