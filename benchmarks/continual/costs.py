@@ -80,7 +80,7 @@ def _recalled_tokens(result: Mapping[str, JSON]) -> float:
 
 def _tokens(result: Mapping[str, JSON]) -> float | None:
     usage = cast("Mapping[str, Any]", result.get("usage") or {})
-    found = [_number(usage.get(name)) for name in ("input_tokens", "output_tokens")]
+    found = [_number(usage.get(name)) for name in ("prompt_tokens", "completion_tokens")]
     known = [value for value in found if value is not None]
     return sum(known) if known else None
 
