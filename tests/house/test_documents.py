@@ -1,5 +1,6 @@
 """What the documents show works."""
 
+import json
 import os
 import re
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from langgraft.benchmarks.cli.plan_choice import shipped_plans
+from langgraft.memory import item_schema
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
@@ -60,3 +62,9 @@ def test_readme_when_it_names_plans_names_those_that_ship() -> None:
     text = (REPOSITORY / "README.md").read_text()
     named = set(re.findall(r"langgraft (?:run|preview) (\S+)", text))
     assert named <= set(shipped_plans())
+
+
+def test_schema_of_a_memory_item_when_published_is_the_one_in_force() -> None:
+    """`docs/memory-item.schema.json` is what `item_schema()` returns."""
+    published = json.loads((REPOSITORY / "docs" / "memory-item.schema.json").read_text())
+    assert published == item_schema()
