@@ -1,11 +1,11 @@
 """From a log to verdicts: what helped, what hurt, what cannot be said."""
 
 import pytest
+from synthetic_log import SyntheticLog, World
 
 from langgraft._core.errors import InputError
 from langgraft.benchmarks.continual.analysis import Analysis, analyze, summary_table
 from langgraft.benchmarks.continual.contrasts import Contrast
-from langgraft.benchmarks.continual.testing import SyntheticLog, World
 
 MIXED = World(
     conditions=("raw", "agg", "same"),

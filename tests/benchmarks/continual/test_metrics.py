@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from synthetic_log import SyntheticLog, World
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import StudyError
@@ -27,7 +28,6 @@ from langgraft.benchmarks.continual.metrics import (
     retentions,
     transfers,
 )
-from langgraft.benchmarks.continual.testing import SyntheticLog, World
 from langgraft.benchmarks.harness.study import RunSpec
 
 

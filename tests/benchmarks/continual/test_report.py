@@ -11,11 +11,12 @@ from xml.etree import ElementTree as ET
 
 import matplotlib as mpl
 import pytest
+import synthetic_log
+from synthetic_log import SyntheticLog, World
 
 from langgraft.benchmarks.continual.analysis import analyze
 from langgraft.benchmarks.continual.report import write_report
 from langgraft.benchmarks.continual.tables import tables
-from langgraft.benchmarks.continual.testing import SyntheticLog, World
 from langgraft.benchmarks.harness.study import Plan, Report, RunSpec
 
 WORLD = World(effects={("agg", "", ""): 0.35, ("raw", "", ""): -0.35}, steps=2)
@@ -139,12 +140,13 @@ def test_report_when_written_twice_then_is_the_same_bytes(written: Report, tmp_p
         "import sys; from pathlib import Path; import matplotlib as mpl;"
         "mpl.rcParams['font.size'] = 20; mpl.rcParams['svg.hashsalt'] = 'other';"
         "from langgraft.benchmarks.continual.report import write_report;"
-        "from langgraft.benchmarks.continual.testing import SyntheticLog, World;"
+        "from synthetic_log import SyntheticLog, World;"
         "from langgraft.benchmarks.harness.study import Plan;"
         "write_report(Plan(study='continual', title='A synthetic study'), SyntheticLog(World("
         "effects={('agg', '', ''): 0.35, ('raw', '', ''): -0.35}, steps=2)), Path(sys.argv[1]))"
     )
-    environment = {**os.environ, "PYTHONHASHSEED": "4711"}
+    support = str(Path(synthetic_log.__file__).parent)
+    environment = {**os.environ, "PYTHONHASHSEED": "4711", "PYTHONPATH": support}
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, env=environment)
     first, second = written.page.parent, tmp_path
     names = sorted(path.relative_to(first) for path in first.rglob("*") if path.is_file())
