@@ -9,11 +9,10 @@ from rich.console import Console
 from rich.table import Table
 
 from langgraft._core.canonical import JSON, canonical_json
-from langgraft.benchmarks.cli.plan_choice import shipped_plans
+from langgraft.benchmarks.cli.plan_choice import read_plan, shipped_plans
 from langgraft.benchmarks.harness.log import PlanLog
-from langgraft.benchmarks.harness.plans import PreparedPlan, load_plan, prepare
+from langgraft.benchmarks.harness.plans import PreparedPlan, prepare
 from langgraft.benchmarks.harness.verify import verify_directory
-from langgraft.benchmarks.studies import studies
 
 
 def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
@@ -35,7 +34,7 @@ def show_plans(*, as_json: bool) -> None:
     """List the plans that ship."""
     rows = []
     for name, path in shipped_plans().items():
-        study, plan = load_plan(path, studies())
+        study, plan = read_plan(path)
         graph = prepare(study, plan).graph
         rows.append((name, plan.title, len(graph), sum(run.length for run in graph)))
     if as_json:

@@ -1,11 +1,14 @@
 """From what a user typed to a prepared plan."""
 
+import sys
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from langgraft._core.canonical import JSON
 from langgraft._core.errors import PlanError
-from langgraft.benchmarks.harness.plans import PreparedPlan, load_plan, prepare
+from langgraft.benchmarks.harness.plans import PreparedPlan, load_plan, plan_from_data, prepare
+from langgraft.benchmarks.harness.study import SIMULATED, Plan, Study
 from langgraft.benchmarks.studies import studies
 
 SUFFIXES = (".yaml", ".yml")
@@ -33,6 +36,19 @@ def plan_path(plan: str) -> Path:
     return shipped[plan]
 
 
+def read_plan(path: Path) -> tuple[Study[Any], Plan]:
+    """Read a plan file; a provider it names may lie in the current folder.
+
+    Raises:
+        PlanError: The plan cannot be read.
+    """
+    # A console script, unlike `python -m`, does not look there.
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)
+    return load_plan(path, studies())
+
+
 def choose(
     plan: str, *, model: str | None, base_url: str | None, limit: int | None
 ) -> PreparedPlan[Any]:
@@ -41,7 +57,12 @@ def choose(
     Raises:
         PlanError: The plan cannot be read or asks for something impossible.
     """
-    study, loaded = load_plan(plan_path(plan), studies())
+    path = plan_path(plan)
+    _, loaded = read_plan(path)
     changes = {"model": model, "base_url": base_url}
-    given = {name: value for name, value in changes.items() if value is not None}
-    return prepare(study, loaded.model_copy(update=given), limit=limit)
+    given: dict[str, JSON] = {name: value for name, value in changes.items() if value is not None}
+    if model == SIMULATED:
+        given.setdefault("base_url", None)  # the file's is for the file's model
+    changed = {**loaded.model_dump(mode="json"), **given}
+    study, chosen = plan_from_data(changed, studies(), path)
+    return prepare(study, chosen, limit=limit)

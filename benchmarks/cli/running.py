@@ -2,7 +2,8 @@
 
 import asyncio
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,16 +14,16 @@ from rich.console import Console
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import MissingExtraError
 from langgraft.benchmarks.cli.listing import show, write_json
+from langgraft.benchmarks.cli.plan_choice import read_plan
 from langgraft.benchmarks.harness.cache import ResponseCache
 from langgraft.benchmarks.harness.interrupts import stop_on_signals
 from langgraft.benchmarks.harness.log import PlanLog
 from langgraft.benchmarks.harness.models import make_model
 from langgraft.benchmarks.harness.outcome import PlanOutcome
-from langgraft.benchmarks.harness.plans import PreparedPlan, load_plan
+from langgraft.benchmarks.harness.plans import PreparedPlan
 from langgraft.benchmarks.harness.progress import Progress, make_progress
 from langgraft.benchmarks.harness.schedule import run_plan
 from langgraft.benchmarks.harness.study import SIMULATED, Plan, RunSpec
-from langgraft.benchmarks.studies import studies
 
 REPORT = "report"
 """Folder of a run directory that holds the report."""
@@ -32,12 +33,12 @@ RESPONSES = "responses.sqlite"
 
 def run(prepared: PreparedPlan[Any], out: Path, *, workers: int, as_json: bool) -> int:
     """Run a plan, write its report and return the exit code."""
-    model_for = _models(prepared, out)
-    progress = make_progress("json" if as_json else "auto")
-    try:
-        outcome = asyncio.run(_run(prepared, out, model_for, workers, progress))
-    finally:
-        progress.close()
+    with _models(prepared, out) as model_for:
+        progress = make_progress("json" if as_json else "auto")
+        try:
+            outcome = asyncio.run(_run(prepared, out, model_for, workers, progress))
+        finally:
+            progress.close()
     for problem in outcome.problems:
         sys.stderr.write(f"{problem.name}: {problem.message}\n")
     if outcome.complete:
@@ -61,18 +62,24 @@ async def _run(
         )
 
 
-def _models(prepared: PreparedPlan[Any], out: Path) -> Callable[[Any, RunSpec], BaseChatModel]:
+@contextmanager
+def _models(
+    prepared: PreparedPlan[Any], out: Path
+) -> Iterator[Callable[[Any, RunSpec], BaseChatModel]]:
     """Say how the model of a run is made; a real one is checked before anything is written."""
     plan: Plan = prepared.plan
     if plan.model == SIMULATED:
-        return prepared.study.simulated_model
+        yield prepared.study.simulated_model
+        return
     _real_model(plan, None)
+    with ExitStack() as opened:
 
-    @cache
-    def shared() -> BaseChatModel:
-        return _real_model(plan, ResponseCache(out / RESPONSES))
+        @cache
+        def shared() -> BaseChatModel:
+            # Not earlier: opening makes the file, and the directory must be known to be ours.
+            return _real_model(plan, opened.enter_context(ResponseCache(out / RESPONSES)))
 
-    return lambda _plan, _run: shared()
+        yield lambda _plan, _run: shared()
 
 
 def _real_model(plan: Plan, responses: ResponseCache | None) -> BaseChatModel:
@@ -88,7 +95,7 @@ def _real_model(plan: Plan, responses: ResponseCache | None) -> BaseChatModel:
 def report(directory: Path, *, as_json: bool) -> None:
     """Write the report of a run directory and show its findings."""
     log = PlanLog(directory)
-    study, plan = load_plan(directory / "plan.yaml", studies())
+    study, plan = read_plan(directory / "plan.yaml")
     try:
         written = study.report(plan, log, directory / REPORT)
     except MissingExtraError as error:

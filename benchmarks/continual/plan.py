@@ -5,10 +5,13 @@ from typing import Literal, Self, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
 
 from langgraft._core.errors import SettingsError
-from langgraft.benchmarks.harness.study import Plan
+from langgraft.benchmarks.harness.study import SIMULATED, Plan
 from langgraft.memory.providers import provider_settings
 
 Sequence_: TypeAlias = Literal["A>B", "B>A"]
+
+MOST_RUNS = 1000
+"""Model seeds that are kept for the baseline; those of its re-run come after them."""
 
 
 class Condition(BaseModel):
@@ -55,6 +58,13 @@ class Tasks(BaseModel):
     A: str = "babyai/action_obj_door"
     B: str = "babyai/find_obj"
 
+    @model_validator(mode="after")
+    def _two(self) -> Self:
+        if self.A == self.B:
+            msg = f"tasks A and B are both {self.A!r}"
+            raise ValueError(msg)
+        return self
+
 
 def paper_conditions() -> tuple[Condition, ...]:
     """Return the four conditions of continual-memory: Raw, Cond-Agg, Cond-Ind, Cond-Step."""
@@ -77,10 +87,14 @@ class ContinualPlan(Plan):
     """
 
     study: Literal["continual"] = "continual"
+    temperature: float = Field(default=0.5, ge=0, allow_inf_nan=False)
+    """Sampling temperature."""
+    max_tokens: int = Field(default=4096, ge=1)
+    """Most tokens a reply may have."""
     semantics: Literal["compat", "fixed"] = "compat"
     """`compat` plays BabyAI as AgentGym does, which is what the paper used."""
     tasks: Tasks = Tasks()
-    conditions: tuple[Condition, ...] = Field(default_factory=paper_conditions, min_length=1)
+    conditions: tuple[Condition, ...] = Field(default_factory=paper_conditions)
     controls: tuple[ControlCondition, ...] = ()
     sequences: tuple[Sequence_, ...] = ("A>B", "B>A")
     """The directions to study."""
@@ -88,9 +102,9 @@ class ContinualPlan(Plan):
     """Instances per phase."""
     test_items: int = Field(default=100, ge=1, le=100)
     """Held-out instances per task family."""
-    runs: int = Field(default=2, ge=1)
+    runs: int = Field(default=2, ge=1, le=MOST_RUNS)
     """Independent repetitions: another order of the training instances, other samples."""
-    baseline_runs: int = Field(default=5, ge=1)
+    baseline_runs: int = Field(default=5, ge=1, le=MOST_RUNS)
     """Repetitions without memory; the first `runs` of them are what conditions are paired with."""
     rerun: bool = True
     """Repeat the baseline with other samples: what no difference at all looks like."""
@@ -102,25 +116,51 @@ class ContinualPlan(Plan):
 
     @field_validator("conditions")
     @classmethod
-    def _distinct(cls, conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
+    def _named(cls, conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
         names = [condition.name for condition in conditions]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice or {"none", "rerun"} & set(names):
+        if not names:
+            msg = "a study needs at least one condition"
+            raise ValueError(msg)
+        if len(set(names)) < len(names) or {"none", "rerun"} & set(names):
             msg = f"condition names must be distinct and not 'none' or 'rerun', got {names}"
             raise ValueError(msg)
         return conditions
 
+    @field_validator("sequences")
+    @classmethod
+    def _directions(cls, sequences: tuple[Sequence_, ...]) -> tuple[Sequence_, ...]:
+        if not sequences or len(set(sequences)) < len(sequences):
+            msg = "give 'A>B', 'B>A' or both, each once"
+            raise ValueError(msg)
+        return sequences
+
     @model_validator(mode="after")
-    def _fits(self) -> Self:
-        names = {condition.name for condition in self.conditions}
+    def _controls_fit(self) -> Self:
+        conditions = {condition.name for condition in self.conditions}
+        seen: set[str] = set()
         for control in self.controls:
-            if control.of not in names:
-                msg = f"control {control.name!r} is of no condition in {sorted(names)}"
+            if control.of not in conditions:
+                msg = f"control {control.name!r} is of no condition in {sorted(conditions)}"
                 raise ValueError(msg)
+            if control.name in seen:
+                msg = f"control {control.name!r} is given twice"
+                raise ValueError(msg)
+            seen.add(control.name)
+        return self
+
+    @model_validator(mode="after")
+    def _numbers_fit(self) -> Self:
         if self.baseline_runs < self.runs:
             msg = f"baseline_runs ({self.baseline_runs}) must be at least runs ({self.runs})"
             raise ValueError(msg)
-        if self.tasks.A == self.tasks.B:
-            msg = f"tasks A and B are both {self.tasks.A!r}"
+        if self.milestones > self.train_items:
+            msg = f"{self.milestones} milestones do not fit into train_items ({self.train_items})"
+            raise ValueError(msg)
+        return self
+
+    @model_validator(mode="after")
+    def _model_fits(self) -> Self:
+        if self.base_url is not None and self.model == SIMULATED:
+            msg = f"base_url {self.base_url!r} is not for the simulated model: name one in `model`"
             raise ValueError(msg)
         return self

@@ -14,11 +14,16 @@ probes*. The baseline and its re-run have no bank, and controls read a condition
 from collections.abc import Iterator, Sequence
 
 from langgraft._core.canonical import JSON, seeded_fraction
-from langgraft.benchmarks.continual.plan import Condition, ContinualPlan, ControlCondition
+from langgraft.benchmarks.continual.plan import (
+    MOST_RUNS,
+    Condition,
+    ContinualPlan,
+    ControlCondition,
+)
 from langgraft.benchmarks.harness.study import BankSource, RunSpec
 from langgraft.environments.text import TextTask, TextWorldFactory
 
-RERUN_SEED_OFFSET = 1000
+RERUN_SEED_OFFSET = MOST_RUNS
 """Keeps the samples of the re-run apart from those of the baseline."""
 
 
@@ -78,8 +83,7 @@ class RunList:
         steps = self._plan.milestones
         for milestone in range(1, steps):
             at = milestone * length // steps
-            if at:
-                yield self._test_run(condition, replicate, sequence, task, at=at)
+            yield self._test_run(condition, replicate, sequence, task, at=at)
         yield self._test_run(condition, replicate, sequence, task)
 
     def _train_run(self, condition: str, replicate: int, sequence: str) -> RunSpec:

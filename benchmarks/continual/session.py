@@ -49,10 +49,15 @@ class ContinualSession:
         )
 
     async def run_item(self, index: int, item_id: str) -> ItemOutcome:
-        """Play one episode; its id is that of the task, which a stream holds once."""
+        """Play one episode; its id is that of the task, which a stream holds once.
+
+        Raises:
+            LanggraftError: A frozen bank is not what it was.
+        """
         start = AgentInput(task_id=item_id, episode_id=item_id, episode_index=index)
         with replicate_scope(self._replicate), metered() as usage:
             final = await self._play(start)
+        self._check_frozen()
         deltas = tuple(MemoryDelta.from_json(delta) for delta in final.get("deltas", []))
         return ItemOutcome(
             result={**_result(final), "usage": usage.totals()},
@@ -66,11 +71,10 @@ class ContinualSession:
         return await self._graph.ainvoke(start)
 
     async def aclose(self) -> None:
-        """End the run.
+        """Leave everything to the garbage collector."""
 
-        Raises:
-            LanggraftError: A frozen bank is not what it was.
-        """
+    def _check_frozen(self) -> None:
+        """Check that a frozen bank was not written to behind its read-only store's back."""
         if self._frozen and self._memory is not None:
             after = self._memory.content().digest
             if after != self._before:

@@ -1,21 +1,22 @@
 """The continual-learning study as the harness sees it."""
 
+import inspect
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from langchain_core.language_models import BaseChatModel
 from typing_extensions import override
 
-from langgraft._core.canonical import JSON, digest
+from langgraft._core.canonical import JSON, digest, text_digest
 from langgraft._core.errors import PlanError, SettingsError
-from langgraft.benchmarks.continual.plan import ContinualPlan
+from langgraft.benchmarks.continual.plan import Condition, ContinualPlan
 from langgraft.benchmarks.continual.runs import RunList
 from langgraft.benchmarks.continual.session import ContinualSession
 from langgraft.benchmarks.harness.models import MeteredChatModel
 from langgraft.benchmarks.harness.study import SIMULATED, PlanLogReader, Report, RunSpec, Study
 from langgraft.environments.babyai import BabyAI
 from langgraft.memory.deltas import MemoryDelta
-from langgraft.memory.providers import provider_class, provider_settings
+from langgraft.memory.providers import PROVIDERS, provider_class, provider_settings
 from langgraft.nodes.prompts import prompt
 
 
@@ -41,15 +42,7 @@ class ContinualStudy(Study[ContinualPlan]):
         world = BabyAI(semantics=plan.semantics)
         first = world(world.tasks(plan.tasks.A, "train")[0].id)
         architectures: dict[str, JSON] = {
-            condition.name: digest(
-                {
-                    "provider": provider_class(condition.provider).name,
-                    "settings": provider_settings(
-                        condition.provider, condition.settings
-                    ).describe(),
-                }
-            )
-            for condition in plan.conditions
+            condition.name: digest(_architecture(condition)) for condition in plan.conditions
         }
         return {
             "prompts": {name: prompt(name).sha256 for name in ("act", "reflect")},
@@ -90,3 +83,23 @@ class ContinualStudy(Study[ContinualPlan]):
         from langgraft.benchmarks.continual.report import write_report  # noqa: PLC0415  ([bench])
 
         return write_report(plan, log, out)
+
+
+def _architecture(condition: Condition) -> dict[str, JSON]:
+    """Describe a memory: provider, settings, and the code of one that is not langgraft's own."""
+    provider = provider_class(condition.provider)
+    described: dict[str, JSON] = {
+        "provider": provider.name,
+        "settings": provider_settings(condition.provider, condition.settings).describe(),
+    }
+    if condition.provider not in PROVIDERS:
+        described["code"] = _code(provider)
+    return described
+
+
+def _code(provider: type) -> JSON:
+    """Return the digest of the file a class is in; `None` in a notebook, which has no file."""
+    try:
+        return text_digest(inspect.getsource(inspect.getmodule(provider) or provider))
+    except (OSError, TypeError):
+        return None
