@@ -1,0 +1,104 @@
+"""Measure every promise: `python -m langgraft.benchmarks.acceptance --out DIR [--reduced]`."""
+
+import argparse
+import os
+import platform
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import langgraft
+from langgraft._core.errors import InputError
+from langgraft.benchmarks.acceptance.command import run
+from langgraft.benchmarks.acceptance.figure import Figure, Setting
+from langgraft.benchmarks.acceptance.page import verdict, write_page
+from langgraft.benchmarks.acceptance.promises import GROUPS
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure, write the page, and return 0 if every promise holds, 1 if not, 2 for bad input."""
+    parser = argparse.ArgumentParser(prog="acceptance", description=__doc__)
+    parser.add_argument("--out", type=Path, required=True, help="where to write figures.md")
+    parser.add_argument("--reduced", action="store_true", help="small sizes, in minutes")
+    parser.add_argument("--only", metavar="WORD", help="groups whose title holds this word")
+    chosen = parser.parse_args(arguments)
+    try:
+        return _measure(chosen.out, reduced=chosen.reduced, only=chosen.only or "")
+    except InputError as error:
+        sys.stderr.write(f"acceptance: {error}\n")
+        return 2
+
+
+def _measure(out: Path, *, reduced: bool, only: str) -> int:
+    checkout = find_checkout(Path(langgraft.__file__))
+    groups = [group for group in GROUPS if only.lower() in group.title.lower()]
+    if not groups:
+        msg = f"no group {only!r}; there are {', '.join(group.title for group in GROUPS)}"
+        raise InputError(msg)
+    work = _work_folder(out)
+    done: list[tuple[str, list[Figure]]] = []
+    started = time.monotonic()
+    for group in groups:
+        _say(f"== {group.title}")
+        figures = group.figures(Setting(work, checkout, reduced, _say))
+        for figure in figures:
+            mark = {True: "pass", False: "FAIL", None: "    "}[figure.passed]
+            _say(f"  {mark}  {figure.promise}: {figure.figure}")
+        done.append((group.title, figures))
+        minutes = (time.monotonic() - started) / 60
+        page = write_page(out, _heading(checkout, minutes, reduced=reduced), done)
+    every = [figure for _, figures in done for figure in figures]
+    failed = any(figure.passed is False for figure in every)
+    if failed:
+        _say(f"what was made on the way is kept in {work}")
+    else:
+        shutil.rmtree(work)
+    _say(f"{verdict(every)}: {page}")
+    return int(failed)
+
+
+def find_checkout(module: Path) -> Path:
+    """Return the git checkout that a module of langgraft lies in.
+
+    Raises:
+        InputError: It lies in none.
+    """
+    for folder in module.resolve().parents:
+        if (folder / ".git").exists() and (folder / "src" / "langgraft").is_dir():
+            return folder
+    msg = (
+        f"langgraft is imported from {module.parent}, which is no git checkout of it; clone the"
+        " repository and run `make acceptance` there"
+    )
+    raise InputError(msg)
+
+
+def _work_folder(out: Path) -> Path:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        return Path(tempfile.mkdtemp(prefix="work-", dir=out.resolve()))
+    except OSError as error:
+        msg = f"{out}: cannot be written: {error.strerror}"
+        raise InputError(msg) from error
+
+
+def _heading(checkout: Path, minutes: float, *, reduced: bool) -> str:
+    commit = run(["git", "-C", str(checkout), "rev-parse", "--short", "HEAD"]).stdout.strip()
+    changed = run(["git", "-C", str(checkout), "status", "--porcelain"]).stdout.strip()
+    extra = " with changes not committed (the demo is that of the commit)" if changed else ""
+    return (
+        f"{'Reduced' if reduced else 'Full'} size, langgraft {langgraft.__version__} at commit"
+        f" {commit}{extra}, Python {platform.python_version()} on {platform.system()}"
+        f" {platform.machine()} with {os.cpu_count()} cores, {minutes:.1f} minutes."
+    )
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

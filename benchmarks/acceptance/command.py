@@ -1,0 +1,64 @@
+"""Commands as a user gives them, in processes of their own."""
+
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a command ended."""
+
+    code: int
+    stdout: str
+    stderr: str
+    seconds: float
+    """Wall time."""
+
+
+def run(
+    command: list[str], *, folder: Path | None = None, environment: dict[str, str] | None = None
+) -> Ended:
+    """Run a command to its end."""
+    started = time.perf_counter()
+    done = subprocess.run(  # noqa: S603  (our own commands)
+        command,
+        cwd=folder,
+        env=clean_environment() if environment is None else environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return Ended(done.returncode, done.stdout, done.stderr, time.perf_counter() - started)
+
+
+def command_line(*arguments: object) -> list[str]:
+    """Return the command of `langgraft` with these arguments."""
+    return [sys.executable, "-m", "langgraft", *map(str, arguments)]
+
+
+def langgraft(*arguments: object) -> Ended:
+    """Run `langgraft` as a process."""
+    return run(command_line(*arguments))
+
+
+def clean_environment() -> dict[str, str]:
+    """Return the environment without keys, tracing and what Python was told."""
+    dropped = ("PYTHON", "VIRTUAL_ENV", "LANGSMITH", "LANGCHAIN", "MAKE", "MFLAGS")
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(dropped) and not name.endswith("_API_KEY")
+    }
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return every file below a folder, by its path in it."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }

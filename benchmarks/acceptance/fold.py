@@ -1,0 +1,201 @@
+"""Memory is the fold of its deltas, asking changes nothing, and no store shows."""
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from langgraph.store.base import BaseStore
+from langgraph.store.memory import InMemoryStore
+
+from langgraft._core.canonical import JSON, digest
+from langgraft._core.extras import require
+from langgraft.benchmarks.acceptance.figure import Figure, Setting, share
+from langgraft.benchmarks.continual.plan import paper_conditions
+from langgraft.benchmarks.simulated import SimulatedBabyAI
+from langgraft.environments.babyai import BabyAI
+from langgraft.graphs.react import build_react_agent
+from langgraft.memory.deltas import MemoryDelta, fold
+from langgraft.memory.episodes import Episode, Lesson, Outcome, Step
+from langgraft.memory.provider import MemoryProvider
+from langgraft.memory.providers import PROVIDERS, make_provider
+from langgraft.memory.recall import Budget, RecallContext
+from langgraft.memory.stores import ReadOnlyStore
+
+_PLAIN = "open the red blue grey door key ball box pick up pickup go to find toggle left wall 1 2"
+WORDS = [*_PLAIN.split(), "né", "\u202e", "\x00", "</recalled_memory>", "🜁"]
+
+TASK = "babyai/action_obj_door"
+
+
+@dataclass
+class Tally:
+    """Checks made and checks that failed, by name."""
+
+    made: dict[str, int] = field(default_factory=dict)
+    failed: dict[str, list[str]] = field(default_factory=dict)
+
+    def check(self, name: str, case: str, *, holds: bool) -> None:
+        """Count one check."""
+        self.made[name] = self.made.get(name, 0) + 1
+        if not holds:
+            self.failed.setdefault(name, []).append(case)
+
+    def figure(self, name: str, promise: str, how: str) -> Figure:
+        """Write the checks of one name as a row."""
+        made, failed = self.made.get(name, 0), self.failed.get(name, [])
+        return Figure(
+            promise, how, share(made - len(failed), made, failed), "all", made > 0 and not failed
+        )
+
+
+def architectures() -> dict[str, tuple[str, dict[str, JSON]]]:
+    """Return every provider with its defaults, and as the paper's conditions have it."""
+    return {name: (name, {}) for name in PROVIDERS} | {
+        condition.name: (condition.provider, dict(condition.settings))
+        for condition in paper_conditions()
+    }
+
+
+def measure(setting: Setting) -> list[Figure]:
+    """Try every provider on random episodes, and the agent on real ones."""
+    count, seeds = setting.size(200, 40), range(setting.size(3, 1))
+    tally = Tally()
+    for name, (provider, settings) in architectures().items():
+        setting.say(f"the fold of {name}")
+        for seed in seeds:
+            with plain_store(setting.work / f"fold-{name}-{seed}.sqlite") as other:
+                memory = make_provider(provider, InMemoryStore(), settings=settings)
+                elsewhere = make_provider(provider, other, settings=settings)
+                _fill(memory, elsewhere, _episodes(seed, count), tally, f"{name}, seed {seed}")
+            with plain_store(setting.work / f"fold-{name}-{seed}.sqlite") as other:
+                reopened = make_provider(provider, other, settings=settings)
+                _compare(memory, reopened, tally, f"{name}, seed {seed}")
+        _play(setting, name, tally)
+    sizes = f"{len(architectures())} architectures, {count} random episodes, {len(seeds)} seeds"
+    return [
+        tally.figure("fold", "The fold of the deltas is the bank, byte for byte", sizes),
+        tally.figure("provide", "`provide` leaves the digest of the bank as it is", sizes),
+        tally.figure("frozen", "So it does on a frozen bank", sizes),
+        tally.figure(
+            "stores",
+            "In memory and in a reopened SQLite store, contents and recalls are the same",
+            sizes,
+        ),
+        tally.figure(
+            "agent",
+            "The same agent makes the same items on both, reopened half-way",
+            f"{len(architectures())} agents, {_played(setting)} episodes of BabyAI each",
+        ),
+    ]
+
+
+@contextmanager
+def plain_store(path: Path) -> Iterator[BaseStore]:
+    """Open a LangGraph store that is not ours, ranks nothing and survives its process."""
+    sqlite = require(
+        "langgraph.store.sqlite", extra="all", purpose="The acceptance (`make acceptance`)"
+    )
+    with sqlite.SqliteStore.from_conn_string(str(path)) as store:
+        store.setup()
+        yield store
+
+
+def _episodes(seed: int, count: int) -> list[Episode]:
+    chance = random.Random(seed)  # noqa: S311  (not for secrets)
+    return [_episode(chance, f"episode {number}") for number in range(count)]
+
+
+def _episode(chance: random.Random, identity: str) -> Episode:
+    def text(longest: int) -> str:
+        return " ".join(chance.choices(WORDS, k=chance.randint(0, longest)))
+
+    return Episode(
+        id=identity,
+        domain=chance.choice(["babyai/find_obj", TASK]),
+        task_id=text(2),
+        task=text(8),
+        steps=tuple(Step(text(6), text(4), text(30)) for _ in range(chance.randint(0, 6))),
+        outcome=Outcome(chance.choice([True, False, None])),
+        lessons=tuple(Lesson(text(15), text(6)) for _ in range(chance.randint(0, 4))),
+    )
+
+
+def _ask(memory: MemoryProvider[Any], number: int) -> list[JSON]:
+    """Ask with and without a limit, at the start and later."""
+    chance = random.Random(number)  # noqa: S311  (not for secrets)
+    query = " ".join(chance.choices(WORDS, k=5))
+    found = [
+        memory.provide(
+            query,
+            RecallContext(TASK, "t", f"asking {number}", step=step, observation="a red door"),
+            budget,
+        )
+        for step in (0, 4)
+        for budget in (None, Budget(tokens=80))
+    ]
+    return [[recall.text, recall.receipt.to_json()] for recall in found]
+
+
+def _fill(
+    memory: MemoryProvider[Any],
+    elsewhere: MemoryProvider[Any],
+    episodes: list[Episode],
+    tally: Tally,
+    case: str,
+) -> None:
+    deltas: list[MemoryDelta] = []
+    for number, episode in enumerate(episodes):
+        made = [memory.take_in(episode), memory.manage()]
+        same = made == [elsewhere.take_in(episode), elsewhere.manage()]
+        tally.check("stores", f"{case}: delta of {episode.id}", holds=same)
+        deltas += [MemoryDelta.from_json(delta.to_json()) for delta in made]
+        if number % 10 == 0:
+            before = memory.content().digest
+            _ask(memory, number)
+            memory.questions(episode)
+            tally.check("provide", case, holds=memory.content().digest == before)
+    folded = fold(deltas).to_bytes()
+    tally.check("fold", case, holds=folded == memory.content().to_bytes())
+    tally.check("fold", f"{case}, SQLite", holds=folded == elsewhere.content().to_bytes())
+
+
+def _compare(
+    memory: MemoryProvider[Any], reopened: MemoryProvider[Any], tally: Tally, case: str
+) -> None:
+    frozen = type(memory)(ReadOnlyStore(memory.store), settings=memory.settings)
+    before = frozen.content().digest
+    tally.check("stores", f"{case}: contents", holds=reopened.content() == memory.content())
+    for number in range(25):
+        expected = digest(_ask(memory, number))
+        tally.check("stores", f"{case}: recall", holds=digest(_ask(reopened, number)) == expected)
+        tally.check("frozen", f"{case}: recall", holds=digest(_ask(frozen, number)) == expected)
+    tally.check("frozen", f"{case}: digest", holds=frozen.content().digest == before)
+
+
+def _played(setting: Setting) -> int:
+    return setting.size(24, 6)
+
+
+def _play(setting: Setting, name: str, tally: Tally) -> None:
+    """Play the same episodes on both stores; the other one is reopened half-way."""
+    provider, settings = architectures()[name]
+    tasks = [task.id for task in BabyAI().tasks(TASK, "train")[: _played(setting)]]
+    half = len(tasks) // 2
+    memory = make_provider(provider, InMemoryStore(), settings=settings)
+    _episodes_of(memory, tasks)
+    path = setting.work / f"agent-{name}.sqlite"
+    for part in (tasks[:half], tasks[half:]):
+        with plain_store(path) as other:
+            elsewhere = make_provider(provider, other, settings=settings)
+            _episodes_of(elsewhere, part)
+            content = elsewhere.content()
+    tally.check("agent", name, holds=content.to_bytes() == memory.content().to_bytes())
+
+
+def _episodes_of(memory: MemoryProvider[Any], tasks: list[str]) -> None:
+    agent = build_react_agent(SimulatedBabyAI(seed=1), environment=BabyAI(), memory=memory)
+    for task_id in tasks:
+        agent.invoke({"task_id": task_id, "episode_id": task_id})

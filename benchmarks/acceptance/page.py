@@ -1,0 +1,70 @@
+"""The page of figures, as Markdown and as JSON."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from langgraft._core.errors import InputError
+from langgraft.benchmarks.acceptance.figure import Figure
+
+_MARKS = {True: "pass", False: "**FAIL**", None: "reported"}
+
+NOTES = """\
+Not measured here:
+
+* `make test` on a fresh clone: `make check` runs the whole suite, which includes the transcripts
+  of AgentGym's server and a model that cannot be called from memory.
+* BabyAI's `compat` semantics against AgentGym's own server code. That code is not shipped; the
+  comparison was made once, and its figures stand in `environments/babyai/__init__.py`.
+"""
+
+
+def write_page(out: Path, heading: str, groups: Sequence[tuple[str, Sequence[Figure]]]) -> Path:
+    """Write `figures.md` and `figures.json`.
+
+    Args:
+        out: Folder to write to.
+        heading: What was measured, in a line.
+        groups: Title and rows of each group of promises.
+
+    Raises:
+        InputError: The files cannot be written.
+    """
+    rows = [{"group": title, **asdict(figure)} for title, figures in groups for figure in figures]
+    page = out / "figures.md"
+    try:
+        page.write_text(_markdown(heading, groups), encoding="utf-8")
+        listed = json.dumps({"heading": heading, "figures": rows}, indent=1, ensure_ascii=False)
+        (out / "figures.json").write_text(listed + "\n", encoding="utf-8")
+    except OSError as error:
+        msg = f"{out}: the figures cannot be written: {error.strerror}"
+        raise InputError(msg) from error
+    return page
+
+
+def verdict(figures: Sequence[Figure]) -> str:
+    """Say how many promises hold."""
+    judged = [figure.passed for figure in figures if figure.passed is not None]
+    return f"{sum(judged)} of {len(judged)} judged figures pass"
+
+
+def _markdown(heading: str, groups: Sequence[tuple[str, Sequence[Figure]]]) -> str:
+    every = [figure for _, figures in groups for figure in figures]
+    lines = ["# Figures", "", heading, "", f"{verdict(every)}.", ""]
+    for title, figures in groups:
+        if figures:
+            lines += [
+                f"## {title}",
+                "",
+                "| promise | how | figure | bound | |",
+                "|---|---|---|---|---|",
+            ]
+            lines += [_row(figure) for figure in figures]
+            lines.append("")
+    return "\n".join([*lines, NOTES])
+
+
+def _row(figure: Figure) -> str:
+    cells = (figure.promise, figure.how, figure.figure, figure.bound, _MARKS[figure.passed])
+    return "| " + " | ".join(" ".join(cell.split()).replace("|", r"\|") for cell in cells) + " |"

@@ -1,0 +1,47 @@
+"""All groups of promises, in the order they are measured."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from langgraft.benchmarks.acceptance import (
+    babyai,
+    bad_input,
+    bm25,
+    demo,
+    fold,
+    full_size,
+    kill,
+    speed,
+)
+from langgraft.benchmarks.acceptance.figure import Figure, Setting
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Promises that are measured together."""
+
+    title: str
+    measure: Callable[[Setting], list[Figure]]
+
+    def figures(self, setting: Setting) -> list[Figure]:
+        """Measure; what breaks on the way is a promise that does not hold."""
+        try:
+            return self.measure(setting)
+        except Exception as error:  # noqa: BLE001  (the other groups are still to be measured)
+            broken = f"{type(error).__name__}: {error}"
+            return [Figure(self.title, "", broken, "measured to the end", passed=False)]
+
+
+GROUPS: Final[tuple[Group, ...]] = (
+    Group("The demo", demo.measure),
+    Group("kill -9", kill.measure),
+    Group("Memory is the fold of its deltas", fold.measure),
+    Group("BM25", bm25.measure),
+    Group("BabyAI", babyai.measure),
+    Group("Bad input", bad_input.measure),
+    Group("Speed of the graph", speed.measure_graph),
+    Group("Speed of the harness", speed.measure_harness),
+    Group("Speed of the command line", speed.measure_help),
+    Group("The full-size plan", full_size.measure),
+)

@@ -1,0 +1,58 @@
+"""The page of figures says what was measured, and what failed."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from langgraft._core.errors import InputError
+from langgraft.benchmarks.acceptance.__main__ import find_checkout, main
+from langgraft.benchmarks.acceptance.figure import Figure, Setting
+from langgraft.benchmarks.acceptance.page import verdict, write_page
+from langgraft.benchmarks.acceptance.promises import Group
+
+GOOD = Figure("it holds", "by | looking", "1", "1", passed=True)
+BAD = Figure("it does not", "by looking", "0", "1", passed=False)
+TOLD = Figure("it is so", "by looking", "7", "", passed=None)
+
+
+def test_page_when_written_marks_each_row_and_counts_the_judged_ones(tmp_path: Path) -> None:
+    """A failure is marked, what is only reported is not counted, and cells stay cells."""
+    page = write_page(tmp_path, "heading", [("one", [GOOD, BAD]), ("two", [TOLD]), ("none", [])])
+    text = page.read_text(encoding="utf-8")
+    assert "1 of 2 judged figures pass" in text
+    assert r"| it holds | by \| looking | 1 | 1 | pass |" in text
+    assert "| it does not | by looking | 0 | 1 | **FAIL** |" in text
+    assert "## none" not in text
+    listed = json.loads((tmp_path / "figures.json").read_text(encoding="utf-8"))["figures"]
+    assert [row["passed"] for row in listed] == [True, False, None]
+    assert verdict([TOLD]) == "0 of 0 judged figures pass"
+
+
+def test_group_when_its_measurement_breaks_is_a_promise_that_fails(tmp_path: Path) -> None:
+    """One broken measurement is told, and hides no other."""
+
+    def measure(_: Setting) -> list[Figure]:
+        raise ValueError("no luck")
+
+    setting = Setting(tmp_path, tmp_path, reduced=True, say=print)
+    (figure,) = Group("title", measure).figures(setting)
+    assert figure.passed is False
+    assert figure.figure == "ValueError: no luck"
+
+
+def test_checkout_when_there_is_none_is_asked_for_in_words(tmp_path: Path) -> None:
+    """An installed package cannot be cloned, and is told so."""
+    with pytest.raises(InputError, match="no git checkout"):
+        find_checkout(tmp_path / "site-packages" / "langgraft" / "__init__.py")
+
+
+def test_acceptance_when_asked_wrongly_ends_with_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A group that does not exist and a path in the way are refused in one line."""
+    (tmp_path / "file").write_text("")
+    assert main(["--out", str(tmp_path / "out"), "--only", "nonsense"]) == 2
+    assert main(["--out", str(tmp_path / "file"), "--only", "babyai"]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert ["nonsense" in lines[0], "file" in lines[1], len(lines)] == [True, True, 2]
