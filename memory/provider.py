@@ -130,7 +130,9 @@ class MemoryProvider(ABC, Generic[SettingsT]):
     Args:
         store: Any LangGraph store. The provider object is the bank's only writer, and what
             another one wrote meanwhile need not show in what it recalls.
-        namespace: Where the bank is. Other banks and records may lie in, above or below it.
+        namespace: Where the bank is; `None` takes `("langgraft", <the provider's name>)`, so
+            that different providers share a store. Other banks and records may lie in, above
+            or below it.
         settings: The provider's settings; `None` takes the defaults.
 
     Attributes:
@@ -151,7 +153,7 @@ class MemoryProvider(ABC, Generic[SettingsT]):
         self,
         store: BaseStore,
         *,
-        namespace: bank.Namespace = ("langgraft", "memory"),
+        namespace: bank.Namespace | None = None,
         settings: SettingsT | None = None,
     ) -> None:
         if settings is not None and not isinstance(settings, self.settings_model):
@@ -161,7 +163,7 @@ class MemoryProvider(ABC, Generic[SettingsT]):
             )
             raise SettingsError(msg)
         self.settings = cast("SettingsT", settings or self.settings_model())
-        self.namespace = bank.place(namespace)
+        self.namespace = bank.place(("langgraft", self.name) if namespace is None else namespace)
         ranker = getattr(self.settings, "ranker", None)
         self.store = store if ranker is None else self._ranked(store, ranker)
         self._lock = bank.WriterLock()

@@ -17,7 +17,9 @@ def act_node(sessions: EnvironmentSessions) -> Runnable[AgentState, Update]:
     def act(state: AgentState) -> Update:
         if not state["valid"]:
             observation = f"{state['reason']} Reply in the form you were given."
-            return _after(state, observation, done=False, success=False, reward=state["score"])
+            return _after(
+                state, observation, done=False, success=state["success"], reward=state["score"]
+            )
         taken = [step["action"] for step in state["steps"][1:] if step["valid"]]
         result = sessions.step(state["episode_id"], state["task_id"], taken, state["action"])
         return _after(

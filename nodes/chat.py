@@ -57,12 +57,12 @@ def recall_for_messages(
     def recall(state: MessagesState) -> Update:
         asked, rest = _turn(state)
         context = _context(domain, asked, rest)
-        return _with_memory(asked, memory.provide(_task(asked), context, budget))
+        return _with_memory(state, memory.provide(_task(asked), context, budget))
 
     async def arecall(state: MessagesState) -> Update:
         asked, rest = _turn(state)
         context = _context(domain, asked, rest)
-        return _with_memory(asked, await memory.aprovide(_task(asked), context, budget))
+        return _with_memory(state, await memory.aprovide(_task(asked), context, budget))
 
     return RunnableLambda(recall, afunc=arecall, name="recall")
 
@@ -151,21 +151,33 @@ def _context(domain: str, asked: HumanMessage, rest: Sequence[AnyMessage]) -> Re
     )
 
 
-def _with_memory(asked: HumanMessage, recalled: Recall) -> Update:
+def _with_memory(state: MessagesState, recalled: Recall) -> Update:
+    """Put what was recalled before the question, and take it out of turns that broke off."""
+    asked, _ = _turn(state)
     receipts = [*asked.additional_kwargs.get(RECEIPTS, ()), recalled.receipt.to_json()]
     extra = {**asked.additional_kwargs, RECEIPTS: receipts}
-    return _replaced(asked, _content(asked, recalled.text), extra)
+    left = [
+        _cleaned(message)
+        for message in state["messages"]
+        if isinstance(message, HumanMessage)
+        and message.id != asked.id
+        and RECEIPTS in message.additional_kwargs
+    ]
+    return {"messages": [*left, _replaced(asked, _content(asked, recalled.text), extra)]}
 
 
 def _without_memory(asked: HumanMessage, deltas: Sequence[MemoryDelta]) -> Update:
-    extra = {name: value for name, value in asked.additional_kwargs.items() if name != RECEIPTS}
     journal = [delta.to_json() for delta in deltas if delta]
-    return {**_replaced(asked, _content(asked, ""), extra), "deltas": journal}
+    return {"messages": [_cleaned(asked)], "deltas": journal}
 
 
-def _replaced(asked: HumanMessage, content: Any, extra: Mapping[str, Any]) -> Update:
-    update = {"content": content, "additional_kwargs": dict(extra)}
-    return {"messages": [asked.model_copy(update=update)]}
+def _cleaned(asked: HumanMessage) -> HumanMessage:
+    extra = {name: value for name, value in asked.additional_kwargs.items() if name != RECEIPTS}
+    return _replaced(asked, _content(asked, ""), extra)
+
+
+def _replaced(asked: HumanMessage, content: Any, extra: Mapping[str, Any]) -> HumanMessage:
+    return asked.model_copy(update={"content": content, "additional_kwargs": dict(extra)})
 
 
 def _content(asked: HumanMessage, block: str) -> Any:

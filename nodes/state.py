@@ -57,7 +57,9 @@ class AgentState(AgentInput, total=False):
     max_rounds: int
     done: bool
     success: bool
+    """The world's latest word on whether the goal has been reached."""
     score: float
+    """The world's reward for the last action that reached it."""
     reason: str
     lessons: list[dict[str, str]]
     reflection: str

@@ -13,11 +13,23 @@ from langgraft.benchmarks.continual.plan import Condition, ContinualPlan
 from langgraft.benchmarks.continual.runs import RunList
 from langgraft.benchmarks.continual.session import ContinualSession
 from langgraft.benchmarks.harness.models import MeteredChatModel
+from langgraft.benchmarks.harness.source import source_digests
 from langgraft.benchmarks.harness.study import SIMULATED, PlanLogReader, Report, RunSpec, Study
 from langgraft.environments.babyai import BabyAI
 from langgraft.memory.deltas import MemoryDelta
 from langgraft.memory.providers import PROVIDERS, provider_class, provider_settings
 from langgraft.nodes.prompts import prompt
+
+CODE = (
+    "langgraft._core",
+    "langgraft.memory",
+    "langgraft.environments",
+    "langgraft.nodes",
+    "langgraft.graphs",
+    "langgraft.benchmarks.continual.runs",
+    "langgraft.benchmarks.continual.session",
+)
+"""What decides results; how they are reported may change under a finished run."""
 
 
 class ContinualStudy(Study[ContinualPlan]):
@@ -38,14 +50,16 @@ class ContinualStudy(Study[ContinualPlan]):
             raise PlanError(str(error)) from error
 
     def fingerprints(self, plan: ContinualPlan) -> Mapping[str, JSON]:
-        """Return digests of the prompts, the world's rules and the memories' architectures."""
+        """Return digests of prompts, code, the world's rules and the memories' architectures."""
         world = BabyAI(semantics=plan.semantics)
         first = world(world.tasks(plan.tasks.A, "train")[0].id)
         architectures: dict[str, JSON] = {
             condition.name: digest(_architecture(condition)) for condition in plan.conditions
         }
+        learner = ("langgraft.benchmarks.simulated.babyai",) if plan.model == SIMULATED else ()
         return {
             "prompts": {name: prompt(name).sha256 for name in ("act", "reflect")},
+            "code": source_digests((*CODE, *learner)),
             "world": digest({"instructions": first.instructions, "semantics": plan.semantics}),
             "architectures": architectures,
         }

@@ -96,7 +96,7 @@ def make_provider(
     store: "BaseStore",
     *,
     settings: Mapping[str, JSON],
-    namespace: tuple[str, ...] = ("langgraft", "memory"),
+    namespace: tuple[str, ...] | None = None,
 ) -> "MemoryProvider[Any]":
     """Build a provider from its name and plain settings, as plans do.
 

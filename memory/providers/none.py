@@ -26,7 +26,7 @@ class NoMemory(MemoryProvider[ProviderSettings]):
         self,
         store: BaseStore | None = None,
         *,
-        namespace: bank.Namespace = ("langgraft", "memory"),
+        namespace: bank.Namespace | None = None,
         settings: ProviderSettings | None = None,
     ) -> None:
         super().__init__(store or InMemoryStore(), namespace=namespace, settings=settings)

@@ -239,3 +239,25 @@ def test_state_when_it_holds_no_message_to_go_by_says_so(
     for node in (recall_for_messages(memory), remember_messages(memory)):
         with pytest.raises(InputError, match=said_):
             node.invoke({"messages": messages})
+
+
+def test_history_when_a_turn_broke_off_loses_its_memory_at_the_next() -> None:
+    """A turn that failed between recall and remember leaves no block behind."""
+    memory = TrajectoryMemory(InMemoryStore())
+    model = users_model()
+    graph = users_graph(model, memory)
+    graph.invoke(said("what is tea", "m0"), config())
+
+    def fails(_: Any) -> str:
+        msg = "the model is away"
+        raise RuntimeError(msg)
+
+    answers, model.rule = model.rule, fails
+    with pytest.raises(RuntimeError, match="away"):
+        graph.invoke(said("what is green tea", "m1"), config())
+    model.rule = answers
+    final = graph.invoke(said("what is black tea", "m2"), config())
+    blocks = [sum(BLOCK_START in message.text for message in seen) for seen in model.seen]
+    assert blocks[-1] == 1
+    assert all(BLOCK_START not in message.text for message in final["messages"])
+    assert all(not message.additional_kwargs for message in final["messages"])

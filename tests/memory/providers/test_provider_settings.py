@@ -7,6 +7,7 @@ from langgraph.store.memory import InMemoryStore
 
 from langgraft._core.canonical import canonical_json
 from langgraft._core.errors import SettingsError
+from langgraft.memory.episodes import Episode, Outcome, Step
 from langgraft.memory.providers import (
     PROVIDERS,
     InsightMemory,
@@ -131,3 +132,14 @@ def test_settings_when_of_another_provider_are_refused() -> None:
 def test_no_memory_when_given_no_store_needs_none() -> None:
     """The baseline stands alone."""
     assert NoMemory().describe() == {"provider": "none", "settings": {}}
+
+
+def test_providers_when_put_on_one_store_keep_banks_of_their_own() -> None:
+    """Swapping the provider over the same store starts from an empty bank."""
+    store = InMemoryStore()
+    episode = Episode("e", "d", "t", "do it", (Step("", "", "seen"),), Outcome(success=True))
+    trajectories, insights = TrajectoryMemory(store), InsightMemory(store)
+    assert trajectories.take_in(episode)
+    assert insights.content().items == {}
+    assert insights.take_in(episode)
+    assert list(trajectories.content().items) == ["e/trajectory"]
