@@ -13,6 +13,7 @@ from langgraft.memory.providers import (
     InsightMemory,
     InsightSettings,
     NoMemory,
+    TrajectoryMemory,
     TrajectorySettings,
     make_provider,
     provider_settings,
