@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import langgraft
+from langgraft._core.canonical import text_digest
 from langgraft._core.errors import InputError
 from langgraft.benchmarks.acceptance.command import run
 from langgraft.benchmarks.acceptance.figure import Figure, Setting
@@ -38,17 +39,17 @@ def _measure(out: Path, *, reduced: bool, only: str) -> int:
         msg = f"no group {only!r}; there are {', '.join(group.title for group in GROUPS)}"
         raise InputError(msg)
     work = _work_folder(out)
+    code = code_state(checkout)
+    heading = _heading(code, reduced=reduced)
     done: list[tuple[str, list[Figure]]] = []
     started = time.monotonic()
     for group in groups:
         _say(f"== {group.title}")
-        figures = group.figures(Setting(work, checkout, reduced, _say))
-        for figure in figures:
-            mark = {True: "pass", False: "FAIL", None: "    "}[figure.passed]
-            _say(f"  {mark}  {figure.promise}: {figure.figure}")
-        done.append((group.title, figures))
+        _add(done, group.title, group.figures(Setting(work, checkout, reduced, _say)))
         minutes = (time.monotonic() - started) / 60
-        page = write_page(out, _heading(checkout, minutes, reduced=reduced), done)
+        write_page(out, f"{heading} {minutes:.1f} minutes.", done)
+    _add(done, "The code", [_one_code(code, code_state(checkout))])
+    page = write_page(out, f"{heading} {minutes:.1f} minutes.", done)
     every = [figure for _, figures in done for figure in figures]
     failed = any(figure.passed is False for figure in every)
     if failed:
@@ -57,6 +58,13 @@ def _measure(out: Path, *, reduced: bool, only: str) -> int:
         shutil.rmtree(work)
     _say(f"{verdict(every)}: {page}")
     return int(failed)
+
+
+def _add(done: list[tuple[str, list[Figure]]], title: str, figures: list[Figure]) -> None:
+    for figure in figures:
+        mark = {True: "pass", False: "FAIL", None: "    "}[figure.passed]
+        _say(f"  {mark}  {figure.promise}: {figure.figure}")
+    done.append((title, figures))
 
 
 def find_checkout(module: Path) -> Path:
@@ -84,14 +92,32 @@ def _work_folder(out: Path) -> Path:
         raise InputError(msg) from error
 
 
-def _heading(checkout: Path, minutes: float, *, reduced: bool) -> str:
-    commit = run(["git", "-C", str(checkout), "rev-parse", "--short", "HEAD"]).stdout.strip()
-    changed = run(["git", "-C", str(checkout), "status", "--porcelain"]).stdout.strip()
-    extra = " with changes not committed (the demo is that of the commit)" if changed else ""
+def code_state(checkout: Path) -> tuple[str, str]:
+    """Return the commit of a checkout, and a digest of what is not committed, or nothing."""
+    git = ["git", "-C", str(checkout)]
+    commit = run([*git, "rev-parse", "--short", "HEAD"]).stdout.strip()
+    status = run([*git, "status", "--porcelain"]).stdout
+    changes = run([*git, "diff", "HEAD"]).stdout
+    return commit, text_digest(status + changes)[:12] if status else ""
+
+
+def _one_code(before: tuple[str, str], after: tuple[str, str]) -> Figure:
+    return Figure(
+        "All figures are of one state of the code",
+        "commit and changes of the checkout, before and after",
+        " and ".join(" + ".join(part for part in state if part) for state in (before, after)),
+        "equal",
+        before == after,
+    )
+
+
+def _heading(code: tuple[str, str], *, reduced: bool) -> str:
+    commit, changes = code
+    extra = " with changes not committed (the demo is that of the commit)" if changes else ""
     return (
         f"{'Reduced' if reduced else 'Full'} size, langgraft {langgraft.__version__} at commit"
         f" {commit}{extra}, Python {platform.python_version()} on {platform.system()}"
-        f" {platform.machine()} with {os.cpu_count()} cores, {minutes:.1f} minutes."
+        f" {platform.machine()} with {os.cpu_count()} cores."
     )
 
 

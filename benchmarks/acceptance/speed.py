@@ -22,12 +22,11 @@ def measure_graph(setting: Setting) -> list[Figure]:
 
 def measure_harness(setting: Setting) -> list[Figure]:
     """Measure what the harness adds to an item."""
-    rounds = setting.size(3, 1)
     return [
         _judged(
             "The harness costs little per item",
             "CPU of continual episodes with and without the harness",
-            [overhead_per_item(rounds=rounds)[0] for _ in _times(setting)],
+            [overhead_per_item()[0] for _ in _times(setting)],
             " ms",
             5,
         )
