@@ -8,6 +8,7 @@ from typing import Any
 from langgraft._core.canonical import digest
 from langgraft.benchmarks.acceptance.command import clean_environment, run
 from langgraft.benchmarks.acceptance.figure import Figure, Setting, share
+from langgraft.benchmarks.continual.wording import several
 from langgraft.environments.babyai import LEVELS, BabyAIEnvironment
 
 TRANSCRIPTS = "tests/environments/babyai_transcripts.json"
@@ -66,7 +67,7 @@ def _processes(setting: Setting) -> Figure:
     (first, turns), (second, _) = printed
     return Figure(
         "A world is the same in every process",
-        f"{turns} random turns on {len(LEVELS)} levels by {seeds} seeds, both semantics,"
+        f"{turns} random turns on {len(LEVELS)} levels, {several(seeds, 'seed')}, both semantics,"
         " bad input included; two processes with other hash seeds",
         f"digests {first[:12]} and {second[:12]}",
         "equal",

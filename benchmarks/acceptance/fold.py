@@ -11,9 +11,9 @@ from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
 from langgraft._core.canonical import JSON, digest
-from langgraft._core.extras import require
 from langgraft.benchmarks.acceptance.figure import Figure, Setting, share
 from langgraft.benchmarks.continual.plan import paper_conditions
+from langgraft.benchmarks.continual.wording import several
 from langgraft.benchmarks.simulated import SimulatedBabyAI
 from langgraft.environments.babyai import BabyAI
 from langgraft.graphs.react import build_react_agent
@@ -74,7 +74,7 @@ def measure(setting: Setting) -> list[Figure]:
                 reopened = make_provider(provider, other, settings=settings)
                 _compare(memory, reopened, tally, f"{name}, seed {seed}")
         _play(setting, name, tally)
-    sizes = f"{len(architectures())} architectures, {count} random episodes, {len(seeds)} seeds"
+    sizes = f"{len(architectures())} architectures, {count} random episodes, {several(len(seeds), 'seed')}"
     return [
         tally.figure("fold", "The fold of the deltas is the bank, byte for byte", sizes),
         tally.figure("provide", "`provide` leaves the digest of the bank as it is", sizes),
@@ -95,10 +95,10 @@ def measure(setting: Setting) -> list[Figure]:
 @contextmanager
 def plain_store(path: Path) -> Iterator[BaseStore]:
     """Open a LangGraph store that is not ours, ranks nothing and survives its process."""
-    sqlite = require(
-        "langgraph.store.sqlite", extra="all", purpose="The acceptance (`make acceptance`)"
-    )
-    with sqlite.SqliteStore.from_conn_string(str(path)) as store:
+    # Among the development dependencies, not those of langgraft.
+    from langgraph.store.sqlite import SqliteStore  # noqa: PLC0415
+
+    with SqliteStore.from_conn_string(str(path)) as store:
         store.setup()
         yield store
 
