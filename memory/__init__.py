@@ -35,8 +35,9 @@ if TYPE_CHECKING:
         Verdict,
     )
     from langgraft.memory.items import MemoryItem
-    from langgraft.memory.provider import MemoryProvider, ProviderSettings, RankedSettings
+    from langgraft.memory.provider import MemoryProvider
     from langgraft.memory.recall import Budget, Recall, RecallContext, Receipt, strip_block
+    from langgraft.memory.settings import ProviderSettings, RankedSettings
 
 __all__ = [
     "Add",
@@ -75,7 +76,8 @@ _MODULES = {
     "deltas": ("Add", "Annotate", "BankContent", "MemoryDelta", "Remove", "SetState", "fold"),
     "episodes": ("Episode", "ErrorRecord", "Lesson", "Outcome", "Question", "Step", "Verdict"),
     "items": ("MemoryItem",),
-    "provider": ("MemoryProvider", "ProviderSettings", "RankedSettings"),
+    "provider": ("MemoryProvider",),
+    "settings": ("ProviderSettings", "RankedSettings"),
     "recall": ("Budget", "Recall", "RecallContext", "Receipt", "strip_block"),
 }
 

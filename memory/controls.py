@@ -15,9 +15,10 @@ from langgraft.memory import bank
 from langgraft.memory.deltas import Change, MemoryDelta
 from langgraft.memory.episodes import Episode
 from langgraft.memory.items import MemoryItem
-from langgraft.memory.provider import MemoryProvider, ProviderSettings
+from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.rankers.tokens import tokenize
 from langgraft.memory.recall import RecallContext
+from langgraft.memory.settings import ProviderSettings
 from langgraft.memory.stores.drive import Program
 from langgraft.memory.stores.read_only import ReadOnlyStore
 

@@ -53,23 +53,30 @@ LangGraph store operations and is sent their results, so sync and async come for
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar, cast
+from typing import ClassVar, Generic, TypeVar, cast
 
-from langgraph.store.base import BaseStore, GetOp
-from pydantic import BaseModel, ConfigDict, SkipValidation, ValidationError, field_validator
+from langgraph.store.base import BaseStore
+from pydantic import ValidationError
 
 from langgraft._core.canonical import JSON, digest
 from langgraft._core.errors import InputError, SettingsError
 from langgraft.memory import bank
 from langgraft.memory.bank_format import read_items, write_items
-from langgraft.memory.deltas import Add, BankContent, Change, MemoryDelta, SetState
+from langgraft.memory.deltas import (
+    Add,
+    BankContent,
+    Change,
+    MemoryDelta,
+    SetState,
+)
 from langgraft.memory.episodes import Episode, Question, Verdict
+from langgraft.memory.item_ids import present, with_free_ids
 from langgraft.memory.items import MemoryItem, describe_validation
 from langgraft.memory.rankers.base import Ranker
-from langgraft.memory.rankers.named import make_ranker
 from langgraft.memory.recall import Budget, Recall, RecallContext, make_recall
+from langgraft.memory.settings import ProviderSettings
 from langgraft.memory.stores.drive import Program, adrive, drive
 from langgraft.memory.stores.ranked import RankedStore
 
@@ -81,44 +88,6 @@ NEXT_ORDER = "next_order_index"
 """Bookkeeping: the `order_index` of the next item."""
 FILED = "filed/"
 """Bookkeeping: prefix of the marks that make `take_in` idempotent."""
-
-
-class ProviderSettings(BaseModel):
-    """Settings of a provider: frozen, hashable, printable. With the class they are its
-    *architecture* (memory-transplants §3.1).
-    """  # noqa: D205
-
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
-
-    def describe(self) -> dict[str, JSON]:
-        """Return the settings as JSON."""
-        return {name: _describe(getattr(self, name)) for name in type(self).model_fields}
-
-
-def _describe(value: Any) -> JSON:
-    if hasattr(value, "describe"):
-        return cast("JSON", value.describe())
-    return list(value) if isinstance(value, tuple) else cast("JSON", value)
-
-
-class RankedSettings(ProviderSettings):
-    """Settings of a provider that retrieves by rank."""
-
-    ranker: SkipValidation[Ranker]
-    """How items are ordered. It belongs to the provider, never to the store: swapping the
-    store changes nothing in what is retrieved."""
-
-    @field_validator("ranker", mode="before")
-    @classmethod
-    def _named_ranker(cls, value: object) -> object:
-        if isinstance(value, str):
-            return make_ranker({"ranker": value})
-        if isinstance(value, Mapping) and isinstance(value.get("ranker", ""), str):
-            return make_ranker(value)
-        if not (hasattr(value, "index") and hasattr(value, "describe")):
-            msg = "not a ranker, nor the name or the settings of one"
-            raise ValueError(msg)
-        return value
 
 
 SettingsT = TypeVar("SettingsT", bound=ProviderSettings)
@@ -329,6 +298,7 @@ class MemoryProvider(ABC, Generic[SettingsT]):
         except ValidationError as error:
             msg = f"episode {episode.id!r} makes no memory: {describe_validation(error)}"
             raise InputError(msg) from error
+        changes = yield from with_free_ids(self.namespace, changes)
         delta = MemoryDelta(
             (
                 *changes,
@@ -362,16 +332,9 @@ class MemoryProvider(ABC, Generic[SettingsT]):
 
     def _standing(self, verdicts: Sequence[Verdict]) -> Program[list[Verdict]]:
         """Keep the verdicts whose item is still there; the others are logged."""
-        named = [verdict for verdict in verdicts if verdict.item_id is not None]
-        records = yield [
-            GetOp(self.namespace, bank.item_key(cast("str", verdict.item_id))) for verdict in named
-        ]
-        gone = {
-            verdict.item_id
-            for verdict, record in zip(named, records, strict=True)
-            if record is None
-        }
-        for identity in sorted(cast("set[str]", gone)):
+        named = {verdict.item_id for verdict in verdicts if verdict.item_id is not None}
+        gone = named.difference((yield from present(self.namespace, sorted(named))))
+        for identity in sorted(gone):
             logger.info("verdict ignored: item %r is no longer in the bank", identity)
         return [verdict for verdict in verdicts if verdict.item_id not in gone]
 

@@ -3,6 +3,7 @@
 from typing import Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
+from typing_extensions import override
 
 from langgraft._core.errors import SettingsError
 from langgraft.benchmarks.harness.study import SIMULATED, Plan
@@ -113,6 +114,17 @@ class ContinualPlan(Plan):
     """Evaluations per phase, evenly spaced; the last is at its end."""
     memory_tokens: int | None = Field(default=None, ge=0)
     """Room for recalled text, in tokens; `None` sets no limit."""
+
+    @override
+    def limited(self, items: int) -> Self:
+        """Return the plan with at most `items` items a phase, and milestones that fit them."""
+        train_items = min(self.train_items, items)
+        sizes = {
+            "train_items": train_items,
+            "test_items": min(self.test_items, items),
+            "milestones": min(self.milestones, train_items),
+        }
+        return self.model_copy(update=sizes)
 
     @field_validator("conditions")
     @classmethod

@@ -145,6 +145,8 @@ def prepare(
     Raises:
         PlanError: The plan asks for something impossible.
     """
+    if limit is not None:
+        plan = plan.limited(max(limit, 1))
     graph = build_graph(study.expand(plan), limit)
     resolved: dict[str, JSON] = plan.model_dump(mode="json")
     try:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, Self, TypeVar
 
 from langchain_core.language_models import BaseChatModel
 from pydantic import BaseModel, ConfigDict
@@ -42,6 +42,10 @@ class Plan(BaseModel):
     """Sampling temperature."""
     max_tokens: int = 4096
     """Most tokens a reply may have."""
+
+    def limited(self, items: int) -> Self:  # noqa: ARG002  (for studies whose plans have sizes)
+        """Return the plan for at most `items` items a run; the harness cuts what is longer."""
+        return self
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,11 @@ from langgraft._core.lazy import lazy_exports
 if TYPE_CHECKING:
     from langgraph.store.base import BaseStore
 
-    from langgraft.memory.provider import MemoryProvider, ProviderSettings
+    from langgraft.memory.provider import MemoryProvider
     from langgraft.memory.providers.insight import InsightMemory, InsightSettings
     from langgraft.memory.providers.none import NoMemory
     from langgraft.memory.providers.trajectory import TrajectoryMemory, TrajectorySettings
+    from langgraft.memory.settings import ProviderSettings
 
 __all__ = [
     "PROVIDERS",

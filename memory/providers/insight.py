@@ -10,11 +10,12 @@ from typing_extensions import override
 from langgraft.memory.deltas import Add, Change
 from langgraft.memory.episodes import Episode, Lesson
 from langgraft.memory.items import MemoryItem
-from langgraft.memory.provider import MemoryProvider, RankedSettings
+from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers.retrieval import Fields, key_text, query_text, ranked_items
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.bm25 import BM25
 from langgraft.memory.recall import RecallContext
+from langgraft.memory.settings import RankedSettings
 from langgraft.memory.stores.drive import Program
 
 Granularity: TypeAlias = Literal["aggregate", "individual"]

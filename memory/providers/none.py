@@ -11,8 +11,9 @@ from langgraft.memory import bank
 from langgraft.memory.deltas import Change, MemoryDelta
 from langgraft.memory.episodes import Episode
 from langgraft.memory.items import MemoryItem
-from langgraft.memory.provider import MemoryProvider, ProviderSettings
+from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import RecallContext
+from langgraft.memory.settings import ProviderSettings
 from langgraft.memory.stores.drive import Program
 
 

@@ -10,8 +10,9 @@ from langgraft.memory import bank
 from langgraft.memory.deltas import Add, Change, MemoryDelta, SetState
 from langgraft.memory.episodes import Episode
 from langgraft.memory.items import MemoryItem
-from langgraft.memory.provider import MemoryProvider, ProviderSettings
+from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import RecallContext
+from langgraft.memory.settings import ProviderSettings
 from langgraft.memory.stores.drive import Program, drive
 from langgraft.memory.stores.read_only import ReadOnlyStore
 

@@ -18,9 +18,9 @@ from memory_cases import asking, episodes, make_episode, make_item, texts
 from langgraft._core.errors import InputError, ReadOnlyStoreError
 from langgraft.memory.bank_format import read_items, write_items
 from langgraft.memory.deltas import MemoryDelta, fold
-from langgraft.memory.episodes import Episode, Lesson, Outcome
+from langgraft.memory.episodes import Episode, Lesson, Outcome, Step
 from langgraft.memory.provider import MemoryProvider
-from langgraft.memory.providers import NoMemory
+from langgraft.memory.providers import NoMemory, TrajectoryMemory
 from langgraft.memory.recall import Budget
 from langgraft.memory.stores import ReadOnlyStore
 
@@ -239,3 +239,16 @@ def test_recall_when_episode_holds_what_no_file_can_hold_is_refused_in_a_line(
         memory.take_in(bad)
     assert len(str(caught.value).encode().splitlines()) == 1
     assert not memory.content().state
+
+
+def test_item_when_an_imported_one_has_its_id_gets_another(tmp_path: Path) -> None:
+    """A bank imported from an agent that played the same episodes goes on learning."""
+    episode = Episode("e", "d", "t", "do it", (Step("", "", "seen"),), Outcome(success=True))
+    source = TrajectoryMemory(InMemoryStore())
+    source.take_in(episode)
+    source.export_items(tmp_path / "bank.jsonl")
+    target = TrajectoryMemory(InMemoryStore())
+    deltas = [target.import_items(tmp_path / "bank.jsonl"), target.take_in(episode)]
+    assert list(target.content().items) == ["e/trajectory", "e/trajectory~2"]
+    assert fold(deltas) == target.content()
+    assert not target.take_in(episode)

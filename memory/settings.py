@@ -1,0 +1,48 @@
+"""Settings of providers: with the provider's class they are its architecture."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from pydantic import BaseModel, ConfigDict, SkipValidation, field_validator
+
+from langgraft._core.canonical import JSON
+from langgraft.memory.rankers.base import Ranker
+from langgraft.memory.rankers.named import make_ranker
+
+
+class ProviderSettings(BaseModel):
+    """Settings of a provider: frozen, hashable, printable. With the class they are its
+    *architecture* (memory-transplants §3.1).
+    """  # noqa: D205
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    def describe(self) -> dict[str, JSON]:
+        """Return the settings as JSON."""
+        return {name: _describe(getattr(self, name)) for name in type(self).model_fields}
+
+
+def _describe(value: Any) -> JSON:
+    if hasattr(value, "describe"):
+        return cast("JSON", value.describe())
+    return list(value) if isinstance(value, tuple) else cast("JSON", value)
+
+
+class RankedSettings(ProviderSettings):
+    """Settings of a provider that retrieves by rank."""
+
+    ranker: SkipValidation[Ranker]
+    """How items are ordered. It belongs to the provider, never to the store: swapping the
+    store changes nothing in what is retrieved."""
+
+    @field_validator("ranker", mode="before")
+    @classmethod
+    def _named_ranker(cls, value: object) -> object:
+        if isinstance(value, str):
+            return make_ranker({"ranker": value})
+        if isinstance(value, Mapping) and isinstance(value.get("ranker", ""), str):
+            return make_ranker(value)
+        if not (hasattr(value, "index") and hasattr(value, "describe")):
+            msg = "not a ranker, nor the name or the settings of one"
+            raise ValueError(msg)
+        return value
