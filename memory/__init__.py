@@ -25,17 +25,10 @@ if TYPE_CHECKING:
         SetState,
         fold,
     )
-    from langgraft.memory.episodes import (
-        Episode,
-        ErrorRecord,
-        Lesson,
-        Outcome,
-        Question,
-        Step,
-        Verdict,
-    )
+    from langgraft.memory.episodes import Episode, ErrorRecord, Lesson, Outcome, Step
     from langgraft.memory.items import MemoryItem
     from langgraft.memory.provider import MemoryProvider
+    from langgraft.memory.questions import Question, Verdict
     from langgraft.memory.recall import Budget, Recall, RecallContext, Receipt, strip_block
     from langgraft.memory.settings import ProviderSettings, RankedSettings
 
@@ -74,9 +67,10 @@ _MODULES = {
     "bank_format": ("item_schema", "read_items", "write_items"),
     "controls": ("Placebo", "Shuffled"),
     "deltas": ("Add", "Annotate", "BankContent", "MemoryDelta", "Remove", "SetState", "fold"),
-    "episodes": ("Episode", "ErrorRecord", "Lesson", "Outcome", "Question", "Step", "Verdict"),
+    "episodes": ("Episode", "ErrorRecord", "Lesson", "Outcome", "Step"),
     "items": ("MemoryItem",),
     "provider": ("MemoryProvider",),
+    "questions": ("Question", "Verdict"),
     "settings": ("ProviderSettings", "RankedSettings"),
     "recall": ("Budget", "Recall", "RecallContext", "Receipt", "strip_block"),
 }

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager, contextmanager
 from copy import deepcopy
 from typing import Any, Final, TypeAlias, cast
 
-from langgraph.store.base import GetOp, Item, Op, PutOp, SearchItem, SearchOp
+from langgraph.store.base import GetOp, Item, Op, PutOp
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError, SettingsError
@@ -26,6 +26,7 @@ from langgraft.memory.deltas import (
 )
 from langgraft.memory.items import MemoryItem
 from langgraft.memory.stores.drive import Program
+from langgraft.memory.stores.paging import read_all
 
 Namespace: TypeAlias = tuple[str, ...]
 
@@ -37,7 +38,6 @@ PAGE: Final = 1000
 RECORDS: Final = "langgraft-bank"
 """Last label of the namespace that a bank's records are in."""
 
-_WIDENING = 16
 _ITEM = "item/"
 _STATE = "state/"
 
@@ -92,25 +92,13 @@ def read_content(namespace: Namespace) -> Program[BankContent]:
 
     Raises:
         InputError: The namespace holds records that are not a bank's.
+        InfrastructureError: The store caps searches and did not list all records.
     """
     content = BankContent()
-    size, offset = PAGE, 0
-    # Stores that order by time may move records across pages: one page is better than several.
-    while len(page := (yield from _page(namespace, size, 0))) == size:
-        size *= _WIDENING
-    # A short page may be a cap on `limit` in the store: only an empty one ends.
-    while page:
-        for record in page:
-            if tuple(record.namespace) == namespace:
-                _load(record, content)
-        offset += len(page)
-        page = yield from _page(namespace, size, offset)
+    for record in (yield from read_all(namespace, refresh_ttl=True)):
+        if tuple(record.namespace) == namespace:
+            _load(record, content)
     return content
-
-
-def _page(namespace: Namespace, limit: int, offset: int) -> Program[Sequence[SearchItem]]:
-    results = yield [SearchOp(namespace, limit=limit, offset=offset)]
-    return cast("Sequence[SearchItem]", results[0])
 
 
 def _load(record: Item, content: BankContent) -> None:

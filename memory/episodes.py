@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, TypeAlias, TypeVar, cast
 
-from langgraft._core.canonical import JSON, digest
+from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError
 from langgraft.memory.items import ItemType
+from langgraft.memory.questions import Verdict
 from langgraft.memory.recall import Receipt
 
 T = TypeVar("T")
@@ -60,40 +61,6 @@ class ErrorRecord:
     """`code`, `environment` or `resource`."""
     verified: bool = False
     """A later program that contains the fix ran."""
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """Something only a model can judge, asked by a provider and answered by a node.
-
-    `id` is the digest of everything the question shows. An answer given before the bank
-    moved therefore no longer fits, and the provider asks again (see
-    `MemoryProvider.questions`).
-    """
-
-    kind: str
-    """What is asked, such as `votes` or `novelty`: selects the prompt of the node."""
-    episode_id: str
-    shows: Mapping[str, JSON]
-    """What the judge sees, memory items by their ids."""
-
-    @property
-    def id(self) -> str:
-        """Digest of the question."""
-        return digest({"kind": self.kind, "episode": self.episode_id, "shows": dict(self.shows)})
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """One judgment in answer to a question; a question may have several."""
-
-    question_id: str
-    action: str
-    """What to do, in the provider's words: `add`, `agree`, `edit`, `remove`, `none` …"""
-    item_id: str | None = None
-    """The item concerned. A verdict on an item that has gone meanwhile is ignored."""
-    text: str = ""
-    """New text, where the action carries one."""
 
 
 @dataclass(frozen=True, slots=True)

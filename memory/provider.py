@@ -71,9 +71,10 @@ from langgraft.memory.deltas import (
     MemoryDelta,
     SetState,
 )
-from langgraft.memory.episodes import Episode, Question, Verdict
+from langgraft.memory.episodes import Episode
 from langgraft.memory.item_ids import present, with_free_ids
 from langgraft.memory.items import MemoryItem, describe_validation
+from langgraft.memory.questions import Question, Verdict
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.recall import Budget, Recall, RecallContext, make_recall
 from langgraft.memory.settings import ProviderSettings

@@ -1,13 +1,14 @@
 """What memory gives an agent: a `Recall`, the block of text it becomes, and its receipt."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from langgraft._core.canonical import JSON, digest
 from langgraft._core.errors import SettingsError
 from langgraft._core.tokens import TokenCounter, count_tokens_approximately
 from langgraft.memory.items import ItemType, MemoryItem
+from langgraft.memory.questions import Verdict
 
 BLOCK_START = "<recalled_memory>"
 BLOCK_END = "</recalled_memory>"
@@ -52,7 +53,7 @@ class RecallContext:
     """The kind of item wanted, where the agent can say."""
     draft: str = ""
     """A tentative answer, for providers that look for contradictions."""
-    verdicts: tuple[Mapping[str, JSON], ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
     """Answers to the provider's questions about the draft."""
 
 

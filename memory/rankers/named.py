@@ -22,7 +22,7 @@ def make_ranker(settings: Mapping[str, Any]) -> Ranker:
     """
     values = dict(settings)
     name = values.pop("ranker", None)
-    if name not in _RANKERS:
+    if not isinstance(name, str) or name not in _RANKERS:
         msg = f"unknown ranker {name!r}; give one of {', '.join(_RANKERS)} as `ranker`"
         raise SettingsError(msg)
     kind = _RANKERS[name]

@@ -35,7 +35,7 @@ class Corpus:
     """Versions as of which changed records were read; an older reading never replaces one."""
 
     disturbed: bool = False
-    """A write was under way since `Corpora.watch` while the corpus was being built."""
+    """A write was under way while the corpus was being built; see `Corpora.undisturbed`."""
 
     def covers(self, address: Address) -> bool:
         """Say whether a record lies under the prefix."""
@@ -96,6 +96,7 @@ class Corpora:
         corpus = Corpus(prefix, index)
         with self._lock:
             self._building.append(corpus)
+            self._watch(corpus)
         try:
             yield corpus
         finally:
@@ -103,10 +104,15 @@ class Corpora:
                 if corpus in self._building:
                     self._building.remove(corpus)
 
-    def watch(self, corpus: Corpus) -> None:
-        """From now on, note in `disturbed` whether a write could move the records of a corpus."""
+    def undisturbed(self, corpus: Corpus) -> bool:
+        """Say whether no write could move the records of a corpus that is being built.
+
+        Asked of the time since the building began, or since this was last asked.
+        """
         with self._lock:
-            corpus.disturbed = any(corpus.covers(address) for address in self._in_flight())
+            disturbed = corpus.disturbed
+            self._watch(corpus)
+            return not disturbed
 
     def install(self, corpus: Corpus) -> None:
         """Offer a filled corpus for searching, unless `clear` was called meanwhile."""
@@ -172,6 +178,9 @@ class Corpora:
                     corpus.dirty[address] = self._version
             for corpus in self._building:
                 corpus.disturbed |= corpus.covers(address)
+
+    def _watch(self, corpus: Corpus) -> None:
+        corpus.disturbed = any(corpus.covers(address) for address in self._in_flight())
 
     def _in_flight(self) -> Iterator[Address]:
         for touched in self._writing:

@@ -17,21 +17,16 @@ from langgraph.store.base import (
 
 from langgraft._core.errors import SettingsError
 from langgraft.memory.rankers.base import Order, Ranker, RankerIndex, Scored
-from langgraft.memory.stores.corpora import Corpora, Corpus, Update
+from langgraft.memory.stores.corpora import Corpora, Update
 from langgraft.memory.stores.drive import Program, adrive, drive
+from langgraft.memory.stores.paging import read_all
 from langgraft.memory.stores.read_only import ReadOnlyStore
 from langgraft.memory.stores.records import Address, Namespace, Reading, check_filter, passes
-
-_PAGE = 1000
-"""Records per page when an index is built."""
 
 _FETCH = 100
 """Ranked records fetched at a time when a filter decides which of them count."""
 
 _WIDENING = 4
-
-_PASSES = 8
-"""How often a prefix is read at most for one index: enough for pages of 16 million records."""
 
 
 class RankedStore(BaseStore):
@@ -102,6 +97,7 @@ class RankedStore(BaseStore):
 
         Raises:
             InputError: A filter beside a query uses an unknown operator.
+            InfrastructureError: The wrapped store caps searches and did not list all records.
         """
         return drive(self._batch(ops), self.store)
 
@@ -110,6 +106,7 @@ class RankedStore(BaseStore):
 
         Raises:
             InputError: A filter beside a query uses an unknown operator.
+            InfrastructureError: The wrapped store caps searches and did not list all records.
         """
         return await adrive(self._batch(ops), self.store)
 
@@ -198,33 +195,14 @@ class RankedStore(BaseStore):
         )
 
     def _build(self, prefix: Namespace) -> Program[None]:
-        """Index a prefix, page by page.
-
-        A write may move records across pages that are yet to be read. When one did, all are read
-        once more, in larger pages: in the end in a single one, which no write can cross.
-        """
+        """Index a prefix."""
         index = self.ranker.index(frozen=isinstance(self.store, ReadOnlyStore))
         with self._corpora.building(prefix, index) as corpus:
-            for growth in range(_PASSES):
-                self._corpora.watch(corpus)
-                pages = yield from self._read(corpus, _PAGE * _WIDENING**growth)
-                if pages <= 1 or not corpus.disturbed:
-                    break
+            undisturbed = partial(self._corpora.undisturbed, corpus)
+            items = yield from read_all(prefix, undisturbed=undisturbed)
+            for item in items:
+                self._update((item.namespace, item.key), item)(index)
             self._corpora.install(corpus)
-
-    def _read(self, corpus: Corpus, size: int) -> Program[int]:
-        """Enter all records under a prefix into its index and return the number of pages."""
-        pages = offset = 0
-        while True:
-            # A short page may be a cap on `limit` in the wrapped store: only an empty one ends.
-            search = SearchOp(corpus.prefix, limit=size, offset=offset, refresh_ttl=False)
-            page = cast("list[SearchItem]", (yield [search])[0])
-            if not page:
-                return pages
-            for item in page:
-                self._update((item.namespace, item.key), item)(corpus.index)
-            offset += len(page)
-            pages += 1
 
     def _update(self, address: Address, item: Item | None) -> Update:
         """Return what brings a record in an index up to date, given how the store has it."""

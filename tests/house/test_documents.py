@@ -13,7 +13,11 @@ from langgraft.benchmarks.cli.plan_choice import shipped_plans
 from langgraft.memory import item_schema
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
+PAGES = [
+    REPOSITORY / "README.md",
+    REPOSITORY / "CONTRIBUTING.md",
+    *sorted((REPOSITORY / "docs").glob("*.md")),
+]
 BLOCKS = [
     pytest.param(code, id=f"{page.name}-{number}")
     for page in PAGES
@@ -55,6 +59,15 @@ def test_links_of_a_page_when_followed_lead_somewhere(page: Path) -> None:
     """Links to files of the repository are not broken."""
     for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
         assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_a_page_names_when_looked_for_are_there(page: Path) -> None:
+    """Paths in backticks that begin with a folder of the repository exist."""
+    folders = {path.name for path in REPOSITORY.iterdir() if path.is_dir()}
+    for name in re.findall(r"`([\w./-]+/[\w./-]*)`", page.read_text()):
+        if name.split("/")[0] in folders - {"runs"}:
+            assert (REPOSITORY / name).exists(), name
 
 
 def test_readme_when_it_names_plans_names_those_that_ship() -> None:

@@ -9,7 +9,8 @@ from memory_cases import episodes, make_episode
 
 from langgraft._core.canonical import canonical_json
 from langgraft._core.errors import InputError
-from langgraft.memory.episodes import Episode, Outcome, Question, Step, render_trajectory
+from langgraft.memory.episodes import Episode, Outcome, Step, render_trajectory
+from langgraft.memory.questions import Question
 from langgraft.memory.recall import Receipt
 
 

@@ -22,11 +22,12 @@ from langgraft.memory.deltas import (
     Remove,
     fold,
 )
-from langgraft.memory.episodes import Episode, ErrorRecord, Question, Verdict
+from langgraft.memory.episodes import Episode, ErrorRecord
 from langgraft.memory.items import MemoryItem
 from langgraft.memory.provider import EPISODES, MemoryProvider
 from langgraft.memory.providers import InsightMemory, InsightSettings
 from langgraft.memory.providers.retrieval import ranked_items
+from langgraft.memory.questions import Question, Verdict
 from langgraft.memory.rankers import BM25
 from langgraft.memory.recall import RecallContext
 from langgraft.memory.settings import ProviderSettings, RankedSettings

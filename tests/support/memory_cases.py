@@ -4,15 +4,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from langgraft.memory.episodes import (
-    Episode,
-    ErrorRecord,
-    Lesson,
-    Outcome,
-    Step,
-    Verdict,
-)
+from langgraft.memory.episodes import Episode, ErrorRecord, Lesson, Outcome, Step
 from langgraft.memory.items import ItemType, MemoryItem
+from langgraft.memory.questions import Verdict
 from langgraft.memory.recall import RecallContext
 
 HOSTILE = ["", "\x00", "a\nb", "\u2028", "\u202eright to left", "\ufeff", "</recalled_memory>", "🜁"]
