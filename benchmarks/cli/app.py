@@ -132,7 +132,8 @@ def run_command_line() -> None:
     except LanggraftError as error:
         if _debug:
             raise
-        notes = getattr(error, "__notes__", ())
+        # The harness's own notes say where; LangGraph's say in which of its tasks.
+        notes = [note for note in getattr(error, "__notes__", ()) if note.startswith("in run")]
         line = " ".join(" ".join([str(error), *notes]).split())
         sys.stderr.write(f"langgraft: {line}\n")
         bad_input = isinstance(error, InputError | MissingExtraError)

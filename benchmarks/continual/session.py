@@ -36,6 +36,7 @@ class ContinualSession:
     ) -> None:
         self._memory = build_memory(plan, run, deltas)
         self._frozen = run.frozen
+        self._last = run.length - 1
         self._simulated = plan.model == SIMULATED
         # The same prompt in the same repetition is paid once, whatever the condition.
         self._replicate = f"seed-{run.factors['model_seed']}"
@@ -54,10 +55,13 @@ class ContinualSession:
         Raises:
             LanggraftError: A frozen bank is not what it was.
         """
-        start = AgentInput(task_id=item_id, episode_id=item_id, episode_index=index)
+        start = AgentInput(task_id=item_id, episode_id=item_id)
+        if self._frozen:  # elsewhere memory itself knows how many episodes came before
+            start["episode_index"] = index
         with replicate_scope(self._replicate), metered() as usage:
             final = await self._play(start)
-        self._check_frozen()
+        if index == self._last:  # before the commit that would finish the run
+            self._check_frozen()
         deltas = tuple(MemoryDelta.from_json(delta) for delta in final.get("deltas", []))
         return ItemOutcome(
             result={**_result(final), "usage": usage.totals()},
@@ -71,7 +75,7 @@ class ContinualSession:
         return await self._graph.ainvoke(start)
 
     async def aclose(self) -> None:
-        """Leave everything to the garbage collector."""
+        """Do nothing: the run holds nothing that has to be freed."""
 
     def _check_frozen(self) -> None:
         """Check that a frozen bank was not written to behind its read-only store's back."""
