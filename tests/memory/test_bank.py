@@ -8,10 +8,10 @@ import pytest
 from langgraph.store.base import Op, Result, SearchOp
 from langgraph.store.memory import InMemoryStore
 from memory_cases import asking, make_episode, make_item
+from paging_stores import PagingStore, shuffling
 
 from langgraft._core.errors import InputError, SettingsError
 from langgraft.memory.bank import (
-    PAGE,
     RECORDS,
     WriterLock,
     apply_delta,
@@ -22,6 +22,7 @@ from langgraft.memory.bank import (
 from langgraft.memory.deltas import Add, Annotate, MemoryDelta, Remove, SetState, fold
 from langgraft.memory.providers import TrajectoryMemory
 from langgraft.memory.stores.drive import drive
+from langgraft.memory.stores.paging import FIRST_PAGE
 
 BANK = place(("test",))
 
@@ -62,10 +63,19 @@ def test_content_when_the_store_returns_short_pages_is_read_whole() -> None:
 def test_content_when_longer_than_a_page_is_read_in_one() -> None:
     """Pages of a store that orders by time could otherwise skip a record."""
     store = RecordingStore()
-    delta = MemoryDelta(tuple(SetState(f"s{number}", number) for number in range(PAGE + 1)))
+    delta = MemoryDelta(tuple(SetState(f"s{number}", number) for number in range(FIRST_PAGE + 1)))
     drive(apply_delta(BANK, delta), store)
     assert drive(read_content(BANK), store) == fold([delta])
-    assert store.offsets == [0, 0, PAGE + 1]
+    assert store.offsets == [0, 0, FIRST_PAGE + 1]
+
+
+@pytest.mark.parametrize("cap", [None, 40], ids=["no cap", "cap 40"])
+def test_content_when_the_store_shuffles_ties_is_read_whole(cap: int | None) -> None:
+    """A bank does not shrink because the store lists records written together in any order."""
+    store = PagingStore(shuffling(1), cap=cap)
+    delta = MemoryDelta(tuple(SetState(f"s{number}", number) for number in range(1200)))
+    drive(apply_delta(BANK, delta), store)
+    assert drive(read_content(BANK), store) == fold([delta])
 
 
 def test_state_when_read_is_a_copy() -> None:

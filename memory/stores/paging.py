@@ -1,0 +1,150 @@
+"""Reading all records under a prefix, whatever order a store lists them in.
+
+LangGraph promises no order of what a search returns. A store that lists by time may place ties
+anew for each query, and a write moves records across the edge between two pages: then one page
+repeats what another had, and something else is in none. So a single page is asked for where the
+store gives it. Where it caps pages, a reading counts only once it is known to hold everything.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, cast
+
+from langgraph.store.base import SearchItem, SearchOp
+
+from langgraft._core.errors import InfrastructureError
+from langgraft.memory.stores.drive import Program
+from langgraft.memory.stores.records import Address, Namespace
+
+FIRST_PAGE: Final = 10_000
+"""Records asked for at first; where there are as many, more are asked for."""
+
+_WIDENING = 16
+
+_PASSES = 32
+"""How often a prefix is read at most. A pass over pages in random order misses up to one record
+in e; of a million records, one is left after 14 such passes on average."""
+
+_OVERLAP = 4
+"""Where writes go on meanwhile, a page repeats one in so many records of the one before."""
+
+_REPEATS = 16
+"""Rows to one distinct record from which on a store does not page but repeats itself."""
+
+
+def read_all(
+    prefix: Namespace,
+    *,
+    refresh_ttl: bool = False,
+    undisturbed: Callable[[], bool] = lambda: True,
+) -> Program[list[SearchItem]]:
+    """Read every record under `prefix`, each once.
+
+    A store that answers with one page is read once, or twice where there are more records than
+    `FIRST_PAGE`. Several pages are complete if they hold as many distinct records as rows. If
+    not, they are read again until all passes together do.
+
+    Args:
+        prefix: What the namespaces of the records start with.
+        refresh_ttl: Whether being read here prolongs the life of records.
+        undisturbed: Says whether nothing was written under the prefix since it was last asked,
+            or since the reading began. If something was, several pages are complete only if
+            each goes on exactly where the one before ended. Without it, writers are supposed
+            to wait. What was written meanwhile may or may not be in the result.
+
+    Raises:
+        InfrastructureError: The store caps pages and no reading of them was complete, or it
+            ignores `offset`.
+    """
+    request = SearchOp(prefix, limit=FIRST_PAGE, refresh_ttl=refresh_ttl)
+    known: dict[Address, SearchItem] = {}
+    rows, overlap = -1, False
+    for _ in range(_PASSES):
+        request, page = yield from _widest(request)
+        reading = yield from _turn(request, page, overlap=overlap)
+        quiet = undisturbed()
+        if reading.pages <= 1 or (reading.joined and not quiet):
+            return list(reading.found.values())
+        if not quiet:
+            rows, overlap = -1, True
+            continue
+        # Another number of rows, or more records than rows: some came or went between passes.
+        both = known | reading.found if rows == reading.rows else reading.found
+        known = both if len(both) <= reading.rows else reading.found
+        rows = reading.rows
+        if len(known) == rows:
+            return list(known.values())
+    msg = (
+        f"the store gave other records under namespace {prefix!r} in each of {_PASSES} readings:"
+        " it caps the pages of a search, and lists in no stable order or is being written all the"
+        " while; have it return larger pages, or search when nothing is being written"
+    )
+    raise InfrastructureError(msg)
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What one pass over the pages gave."""
+
+    found: dict[Address, SearchItem] = field(default_factory=dict)
+    rows: int = 0
+    """How far the pages reach: as many records as there are, if nothing was written."""
+    pages: int = 0
+    joined: bool = True
+    """Each page began with records that the one before ended with, in the same order."""
+    last: Sequence[Address] = ()
+
+    def enter(self, page: Sequence[SearchItem], offset: int) -> None:
+        """Add a page."""
+        addresses = [(item.namespace, item.key) for item in page]
+        self.joined = self.joined and (not self.pages or _continues(self.last, addresses))
+        self.found.update(zip(addresses, page, strict=True))
+        self.rows = offset + len(page)
+        self.pages += 1
+        self.last = addresses
+
+
+def _continues(before: Sequence[Address], after: Sequence[Address]) -> bool:
+    """Say whether `after` begins with an end of `before`, not an empty one.
+
+    Writes leave the order of all other records as it is, so none of them lies between the two.
+    Ties placed by chance do not agree like this.
+    """
+    start = before.index(after[0]) if after[0] in before else len(before)
+    shared = len(before) - start
+    return shared > 0 and list(before[start:]) == list(after[:shared])
+
+
+def _widest(request: SearchOp) -> Program[tuple[SearchOp, Sequence[SearchItem]]]:
+    """Ask for more until a page is shorter than asked."""
+    while len(page := (yield from _page(request))) >= request.limit:
+        request = request._replace(limit=request.limit * _WIDENING)
+    return request, page
+
+
+def _turn(request: SearchOp, page: Sequence[SearchItem], *, overlap: bool) -> Program[_Reading]:
+    """Read on after a first page up to the end.
+
+    A short page may be a cap on `limit` in the store: only an empty one is the end.
+    """
+    reading = _Reading()
+    offset = 0
+    while page:
+        reading.enter(page, offset)
+        if reading.rows > _REPEATS * len(reading.found):
+            msg = (
+                f"the store repeats its records under namespace {request.namespace_prefix!r}:"
+                f" {reading.pages} pages hold {len(reading.found)} different ones; a search must"
+                " heed `offset`"
+            )
+            raise InfrastructureError(msg)
+        offset = reading.rows - (max(1, len(page) // _OVERLAP) if overlap else 0)
+        page = yield from _page(request._replace(offset=offset))
+        if offset < reading.rows and offset + len(page) <= reading.rows:
+            offset = reading.rows
+            page = yield from _page(request._replace(offset=offset))
+    return reading
+
+
+def _page(request: SearchOp) -> Program[Sequence[SearchItem]]:
+    return cast("Sequence[SearchItem]", (yield [request])[0])
