@@ -210,7 +210,7 @@ class MemoryProvider(ABC, Generic[SettingsT]):
         with self._lock.held():
             drive(bank.replace_content(self.namespace, content), self.store)
 
-    def export_items(self, path: Path) -> int:
+    def export_items(self, path: Path | str) -> int:
         """Write the items as canonical JSONL, in order, and return how many.
 
         Due upkeep must have been done (`manage`); an export itself changes nothing.
@@ -219,10 +219,10 @@ class MemoryProvider(ABC, Generic[SettingsT]):
             InputError: The path cannot be written.
         """
         items = sorted(self.content().items.values(), key=_order)
-        write_items(path, items)
+        write_items(Path(path), items)
         return len(items)
 
-    def import_items(self, path: Path) -> MemoryDelta:
+    def import_items(self, path: Path | str) -> MemoryDelta:
         """Read items from canonical JSONL into the bank, all or none.
 
         Texts, keys, ids and the order among the items stay as they are; `order_index` is
@@ -232,7 +232,7 @@ class MemoryProvider(ABC, Generic[SettingsT]):
             BankFormatError: The file is not canonical JSONL, or an id is already taken.
         """
         with self._lock.held():
-            return drive(self._import(path), self.store)
+            return drive(self._import(Path(path)), self.store)
 
     def describe(self) -> dict[str, JSON]:
         """Return the architecture: the provider's name and its settings."""

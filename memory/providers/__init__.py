@@ -64,11 +64,14 @@ def provider_class(name: str) -> "type[MemoryProvider[Any]]":
         raise SettingsError(msg)
     try:
         found = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, TypeError, ValueError) as error:
+    except Exception as error:
         msg = f"provider {name!r} cannot be imported: {error}"
         raise SettingsError(msg) from error
     if not (isinstance(found, type) and issubclass(found, MemoryProvider)):
         msg = f"provider {name!r} is no `MemoryProvider`, but {found!r:.80}"
+        raise SettingsError(msg)
+    if not isinstance(getattr(found, "name", None), str):
+        msg = f"provider {name!r} has no `name`: give the class one, such as name = 'mine'"
         raise SettingsError(msg)
     return found
 
