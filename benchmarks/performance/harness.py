@@ -22,7 +22,7 @@ def _plan(items: int) -> PreparedPlan[ContinualPlan]:
         runs=1,
         baseline_runs=1,
         rerun=False,
-        sequences=(),
+        sequences=("A>B",),
         conditions=(Condition(name="agg", provider="insight"),),
     )
     return prepare(ContinualStudy(), plan)
