@@ -8,6 +8,7 @@ Outcomes are fractions; nothing here knows percentage points.
 Everything but numpy belongs to the extra `bench` and is imported where it is used.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -30,6 +31,13 @@ so only the number of items says how far off the value can be; `wilson`: a propo
 
 CONFIDENCE = 0.95
 POWER = 0.80
+
+ROUNDING = 1e-12
+"""What float arithmetic adds to means of outcomes; a spread below it is none.
+
+Thirds that are pooled and averaged differ by 1e-17, and taken at their word such a spread is
+a standard error near zero: p values of 1e-113 from nothing.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +121,8 @@ def mean_estimate(
     if values.ndim != 2 or not values.size:  # noqa: PLR2004  (items, replicates)
         msg = f"expected values of items by replicates, got the shape {values.shape}"
         raise ValueError(msg)
-    mean = float(values.mean())
-    if float(np.ptp(values)) == 0.0:
+    mean = _clean(float(values.mean()))
+    if float(np.ptp(values)) < ROUNDING:
         return _constant(mean, _shape(values), bounds, confidence)
     if values.shape[0] == 1:
         nan = float("nan")
@@ -123,14 +131,19 @@ def mean_estimate(
         values if shared_effects else values.mean(axis=1, keepdims=True)
     )
     method: Method = "crossed" if share else "items"
-    if variance == 0.0:  # replicates cancel out in every item
-        return _constant(mean, _shape(values), bounds, confidence)
     se = float(np.sqrt(variance))
+    if se < ROUNDING:  # replicates cancel out in every item
+        return _constant(mean, _shape(values), bounds, confidence)
     t: Any = require("scipy.stats", extra="bench", purpose="The analysis").t
     reach = float(t.ppf((1 + confidence) / 2, df)) * se
     low, high = max(bounds[0], mean - reach), min(bounds[1], mean + reach)
     p = float(2 * t.sf(abs(mean) / se, df))
     return Estimate(mean, low, high, p, se, df, *_shape(values), share, method)
+
+
+def _clean(value: float) -> float:
+    """Return a value without what rounding made of zero."""
+    return 0.0 if abs(value) < ROUNDING else value
 
 
 def _shape(values: Matrix) -> tuple[int, int]:
@@ -175,9 +188,14 @@ def _constant(
     unseen = 1 - ((1 - confidence) / 2) ** (1 / n_items)
     low = value - unseen * (value - bounds[0])
     high = value + unseen * (bounds[1] - value)
-    p = min(1.0, 2 * 0.5**n_items) if value else 1.0
+    p = _sign_test(n_items) if value else 1.0
     df = n_items - 1.0
     return Estimate(value, low, high, p, 0.0, df, n_items, n_replicates, 0.0, "exact")
+
+
+def _sign_test(n_items: int) -> float:
+    """Return the two-sided p value when all of `n_items` differ in the same direction."""
+    return min(1.0, 2 * 0.5**n_items)
 
 
 def proportion(successes: int, n: int, *, confidence: float = CONFIDENCE) -> Estimate:
@@ -215,10 +233,22 @@ def minimum_detectable_effect(
 
     The standard error times the sum of two t quantiles (Bloom 1995, Evaluation Review 19(5)).
     Where nothing varies it is half the exact interval instead.
+
+    Returns:
+        A fraction in 0..1, or infinity where not even the largest difference there can be, 1,
+        would have been found: too few items or replicates.
     """
-    if estimate.method in {"exact", "unknown"}:
-        return estimate.half_width
-    return _multiplier(estimate.df, confidence, power) * estimate.se
+    if estimate.method == "unknown":
+        return math.inf
+    if estimate.method == "exact":
+        hopeless = _sign_test(estimate.n_items) > 1 - confidence
+        return math.inf if hopeless else _possible(estimate.half_width)
+    return _possible(_multiplier(estimate.df, confidence, power) * estimate.se)
+
+
+def _possible(effect: float) -> float:
+    """Return an effect on fractions, or infinity for one that cannot be."""
+    return effect if effect <= 1.0 else math.inf
 
 
 def planned_effect(
@@ -241,9 +271,14 @@ def planned_effect(
         effect_variance: Variance of the true effect between items.
         confidence: Of the test.
         power: Wanted probability to detect it.
+
+    Returns:
+        A fraction in 0..1, or infinity where nothing can be detected.
     """
+    if items < 2:  # noqa: PLR2004  (one item says nothing about others)
+        return math.inf
     variance = effect_variance / items + 2 * noise_variance / (items * replicates)
-    return _multiplier(max(items - 1, 1), confidence, power) * float(np.sqrt(variance))
+    return _possible(_multiplier(items - 1, confidence, power) * float(np.sqrt(variance)))
 
 
 def _multiplier(df: float, confidence: float, power: float) -> float:

@@ -129,6 +129,44 @@ def test_mean_estimate_when_replicates_cancel_in_every_item_then_is_exact() -> N
     assert estimate.low < 0.5 < estimate.high
 
 
+def test_mean_estimate_when_only_rounding_varies_then_is_exact() -> None:
+    """Pooled thirds that differ by float noise are no evidence, for or against anything."""
+    thirds = np.array([[0.1 + 0.2, 0.3], [0.3, 0.1 + 0.2], [0.3, 0.3]])
+    shifted = np.array([[1 / 3, 2 / 3, 0.0], [2 / 3, 0.0, 1 / 3], [0.0, 1 / 3, 2 / 3]] * 4)
+    for values, together in ((thirds, True), (shifted, False)):
+        assert np.ptp(values) > 0
+        estimate = mean_estimate(values, bounds=(-1.0, 1.0), shared_effects=together)
+        assert (estimate.method, estimate.se) == ("exact", 0.0)
+        assert estimate.p == 2 * 0.5 ** len(values) or estimate.n_items < 6
+        assert estimate.high - estimate.low > 0.3
+
+
+def test_paired_difference_when_only_rounding_is_left_then_is_zero() -> None:
+    """A difference of 1e-17 in every item is no gain of every item."""
+    left = np.full((20, 2), 0.1 + 0.2)
+    estimate = paired_difference(left, np.full((20, 2), 0.3))
+    assert (estimate.value, estimate.p, estimate.method) == (0.0, 1.0, "exact")
+
+
+def test_minimum_detectable_effect_when_impossible_then_is_infinite() -> None:
+    """Two runs that disagree, one item, or five equal ones can show no difference at all."""
+    rng = np.random.default_rng(3)
+    runs = rng.normal(0, 0.01, (30, 2)) + np.array([[0.4, -0.4]])
+    two_runs = mean_estimate(runs, bounds=(-1, 1))
+    assert two_runs.df == pytest.approx(1, abs=0.01)
+    one_item = mean_estimate(np.array([[0.0, 1.0]]), bounds=(-1, 1))
+    five = paired_difference(np.ones((5, 1)), np.ones((5, 1)))
+    for estimate in (two_runs, one_item, five):
+        assert minimum_detectable_effect(estimate) == np.inf
+    six = paired_difference(np.ones((6, 1)), np.ones((6, 1)))
+    assert 0 < minimum_detectable_effect(six) < 1
+
+
+def test_planned_effect_when_plan_is_too_small_then_is_infinite() -> None:
+    """One item can show nothing, and neither can two with one run."""
+    assert planned_effect(1, 100) == planned_effect(2, 1) == np.inf
+
+
 def test_mean_estimate_when_one_item_varies_then_claims_nothing() -> None:
     """One item says nothing about others: the interval is all there is."""
     estimate = mean_estimate(np.array([[0.0, 1.0]]))
