@@ -57,14 +57,17 @@ def show_preview(prepared: PreparedPlan[Any], *, as_json: bool) -> None:
         calls[group] += prepared.study.most_calls(prepared.plan, run.spec)
     rows = [(*group, runs[group], items[group], calls[group]) for group in runs]
     total = (runs.total(), items.total(), calls.total())
+    notes = prepared.study.notes(prepared.plan, [run.spec for run in prepared.graph])
     if as_json:
         names = ("condition", "kind", "runs", "items", "most_model_calls")
         groups: list[JSON] = [dict(zip(names, row, strict=True)) for row in rows]
-        write_json({"plan": dict(prepared.resolved), "groups": groups, "total": list(total)})
+        shown: dict[str, JSON] = {"groups": groups, "total": list(total), "notes": list(notes)}
+        write_json({"plan": dict(prepared.resolved), **shown})
         return
     columns = ("condition", "kind", "runs", "items", "model calls ≤")
     show(prepared.plan.title, columns, [*rows, ("total", "", *total)])
-    Console().print(f"model: {prepared.plan.model}", markup=False, highlight=False)
+    for line in (f"model: {prepared.plan.model}", *notes):
+        Console().print(line, markup=False, highlight=False)
 
 
 def show_status(directory: Path, *, as_json: bool) -> None:

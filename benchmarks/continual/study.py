@@ -10,6 +10,7 @@ from typing_extensions import override
 from langgraft._core.canonical import JSON, digest, text_digest
 from langgraft._core.errors import PlanError, SettingsError
 from langgraft.benchmarks.continual.plan import Condition, ContinualPlan
+from langgraft.benchmarks.continual.power import detectable_line
 from langgraft.benchmarks.continual.runs import RunList
 from langgraft.benchmarks.continual.session import ContinualSession
 from langgraft.benchmarks.harness.models import MeteredChatModel
@@ -91,6 +92,11 @@ class ContinualStudy(Study[ContinualPlan]):
         """Return how many model calls a run makes: a reply a round, and one reflection."""
         reflections = 0 if run.frozen else 1
         return run.length * (BabyAI().max_rounds + reflections)
+
+    @override
+    def notes(self, plan: ContinualPlan, runs: Sequence[RunSpec]) -> tuple[str, ...]:
+        """Return the difference that the plan can detect: what its size is good for."""
+        return (detectable_line(runs),)
 
     def report(self, plan: ContinualPlan, log: PlanLogReader, out: Path) -> Report:
         """Write the report, its tables and its figures."""

@@ -1,7 +1,11 @@
 """Numbers and verdicts in words: one place that decides how a number is written."""
 
-from collections.abc import Sequence
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
 
+from langgraft._core.canonical import JSON
 from langgraft.benchmarks.harness.statistics import Estimate
 
 MINUS = "\N{MINUS SIGN}"
@@ -36,9 +40,35 @@ def p_value(p: float) -> str:
     return f"p < {SMALLEST_P}" if p < SMALLEST_P else f"p = {p:.3f}"
 
 
+def detectable(effect: float) -> str:
+    """Write a detectable difference: `8.3 pp`, or `none` for an infinite one."""
+    return f"{plain(effect)} pp" if math.isfinite(effect) else "none"
+
+
+def subtraction(minuend: Estimate, subtrahend: Estimate) -> str:
+    """Write the two shares behind a difference: `73.61 - 57.87`, with a minus sign.
+
+    One digit more than the difference itself has, so that the three agree in spite of rounding.
+    """
+    return f"{100 * minuend.value:.2f} {MINUS} {100 * subtrahend.value:.2f}"
+
+
 def several(count: int, noun: str, plural: str | None = None) -> str:
     """Write a count with its noun: `1 run`, `3 runs`."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+def flat(value: JSON, name: str = "") -> list[tuple[str, str]]:
+    """Return nested JSON as rows of dotted names and values; lists stay JSON."""
+    if isinstance(value, Mapping) and value:
+        prefix = f"{name}." if name else ""
+        return [row for key, each in value.items() for row in flat(each, f"{prefix}{key}")]
+    return [(name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))]
+
+
+def short(value: str) -> str:
+    """Cut a digest down to what tells it from others, and leave all else as it is."""
+    return value[:12] if re.fullmatch(r"[0-9a-f]{32,}", value) else value
 
 
 def listing(words: Sequence[str]) -> str:
@@ -50,5 +80,9 @@ def listing(words: Sequence[str]) -> str:
 
 def sample(estimate: Estimate) -> str:
     """Say what an estimate rests on: items by runs."""
-    items = several(estimate.n_items, "item")
-    return f"{items} {TIMES} {several(estimate.n_replicates, 'run')}"
+    return sample_of(estimate.n_items, estimate.n_replicates)
+
+
+def sample_of(items: int, runs: int, noun: str = "item") -> str:
+    """Write items by runs: `36 items x 4 runs`, with a multiplication sign."""
+    return f"{several(items, noun)} {TIMES} {several(runs, 'run')}"

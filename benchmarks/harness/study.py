@@ -173,6 +173,16 @@ class Study(ABC, Generic[PlanT]):
     def most_calls(self, plan: PlanT, run: RunSpec) -> int:
         """Return how many model calls a run makes at the most."""
 
+    def notes(self, plan: PlanT, runs: Sequence[RunSpec]) -> tuple[str, ...]:
+        """Return what is worth knowing before the runs are paid for, a line each.
+
+        Args:
+            plan: The plan.
+            runs: Its runs as they would be executed: all of them, and limited if they are.
+        """
+        del plan, runs
+        return ()
+
     @abstractmethod
     def report(self, plan: PlanT, log: "PlanLogReader", out: Path) -> "Report":
         """Write the report and its tables to the folder `out`.
