@@ -39,7 +39,9 @@ class Analysis:
     domains: Mapping[str, str]
     """Task → domain, such as `babyai/find_obj`."""
     baseline: tuple[tuple[str, Metric], ...]
-    """Accuracy without memory, per task."""
+    """Accuracy without memory, per task, over all baseline runs."""
+    paired: tuple[tuple[str, Metric], ...]
+    """The same over the runs that differences are made with; empty where these are all."""
     partitions: Mapping[str, Partition]
     transfers: tuple[Transfer, ...]
     retentions: tuple[Retention, ...]
@@ -97,6 +99,7 @@ def analyze(log: PlanLogReader) -> Analysis:
         manifest=log.manifest,
         domains=_domains(study),
         baseline=contrasts.baseline_accuracies(study),
+        paired=contrasts.paired_accuracies(study),
         partitions=partitions,
         transfers=moved,
         retentions=retentions(study, partitions),
@@ -130,6 +133,10 @@ def _domains(study: StudyLog) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
+PAIRED = "none, paired"
+"""Name in tables of the baseline runs that conditions are paired with."""
+
+
 @dataclass(frozen=True, slots=True)
 class SummaryRow:
     """One line of the table a terminal shows, as text."""
@@ -144,25 +151,20 @@ class SummaryRow:
 def summary_table(analysis: Analysis) -> tuple[SummaryRow, ...]:
     """Return the table for a terminal: accuracies, difference against none, verdict."""
     rows = [SummaryRow(BASELINE, _accuracies(analysis.baseline), "", "baseline")]
-    rows += [
-        SummaryRow(
-            contrast.condition,
-            _accuracies(contrast.accuracies),
-            "" if contrast.estimate is None else points(contrast.estimate),
-            contrast.verdict,
-        )
-        for contrast in analysis.family
-    ]
-    rows += [
-        SummaryRow(
-            contrast.condition,
-            _accuracies(contrast.accuracies),
-            "" if contrast.estimate is None else points(contrast.estimate),
-            _control_verdict(analysis.noise, contrast),
-        )
-        for contrast in analysis.beside
-    ]
+    if analysis.paired:
+        rows.append(SummaryRow(PAIRED, _accuracies(analysis.paired), "", "paired baseline"))
+    rows += [_summary_row(contrast, contrast.verdict) for contrast in analysis.family]
+    rows += [_summary_row(c, _control_verdict(analysis.noise, c)) for c in analysis.beside]
     return tuple(rows)
+
+
+def _summary_row(contrast: Contrast, verdict: str) -> SummaryRow:
+    return SummaryRow(
+        contrast.condition,
+        _accuracies(contrast.accuracies),
+        "" if contrast.estimate is None else points(contrast.estimate),
+        verdict,
+    )
 
 
 def _accuracies(found: tuple[tuple[str, Metric], ...]) -> tuple[str, ...]:
@@ -173,8 +175,11 @@ def _control_verdict(noise: Noise, contrast: Contrast) -> str:
     if contrast.verdict == "incomplete":
         return "incomplete"
     if contrast is noise.rerun:
-        return "re-run: " + ("quiet" if noise.quiet else "differs")
+        words = {True: "quiet", False: "differs", None: "cannot be told"}
+        return f"re-run: {words[noise.quiet]}"
+    if noise.band is None:
+        return f"control: {contrast.verdict}"
     within = noise.holds(contrast)
     if within is None:
-        return f"control: {contrast.verdict}"
+        return "control: cannot be told"
     return f"control: {'within' if within else 'outside'} noise"

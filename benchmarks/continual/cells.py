@@ -207,25 +207,30 @@ def pooled(cells: Iterable[Cell]) -> Scores:
     }
 
 
+def in_common(scores: Sequence[Scores], items: frozenset[str] | None = None) -> tuple[Scores, ...]:
+    """Return what all `scores` have in common: the same replicates, the same items in each.
+
+    Replicates without any result are left out, and so are items that a replicate lacks; the
+    scores are empty if nothing is left.
+    """
+    replicates = sorted(r for r in scores[0] if all(each.get(r) for each in scores))
+    found = [set(each[r]) for each in scores for r in replicates]
+    shared = set.intersection(*found) if found else set()
+    rows = sorted(shared if items is None else shared & items)
+    if not rows:
+        return tuple({} for _ in scores)
+    return tuple({r: {item: each[r][item] for item in rows} for r in replicates} for each in scores)
+
+
 def matrices(
     scores: Sequence[Scores], items: frozenset[str] | None = None
 ) -> tuple[Matrix, ...] | None:
-    """Return matrices, items by replicates, of what all `scores` have in common.
-
-    Replicates without any result are left out, and so are items that a replicate lacks;
-    `None` if nothing is left.
-    """
-    common = [r for r in scores[0] if all(each.get(r) for each in scores)]
-    if not common:
+    """Return what all `scores` have in common as items by replicates; `None` if nothing."""
+    common = in_common(scores, items)
+    if not common[0]:
         return None
-    shared = set.intersection(*(set(each[r]) for each in scores for r in common))
-    rows = sorted(shared if items is None else shared & items)
-    if not rows:
-        return None
-    return tuple(
-        np.array([[each[r][item] for r in sorted(common)] for item in rows], dtype=np.float64)
-        for each in scores
-    )
+    columns = [[list(outcomes.values()) for outcomes in each.values()] for each in common]
+    return tuple(np.array(each, dtype=np.float64).T.copy() for each in columns)
 
 
 def mean_of(

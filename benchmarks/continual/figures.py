@@ -1,13 +1,9 @@
 """The figures of a report, as SVG text that is the same for the same numbers.
 
 matplotlib belongs to the extra `bench`: import this module only where figures are drawn.
-Colors are those of Okabe and Ito, which color-blind readers can tell apart; gray is for what
-has no memory. Text is drawn as paths, so that a figure looks alike everywhere.
 """
 
-import io
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import cycle
 from typing import Any
 
@@ -19,37 +15,18 @@ from matplotlib.ticker import MaxNLocator
 from langgraft.benchmarks.continual.analysis import Analysis
 from langgraft.benchmarks.continual.contrasts import Contrast
 from langgraft.benchmarks.continual.curves import LearningCurve, Milestone
+from langgraft.benchmarks.continual.drawing import (
+    BAND,
+    EASY,
+    GRAY,
+    HARD,
+    INK,
+    PALETTE,
+    WIDTH,
+    svg_text,
+)
 from langgraft.benchmarks.continual.metrics import SMALLEST_SUBSET, Direction, Metric, Transfer
 from langgraft.benchmarks.continual.wording import interval, signed
-
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-GRAY = "#7a7f87"
-INK = "#22262b"
-BAND = "#e9ebee"
-EASY, HARD = "#0E8A83", "#7B4EA3"
-"""Baseline-success and baseline-fail items, as in the paper's figure 3."""
-
-WIDTH = 9.2
-"""Inches; at 96 px an inch a little less than the text column of the report."""
-
-_STYLE: dict[str, Any] = {
-    "svg.fonttype": "path",
-    "text.parse_math": False,
-    "font.family": "DejaVu Sans",
-    "font.size": 9,
-    "text.color": INK,
-    "axes.edgecolor": "#b8bdc4",
-    "axes.labelcolor": INK,
-    "axes.titlesize": 9.5,
-    "axes.titleweight": "bold",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-    "xtick.color": "#555b63",
-    "ytick.color": "#555b63",
-    "grid.color": "#eceef1",
-    "legend.frameon": False,
-}
 
 
 def colors(analysis: Analysis) -> dict[str, str]:
@@ -58,35 +35,10 @@ def colors(analysis: Analysis) -> dict[str, str]:
     return found | dict(zip(analysis.study.memories, cycle(PALETTE), strict=False))
 
 
-def _svg(name: str, draw: Callable[[], Figure]) -> str:
-    """Draw a figure under our style, whatever the user's is, and return it as SVG."""
-    with mpl.rc_context():
-        mpl.rcdefaults()
-        style: Any = {**_STYLE, "svg.hashsalt": name}
-        mpl.rcParams.update(style)
-        buffer = io.StringIO()
-        draw().savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
-    return _inline(buffer.getvalue(), name)
-
-
-def _inline(svg: str, name: str) -> str:
-    """Make an SVG file fit into a page: no prolog, ids of its own, width of the column."""
-    body = svg[svg.index("<svg") :]
-    body = re.sub(r"<metadata>.*?</metadata>\s*", "", body, flags=re.DOTALL)
-    body = re.sub(r'\bid="', f'id="{name}-', body)
-    body = re.sub(r'href="#', f'href="#{name}-', body)
-    body = body.replace("url(#", f"url(#{name}-")
-    width = re.search(r'width="([\d.]+)pt"', body)
-    points = float(width.group(1)) if width else WIDTH * 72
-    head = f'<svg role="img" aria-hidden="true" style="width:{points * 96 / 72:.0f}px" '
-    body = re.sub(r'\s(?:width|height)="[\d.]+pt"', "", body, count=2)
-    return head + body.removeprefix("<svg ")
-
-
 def forest(analysis: Analysis) -> str:
     """Draw each condition's difference against no memory, with the noise of a re-run."""
     rows = [c for c in (*analysis.family, *analysis.beside) if c.estimate is not None]
-    return _svg("forest", lambda: _forest(analysis, rows))
+    return svg_text("forest", lambda: _forest(analysis, rows))
 
 
 def _forest(analysis: Analysis, rows: Sequence[Contrast]) -> Figure:
@@ -130,7 +82,7 @@ def _forest_row(axes: Axes, place: int, contrast: Contrast, color: str) -> None:
 
 def transfer_bars(analysis: Analysis, direction: Direction) -> str:
     """Draw forward or backward transfer: one panel per sequence."""
-    return _svg(direction, lambda: _transfer_bars(analysis, direction))
+    return svg_text(direction, lambda: _transfer_bars(analysis, direction))
 
 
 def _transfer_bars(analysis: Analysis, direction: Direction) -> Figure:
@@ -153,7 +105,7 @@ def _title(direction: Direction, sequence: str) -> str:
 
 def subset_bars(analysis: Analysis) -> str:
     """Draw forward transfer on the items solved and failed without memory."""
-    return _svg("subsets", lambda: _subset_bars(analysis))
+    return svg_text("subsets", lambda: _subset_bars(analysis))
 
 
 def _subset_bars(analysis: Analysis) -> Figure:
@@ -213,7 +165,7 @@ def _finish_bars(axes: Axes, names: Sequence[str], title: str) -> None:
 
 def learning(analysis: Analysis) -> str:
     """Draw cumulative success while training: a row per task, a column per condition."""
-    return _svg("learning", lambda: _learning(analysis))
+    return svg_text("learning", lambda: _learning(analysis))
 
 
 def _learning(analysis: Analysis) -> Figure:
@@ -262,7 +214,7 @@ def _curve(axes: Axes, curve: LearningCurve, color: str) -> None:
 
 def milestone_lines(analysis: Analysis) -> str:
     """Draw accuracy on held-out items along training: a row per task tested."""
-    return _svg("milestones", lambda: _milestone_lines(analysis))
+    return svg_text("milestones", lambda: _milestone_lines(analysis))
 
 
 def _milestone_lines(analysis: Analysis) -> Figure:

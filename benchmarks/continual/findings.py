@@ -1,9 +1,11 @@
 """The findings in plain words: one sentence per condition, and a paragraph for the top."""
 
+import math
 from collections.abc import Sequence
 
 from langgraft.benchmarks.continual.contrasts import Contrast, Noise, Verdict
 from langgraft.benchmarks.continual.wording import (
+    detectable,
     listing,
     p_value,
     points,
@@ -42,8 +44,13 @@ def _p(contrast: Contrast) -> str:
 def _power(contrast: Contrast) -> str:
     if contrast.detectable is None:
         return ""
+    if not math.isfinite(contrast.detectable):
+        return (
+            " With so few items or runs this study cannot detect any difference"
+            f" {contrast.condition} may make, however large."
+        )
     return (
-        f" A true difference of {100 * contrast.detectable:.1f} pp would have been detected"
+        f" A true difference of {detectable(contrast.detectable)} would have been detected"
         " four times in five."
     )
 
@@ -80,13 +87,7 @@ def _extremes(family: Sequence[Contrast]) -> str:
     tested = [c for c in family if c.estimate is not None and c.verdict != "incomplete"]
     found = [c for c in tested if c.verdict in {"helped", "hurt"}]
     if not found:
-        reach = [c.detectable for c in tested if c.detectable is not None]
-        if not reach:
-            return ""
-        return (
-            f"True differences of {100 * max(reach):.1f} pp or more would have been detected"
-            " four times in five."
-        )
+        return _reach(tested)
     ranked = sorted(found, key=lambda c: c.estimate.value if c.estimate else 0.0)
     clauses = []
     best, worst = ranked[-1], ranked[0]
@@ -98,19 +99,43 @@ def _extremes(family: Sequence[Contrast]) -> str:
     return f"{text[0].upper()}{text[1:]} of success rate on held-out tasks."
 
 
+def _reach(tested: Sequence[Contrast]) -> str:
+    """Say how large a difference would have had to be, where none was found."""
+    known = {c.condition: c.detectable for c in tested if c.detectable is not None}
+    blind = [name for name, effect in known.items() if not math.isfinite(effect)]
+    able = [effect for effect in known.values() if math.isfinite(effect)]
+    if blind and not able:
+        return "With so few items or runs this study cannot detect any difference, however large."
+    parts = []
+    if able:
+        others = " for the others" if blind else ""
+        parts.append(
+            f"True differences of {detectable(max(able))} or more would have been detected"
+            f" four times in five{others}."
+        )
+    if blind:
+        verb = "has" if len(blind) == 1 else "have"
+        parts.insert(0, f"{listing(blind)} {verb} too few runs for any difference to be detected.")
+    return " ".join(parts)
+
+
 def _controls(controls: Sequence[Contrast], noise: Noise) -> str:
     known = [(c, noise.holds(c)) for c in controls if c.verdict != "incomplete"]
     inside = [_value(c) for c, within in known if within]
     outside = [_value(c) for c, within in known if within is False]
-    if noise.band is None or not (inside or outside):
+    unclear = [_value(c) for c, within in known if within is None and c.estimate is not None]
+    if noise.band is None or not (inside or outside or unclear):
         return ""
-    band = f"the noise of a re-run (±{100 * noise.band:.1f} pp)"
-    parts = []
-    if inside:
-        parts.append(f"{listing(inside)} {_stay(inside)} within {band}")
-    if outside:
-        verb = "lies" if len(outside) == 1 else "lie"
-        parts.append(f"{listing(outside)} {verb} outside {band if not inside else 'it'}")
+    clauses = [
+        (inside, ("stays within", "stay within")),
+        (outside, ("lies outside", "lie outside")),
+        (unclear, ("can be placed neither inside nor outside",) * 2),
+    ]
+    band, parts = f"the noise of a re-run (±{100 * noise.band:.1f} pp)", []
+    for names, (one, many) in clauses:
+        if names:
+            parts.append(f"{listing(names)} {one if len(names) == 1 else many} {band}")
+            band = "it"
     return f"Of the controls, {', while '.join(parts)}."
 
 
@@ -126,7 +151,3 @@ def _doubt(noise: Noise) -> str:
 def _value(contrast: Contrast) -> str:
     assert contrast.estimate is not None
     return f"{contrast.condition} ({signed(contrast.estimate.value)} pp)"
-
-
-def _stay(names: Sequence[str]) -> str:
-    return "stays" if len(names) == 1 else "stay"

@@ -6,14 +6,16 @@ from typing import Literal, TypeAlias, cast
 
 from langgraft._core.canonical import JSON
 from langgraft.benchmarks.continual.cells import RunResults, StudyLog
-from langgraft.benchmarks.continual.contrasts import Contrast, Noise
+from langgraft.benchmarks.continual.contrasts import WIDEST, Contrast, Noise
 from langgraft.benchmarks.continual.metrics import IDENTITY_TOLERANCE, Transfer
-from langgraft.benchmarks.continual.wording import points, several
+from langgraft.benchmarks.continual.wording import flat, points, several, short
 
 State: TypeAlias = Literal["passed", "failed", "open"]
 
 _NAMED = 5
 """How many offenders a gate names."""
+
+_TOO_WIDE = f"Intervals wider than ±{100 * WIDEST:.0f} pp show nothing: it cannot be told."
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,26 +65,46 @@ def no_difference(noise: Noise) -> Gate:
     detail = f"The baseline against itself with other samples: {points(noise.rerun.estimate)}."
     if not noise.rerun.difference.complete:
         return Gate(name, "open", f"{detail} Incomplete.")
+    if noise.quiet is None:
+        return Gate(name, "open", f"{detail} {_TOO_WIDE}")
     return Gate(name, "passed" if noise.quiet else "failed", detail)
 
 
 def control_gates(noise: Noise, controls: Iterable[Contrast]) -> tuple[Gate, ...]:
-    """Check that each control stays within the noise of a re-run."""
+    """Check that each control stays within the noise of a re-run; see `Noise.holds`."""
     return tuple(_control_gate(noise, control) for control in controls)
 
 
 def _control_gate(noise: Noise, control: Contrast) -> Gate:
     name = f"A/A: {control.condition}"
-    within = noise.holds(control)
-    if within is None or noise.band is None or control.estimate is None:
+    rerun = None if noise.rerun is None else noise.rerun.estimate
+    if rerun is None or noise.band is None or control.estimate is None:
         return Gate(name, "open", "There is no re-run to compare with, or there are no results.")
     detail = (
-        f"{points(control.estimate)} against no memory; a re-run of the baseline moves by up to"
-        f" ±{100 * noise.band:.1f} pp."
+        f"{points(control.estimate)} against no memory; a re-run of the baseline {points(rerun)},"
+        f" a noise of ±{100 * noise.band:.1f} pp."
     )
     if control.verdict == "incomplete":
         return Gate(name, "open", f"{detail} Incomplete.")
-    return Gate(name, "passed" if within else "failed", detail)
+    within = noise.holds(control)
+    state: State = "open" if within is None else "passed" if within else "failed"
+    return Gate(name, state, f"{detail} {_control_words(noise, control, within)}")
+
+
+def _control_words(noise: Noise, control: Contrast, within: bool | None) -> str:
+    """Say what was concluded from the two intervals, and what was not."""
+    assert control.estimate is not None
+    low, high = control.estimate.low, control.estimate.high
+    if within is False:
+        return "It differs from no memory, and by more than a re-run does."
+    if within:
+        reach = 100 * max(-low, high)
+        return f"No detectable difference; what is ruled out is one beyond {reach:.1f} pp."
+    if not (noise.sharp and control.estimate.half_width <= WIDEST):
+        return _TOO_WIDE
+    if low <= 0 <= high:
+        return "Its interval holds 0, but it is further off than a re-run: it cannot be told."
+    return "Its interval excludes 0, but it is no further off than a re-run: it cannot be told."
 
 
 def same_tests(study: StudyLog) -> Gate:
@@ -127,15 +149,28 @@ def training_orders(study: StudyLog) -> Gate:
 
 
 def constant_prompts(manifest: Mapping[str, JSON]) -> Gate:
-    """Name the one digest that each prompt has for the whole plan.
+    """Name the one digest that each prompt has for the whole plan, and what else is held.
 
-    A run directory refuses to go on when a prompt changes, so one digest per prompt in the
-    manifest means one text in every run.
+    A run directory refuses to go on when a fingerprint changes, so one digest per prompt in
+    the manifest means one text in every run. Fingerprints are the study's own: they may be
+    nested as it likes, and the provenance shows them in full.
     """
     name = "Constant prompts"
     fingerprints = cast("Mapping[str, JSON]", manifest.get("fingerprints") or {})
     prompts = fingerprints.get("prompts")
-    if not isinstance(prompts, Mapping) or not prompts:
+    if not prompts:
         return Gate(name, "open", "The manifest names no prompts.")
-    digests = ", ".join(f"{key} {str(value)[:12]}" for key, value in sorted(prompts.items()))
-    return Gate(name, "passed", f"One text per prompt in all runs: {digests}.")
+    detail = f"One text per prompt in all runs: {_held(prompts)}."
+    others = sorted(key for key in fingerprints if key != "prompts")
+    if others:
+        held = "; ".join(f"{key} {_held(fingerprints[key])}" for key in others)
+        detail += f" As constant: {held}."
+    return Gate(name, "passed", detail)
+
+
+def _held(value: JSON) -> str:
+    """Write a fingerprint in short, whatever its shape; of many entries only the number."""
+    rows = sorted(flat(value))
+    if len(rows) > _NAMED:
+        return f"({len(rows)} entries)"
+    return ", ".join(f"{name} {short(text)}".strip() for name, text in rows)

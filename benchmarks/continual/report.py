@@ -8,19 +8,27 @@ The same log gives the same bytes. What comes from outside (titles, ids, model n
 escaped; the page runs no script and fetches nothing.
 """
 
-import json
 from collections.abc import Iterable, Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from langgraft._core.canonical import JSON
 from langgraft._core.extras import require
-from langgraft.benchmarks.continual.analysis import Analysis, analyze, summary_table
+from langgraft.benchmarks.continual.analysis import PAIRED, Analysis, analyze, summary_table
 from langgraft.benchmarks.continual.costs import Spread
 from langgraft.benchmarks.continual.metrics import SMALLEST_SUBSET
 from langgraft.benchmarks.continual.tables import write_tables
-from langgraft.benchmarks.continual.wording import interval, p_value, plain, sample, several, signed
+from langgraft.benchmarks.continual.wording import (
+    detectable,
+    flat,
+    interval,
+    p_value,
+    plain,
+    sample,
+    several,
+    signed,
+    subtraction,
+)
 from langgraft.benchmarks.harness.files import atomic_write, make_directory
 from langgraft.benchmarks.harness.study import Plan, PlanLogReader, Report, RunSpec, run_id
 
@@ -29,6 +37,10 @@ SIMULATED = "simulated"
 _TEMPLATE = "report.html.jinja"
 _PURPOSE = "The report"
 _TITLE = "Continual learning"
+_PAIRING = (
+    f"Differences are means over tasks against '{PAIRED}', the baseline runs that conditions are"
+    " paired with; 'none' is over all baseline runs."
+)
 
 
 def write_report(plan: Plan, log: PlanLogReader, out: Path) -> Report:
@@ -67,7 +79,8 @@ def _short(plan: Plan, analysis: Analysis, page: Path) -> Report:
     )
     columns = ("condition", *tasks, "against none [95 %]", "verdict")
     notice = ("The model is simulated.",) if plan.model == SIMULATED else ()
-    lines = (*notice, analysis.summary, *analysis.sentences)
+    pairing = (_PAIRING,) if analysis.paired else ()
+    lines = (*notice, analysis.summary, *analysis.sentences, *pairing)
     return Report(page, plan.title or _TITLE, columns, tuple(rows), lines)
 
 
@@ -96,19 +109,26 @@ def render(plan: Plan, analysis: Analysis, drawn: Mapping[str, str]) -> str:
         autoescape=True, undefined=jinja.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters.update(
-        signed=signed, plain=plain, interval=interval, sample=sample, p=p_value, spread=_spread
+        signed=signed,
+        plain=plain,
+        interval=interval,
+        sample=sample,
+        p=p_value,
+        spread=_spread,
+        detectable=detectable,
     )
-    environment.globals.update(several=several, small=SMALLEST_SUBSET)
+    environment.globals.update(several=several, small=SMALLEST_SUBSET, subtraction=subtraction)
     source = resources.files(__package__).joinpath(_TEMPLATE).read_text(encoding="utf-8")
     markup: Any = environment.from_string(source).render(
         a=analysis,
         plan=plan,
         title=plan.title or _TITLE,
+        paired_name=PAIRED,
         simulated=plan.model == SIMULATED,
         complete=all(run.done == run.planned for run in analysis.study.runs),
         figures={name: jinja.utils.markupsafe.Markup(svg) for name, svg in drawn.items()},
-        settings=_flat(plan.model_dump(mode="json")),
-        provenance=_flat(analysis.manifest),
+        settings=flat(plan.model_dump(mode="json")),
+        provenance=flat(dict(analysis.manifest)),
         runs=list(analysis.study.runs),
         curve_sequences=list(dict.fromkeys(curve.sequence for curve in analysis.curves)),
         curves={(curve.condition, curve.sequence): curve for curve in analysis.curves},
@@ -135,16 +155,3 @@ def _spread(spread: Spread | None, digits: int = 1) -> str:
     if spread.low == spread.high:
         return mean
     return f"{mean} ({spread.low:,.{digits}f} to {spread.high:,.{digits}f})"
-
-
-def _flat(value: Mapping[str, JSON], prefix: str = "") -> list[tuple[str, str]]:
-    """Return a nested mapping as rows of dotted names and short values."""
-    rows: list[tuple[str, str]] = []
-    for key, each in value.items():
-        name = f"{prefix}{key}"
-        if isinstance(each, Mapping):
-            rows += _flat(each, f"{name}.")
-        else:
-            text = each if isinstance(each, str) else json.dumps(each, ensure_ascii=False)
-            rows.append((name, text))
-    return rows

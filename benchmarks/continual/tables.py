@@ -99,15 +99,36 @@ def _prefixed(*prefixes: str) -> tuple[str, ...]:
 
 
 def _contrasts(analysis: Analysis) -> Table:
-    columns = ("condition", "role", *METRIC, "se", "df", "method", "seed_share", "p", "p_holm")
-    roles = [(c, "memory") for c in analysis.family] + [(c, "control") for c in analysis.beside]
-    rows = (_contrast(contrast, role) for contrast, role in roles)
-    return Table("contrasts", (*columns, "detectable_80", "verdict"), tuple(rows))
+    columns = (
+        *("condition", "role", *METRIC, *_prefixed("success", "baseline")),
+        *("se", "df", "method", "seed_share", "p", "p_holm"),
+        *("detectable_80", "detectable_note", "verdict", "noise"),
+    )
+    rows = [_contrast(c, "memory", "") for c in analysis.family]
+    rows += [_contrast(c, "control", _standing(analysis, c)) for c in analysis.beside]
+    return Table("contrasts", columns, tuple(rows))
 
 
-def _contrast(contrast: Contrast, role: str) -> tuple[Field, ...]:
+def _standing(analysis: Analysis, control: Contrast) -> str:
+    """Say whether a control is within the noise of the re-run."""
+    noise = analysis.noise
+    if control is noise.rerun or noise.band is None or control.verdict == "incomplete":
+        return ""
+    within = noise.holds(control)
+    return "cannot be told" if within is None else "within" if within else "outside"
+
+
+def _detectable(contrast: Contrast) -> tuple[Field, Field]:
+    effect = contrast.detectable
+    if effect is None:
+        return None, None
+    if not math.isfinite(effect):
+        return None, "no difference can be detected: too few items or runs"
+    return 100 * effect, None
+
+
+def _contrast(contrast: Contrast, role: str, standing: str) -> tuple[Field, ...]:
     estimate = contrast.estimate
-    detectable = None if contrast.detectable is None else 100 * contrast.detectable
     spread: tuple[Field, ...] = (None, None, None, None, None)
     if estimate is not None:
         spread = (
@@ -118,7 +139,9 @@ def _contrast(contrast: Contrast, role: str) -> tuple[Field, ...]:
             estimate.p,
         )
     head = (contrast.condition, role, *_metric(contrast.difference))
-    return (*head, *spread, contrast.p_adjusted, detectable, contrast.verdict)
+    pair = (*_metric(contrast.success), *_metric(contrast.baseline))
+    test = (*spread, contrast.p_adjusted, *_detectable(contrast))
+    return (*head, *pair, *test, contrast.verdict, standing)
 
 
 def _content(analysis: Analysis) -> Table:

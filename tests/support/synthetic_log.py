@@ -41,6 +41,8 @@ class World:
     rerun: bool = True
     solved: float = 0.5
     """Share of items that are easy: solved 9 times in 10 without memory, others once."""
+    tokens: tuple[int, int] | None = None
+    """Prompt and completion tokens of an episode, where results are to hold them."""
     seed: int = 0
 
 
@@ -97,7 +99,12 @@ class SyntheticLog:
         success = luck < chance(self.world, condition, sequence, task, item)
         recall: dict[str, JSON] = {"id": "r", "query": "find", "step": 0, "tokens": 120}
         recalls: list[JSON] = [] if condition in {"none", "rerun"} else [recall]
+        usage: dict[str, JSON] = {}
+        if self.world.tokens is not None:
+            prompt, completion = self.world.tokens
+            usage = {"usage": {"prompt_tokens": prompt, "completion_tokens": completion}}
         return {
+            **usage,
             "task_id": item,
             "success": success,
             "score": 1.0 if success else 0.0,

@@ -1,11 +1,20 @@
 """From a log to verdicts: what helped, what hurt, what cannot be said."""
 
+import math
+from dataclasses import replace
+
 import pytest
 from synthetic_log import SyntheticLog, World
 
+from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError
 from langgraft.benchmarks.continual.analysis import Analysis, analyze, summary_table
-from langgraft.benchmarks.continual.contrasts import Contrast
+from langgraft.benchmarks.continual.contrasts import Contrast, Noise, Verdict
+from langgraft.benchmarks.continual.findings import summary
+from langgraft.benchmarks.continual.gates import control_gates
+from langgraft.benchmarks.continual.metrics import Metric
+from langgraft.benchmarks.continual.wording import points
+from langgraft.benchmarks.harness.statistics import Estimate
 
 MIXED = World(
     conditions=("raw", "agg", "same"),
@@ -97,6 +106,99 @@ def test_verdicts_when_nothing_differs_then_hardly_ever_find_anything() -> None:
     assert claims <= 3
 
 
+def control(value: float, half_width: float) -> Contrast:
+    """Make the contrast of a control, or of the re-run."""
+    estimate = Estimate(
+        value, value - half_width, value + half_width, 0.5, 0.05, 30, 40, 4, 0.0, "items"
+    )
+    metric = Metric(estimate, 160, 160, 40)
+    verdict: Verdict = "no detectable difference"
+    return Contrast("agg+placebo", (), metric, metric, metric, None, 0.1, verdict)
+
+
+@pytest.mark.parametrize(
+    ("rerun", "value", "half_width", "holds"),
+    [
+        (0.09, 0.04, 0.085, True),
+        (0.09, 0.028, 0.113, True),
+        (0.09, -0.031, 0.20, True),
+        (0.09, -0.031, 0.21, None),
+        (0.09, -0.031, 1.0, None),
+        (0.21, 0.0, 0.05, None),
+        (1.0, 0.0, 1.0, None),
+        (0.09, 0.10, 0.15, None),
+        (0.09, 0.08, 0.05, None),
+        (0.09, 0.10, 0.05, False),
+        (0.30, -0.60, 0.40, False),
+    ],
+)
+def test_control_when_judged_then_both_questions_have_to_agree(
+    rerun: float, value: float, half_width: float, holds: bool | None
+) -> None:
+    """Within needs zero in a narrow interval and a small difference; outside neither."""
+    noise = Noise(control(0.05, rerun))
+    assert noise.holds(control(value, half_width)) is holds
+    (gate,) = control_gates(noise, [control(value, half_width)])
+    assert gate.state == {True: "passed", False: "failed", None: "open"}[holds]
+    assert points(control(0.05, rerun).difference.estimate) in gate.detail  # type: ignore[arg-type]
+    assert ("cannot be told" in gate.detail) is (holds is None)
+
+
+def test_control_when_study_is_tiny_then_its_gate_stays_open() -> None:
+    """A control whose interval is all there is has passed nothing, and the words say so."""
+    analysis = analyze(SyntheticLog(World(test_items=1, replicates=2)))
+    assert analysis.noise.holds(analysis.controls[0]) is None
+    assert gate_states(analysis)["A/A: agg+placebo"] == "open"
+    assert gate_states(analysis)["A/A: re-run"] == "open"
+    assert "can be placed neither inside nor outside the noise of a re-run" in analysis.summary
+    assert "within" not in analysis.summary
+    assert summary_table(analysis)[-1].verdict == "control: cannot be told"
+
+
+def test_controls_when_inert_then_hardly_ever_fail() -> None:
+    """Over twenty studies of demo size the forty inert controls rarely look like something."""
+    demo = World(conditions=("agg",), test_items=18, train_items=2, replicates=4)
+    analyses = [analyze(SyntheticLog(replace(demo, seed=seed))) for seed in range(20)]
+    held = [a.noise.holds(each) for a in analyses for each in a.controls]
+    assert held.count(False) <= 3
+    assert held.count(True) >= 32
+
+
+def test_power_when_nothing_could_be_found_then_says_so_plainly() -> None:
+    """No sentence speaks of a true difference of more than 100 percentage points."""
+    analysis = analyze(SyntheticLog(World(conditions=("agg",), test_items=1, replicates=2)))
+    assert analysis.family[0].detectable == math.inf
+    assert "this study cannot detect any difference" in analysis.sentences[0]
+    assert "cannot detect any difference" in analysis.summary
+    assert "would have been detected" not in analysis.summary + analysis.sentences[0]
+
+
+def test_power_when_some_memories_are_blind_then_others_keep_their_figure(mixed: Analysis) -> None:
+    """The paragraph tells the memories that nothing could be found for from the others."""
+    same = mixed.family[2]
+    blind = replace(same, condition="blind", detectable=math.inf)
+    text = summary([same, blind], (), mixed.noise)
+    assert "blind has too few runs for any difference to be detected." in text
+    assert "pp or more would have been detected four times in five for the others." in text
+
+
+def test_contrast_when_baseline_has_more_runs_then_its_numbers_add_up(mixed: Analysis) -> None:
+    """Success minus the paired baseline is the difference, and the table shows that baseline."""
+    world = World(replicates=3, baseline_runs=5)
+    analysis = analyze(SyntheticLog(world))
+    tasks = [metric.estimate.value for _, metric in analysis.paired if metric.estimate]
+    for contrast in (*analysis.family, *analysis.beside):
+        success, baseline = contrast.success.estimate, contrast.baseline.estimate
+        assert success is not None
+        assert baseline is not None
+        assert contrast.estimate is not None
+        assert success.value - baseline.value == pytest.approx(contrast.estimate.value)
+        assert baseline.value == pytest.approx(sum(tasks) / 2)
+        assert baseline.n_replicates == 3
+    assert summary_table(analysis)[1].condition == "none, paired"
+    assert mixed.paired == ()
+
+
 def test_control_when_it_helps_then_its_gate_fails() -> None:
     """A placebo that works means that something other than memory does."""
     world = World(effects={("agg+placebo", "", ""): 0.4}, replicates=5)
@@ -186,6 +288,30 @@ def test_prompts_when_manifest_names_none_then_gate_is_open() -> None:
     assert gate_states(analyze(log))["Constant prompts"] == "open"
 
 
+def test_prompts_when_fingerprints_are_nested_then_gate_names_them_all() -> None:
+    """Fingerprints may have any shape: digests in short, words in full, many as a number."""
+    fingerprints: dict[str, JSON] = {
+        "prompts": {"act": {"text": "ab" * 32, "version": 2}, "reflect": "cd" * 32},
+        "recall_block": "ef" * 32,
+        "learner": {"rules": "12" * 32, "ignorance": ["doors", "pickup"]},
+        "providers": {},
+        "code": {f"module{number}": "34" * 32 for number in range(9)},
+        "nothing": None,
+    }
+    analysis = analyze(SyntheticLog(manifest={"fingerprints": fingerprints}))
+    gate = next(gate for gate in analysis.gates if gate.name == "Constant prompts")
+    assert gate.state == "passed"
+    for words in (
+        "all runs: act.text abababababab, act.version 2, reflect cdcdcdcdcdcd.",
+        "recall_block efefefefefef",
+        'learner ignorance ["doors", "pickup"], rules 121212121212',
+        "providers {}",
+        "code (9 entries)",
+        "nothing null",
+    ):
+        assert words in gate.detail
+
+
 def test_learning_curve_when_cumulative_then_ends_at_the_success_rate() -> None:
     """The last point is the share of all training items that were solved."""
     log = SyntheticLog()
@@ -231,6 +357,14 @@ def test_costs_when_memory_recalls_then_counts_its_tokens() -> None:
     assert none.mean == 0
     assert costs["agg", "train"].episodes == 3 * 4 * 20
     assert costs["agg", "train"].tokens is None
+
+
+def test_costs_when_results_hold_usage_then_counts_tokens_per_episode() -> None:
+    """Prompt and completion tokens of the results reach the costs, both together."""
+    analysis = analyze(SyntheticLog(World(tokens=(900, 134))))
+    for cost in analysis.costs:
+        assert cost.tokens is not None
+        assert (cost.tokens.mean, cost.tokens.low, cost.tokens.high) == (1034, 1034, 1034)
 
 
 def test_summary_table_when_shown_then_has_a_row_per_condition(mixed: Analysis) -> None:

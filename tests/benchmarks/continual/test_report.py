@@ -14,6 +14,7 @@ import pytest
 import synthetic_log
 from synthetic_log import SyntheticLog, World
 
+from langgraft._core.canonical import JSON
 from langgraft.benchmarks.continual.analysis import analyze
 from langgraft.benchmarks.continual.report import write_report
 from langgraft.benchmarks.continual.tables import tables
@@ -280,6 +281,49 @@ def test_csv_when_columns_repeat_a_number_then_interval_and_n_go_with_it() -> No
             stem = column.removesuffix("value")
             if stem != column:
                 assert {f"{stem}low", f"{stem}high", f"{stem}n_items"} <= set(table.columns)
+
+
+def test_report_when_results_hold_usage_then_tokens_reach_page_and_csv(tmp_path: Path) -> None:
+    """Tokens per episode stand in the costs, and only where results hold them."""
+    report = write_report(PLAN, SyntheticLog(World(tokens=(900, 134))), tmp_path)
+    assert {row["tokens_mean"] for row in read_csv(report, "costs")} == {"1034.0"}
+    html = report.page.read_text(encoding="utf-8")
+    assert '<th scope="col">tokens</th>' in html
+    assert "1,034" in Page(html).text
+
+
+def test_report_when_nothing_is_detectable_then_page_and_csv_say_so(tmp_path: Path) -> None:
+    """Neither page nor tables print a detectable difference of more than 100 points."""
+    log = SyntheticLog(World(conditions=("agg",), test_items=1, replicates=2))
+    report = write_report(PLAN, log, tmp_path)
+    text = Page(report.page.read_text(encoding="utf-8")).text
+    assert "this study cannot detect any difference" in text
+    assert "none too few runs" in text
+    row = read_csv(report, "contrasts")[0]
+    assert row["detectable_80"] == ""
+    assert row["detectable_note"] == "no difference can be detected: too few items or runs"
+    assert read_csv(report, "contrasts")[-1]["noise"] == "cannot be told"
+
+
+def test_report_when_baseline_has_more_runs_then_shows_the_paired_one(written: Report) -> None:
+    """Page, CSV and terminal show the two success rates that a difference is made of."""
+    text = Page(written.page.read_text(encoding="utf-8")).text
+    for row in read_csv(written, "contrasts"):
+        success, baseline = float(row["success_value"]), float(row["baseline_value"])
+        assert success - baseline == pytest.approx(float(row["value"]), abs=1e-5)
+        assert f"{success:.2f} − {baseline:.2f}" in text  # noqa: RUF001  (a minus sign)
+    assert written.rows[1][0] == "none, paired"
+    assert "none, paired" in written.lines[-1]
+
+
+def test_page_when_fingerprints_are_nested_then_provenance_shows_each(tmp_path: Path) -> None:
+    """Every leaf of the manifest has a row, lists and empty parts included."""
+    fingerprints: dict[str, JSON] = {"learner": {"rules": {"a": 1}, "none": {}, "list": ["x", 2]}}
+    report = write_report(PLAN, SyntheticLog(manifest={"fingerprints": fingerprints}), tmp_path)
+    text = Page(report.page.read_text(encoding="utf-8")).text
+    assert "fingerprints.learner.rules.a 1" in text
+    assert "fingerprints.learner.none {}" in text
+    assert 'fingerprints.learner.list ["x", 2]' in text
 
 
 def test_csv_when_contrasts_are_written_then_state_test_and_verdict(written: Report) -> None:
