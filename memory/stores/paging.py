@@ -91,28 +91,31 @@ class _Reading:
     """How far the pages reach: as many records as there are, if nothing was written."""
     pages: int = 0
     joined: bool = True
-    """Each page began with records that the one before ended with, in the same order."""
+    """Each page began with what the one before ended with, or at least half of it."""
     last: Sequence[Address] = ()
 
     def enter(self, page: Sequence[SearchItem], offset: int) -> None:
         """Add a page."""
         addresses = [(item.namespace, item.key) for item in page]
-        self.joined = self.joined and (not self.pages or _continues(self.last, addresses))
+        if self.pages:
+            shared = _shared(self.last, addresses)
+            self.joined = self.joined and shared > 0 and 2 * shared >= self.rows - offset
         self.found.update(zip(addresses, page, strict=True))
         self.rows = offset + len(page)
         self.pages += 1
         self.last = addresses
 
 
-def _continues(before: Sequence[Address], after: Sequence[Address]) -> bool:
-    """Say whether `after` begins with an end of `before`, not an empty one.
+def _shared(before: Sequence[Address], after: Sequence[Address]) -> int:
+    """Count the records that end `before` and, in the same order, begin `after`.
 
-    Writes leave the order of all other records as it is, so none of them lies between the two.
-    Ties placed by chance do not agree like this.
+    Where there are some, nothing lies between the two pages: writes leave the order of all other
+    records as it is. Ties placed by chance rarely agree in more than one.
     """
-    start = before.index(after[0]) if after[0] in before else len(before)
-    shared = len(before) - start
-    return shared > 0 and list(before[start:]) == list(after[:shared])
+    if after[0] not in before:
+        return 0
+    tail = before[before.index(after[0]) :]
+    return len(tail) if list(tail) == list(after[: len(tail)]) else 0
 
 
 def _widest(request: SearchOp) -> Program[tuple[SearchOp, Sequence[SearchItem]]]:

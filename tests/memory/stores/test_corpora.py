@@ -82,3 +82,20 @@ def test_corpora_when_cleared_then_nothing_is_ready_nor_becomes_so(corpora: Corp
         corpora.install(corpus)
     assert corpora.open(("bank",)) is None
     assert corpora.open(("new",)) is None
+
+
+def test_corpora_when_written_during_a_building_then_the_time_counts_as_disturbed(
+    corpora: Corpora,
+) -> None:
+    """So does the time of a write that began before, and none in which nothing was written."""
+    index = TermOverlap().index(frozen=False)
+    with corpora.writing([ADDRESS]), corpora.building(("bank",), index) as corpus:
+        assert not corpora.undisturbed(corpus), "under way when the building began"
+        assert not corpora.undisturbed(corpus), "still under way"
+    with corpora.building(("bank",), index) as corpus:
+        assert corpora.undisturbed(corpus)
+        with corpora.writing([ADDRESS]):
+            pass
+        assert not corpora.undisturbed(corpus)
+        with corpora.writing([(("other",), "k")]):
+            assert corpora.undisturbed(corpus)

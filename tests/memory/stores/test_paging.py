@@ -94,12 +94,36 @@ def test_reading_when_the_store_is_written_after_every_page_misses_no_old_record
     assert len(set(found)) == len(found)
 
 
-def test_reading_when_never_complete_fails_and_names_the_namespace() -> None:
+@pytest.mark.parametrize("seed", range(20))
+def test_reading_when_never_complete_fails_and_names_the_namespace(seed: int) -> None:
     """An incomplete reading is an error, not a smaller corpus."""
-    store = PagingStore(shuffling(4), cap=20)
-    fill(store, NAMESPACE, 200)
+    store = PagingStore(shuffling(seed), cap=40)
+    fill(store, NAMESPACE, 60)
     with pytest.raises(InfrastructureError, match=r"namespace \('bank',\) in each of 32 readings"):
         drive(read_all(NAMESPACE, undisturbed=lambda: False), store)
+
+
+def test_reading_when_records_come_and_go_between_passes_starts_anew() -> None:
+    """What is gone does not stand for a record that was not seen yet."""
+    store = PagingStore(shuffling(5), cap=20)
+    keys = fill(store, NAMESPACE, 200)
+
+    def write() -> None:
+        if len(store.asked) == 15:
+            for key in keys[:50]:
+                store.delete(NAMESPACE, key)
+                store.put(NAMESPACE, f"new-{key}", {})
+
+    store.after = write
+    found = _keys(drive(read_all(NAMESPACE), store))
+    assert found == sorted([*keys[50:], *(f"new-{key}" for key in keys[:50])])
+
+
+def test_reading_when_one_page_lists_a_record_twice_has_it_once() -> None:
+    """One search saw everything at one time: nothing is missing."""
+    store = PagingStore(lambda items: [*items, *items[:1]])
+    keys = fill(store, NAMESPACE, 3)
+    assert _keys(drive(read_all(NAMESPACE), store)) == keys
 
 
 class _WithoutOffset(PagingStore):
