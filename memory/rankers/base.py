@@ -1,6 +1,6 @@
 """What a ranker is: settings that order texts by relevance, and the index it keeps."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
@@ -40,18 +40,10 @@ class RankerIndex(Protocol):
         """Forget a document; unknown ones are ignored."""
         ...
 
-    def search(
-        self,
-        query: str,
-        *,
-        limit: int,
-        accept: Callable[[DocumentId], bool] | None = None,
-    ) -> list[Scored]:
+    def search(self, query: str, *, limit: int) -> list[Scored]:
         """Return the best `limit` documents that match the query, best first.
 
-        Corpus statistics (document frequencies, average length) are those of all documents;
-        `accept` then says which of them may be returned. Documents that do not match at all
-        are never returned.
+        Documents that do not match at all are never returned.
         """
         ...
 

@@ -1,7 +1,6 @@
 """BM25 over contents that do not change: bm25s nominates, exact scores decide."""
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from langgraft.memory.rankers.base import SCORE_DECIMALS, DocumentId, Order, Scored
 from langgraft.memory.rankers.lexical import TermWeights
 from langgraft.memory.rankers.postings import Document, Statistics
-from langgraft.memory.rankers.selection import WIDENING, Floats, Slots, Ties, best_first, rounded
+from langgraft.memory.rankers.selection import Floats, Slots, Ties, best_first, rounded
 from langgraft.memory.rankers.tokens import tokenize
 
 
@@ -47,13 +46,7 @@ class FrozenBM25Index:
         if self._documents.pop(document, None) is not None:
             self._built = None
 
-    def search(
-        self,
-        query: str,
-        *,
-        limit: int,
-        accept: Callable[[DocumentId], bool] | None = None,
-    ) -> list[Scored]:
+    def search(self, query: str, *, limit: int) -> list[Scored]:
         """Return the best `limit` documents that share a term with the query, best first."""
         if self._built is None:
             self._built = _Built(list(self._documents.values()), k1=self._k1, b=self._b)
@@ -62,16 +55,9 @@ class FrozenBM25Index:
         if limit < 1 or not terms:
             return []
         estimates, matching = built.estimates(terms), built.matching(terms)
-        matches = matching.size
-        width = min(limit, matches)
-        while True:
-            ranking = self._ranking(
-                built, terms, matching[_near(estimates[matching], width, terms)]
-            )
-            hits = [hit for hit in ranking[:width] if accept is None or accept(hit.id)]
-            if len(hits) >= limit or width == matches:
-                return hits[:limit]
-            width = min(width * WIDENING, matches)
+        width = min(limit, matching.size)
+        near = matching[_near(estimates[matching], width, terms)]
+        return self._ranking(built, terms, near)[:width]
 
     def _ranking(self, built: "_Built", terms: dict[int, int], slots: Slots) -> list[Scored]:
         """Order the nominated documents by their exact scores."""

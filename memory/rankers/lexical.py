@@ -1,7 +1,6 @@
 """The changing index of the rankers that add up what a query's terms are worth."""
 
 from collections import Counter
-from collections.abc import Callable
 from itertools import islice
 from typing import Protocol
 
@@ -64,13 +63,7 @@ class LexicalIndex:
         """Forget a document; unknown ones are ignored."""
         self._postings.remove(document)
 
-    def search(
-        self,
-        query: str,
-        *,
-        limit: int,
-        accept: Callable[[DocumentId], bool] | None = None,
-    ) -> list[Scored]:
+    def search(self, query: str, *, limit: int) -> list[Scored]:
         """Return the best `limit` documents that share a term with the query, best first."""
         if limit < 1:
             return []
@@ -87,8 +80,7 @@ class LexicalIndex:
                 ties=self._ties,
             )
         )
-        chosen = ranking if accept is None else (hit for hit in ranking if accept(hit.id))
-        return list(islice(chosen, limit))
+        return list(islice(ranking, limit))
 
     def _scores(self, query: str) -> Floats:
         """Return the unrounded score of every slot; 0 where nothing matches."""

@@ -66,26 +66,6 @@ def test_ranking_when_searched_between_writes_then_is_that_of_the_moment(
         assert len(changing) == len(frozen) == len(_present(writes[: i + 1]))
 
 
-@given(
-    ranker=RANKERS,
-    texts=st.lists(TEXTS, max_size=30),
-    query=TEXTS,
-    accepted=st.sets(st.integers(0, 30)),
-    limit=st.integers(1, 8),
-)
-def test_ranking_when_only_some_are_accepted_then_statistics_stay_those_of_all(
-    ranker: Ranker, texts: list[str], query: str, accepted: set[int], limit: int
-) -> None:
-    """`accept` thins out the full ranking and changes no score, whatever the index."""
-    writes: list[Write] = list(enumerate(texts))
-    full = _play(ranker, writes).search(query, limit=len(texts))
-    expected = [hit for hit in full if hit.id in accepted][:limit]
-    for frozen in (False, True):
-        index = _play(ranker, writes, frozen=frozen)
-        assert index.search(query, limit=limit, accept=lambda i: i in accepted) == expected
-        assert index.search(query, limit=limit) == full[:limit]
-
-
 @given(texts=st.lists(st.sampled_from(["a b", "b a", "a b c", "c", "b"]), max_size=40))
 def test_ranking_when_many_tie_then_order_decides_within_every_limit(texts: list[str]) -> None:
     """A shorter list is always the head of a longer one, from either end of the ties."""
