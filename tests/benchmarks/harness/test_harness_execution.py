@@ -393,8 +393,9 @@ async def test_source_when_its_log_is_replaced_then_dependents_refuse(
     lines = (first / "items.jsonl").read_bytes().splitlines(keepends=True)
     (first / "items.jsonl").write_bytes(b"".join(lines[:4]))
     if not remove_done:
+        # One worker: the source is looked at before the run that starts from it.
         with pytest.raises(RunDirectoryError, match="says 6 items"):
-            await run_chain(tmp_path)
+            await run_chain(tmp_path, workers=1)
         return
     (first / "DONE.json").unlink()
     study = Meddling("first", ItemOutcome({"changed": True}))
