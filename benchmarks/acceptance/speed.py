@@ -21,11 +21,11 @@ def measure_graph(setting: Setting) -> list[Figure]:
 
 
 def measure_harness(setting: Setting) -> list[Figure]:
-    """Measure what the harness adds to an item."""
+    """Measure what the harness costs per item."""
     return [
         _judged(
             "The harness costs little per item",
-            "CPU of continual episodes with and without the harness",
+            "CPU of the harness over continual episodes played beforehand",
             [overhead_per_item()[0] for _ in _times(setting)],
             " ms",
             5,

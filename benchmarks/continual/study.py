@@ -15,7 +15,14 @@ from langgraft.benchmarks.continual.runs import RunList
 from langgraft.benchmarks.continual.session import ContinualSession
 from langgraft.benchmarks.harness.models import MeteredChatModel
 from langgraft.benchmarks.harness.source import source_digests
-from langgraft.benchmarks.harness.study import SIMULATED, PlanLogReader, Report, RunSpec, Study
+from langgraft.benchmarks.harness.study import (
+    SIMULATED,
+    PlanLogReader,
+    Report,
+    RunSession,
+    RunSpec,
+    Study,
+)
 from langgraft.environments.babyai import BabyAI
 from langgraft.memory.deltas import MemoryDelta
 from langgraft.memory.providers import PROVIDERS, provider_class, provider_settings
@@ -71,7 +78,7 @@ class ContinualStudy(Study[ContinualPlan]):
         run: RunSpec,
         deltas: Sequence[MemoryDelta],
         model: BaseChatModel,
-    ) -> ContinualSession:
+    ) -> RunSession:
         """Start or resume a run."""
         return ContinualSession(plan, run, deltas, model, BabyAI(semantics=plan.semantics))
 
