@@ -19,7 +19,7 @@ def disk_errors(action: str, path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         reason = error.strerror or str(error)
-        msg = f"cannot {action}: {reason}; what was committed before is safe, run again to resume"
+        msg = f"cannot {action}: {reason}; put that right and run again, nothing committed is lost"
         raise RunDirectoryError(msg, path=path) from error
 
 
