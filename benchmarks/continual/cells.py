@@ -132,12 +132,18 @@ class StudyLog:
     @property
     def memories(self) -> tuple[str, ...]:
         """Conditions that learn: the family of hypotheses."""
-        return tuple(c for c in self.conditions if c not in UNTRAINED and "+" not in c)
+        beside = {*UNTRAINED, *self.controls, *self.probes}
+        return tuple(c for c in self.conditions if c not in beside)
 
     @property
     def controls(self) -> tuple[str, ...]:
         """Negative controls, named `condition+control`."""
         return tuple(c for c in self.conditions if "+" in c)
+
+    @property
+    def probes(self) -> tuple[str, ...]:
+        """Crossed probes, named `retrieval@pool`."""
+        return tuple(c for c in self.conditions if "@" in c)
 
     @cached_property
     def sequences(self) -> tuple[str, ...]:

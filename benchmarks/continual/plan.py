@@ -7,7 +7,7 @@ from typing_extensions import override
 
 from langgraft._core.errors import SettingsError
 from langgraft.benchmarks.harness.study import SIMULATED, Plan
-from langgraft.memory.providers import provider_settings
+from langgraft.memory.providers import provider_class, provider_settings
 
 Sequence_: TypeAlias = Literal["A>B", "B>A"]
 
@@ -49,6 +49,27 @@ class ControlCondition(BaseModel):
     def name(self) -> str:
         """Name in tables."""
         return f"{self.of}+{self.control}"
+
+
+class CrossedProbe(BaseModel):
+    """One condition's way of retrieving, tried on the banks another condition left.
+
+    Conditions that train for themselves differ in what they keep *and* in how they retrieve it:
+    their comparison confounds the two (continual-memory Appendix C). A probe trains nothing; it
+    is tested on the final banks of `pool` with the settings of `retrieval`.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    retrieval: str
+    """The condition whose settings read."""
+    pool: str
+    """The condition whose banks are read."""
+
+    @property
+    def name(self) -> str:
+        """Name in tables."""
+        return f"{self.retrieval}@{self.pool}"
 
 
 class Tasks(BaseModel):
@@ -97,6 +118,8 @@ class ContinualPlan(Plan):
     tasks: Tasks = Tasks()
     conditions: tuple[Condition, ...] = Field(default_factory=paper_conditions)
     controls: tuple[ControlCondition, ...] = ()
+    probes: tuple[CrossedProbe, ...] = ()
+    """One condition's retrieval on another's banks; outside the family of hypotheses."""
     sequences: tuple[Sequence_, ...] = ("A>B", "B>A")
     """The directions to study."""
     train_items: int = Field(default=200, ge=1, le=200)
@@ -161,6 +184,22 @@ class ContinualPlan(Plan):
         return self
 
     @model_validator(mode="after")
+    def _probes_fit(self) -> Self:
+        conditions = {condition.name: condition for condition in self.conditions}
+        seen: set[str] = set()
+        for probe in self.probes:
+            for role, name in (("retrieval", probe.retrieval), ("pool", probe.pool)):
+                if name not in conditions:
+                    msg = f"probe {probe.name!r}: {role} {name!r} is no condition in"
+                    raise ValueError(f"{msg} {sorted(conditions)}")
+            if probe.name in seen:
+                msg = f"probe {probe.name!r} is given twice"
+                raise ValueError(msg)
+            seen.add(probe.name)
+            _check_readable(probe, conditions[probe.retrieval], conditions[probe.pool])
+        return self
+
+    @model_validator(mode="after")
     def _numbers_fit(self) -> Self:
         if self.baseline_runs < self.runs:
             msg = f"baseline_runs ({self.baseline_runs}) must be at least runs ({self.runs})"
@@ -176,3 +215,26 @@ class ContinualPlan(Plan):
             msg = f"base_url {self.base_url!r} is not for the simulated model: name one in `model`"
             raise ValueError(msg)
         return self
+
+
+def _check_readable(probe: CrossedProbe, retrieval: Condition, pool: Condition) -> None:
+    """Check that what one condition keeps is of the kind that the other one reads."""
+    if probe.retrieval == probe.pool:
+        msg = f"probe {probe.name!r} reads its own banks: that is the condition itself"
+        raise ValueError(msg)
+    if provider_class(retrieval.provider) is not provider_class(pool.provider):
+        msg = (
+            f"probe {probe.name!r}: {pool.provider!r} keeps what {retrieval.provider!r} does not"
+            " read; retrieval and pool must be of one provider"
+        )
+        raise ValueError(msg)
+    wanted, kept = (
+        getattr(provider_settings(each.provider, each.settings), "granularity", None)
+        for each in (retrieval, pool)
+    )
+    if wanted != kept:
+        msg = (
+            f"probe {probe.name!r}: the pool's granularity is {kept!r}, the retrieval's {wanted!r};"
+            " they must be equal"
+        )
+        raise ValueError(msg)

@@ -12,6 +12,7 @@ probes*. The baseline and its re-run have no bank, and controls read a condition
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from langgraft._core.canonical import JSON, seeded_fraction
 from langgraft.benchmarks.continual.plan import (
@@ -19,6 +20,7 @@ from langgraft.benchmarks.continual.plan import (
     Condition,
     ContinualPlan,
     ControlCondition,
+    CrossedProbe,
 )
 from langgraft.benchmarks.harness.study import BankSource, RunSpec
 from langgraft.environments.text import TextTask, TextWorldFactory
@@ -54,6 +56,9 @@ class RunList:
         for control in plan.controls:
             for replicate in range(plan.runs):
                 yield from self._control(control, replicate)
+        for probe in plan.probes:
+            for replicate in range(plan.runs):
+                yield from self._probe(probe, replicate)
 
     def _bare(self, condition: str, runs: int, *, seed_offset: int) -> Iterator[RunSpec]:
         for replicate in range(runs):
@@ -64,6 +69,13 @@ class RunList:
         for sequence in self._plan.sequences:
             for task in "AB":
                 yield self._test_run(control.name, replicate, sequence, task, bank_of=control.of)
+
+    def _probe(self, probe: CrossedProbe, replicate: int) -> Iterator[RunSpec]:
+        crossed: dict[str, JSON] = {"retrieval": probe.retrieval, "pool": probe.pool}
+        for sequence in self._plan.sequences:
+            for task in "AB":
+                run = self._test_run(probe.name, replicate, sequence, task, bank_of=probe.pool)
+                yield replace(run, factors={**run.factors, **crossed})
 
     def _condition(self, condition: Condition, replicate: int) -> Iterator[RunSpec]:
         name = condition.name

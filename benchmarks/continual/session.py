@@ -91,6 +91,7 @@ def build_memory(
 ) -> MemoryProvider[Any] | None:
     """Build the memory of a run, holding what the deltas fold to; the baseline has none."""
     name, _, control = str(run.factors["condition"]).partition("+")
+    name = str(run.factors.get("retrieval", name))  # a crossed probe's own name is no condition's
     condition = next((each for each in plan.conditions if each.name == name), None)
     if condition is None:
         return None

@@ -260,6 +260,33 @@ def test_controls_when_planned_then_read_their_conditions_banks() -> None:
             assert run.factors["model_seed"] == twin.factors["model_seed"]
 
 
+CROSSED = [{"retrieval": "step", "pool": "ind"}, {"retrieval": "ind", "pool": "step"}]
+
+
+def test_probes_when_planned_then_read_the_pools_banks_and_train_nothing() -> None:
+    """A crossed probe is tested where its pool's condition is, paired with it run by run."""
+    runs = by_name(planned(probes=CROSSED))
+    for name, retrieval, pool in (("step@ind", "step", "ind"), ("ind@step", "ind", "step")):
+        mine = [run for run in runs.values() if run.factors["condition"] == name]
+        assert len(mine) == 2 * 2 * 2
+        for run in mine:
+            twin = runs[run.name.replace(name, pool, 1)]
+            assert run.frozen
+            assert run.source == twin.source
+            assert run.item_ids == twin.item_ids
+            assert run.factors["model_seed"] == twin.factors["model_seed"]
+            assert (run.factors["retrieval"], run.factors["pool"]) == (retrieval, pool)
+    assert not any("pool" in run.factors for name, run in runs.items() if "@" not in name)
+
+
+def test_probes_when_planned_then_leave_all_other_runs_as_they_are(
+    paper: dict[str, RunSpec],
+) -> None:
+    """Probes stand beside a plan's conditions: the runs of these are the same without them."""
+    runs = by_name(planned(probes=CROSSED))
+    assert {name: run for name, run in runs.items() if "@" not in name} == paper
+
+
 def test_sequences_when_one_is_chosen_then_both_scratch_streams_stay() -> None:
     """Forward transfer of A→B is measured against B from scratch, so B is trained alone as well."""
     runs = by_name(planned(sequences=["A>B"], runs=1, rerun=False))
@@ -324,6 +351,7 @@ INSIGHT = {"name": "a", "provider": "insight"}
         ({"conditions": [INSIGHT, INSIGHT]}, "conditions: .*distinct.*'a', 'a'"),
         ({"conditions": [{**INSIGHT, "name": "none"}]}, "condition names must be .*not 'none'"),
         ({"conditions": [{**INSIGHT, "name": "a+b"}]}, r"conditions.0.name: .*\(got 'a\+b'\)$"),
+        ({"conditions": [{**INSIGHT, "name": "a@b"}]}, r"conditions.0.name: .*\(got 'a@b'\)$"),
         (
             {"conditions": [{**INSIGHT, "provider": "x"}]},
             "conditions.0: unknown provider 'x'; .*ins",
@@ -335,6 +363,19 @@ INSIGHT = {"name": "a", "provider": "insight"}
         ({"controls": [{"control": "placebo", "of": "x"}]}, r"'x\+placebo' is of no condition in"),
         ({"controls": [{"control": "sugar", "of": "raw"}]}, "controls.0.control: .*'placebo' or"),
         ({"controls": [{"control": "placebo", "of": "raw"}] * 2}, r"'raw\+placebo' is given twice"),
+        ({"probes": [{"retrieval": "x", "pool": "ind"}]}, "'x@ind': retrieval 'x' is no condition"),
+        ({"probes": [{"retrieval": "ind", "pool": "x"}]}, "'ind@x': pool 'x' is no condition"),
+        ({"probes": [{"retrieval": "ind", "pool": "ind"}]}, "'ind@ind' reads its own banks"),
+        ({"probes": [CROSSED[0]] * 2}, "probe 'step@ind' is given twice"),
+        (
+            {"probes": [{"retrieval": "ind", "pool": "raw"}]},
+            "'ind@raw': 'trajectory' keeps what 'insight' does not read; .* one provider",
+        ),
+        (
+            {"probes": [{"retrieval": "ind", "pool": "agg"}]},
+            "'ind@agg': the pool's granularity is 'aggregate', the retrieval's 'individual'",
+        ),
+        ({"probes": [{"retrieval": "ind"}]}, "probes.0.pool: .*required"),
         ({"base_url": "http://localhost:1/v1"}, "is not for the simulated model"),
         ({"seed": "often"}, "seed: .*valid integer.* .got 'often'."),
         ({"title": "x", "titel": "x"}, "titel: extra inputs are not permitted"),
