@@ -188,6 +188,22 @@ def test_items_when_transplanted_keep_all_but_their_number_and_the_deltas_fold(
     assert again.read_bytes() == path.read_bytes()
 
 
+async def test_content_when_moved_asynchronously_is_what_is_moved_synchronously(
+    make: Make, new_store: NewStore, tmp_path: Path
+) -> None:
+    """A bank in a store that is only asynchronous can be read, restored, exported and imported."""
+    path, again = tmp_path / "bank.jsonl", tmp_path / "again.jsonl"
+    donor, restored, target, twin = (make(new_store()) for _ in range(4))
+    for episode in STREAM:
+        donor.take_in(episode)
+    await restored.arestore(await donor.acontent())
+    assert restored.content() == await restored.acontent() == donor.content()
+    assert await restored.aexport_items(path) == donor.export_items(again)
+    assert again.read_bytes() == path.read_bytes()
+    assert await target.aimport_items(path) == twin.import_items(path)
+    assert target.content() == twin.content()
+
+
 def test_import_when_the_file_is_bad_or_an_id_is_taken_changes_nothing(
     make: Make, new_store: NewStore, tmp_path: Path
 ) -> None:
