@@ -29,7 +29,14 @@ if TYPE_CHECKING:
     from langgraft.memory.items import MemoryItem
     from langgraft.memory.provider import MemoryProvider
     from langgraft.memory.questions import Question, Verdict
-    from langgraft.memory.recall import Budget, Recall, RecallContext, Receipt, strip_block
+    from langgraft.memory.recall import (
+        Budget,
+        Found,
+        Recall,
+        RecallContext,
+        Receipt,
+        strip_block,
+    )
     from langgraft.memory.settings import ProviderSettings, RankedSettings
 
 __all__ = [
@@ -39,6 +46,7 @@ __all__ = [
     "Budget",
     "Episode",
     "ErrorRecord",
+    "Found",
     "Lesson",
     "MemoryDelta",
     "MemoryItem",
@@ -72,7 +80,7 @@ _MODULES = {
     "provider": ("MemoryProvider",),
     "questions": ("Question", "Verdict"),
     "settings": ("ProviderSettings", "RankedSettings"),
-    "recall": ("Budget", "Recall", "RecallContext", "Receipt", "strip_block"),
+    "recall": ("Budget", "Found", "Recall", "RecallContext", "Receipt", "strip_block"),
 }
 
 __getattr__, __dir__ = lazy_exports(

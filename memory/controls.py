@@ -1,12 +1,14 @@
 """Negative controls: providers that wrap another one and take away what should matter.
 
 A control recalls as often and as much as the provider it wraps, so that a difference between
-the two is due to *what* is recalled. Controls are for evaluation: they file nothing.
+the two is due to *what* is recalled. Its receipts tell what that provider searched for, and how
+many items tied there. Controls are for evaluation: they file nothing.
 """
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, Final
+from dataclasses import replace
+from typing import Any, ClassVar, Final, TypeAlias
 
 from typing_extensions import override
 
@@ -17,12 +19,13 @@ from langgraft.memory.episodes import Episode
 from langgraft.memory.items import MemoryItem
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.rankers.tokens import tokenize
-from langgraft.memory.recall import RecallContext
+from langgraft.memory.recall import Found, RecallContext
 from langgraft.memory.settings import ProviderSettings
 from langgraft.memory.stores.drive import Program
 from langgraft.memory.stores.read_only import ReadOnlyStore
 
-Found = Sequence[tuple[MemoryItem, float]]
+Scored: TypeAlias = Sequence[tuple[MemoryItem, float]]
+"""Items with their scores."""
 
 
 class Control(MemoryProvider[ProviderSettings]):
@@ -55,10 +58,11 @@ class Control(MemoryProvider[ProviderSettings]):
     @override
     def _recall(self, query: str, context: RecallContext) -> Program[Found]:
         found = yield from self.inner._recall(query, context)  # noqa: SLF001
-        return (yield from self._replace(found, query))
+        items = yield from self._replace(found.items, query)
+        return replace(found, items=tuple(items))
 
     @abstractmethod
-    def _replace(self, found: Found, query: str) -> Program[Found]:
+    def _replace(self, found: Scored, query: str) -> Program[Scored]:
         """Put something else in the place of what the wrapped provider found."""
 
     @override
@@ -97,7 +101,7 @@ class Placebo(Control):
     name: ClassVar[str] = "placebo"
 
     @override
-    def _replace(self, found: Found, query: str) -> Program[Found]:
+    def _replace(self, found: Scored, query: str) -> Program[Scored]:
         return [
             (item.model_copy(update={"text": self._filler(item)}), score) for item, score in found
         ]
@@ -121,7 +125,7 @@ class Shuffled(Control):
     name: ClassVar[str] = "shuffled"
 
     @override
-    def _replace(self, found: Found, query: str) -> Program[Found]:
+    def _replace(self, found: Scored, query: str) -> Program[Scored]:
         content = yield from bank.read_content(self.namespace)
         words = frozenset(tokenize(query))
         same = frozenset(item.id for item, _ in found)

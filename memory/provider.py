@@ -51,7 +51,6 @@ A provider of your own subclasses `MemoryProvider` and writes the programs `_rec
 LangGraph store operations and is sent their results, so sync and async come for free.
 """
 
-import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -77,7 +76,7 @@ from langgraft.memory.item_ids import present, with_free_ids
 from langgraft.memory.items import MemoryItem, describe_validation
 from langgraft.memory.questions import Question, Verdict
 from langgraft.memory.rankers.base import Ranker
-from langgraft.memory.recall import Budget, Recall, RecallContext, make_recall
+from langgraft.memory.recall import Budget, Found, Recall, RecallContext, make_recall
 from langgraft.memory.settings import ProviderSettings
 from langgraft.memory.stores.drive import Program, adrive, drive
 from langgraft.memory.stores.ranked import RankedStore
@@ -206,20 +205,10 @@ class MemoryProvider(ABC, Generic[SettingsT]):
         with self._lock.held():
             return drive(bank.read_content(self.namespace), self.store)
 
-    async def acontent(self) -> BankContent:
-        """Do as `content` does, asynchronously."""
-        async with self._lock.aheld():
-            return await adrive(bank.read_content(self.namespace), self.store)
-
     def restore(self, content: BankContent) -> None:
         """Make the store hold exactly `content`, such as the fold of a log."""
         with self._lock.held():
             drive(bank.replace_content(self.namespace, content), self.store)
-
-    async def arestore(self, content: BankContent) -> None:
-        """Do as `restore` does, asynchronously."""
-        async with self._lock.aheld():
-            await adrive(bank.replace_content(self.namespace, content), self.store)
 
     def export_items(self, path: Path | str) -> int:
         """Write the items as canonical JSONL, in order, and return how many.
@@ -229,11 +218,9 @@ class MemoryProvider(ABC, Generic[SettingsT]):
         Raises:
             InputError: The path cannot be written.
         """
-        return _write(Path(path), self.content())
-
-    async def aexport_items(self, path: Path | str) -> int:
-        """Do as `export_items` does, asynchronously."""
-        return await asyncio.to_thread(_write, Path(path), await self.acontent())
+        items = sorted(self.content().items.values(), key=_order)
+        write_items(Path(path), items)
+        return len(items)
 
     def import_items(self, path: Path | str) -> MemoryDelta:
         """Read items from canonical JSONL into the bank, all or none.
@@ -247,11 +234,6 @@ class MemoryProvider(ABC, Generic[SettingsT]):
         with self._lock.held():
             return drive(self._import(Path(path)), self.store)
 
-    async def aimport_items(self, path: Path | str) -> MemoryDelta:
-        """Do as `import_items` does; the store is asked asynchronously, the file is read at once."""
-        async with self._lock.aheld():
-            return await adrive(self._import(Path(path)), self.store)
-
     def describe(self) -> dict[str, JSON]:
         """Return the architecture: the provider's name and its settings."""
         return {"provider": self.name, "settings": self.settings.describe()}
@@ -264,9 +246,7 @@ class MemoryProvider(ABC, Generic[SettingsT]):
     # What a provider writes ---------------------------------------------------------------
 
     @abstractmethod
-    def _recall(
-        self, query: str, context: RecallContext
-    ) -> Program[Sequence[tuple[MemoryItem, float]]]:
+    def _recall(self, query: str, context: RecallContext) -> Program[Found]:
         """Find items with their scores, best first."""
 
     @abstractmethod
@@ -356,12 +336,6 @@ class MemoryProvider(ABC, Generic[SettingsT]):
         for identity in sorted(gone):
             logger.info("verdict ignored: item %r is no longer in the bank", identity)
         return [verdict for verdict in verdicts if verdict.item_id not in gone]
-
-
-def _write(path: Path, content: BankContent) -> int:
-    items = sorted(content.items.values(), key=_order)
-    write_items(path, items)
-    return len(items)
 
 
 def _order(item: MemoryItem) -> tuple[int, str]:

@@ -58,6 +58,19 @@ class RecallContext:
 
 
 @dataclass(frozen=True, slots=True)
+class Found:
+    """What a provider found in its bank."""
+
+    items: tuple[tuple[MemoryItem, float], ...] = ()
+    """Items with their scores, best first."""
+    query: str = ""
+    """The text that was compared with the keys; empty: the query as given."""
+    tied: int = 0
+    """How many items of the bank share the best score: 1 is no tie, 0 is not known, or nothing
+    found."""
+
+
+@dataclass(frozen=True, slots=True)
 class Receipt:
     """Proof of what was recalled; takes effect in the next `take_in`, once."""
 
@@ -69,6 +82,10 @@ class Receipt:
     tokens: int
     dropped: tuple[str, ...] = ()
     """Ids of items that were found and did not fit the budget."""
+    searched: str = ""
+    """The text that was compared with the keys of the bank."""
+    tied: int = 0
+    """How many items of the bank shared the best score; 0: not known, or nothing found."""
 
     def __post_init__(self) -> None:
         for name in ("item_ids", "scores", "dropped"):
@@ -84,6 +101,8 @@ class Receipt:
             "scores": list(self.scores),
             "tokens": self.tokens,
             "dropped": list(self.dropped),
+            "searched": self.searched,
+            "tied": self.tied,
         }
 
 
@@ -129,7 +148,7 @@ def make_recall(
     query: str,
     context: RecallContext,
     budget: Budget,
-    found: Sequence[tuple[MemoryItem, float]],
+    found: Found,
 ) -> Recall:
     """Fit what was found into the budget, best first, and render it.
 
@@ -139,7 +158,7 @@ def make_recall(
     kept: list[tuple[MemoryItem, float]] = []
     dropped: list[str] = []
     block, tokens = "", 0
-    for item, score in found:
+    for item, score in found.items:
         candidate = render_block([*(other.text for other, _ in kept), item.text])
         size = budget.count(candidate)
         if budget.tokens is not None and size > budget.tokens:
@@ -158,6 +177,8 @@ def make_recall(
         scores=scores,
         tokens=tokens,
         dropped=tuple(dropped),
+        searched=found.query or query,
+        tied=found.tied,
     )
     return Recall(items, scores, block, tokens, tuple(dropped), receipt)
 

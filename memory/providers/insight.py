@@ -14,7 +14,7 @@ from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers.retrieval import Fields, key_text, query_text, ranked_items
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.bm25 import BM25
-from langgraft.memory.recall import RecallContext
+from langgraft.memory.recall import Found, RecallContext
 from langgraft.memory.settings import RankedSettings
 from langgraft.memory.stores.drive import Program
 
@@ -66,9 +66,7 @@ class InsightMemory(MemoryProvider[InsightSettings]):
         return self.settings.requery_interval
 
     @override
-    def _recall(
-        self, query: str, context: RecallContext
-    ) -> Program[Sequence[tuple[MemoryItem, float]]]:
+    def _recall(self, query: str, context: RecallContext) -> Program[Found]:
         settings = self.settings
         fields = settings.requery_fields if context.step else settings.query_fields
         text = query_text(fields, query, context)

@@ -10,9 +10,8 @@ from typing_extensions import override
 from langgraft.memory import bank
 from langgraft.memory.deltas import Change, MemoryDelta
 from langgraft.memory.episodes import Episode
-from langgraft.memory.items import MemoryItem
 from langgraft.memory.provider import MemoryProvider
-from langgraft.memory.recall import RecallContext
+from langgraft.memory.recall import Found, RecallContext
 from langgraft.memory.settings import ProviderSettings
 from langgraft.memory.stores.drive import Program
 
@@ -33,10 +32,8 @@ class NoMemory(MemoryProvider[ProviderSettings]):
         super().__init__(store or InMemoryStore(), namespace=namespace, settings=settings)
 
     @override
-    def _recall(
-        self, query: str, context: RecallContext
-    ) -> Program[Sequence[tuple[MemoryItem, float]]]:
-        return ()
+    def _recall(self, query: str, context: RecallContext) -> Program[Found]:
+        return Found()
         yield
 
     @override

@@ -8,8 +8,7 @@ from pydantic import Field as SettingsField
 
 from langgraft.memory import bank
 from langgraft.memory.episodes import Episode
-from langgraft.memory.items import MemoryItem
-from langgraft.memory.recall import RecallContext
+from langgraft.memory.recall import Found, RecallContext
 from langgraft.memory.stores.drive import Program
 
 Field: TypeAlias = Literal["task", "observation"]
@@ -18,6 +17,10 @@ episode for a key, at the time of asking for a query."""
 
 Fields: TypeAlias = Annotated[tuple[Field, ...], SettingsField(min_length=1)]
 """Fields to put together, in this order."""
+
+
+_WIDENING = 16
+"""How much further each next look at a tie goes: most ties are few or nearly the whole bank."""
 
 
 def query_text(fields: Sequence[Field], query: str, context: RecallContext) -> str:
@@ -32,12 +35,27 @@ def key_text(fields: Sequence[Field], episode: Episode) -> str:
     return "\n".join(parts[field] for field in fields)
 
 
-def ranked_items(
-    namespace: bank.Namespace, query: str, limit: int
-) -> Program[Sequence[tuple[MemoryItem, float]]]:
-    """Return the best `limit` items of a bank that match `query`, with their scores."""
+def ranked_items(namespace: bank.Namespace, query: str, limit: int) -> Program[Found]:
+    """Find the best `limit` items of a bank that match `query`.
+
+    The search looks on until the score changes, so that how many share the best one is exact.
+    """
     if not query.strip():
-        return []  # LangGraph reads a search without a query as a listing, unranked
-    results = yield [SearchOp(namespace, query=query, limit=limit)]
-    hits = cast("Sequence[SearchItem]", results[0])
-    return [(bank.item_of(hit), cast("float", hit.score)) for hit in hits]
+        return Found()  # LangGraph reads a search without a query as a listing, unranked
+    hits, tied = yield from _through_the_tie(namespace, query, limit)
+    items = tuple((bank.item_of(hit), cast("float", hit.score)) for hit in hits[:limit])
+    return Found(items, query, tied)
+
+
+def _through_the_tie(
+    namespace: bank.Namespace, query: str, limit: int
+) -> Program[tuple[Sequence[SearchItem], int]]:
+    """Return at least the best `limit` hits, and how many of the bank share the best score."""
+    width = max(limit, 2)
+    while True:
+        results = yield [SearchOp(namespace, query=query, limit=width)]
+        hits = cast("Sequence[SearchItem]", results[0])
+        scores = [hit.score for hit in hits]
+        if len(hits) < width or scores[-1] != scores[0]:
+            return hits, scores.count(scores[0]) if scores else 0
+        width *= _WIDENING

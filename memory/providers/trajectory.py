@@ -14,7 +14,7 @@ from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers.retrieval import Fields, key_text, query_text, ranked_items
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.bm25 import BM25
-from langgraft.memory.recall import RecallContext
+from langgraft.memory.recall import Found, RecallContext
 from langgraft.memory.settings import RankedSettings
 from langgraft.memory.stores.drive import Program
 
@@ -46,9 +46,7 @@ class TrajectoryMemory(MemoryProvider[TrajectorySettings]):
     wants_lessons: ClassVar[bool] = False
 
     @override
-    def _recall(
-        self, query: str, context: RecallContext
-    ) -> Program[Sequence[tuple[MemoryItem, float]]]:
+    def _recall(self, query: str, context: RecallContext) -> Program[Found]:
         text = query_text(self.settings.query_fields, query, context)
         return (yield from ranked_items(self.namespace, text, self.settings.top_k))
 

@@ -29,11 +29,9 @@ from langgraft.memory.providers import InsightMemory, InsightSettings
 from langgraft.memory.providers.retrieval import ranked_items
 from langgraft.memory.questions import Question, Verdict
 from langgraft.memory.rankers import BM25
-from langgraft.memory.recall import RecallContext
+from langgraft.memory.recall import Found, RecallContext
 from langgraft.memory.settings import ProviderSettings, RankedSettings
 from langgraft.memory.stores.drive import Program
-
-Found = Sequence[tuple[MemoryItem, float]]
 
 
 def make(identity: str, text: str, episode: Episode, order_index: int) -> MemoryItem:
@@ -60,7 +58,7 @@ class VotedRules(MemoryProvider[ProviderSettings]):
     @override
     def _recall(self, query: str, context: RecallContext) -> Program[Found]:
         content = yield from bank.read_content(self.namespace)
-        return [(item, float(_votes(content, item.id))) for item in _by_votes(content)]
+        return Found(tuple((item, float(_votes(content, item.id))) for item in _by_votes(content)))
 
     @override
     def _ask(self, episode: Episode) -> Program[Sequence[Question]]:
@@ -180,7 +178,7 @@ class NovelFixes(MemoryProvider[RankedSettings]):
         questions: list[Question] = []
         for error in episode.errors:
             nearest = yield from ranked_items(self.namespace, error.error, 5)
-            texts: dict[str, JSON] = {item.id: item.text for item, _ in nearest}
+            texts: dict[str, JSON] = {item.id: item.text for item, _ in nearest.items}
             shows: dict[str, JSON] = {"error": error.error, "nearest": texts}
             questions += [Question("novelty", episode.id, shows)]
         return questions
@@ -273,7 +271,7 @@ class EveryThird(InsightMemory):
             (count,) = yield from bank.read_state(self.namespace, [EPISODES])
             index = cast("int", count or 0)
         if index % 3:
-            return []
+            return Found()
         return (yield from super()._recall(query, context))
 
 

@@ -12,17 +12,22 @@ from langgraft.memory.recall import (
     BLOCK_END,
     BLOCK_START,
     Budget,
+    Found,
     Receipt,
     make_recall,
     render_block,
     strip_block,
 )
 
-FOUND = [
-    (make_item("long", text="word " * 200), 3.0),
-    (make_item("short", text="brief"), 2.0),
-    (make_item("other", text="also brief"), 1.0),
-]
+FOUND = Found(
+    (
+        (make_item("long", text="word " * 200), 3.0),
+        (make_item("short", text="brief"), 2.0),
+        (make_item("other", text="also brief"), 1.0),
+    ),
+    query="q, and what is seen",
+    tied=1,
+)
 
 marker_pieces = st.sampled_from([BLOCK_START, BLOCK_END, "<", "/", "recalled_memory", ">", "\n"])
 hostile = st.lists(st.one_of(texts, marker_pieces), max_size=6).map("".join)
@@ -58,7 +63,7 @@ def test_blocks_when_there_are_several_are_all_stripped() -> None:
 
 def test_recall_when_nothing_is_found_renders_to_nothing_at_all() -> None:
     """An empty bank leaves no trace in a prompt."""
-    recall = make_recall("q", asking(), Budget(), [])
+    recall = make_recall("q", asking(), Budget(), Found())
     assert not recall
     assert (recall.text, recall.tokens, recall.items, recall.dropped) == ("", 0, (), ())
     assert render_block([]) == ""
@@ -84,7 +89,7 @@ def test_recall_when_one_item_is_too_long_drops_it_and_keeps_shorter_ones() -> N
 def test_recall_when_limited_never_exceeds_the_budget(listed: list[MemoryItem], limit: int) -> None:
     """The limit holds for the block as rendered, frame included; nothing is lost silently."""
     budget = Budget(tokens=limit)
-    recall = make_recall("q", asking(), budget, [(item, 1.0) for item in listed])
+    recall = make_recall("q", asking(), budget, Found(tuple((item, 1.0) for item in listed)))
     assert recall.tokens == budget.count(recall.text) <= limit
     assert len(recall.items) + len(recall.dropped) == len(listed)
 
@@ -111,7 +116,7 @@ def test_receipt_when_the_recall_differs_has_another_id() -> None:
         make_recall("q2", asking(), Budget(), FOUND),
         make_recall("q", asking(step=4), Budget(), FOUND),
         make_recall("q", asking(episode_id="e2"), Budget(), FOUND),
-        make_recall("q", asking(), Budget(), FOUND[:1]),
+        make_recall("q", asking(), Budget(), Found(FOUND.items[:1])),
     ]
     assert len({asked.id, *(other.receipt.id for other in others)}) == 5
 
@@ -120,4 +125,10 @@ def test_receipt_when_written_as_json_can_be_read_back() -> None:
     """Receipts travel in states and logs."""
     receipt = make_recall("q", asking(), Budget(tokens=60), FOUND).receipt
     canonical_json(receipt.to_json())
+    assert (receipt.searched, receipt.tied) == ("q, and what is seen", 1)
     assert Receipt(**receipt.to_json()) == receipt  # type: ignore[arg-type]
+
+
+def test_receipt_when_a_provider_compares_the_query_as_given_says_so() -> None:
+    """What was searched for is never left open."""
+    assert make_recall("q", asking(), Budget(), Found()).receipt.searched == "q"

@@ -1,7 +1,7 @@
 """Memory systems of a user's own, named in plans as `diary_memory:Diary`: one good, two bad."""
 
 from collections.abc import Sequence
-from typing import ClassVar, cast
+from typing import ClassVar
 
 from langgraph.store.base import PutOp
 from typing_extensions import override
@@ -11,7 +11,7 @@ from langgraft.memory.deltas import Add, Change, MemoryDelta, SetState
 from langgraft.memory.episodes import Episode
 from langgraft.memory.items import MemoryItem
 from langgraft.memory.provider import MemoryProvider
-from langgraft.memory.recall import RecallContext
+from langgraft.memory.recall import Found, RecallContext
 from langgraft.memory.settings import ProviderSettings
 from langgraft.memory.stores.drive import Program, drive
 from langgraft.memory.stores.read_only import ReadOnlyStore
@@ -31,12 +31,10 @@ class Diary(MemoryProvider[DiarySettings]):
     wants_lessons: ClassVar[bool] = False
 
     @override
-    def _recall(
-        self, query: str, context: RecallContext
-    ) -> Program[Sequence[tuple[MemoryItem, float]]]:
+    def _recall(self, query: str, context: RecallContext) -> Program[Found]:
         content = yield from bank.read_content(self.namespace)
         notes = sorted(content.items.values(), key=lambda item: -item.order_index)
-        return [(note, 1.0) for note in notes[: self.settings.pages]]
+        return Found(tuple((note, 1.0) for note in notes[: self.settings.pages]))
 
     @override
     def _learn(
@@ -61,11 +59,9 @@ class Scribbler(Diary):
     name: ClassVar[str] = "scribbler"
 
     @override
-    def _recall(
-        self, query: str, context: RecallContext
-    ) -> Program[Sequence[tuple[MemoryItem, float]]]:
+    def _recall(self, query: str, context: RecallContext) -> Program[Found]:
         yield [PutOp(self.namespace, "asked", {"query": query})]
-        return ()
+        return Found()
 
 
 class Sneak(Diary):
@@ -74,11 +70,9 @@ class Sneak(Diary):
     name: ClassVar[str] = "sneak"
 
     @override
-    def _recall(
-        self, query: str, context: RecallContext
-    ) -> Program[Sequence[tuple[MemoryItem, float]]]:
+    def _recall(self, query: str, context: RecallContext) -> Program[Found]:
         if isinstance(self.store, ReadOnlyStore):
             delta = MemoryDelta((SetState("asked", query),))
             drive(bank.apply_delta(self.namespace, delta), self.store.store)
-        return cast("Sequence[tuple[MemoryItem, float]]", ())
+        return Found()
         yield

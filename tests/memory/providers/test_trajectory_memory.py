@@ -77,3 +77,25 @@ def test_query_when_it_says_nothing_recalls_nothing() -> None:
     memory = memory_with()
     memory.take_in(make_episode())
     assert recalled(memory, "") == recalled(memory, " \n") == recalled(memory, "?!") == []
+
+
+@pytest.mark.parametrize("top_k", [1, 3, 40])
+@pytest.mark.parametrize("alike", [1, 2, 3, 33, 70])
+def test_receipt_when_items_tie_counts_all_of_them(top_k: int, alike: int) -> None:
+    """The tie is counted to its end, however few items are recalled."""
+    memory = memory_with(top_k=top_k)
+    for number in range(alike):
+        memory.take_in(make_episode(f"e{number}"))
+    memory.take_in(make_episode("less", task="open the red door of the green house"))
+    receipt = memory.provide("open the red door", asking()).receipt
+    assert receipt.tied == alike
+    assert len(receipt.item_ids) == min(top_k, alike + 1)
+    assert memory.provide("nothing like it", asking()).receipt.tied == 0
+
+
+def test_receipt_when_more_is_compared_than_the_task_tells_what() -> None:
+    """The text that met the keys can be read off the receipt."""
+    memory = memory_with(query_fields=("task", "observation"))
+    memory.take_in(make_episode())
+    receipt = memory.provide("open it", asking(observation="a red door")).receipt
+    assert (receipt.query, receipt.searched) == ("open it", "open it\na red door")
