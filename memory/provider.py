@@ -51,6 +51,7 @@ A provider of your own subclasses `MemoryProvider` and writes the programs `_rec
 LangGraph store operations and is sent their results, so sync and async come for free.
 """
 
+import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -205,10 +206,20 @@ class MemoryProvider(ABC, Generic[SettingsT]):
         with self._lock.held():
             return drive(bank.read_content(self.namespace), self.store)
 
+    async def acontent(self) -> BankContent:
+        """Do as `content` does, asynchronously."""
+        async with self._lock.aheld():
+            return await adrive(bank.read_content(self.namespace), self.store)
+
     def restore(self, content: BankContent) -> None:
         """Make the store hold exactly `content`, such as the fold of a log."""
         with self._lock.held():
             drive(bank.replace_content(self.namespace, content), self.store)
+
+    async def arestore(self, content: BankContent) -> None:
+        """Do as `restore` does, asynchronously."""
+        async with self._lock.aheld():
+            await adrive(bank.replace_content(self.namespace, content), self.store)
 
     def export_items(self, path: Path | str) -> int:
         """Write the items as canonical JSONL, in order, and return how many.
@@ -218,9 +229,11 @@ class MemoryProvider(ABC, Generic[SettingsT]):
         Raises:
             InputError: The path cannot be written.
         """
-        items = sorted(self.content().items.values(), key=_order)
-        write_items(Path(path), items)
-        return len(items)
+        return _write(Path(path), self.content())
+
+    async def aexport_items(self, path: Path | str) -> int:
+        """Do as `export_items` does, asynchronously."""
+        return await asyncio.to_thread(_write, Path(path), await self.acontent())
 
     def import_items(self, path: Path | str) -> MemoryDelta:
         """Read items from canonical JSONL into the bank, all or none.
@@ -233,6 +246,11 @@ class MemoryProvider(ABC, Generic[SettingsT]):
         """
         with self._lock.held():
             return drive(self._import(Path(path)), self.store)
+
+    async def aimport_items(self, path: Path | str) -> MemoryDelta:
+        """Do as `import_items` does; the store is asked asynchronously, the file is read at once."""
+        async with self._lock.aheld():
+            return await adrive(self._import(Path(path)), self.store)
 
     def describe(self) -> dict[str, JSON]:
         """Return the architecture: the provider's name and its settings."""
@@ -336,6 +354,12 @@ class MemoryProvider(ABC, Generic[SettingsT]):
         for identity in sorted(gone):
             logger.info("verdict ignored: item %r is no longer in the bank", identity)
         return [verdict for verdict in verdicts if verdict.item_id not in gone]
+
+
+def _write(path: Path, content: BankContent) -> int:
+    items = sorted(content.items.values(), key=_order)
+    write_items(path, items)
+    return len(items)
 
 
 def _order(item: MemoryItem) -> tuple[int, str]:
