@@ -1,10 +1,11 @@
 """What a ranker is: settings that order texts by relevance, and the index it keeps."""
 
-from collections.abc import Hashable
-from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from langgraft._core.canonical import JSON
+from langgraft.memory.embedders.base import EmbeddingRequest, Vectors
 
 DocumentId: TypeAlias = Hashable
 """Whatever names a document in an index; `RankedStore` uses `(namespace, key)`."""
@@ -23,6 +24,8 @@ class Scored:
     id: DocumentId
     score: float
     """In float64, rounded to `SCORE_DECIMALS`; higher is more relevant."""
+    parts: Mapping[str, float] = field(default_factory=dict, hash=False)
+    """What a ranker made of others put the score together from; empty where it is one figure."""
 
 
 class RankerIndex(Protocol):
@@ -49,6 +52,25 @@ class RankerIndex(Protocol):
 
     def __len__(self) -> int:
         """Return the number of documents."""
+        ...
+
+
+@runtime_checkable
+class EmbeddingIndex(RankerIndex, Protocol):
+    """A `RankerIndex` that ranks by vectors, and lets its owner fetch them.
+
+    Documents may be put before their vectors are known, and the vector of a text that stays is
+    never asked for again. Whoever holds a lock, or runs an event loop, asks what is lacking,
+    fetches it outside, and searches when nothing is lacking any more. For others a search
+    fetches what it lacks by itself, synchronously.
+    """
+
+    def lacking(self, query: str | None) -> list[EmbeddingRequest]:
+        """Say which vectors a search for `query` would have to fetch; `None`: any search."""
+        ...
+
+    def learn(self, request: EmbeddingRequest, vectors: Vectors) -> None:
+        """Take in what answers a request; texts nobody needs any more are passed over."""
         ...
 
 

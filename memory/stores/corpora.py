@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
-from langgraft.memory.rankers.base import RankerIndex, Scored
+from langgraft.memory.rankers.base import RankerIndex
 from langgraft.memory.stores.records import Address, Namespace
+
+T = TypeVar("T")
 
 Versions: TypeAlias = Mapping[Address, int]
 """Records to read again, each with the version its reading will have."""
@@ -143,9 +145,12 @@ class Corpora:
         corpus: Corpus,
         updates: Mapping[Address, Update],
         versions: Versions,
-        query: Callable[[RankerIndex], list[Scored]],
-    ) -> list[Scored]:
-        """Enter fresh readings and query, with no other thread in between."""
+        query: Callable[[RankerIndex], T],
+    ) -> T:
+        """Enter fresh readings and query, with no other thread in between.
+
+        `query` must not wait for anything: all other searches wait for it.
+        """
         with self._lock:
             for address, update in updates.items():
                 version = versions[address]

@@ -1,47 +1,71 @@
 """Logic over a store, written once: generators that yield operations and are sent results."""
 
 from collections.abc import Generator, Sequence
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar, cast
 
 from langgraph.store.base import BaseStore, Op, Result
 
+from langgraft.memory.embedders.base import EmbeddingRequest, Vectors
+
 T = TypeVar("T")
 
-Program: TypeAlias = Generator[Sequence[Op], list[Result], T]
+Step: TypeAlias = Sequence[Op] | EmbeddingRequest
+"""What a program waits for: a store, or an embedder."""
+
+Program: TypeAlias = Generator[Step, list[Result], T]
 """Yields batches of operations, is sent their results, and returns a `T`.
 
 What a store raises is raised at the `yield`. A program holds no lock and awaits nothing, so the
-same one serves threads and event loops.
+same one serves threads and event loops. Vectors it asks for with `yield from embed(request)`.
 """
 
 
+def embed(request: EmbeddingRequest) -> Program[Vectors]:
+    """Ask for vectors; what the embedder raises is raised here."""
+    answer: object = yield request
+    return cast("Vectors", answer)
+
+
 def drive(program: Program[T], store: BaseStore) -> T:
-    """Run `program` to its end with `store.batch`."""
+    """Run `program` to its end with `store.batch`, and with embedders' synchronous methods."""
     try:
-        ops = next(program)
+        step = next(program)
         while True:
             try:
-                results = store.batch(ops)
+                results = _answer(step, store)
             except BaseException as error:  # noqa: BLE001 - it is the program's to handle
-                ops = program.throw(error)
+                step = program.throw(error)
             else:
-                ops = program.send(results)
+                step = program.send(results)
     except StopIteration as stop:
         value: T = stop.value
         return value
 
 
 async def adrive(program: Program[T], store: BaseStore) -> T:
-    """Run `program` to its end with `store.abatch`."""
+    """Run `program` to its end with `store.abatch`, and with embedders' asynchronous methods."""
     try:
-        ops = next(program)
+        step = next(program)
         while True:
             try:
-                results = await store.abatch(ops)
+                results = await _aanswer(step, store)
             except BaseException as error:  # noqa: BLE001 - cancellation included
-                ops = program.throw(error)
+                step = program.throw(error)
             else:
-                ops = program.send(results)
+                step = program.send(results)
     except StopIteration as stop:
         value: T = stop.value
         return value
+
+
+def _answer(step: Step, store: BaseStore) -> list[Result]:
+    if isinstance(step, EmbeddingRequest):
+        # Programs say what they are sent for operations; `embed` knows that this is a matrix.
+        return cast("list[Result]", step.answer())
+    return store.batch(step)
+
+
+async def _aanswer(step: Step, store: BaseStore) -> list[Result]:
+    if isinstance(step, EmbeddingRequest):
+        return cast("list[Result]", await step.aanswer())
+    return await store.abatch(step)

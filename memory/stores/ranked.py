@@ -1,8 +1,10 @@
 """Exact, deterministic search over any LangGraph store."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import cast
+from math import ceil
+from typing import TypeAlias, cast
 
 from langgraph.store.base import (
     BaseStore,
@@ -16,10 +18,12 @@ from langgraph.store.base import (
 )
 
 from langgraft._core.errors import SettingsError
-from langgraft.memory.rankers.base import Order, Ranker, RankerIndex, Scored
-from langgraft.memory.stores.corpora import Corpora, Update
-from langgraft.memory.stores.drive import Program, adrive, drive
+from langgraft.memory.embedders.base import EmbeddingRequest, Vectors
+from langgraft.memory.rankers.base import EmbeddingIndex, Order, Ranker, RankerIndex, Scored
+from langgraft.memory.stores.corpora import Corpora, Corpus, Update
+from langgraft.memory.stores.drive import Program, adrive, drive, embed
 from langgraft.memory.stores.paging import read_all
+from langgraft.memory.stores.ranked_item import RankedItem
 from langgraft.memory.stores.read_only import ReadOnlyStore
 from langgraft.memory.stores.records import Address, Namespace, Reading, check_filter, passes
 
@@ -42,6 +46,10 @@ class RankedStore(BaseStore):
       under its namespace prefix: document frequencies and mean lengths are taken over all of
       them, `filter` then says which may be returned, and `offset` and `limit` count those.
     * Records that do not match the query are not returned, whatever `limit` is.
+    * Results are `RankedItem`s: `parts` says what a score is made of.
+    * Where a ranker needs vectors, they are fetched by the embedder's asynchronous methods under
+      `abatch`, and never while anything waits for an index. If the embedder fails, the search
+      does; the next one asks again for what is still lacking.
     * Within a batch, reads see the state before it. Values are read from the wrapped store at
       the time of the search. `PutOp.index` goes to the wrapped store and does not affect ranking.
     * An index is built at the first search of a prefix and follows every write made through this
@@ -90,6 +98,7 @@ class RankedStore(BaseStore):
         self.supports_ttl = store.supports_ttl
         self.ttl_config = store.ttl_config
         self._reading = Reading(field, order_field)
+        self._ranker_name = str(ranker.describe().get("ranker", type(ranker).__name__))
         self._corpora = Corpora(max_indexes)
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
@@ -139,44 +148,59 @@ class RankedStore(BaseStore):
             return (yield ops)
 
     def _search(self, op: SearchOp) -> Program[list[SearchItem]]:
-        """Answer a query: rank, fetch, filter, cut."""
+        """Answer a query: rank, fetch, filter, cut, looking down no further than needed."""
         start = max(op.offset, 0)
         stop = start + max(op.limit, 0)
         if stop == start:
             return []
-        # A guess at how far down a filtered ranking one must look.
         width = stop if op.filter is None else stop * _WIDENING
-        ranking = yield from self._rank(op, limit=width)
-        found = yield from self._fetch(ranking, op, stop)
-        if len(found) < stop and len(ranking) == width:
-            ranking = yield from self._rank(op, limit=None)
-            found = yield from self._fetch(ranking, op, stop)
+        read: dict[Address, Item | None] = {}
+        while True:
+            ranking = yield from self._rank(op, limit=width)
+            found = yield from self._fetch(ranking, op, stop, read)
+            if len(found) >= stop or len(ranking) < width:
+                break
+            width = _wider(width, found=len(found), wanted=stop)
         found = found[start:stop]
         if op.refresh_ttl and self.supports_ttl and found:
             yield [GetOp(item.namespace, item.key, refresh_ttl=True) for item in found]
         return found
 
     def _fetch(
-        self, ranking: Sequence[Scored], op: SearchOp, enough: int
+        self,
+        ranking: Sequence[Scored],
+        op: SearchOp,
+        enough: int,
+        read: dict[Address, Item | None],
     ) -> Program[list[SearchItem]]:
-        """Read ranked records until `enough` of them pass the filter."""
+        """Read ranked records, unless they are in `read`, until `enough` pass the filter."""
         found: list[SearchItem] = []
         for i in range(0, len(ranking), max(_FETCH, enough)):
             hits = ranking[i : i + max(_FETCH, enough)]
-            addresses = [cast("Address", hit.id) for hit in hits]
-            items = yield [GetOp(*address, refresh_ttl=False) for address in addresses]
-            for address, hit, item in zip(addresses, hits, items, strict=True):
-                if item is None:
-                    self._corpora.mark([address])
-                elif passes((entry := cast("Item", item)).value, op.filter):
-                    found.append(_scored(entry, hit.score))
+            yield from self._read([cast("Address", hit.id) for hit in hits], read)
+            for hit in hits:
+                item = read[cast("Address", hit.id)]
+                if item is not None and passes(item.value, op.filter):
+                    found.append(self._scored(item, hit))
             if len(found) >= enough:
                 break
         return found
 
-    def _rank(self, op: SearchOp, *, limit: int | None) -> Program[list[Scored]]:
+    def _read(
+        self, addresses: Sequence[Address], read: dict[Address, Item | None]
+    ) -> Program[None]:
+        """Add the records at `addresses` to `read`; those that are gone leave the indexes."""
+        unread = [address for address in addresses if address not in read]
+        if not unread:
+            return
+        items = yield [GetOp(*address, refresh_ttl=False) for address in unread]
+        read.update(zip(unread, cast("list[Item | None]", items), strict=True))
+        gone = [address for address in unread if read[address] is None]
+        if gone:
+            self._corpora.mark(gone)
+
+    def _rank(self, op: SearchOp, *, limit: int) -> Program[list[Scored]]:
         """Rank the documents under a prefix after bringing its index up to date."""
-        query = op.query or ""
         while (opened := self._corpora.open(op.namespace_prefix)) is None:
             yield from self._build(op.namespace_prefix)
         corpus, versions = opened
@@ -187,12 +211,22 @@ class RankedStore(BaseStore):
             address: self._update(address, cast("Item | None", item))
             for address, item in zip(versions, items, strict=True)
         }
-        return self._corpora.search(
-            corpus,
-            updates,
-            versions,
-            lambda index: index.search(query, limit=len(index) if limit is None else limit),
-        )
+        question = _Question(op.query or "", limit)
+        answer = self._corpora.search(corpus, updates, versions, question.ask)
+        return (yield from self._complete(corpus, question, answer))
+
+    def _complete(
+        self, corpus: Corpus, question: "_Question", answer: "_Answer"
+    ) -> Program[list[Scored]]:
+        """Fetch vectors until none is lacking: other searches may enter documents meanwhile."""
+        while isinstance(answer, _Lacking):
+            learned: list[_Learned] = []
+            for request in answer.requests:
+                vectors = yield from embed(request)
+                learned.append((request, vectors))
+            ask = partial(question.ask, learned=learned)
+            answer = self._corpora.search(corpus, {}, {}, ask)
+        return answer
 
     def _build(self, prefix: Namespace) -> Program[None]:
         """Index a prefix."""
@@ -202,7 +236,22 @@ class RankedStore(BaseStore):
             items = yield from read_all(prefix, undisturbed=undisturbed)
             for item in items:
                 self._update((item.namespace, item.key), item)(index)
+            if isinstance(index, EmbeddingIndex):
+                for request in index.lacking(None):
+                    index.learn(request, (yield from embed(request)))
             self._corpora.install(corpus)
+
+    def _scored(self, item: Item, hit: Scored) -> RankedItem:
+        """Return a search result that carries our score."""
+        return RankedItem(
+            namespace=item.namespace,
+            key=item.key,
+            value=item.value,
+            created_at=item.created_at,
+            updated_at=item.updated_at,
+            score=hit.score,
+            parts=hit.parts or {self._ranker_name: hit.score},
+        )
 
     def _update(self, address: Address, item: Item | None) -> Update:
         """Return what brings a record in an index up to date, given how the store has it."""
@@ -232,13 +281,40 @@ def _with_tuples(op: Op) -> Op:
             return op
 
 
-def _scored(item: Item, score: float) -> SearchItem:
-    """Return a search result that carries our score."""
-    return SearchItem(
-        namespace=item.namespace,
-        key=item.key,
-        value=item.value,
-        created_at=item.created_at,
-        updated_at=item.updated_at,
-        score=score,
-    )
+def _wider(width: int, *, found: int, wanted: int) -> int:
+    """Say how far down a ranking to look after `found` of its first `width` passed a filter.
+
+    Far enough for `wanted` if as many pass further down, with half as much to spare.
+    """
+    share = (found + 0.5) / width
+    return max(width * _WIDENING, ceil(1.5 * wanted / share))
+
+
+_Learned: TypeAlias = tuple[EmbeddingRequest, Vectors]
+
+
+@dataclass(frozen=True, slots=True)
+class _Lacking:
+    """An index cannot answer before it has these vectors."""
+
+    requests: Sequence[EmbeddingRequest]
+
+
+_Answer: TypeAlias = list[Scored] | _Lacking
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What an index is asked while no other thread uses it."""
+
+    query: str
+    limit: int
+
+    def ask(self, index: RankerIndex, learned: Sequence[_Learned] = ()) -> _Answer:
+        """Rank, or say which vectors are lacking."""
+        if isinstance(index, EmbeddingIndex):
+            for request, vectors in learned:
+                index.learn(request, vectors)
+            if requests := index.lacking(self.query):
+                return _Lacking(requests)
+        return index.search(self.query, limit=self.limit)
