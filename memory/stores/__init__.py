@@ -2,7 +2,8 @@
 
 A store keeps records; it does not decide what is relevant. `RankedStore` puts a ranker in front
 of any store and is a `BaseStore` again; `ReadOnlyStore` refuses writes, for evaluation on frozen
-memory. Logic that must run both synchronously and asynchronously is a `Program`, driven by
+memory; `ForkedStore` is a copy of a store that goes its own way and leaves the store untouched.
+Logic that must run both synchronously and asynchronously is a `Program`, driven by
 `langgraft.memory.stores.drive`.
 """
 
@@ -12,15 +13,19 @@ from langgraft._core.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from langgraft.memory.stores.drive import Program
+    from langgraft.memory.stores.forked import ForkedStore
     from langgraft.memory.stores.ranked import RankedStore
+    from langgraft.memory.stores.ranked_item import RankedItem
     from langgraft.memory.stores.read_only import ReadOnlyStore
 
-__all__ = ["Program", "RankedStore", "ReadOnlyStore"]
+__all__ = ["ForkedStore", "Program", "RankedItem", "RankedStore", "ReadOnlyStore"]
 
 __getattr__, __dir__ = lazy_exports(
     __name__,
     {
+        "ForkedStore": "langgraft.memory.stores.forked",
         "Program": "langgraft.memory.stores.drive",
+        "RankedItem": "langgraft.memory.stores.ranked_item",
         "RankedStore": "langgraft.memory.stores.ranked",
         "ReadOnlyStore": "langgraft.memory.stores.read_only",
     },
