@@ -26,6 +26,8 @@ class Condition(BaseModel):
     """Provider by name, or as `package.module:Class`."""
     settings: dict[str, JsonValue] = Field(default_factory=dict)
     """Settings of the provider."""
+    mends: str | None = None
+    """The condition this one is to be an improvement on, where it is one: reports compare them."""
 
     @model_validator(mode="after")
     def _known(self) -> Self:
@@ -159,6 +161,17 @@ class ContinualPlan(Plan):
         if len(set(names)) < len(names) or {"none", "rerun"} & set(names):
             msg = f"condition names must be distinct and not 'none' or 'rerun', got {names}"
             raise ValueError(msg)
+        return conditions
+
+    @field_validator("conditions")
+    @classmethod
+    def _mending(cls, conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
+        names = {condition.name for condition in conditions}
+        for condition in conditions:
+            if condition.mends is not None and condition.mends not in names - {condition.name}:
+                others = sorted(names - {condition.name})
+                msg = f"condition {condition.name!r} mends {condition.mends!r}, not one of {others}"
+                raise ValueError(msg)
         return conditions
 
     @field_validator("sequences")

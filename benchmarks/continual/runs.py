@@ -52,7 +52,8 @@ class RunList:
             yield from self._bare("rerun", plan.runs, seed_offset=RERUN_SEED_OFFSET)
         for condition in plan.conditions:
             for replicate in range(plan.runs):
-                yield from self._condition(condition, replicate)
+                for run in self._condition(condition, replicate):
+                    yield _mending(run, condition)
         for control in plan.controls:
             for replicate in range(plan.runs):
                 yield from self._control(control, replicate)
@@ -163,6 +164,13 @@ class RunList:
         seed = self._plan.seed
         ids = [task.id for task in tasks]
         return tuple(sorted(ids, key=lambda name: seeded_fraction("order", seed, replicate, name)))
+
+
+def _mending(run: RunSpec, condition: Condition) -> RunSpec:
+    """Say in a run which condition its own is to improve on, where it is to improve on one."""
+    if condition.mends is None:
+        return run
+    return replace(run, factors={**run.factors, "mends": condition.mends})
 
 
 def _train_name(condition: str, replicate: int, sequence: str) -> str:

@@ -287,6 +287,15 @@ def test_probes_when_planned_then_leave_all_other_runs_as_they_are(
     assert {name: run for name, run in runs.items() if "@" not in name} == paper
 
 
+def test_condition_when_it_mends_another_then_only_its_own_runs_say_so() -> None:
+    """The log tells which condition to compare an improved one with."""
+    insight = {"provider": "insight", "settings": {}}
+    conditions = [{"name": "ind", **insight}, {"name": "fold", "mends": "ind", **insight}]
+    runs = by_name(planned(conditions=conditions)).values()
+    told = {str(run.factors["condition"]): run.factors.get("mends") for run in runs}
+    assert told == {"none": None, "rerun": None, "ind": None, "fold": "ind"}
+
+
 def test_sequences_when_one_is_chosen_then_both_scratch_streams_stay() -> None:
     """Forward transfer of A→B is measured against B from scratch, so B is trained alone as well."""
     runs = by_name(planned(sequences=["A>B"], runs=1, rerun=False))
@@ -360,6 +369,8 @@ INSIGHT = {"name": "a", "provider": "insight"}
         ({"conditions": [{**INSIGHT, "provider": "os:path"}]}, "'os:path' is no `MemoryProvider`"),
         ({"conditions": [{**INSIGHT, "settings": {"top_k": 0}}]}, "top_k: .*or equal to 1"),
         ({"conditions": [{**INSIGHT, "settings": {"topk": 1}}]}, "topk: extra inputs"),
+        ({"conditions": [{**INSIGHT, "mends": "x"}]}, r"condition 'a' mends 'x', not one of \[\]"),
+        ({"conditions": [{**INSIGHT, "mends": "a"}]}, r"condition 'a' mends 'a', not one of \[\]"),
         ({"controls": [{"control": "placebo", "of": "x"}]}, r"'x\+placebo' is of no condition in"),
         ({"controls": [{"control": "sugar", "of": "raw"}]}, "controls.0.control: .*'placebo' or"),
         ({"controls": [{"control": "placebo", "of": "raw"}] * 2}, r"'raw\+placebo' is given twice"),
