@@ -21,8 +21,13 @@ if TYPE_CHECKING:
         Scored,
     )
     from langgraft.memory.rankers.bm25 import BM25
+    from langgraft.memory.rankers.diversity import (
+        fold_near_duplicates,
+        maximal_marginal_relevance,
+    )
     from langgraft.memory.rankers.overlap import TermOverlap
     from langgraft.memory.rankers.selection import Ties
+    from langgraft.memory.rankers.tfidf import TfIdf, mean_pairwise_diversity
     from langgraft.memory.rankers.tokens import tokenize
 
 __all__ = [
@@ -34,7 +39,11 @@ __all__ = [
     "RankerIndex",
     "Scored",
     "TermOverlap",
+    "TfIdf",
     "Ties",
+    "fold_near_duplicates",
+    "maximal_marginal_relevance",
+    "mean_pairwise_diversity",
     "tokenize",
 ]
 
@@ -50,7 +59,11 @@ __getattr__, __dir__ = lazy_exports(
         "RankerIndex": _BASE,
         "Scored": _BASE,
         "TermOverlap": "langgraft.memory.rankers.overlap",
+        "TfIdf": "langgraft.memory.rankers.tfidf",
         "Ties": "langgraft.memory.rankers.selection",
+        "fold_near_duplicates": "langgraft.memory.rankers.diversity",
+        "maximal_marginal_relevance": "langgraft.memory.rankers.diversity",
+        "mean_pairwise_diversity": "langgraft.memory.rankers.tfidf",
         "tokenize": "langgraft.memory.rankers.tokens",
     },
 )

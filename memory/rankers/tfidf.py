@@ -1,0 +1,89 @@
+"""TF-IDF vectors of texts: how alike they are, and how varied a set of them is."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from langgraft.memory.rankers.base import SCORE_DECIMALS
+from langgraft.memory.rankers.selection import Floats, rounded
+from langgraft.memory.rankers.tokens import TOKENIZER, tokenize
+
+VECTORIZER: Final = f"TF-IDF (counts * (ln((1 + n) / (1 + df)) + 1), length 1) of {TOKENIZER}"
+"""What `TfIdf` does, as it appears in reports; scikit-learn's default formula."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TfIdf:
+    """The vectors of a corpus, as sparse rows of length 1 in float64.
+
+    Document frequencies are taken over the same texts. A text without words has no direction:
+    its similarity with any text, itself included, is 0.
+    """
+
+    size: int
+    """How many texts there are."""
+    width: int
+    """How many distinct words they hold."""
+    rows: NDArray[np.intp]
+    """Text of each entry, ascending."""
+    columns: NDArray[np.intp]
+    """Word of each entry: its place in the sorted vocabulary, ascending within a text."""
+    weights: Floats
+    """The entries."""
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> "TfIdf":
+        """Make the vectors of `texts`, which are the corpus."""
+        counts = [Counter(tokenize(text)) for text in texts]
+        vocabulary = {word: i for i, word in enumerate(sorted(set().union(*counts)))}
+        entries = [
+            (row, column, number)
+            for row, words in enumerate(counts)
+            for column, number in sorted((vocabulary[word], n) for word, n in words.items())
+        ]
+        table = np.array(entries, dtype=np.intp).reshape(-1, 3)
+        rows, columns, occurrences = table[:, 0], table[:, 1], table[:, 2]
+        frequencies = np.bincount(columns, minlength=len(vocabulary))
+        rarity = np.log((1 + len(texts)) / (1 + frequencies)) + 1
+        weights = occurrences * rarity[columns]
+        lengths = np.sqrt(np.bincount(rows, weights=weights**2, minlength=len(texts)))
+        return cls(len(texts), len(vocabulary), rows, columns, weights / lengths[rows])
+
+    def similarities(self, position: int) -> Floats:
+        """Return the cosine of one text with every text, rounded to 1e-9."""
+        start, stop = np.searchsorted(self.rows, (position, position + 1))
+        vector = np.zeros(self.width)
+        vector[self.columns[start:stop]] = self.weights[start:stop]
+        products = self.weights * vector[self.columns]
+        cosines = np.bincount(self.rows, weights=products, minlength=self.size)
+        return rounded(cosines.astype(np.float64))
+
+    def mean_pairwise_similarity(self) -> float | None:
+        """Return the mean cosine of two different texts; `None` where there are not two.
+
+        One pass over the entries: the squared length of the sum of all vectors is the sum of
+        all cosines, each text's with itself included.
+        """
+        if self.size < 2:  # noqa: PLR2004
+            return None
+        total = np.bincount(self.columns, weights=self.weights, minlength=self.width)
+        with_itself = float(np.sum(self.weights**2))
+        return (float(np.sum(total**2)) - with_itself) / (self.size * (self.size - 1))
+
+
+def mean_pairwise_diversity(texts: Sequence[str]) -> float | None:
+    """Return 1 - the mean TF-IDF cosine of two of the texts (continual-memory §D).
+
+    0: all say the same in the same words; 1: no two share a word. The corpus is `texts`, so
+    figures of different sets of texts each have weights of their own.
+
+    Returns:
+        The diversity, rounded to 1e-9; `None` for fewer than two texts.
+    """
+    similarity = TfIdf.of(texts).mean_pairwise_similarity()
+    # `abs`: equal texts may come out as -0.0.
+    return None if similarity is None else abs(round(1 - similarity, SCORE_DECIMALS))
