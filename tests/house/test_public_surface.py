@@ -12,7 +12,10 @@ import langgraft
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 ROOMS = ("memory", "environments", "nodes", "graphs", "benchmarks")
-HEAVY = ("bm25s", "chromadb", "docker", "gymnasium", "langgraph", "matplotlib", "minigrid", "numpy")
+HEAVY = (
+    *("bm25s", "chromadb", "docker", "gymnasium", "hypothesis", "langgraph"),
+    *("matplotlib", "minigrid", "numpy", "pytest"),
+)
 LAZY_PACKAGES = (
     "langgraft",
     "langgraft.memory",
@@ -25,6 +28,7 @@ LAZY_PACKAGES = (
     "langgraft.graphs",
     "langgraft.benchmarks.harness",
     "langgraft.benchmarks.simulated",
+    "langgraft.testing",
 )
 
 

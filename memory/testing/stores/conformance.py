@@ -1,0 +1,55 @@
+"""The whole suite in one class."""
+
+from langgraft.memory.testing.stores.batches import BatchCases
+from langgraft.memory.testing.stores.concurrency import ConcurrencyCases
+from langgraft.memory.testing.stores.differential import DifferentialCases
+from langgraft.memory.testing.stores.filters import FilterCases
+from langgraft.memory.testing.stores.isolation import IsolationCases
+from langgraft.memory.testing.stores.lifetimes import LifetimeCases
+from langgraft.memory.testing.stores.listing import ListingCases
+from langgraft.memory.testing.stores.namespaces import NamespaceCases
+from langgraft.memory.testing.stores.persistence import PersistenceCases
+from langgraft.memory.testing.stores.records import RecordCases
+from langgraft.memory.testing.stores.searching import SearchCases
+from langgraft.memory.testing.stores.semantics import SemanticCases
+from langgraft.memory.testing.stores.values import ValueCases
+
+
+class StoreConformance(
+    RecordCases,
+    ValueCases,
+    IsolationCases,
+    BatchCases,
+    NamespaceCases,
+    ListingCases,
+    FilterCases,
+    SearchCases,
+    ConcurrencyCases,
+    PersistenceCases,
+    LifetimeCases,
+    SemanticCases,
+    DifferentialCases,
+):
+    """What a LangGraph `BaseStore` must do; each test says its property in a sentence.
+
+    ```python
+    class TestMyStore(StoreConformance):
+        persistent = True
+
+        @pytest.fixture
+        def store(self, tmp_path):
+            return MyStore(tmp_path)
+
+        @pytest.fixture
+        def reopen(self, tmp_path, store):
+            return lambda: MyStore(tmp_path)
+    ```
+
+    Each case runs synchronously and asynchronously. Optional capabilities are class attributes
+    (`modes`, `persistent`, `semantic`, `nul_characters`, `dotted_filters`, `sync_inside_loop`);
+    `departures` names the cases that the store fails and why: they must fail. A store that has
+    to be opened in an event loop takes the fixture `runner` and opens itself there.
+
+    Ranking is not part of the contract, nor is the order in which a search without a query lists
+    records, beyond being the same each time.
+    """
