@@ -54,10 +54,10 @@ class FrozenBM25Index:
         terms = built.known(query)
         if limit < 1 or not terms:
             return []
-        estimates, matching = built.estimates(terms), built.matching(terms)
-        width = min(limit, matching.size)
-        near = matching[_near(estimates[matching], width, terms)]
-        return self._ranking(built, terms, near)[:width]
+        slots = _near(built.estimates(terms), limit, terms)
+        if slots is None:
+            slots = built.matching(terms)
+        return self._ranking(built, terms, slots)[:limit]
 
     def _ranking(self, built: "_Built", terms: dict[int, int], slots: Slots) -> list[Scored]:
         """Order the nominated documents by their exact scores."""
@@ -71,17 +71,25 @@ class FrozenBM25Index:
         return [Scored(built.documents[slot].id, score) for slot, score in ranking]
 
 
-def _near(estimates: NDArray[np.float32], width: int, terms: dict[int, int]) -> NDArray[np.bool_]:
-    """Say which estimates could belong to one of the exact best `width`.
+def _near(estimates: NDArray[np.float32], limit: int, terms: dict[int, int]) -> Slots | None:
+    """Return the documents that could be among the exact best `limit`, if estimates can tell.
 
     A sum of n positive float32 numbers is off by at most about n units of rounding; the margin is
     some four times that, plus what rounding the exact scores can move.
+
+    Returns:
+        The slots, or `None` where the margin reaches down to 0, which documents without any of
+        the terms have as well.
     """
-    wide = estimates.astype(np.float64)
-    last = np.partition(wide, -width)[-width]
+    if limit >= estimates.size:
+        return None
+    last = float(np.partition(estimates, -limit)[-limit])
     slack = 4 * (sum(terms.values()) + 8) * float(np.finfo(np.float32).eps)
-    near: NDArray[np.bool_] = wide >= last * (1.0 - slack) - 2 * 10.0**-SCORE_DECIMALS
-    return near
+    least = last * (1.0 - slack) - 2 * 10.0**-SCORE_DECIMALS
+    if least <= 0.0:
+        return None
+    # The float32 number below, so that the comparison needs no conversion of all estimates.
+    return np.flatnonzero(estimates >= np.nextafter(np.float32(least), np.float32(0)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -182,3 +182,13 @@ def test_changing_index_when_a_bank_turns_over_then_dead_slots_are_swept() -> No
     assert len(index) == 50
     expected: list[Scored] = _play(BM25(), list(_present(writes))).search("red w3 2490", limit=9)
     assert index.search("red w3 2490", limit=9) == expected
+
+
+def test_frozen_when_float32_cannot_hold_the_scores_then_ranks_all_the_same() -> None:
+    """Where all estimates are 0, every document that holds a term is scored exactly."""
+    writes: list[Write] = [(i, "red " * (i % 3) + "blue") for i in range(50)]
+    ranker = BM25(k1=1e60)
+    for limit in (3, 100):
+        expected = _play(ranker, writes).search("red", limit=limit)
+        assert _play(ranker, writes, frozen=True).search("red", limit=limit) == expected
+        assert len(expected) == min(limit, 33)
