@@ -2,7 +2,8 @@
 
 A store keeps records; it does not decide what is relevant. `RankedStore` puts a ranker in front
 of any store and is a `BaseStore` again; `ReadOnlyStore` refuses writes, for evaluation on frozen
-memory; `ForkedStore` is a copy of a store that goes its own way and leaves the store untouched.
+memory; `ForkedStore` is a copy of a store that goes its own way and leaves the store untouched;
+`ChromaStore` keeps records in Chroma.
 Logic that must run both synchronously and asynchronously is a `Program`, driven by
 `langgraft.memory.stores.drive`.
 """
@@ -12,17 +13,19 @@ from typing import TYPE_CHECKING
 from langgraft._core.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from langgraft.memory.stores.chroma import ChromaStore
     from langgraft.memory.stores.drive import Program
     from langgraft.memory.stores.forked import ForkedStore
     from langgraft.memory.stores.ranked import RankedStore
     from langgraft.memory.stores.ranked_item import RankedItem
     from langgraft.memory.stores.read_only import ReadOnlyStore
 
-__all__ = ["ForkedStore", "Program", "RankedItem", "RankedStore", "ReadOnlyStore"]
+__all__ = ["ChromaStore", "ForkedStore", "Program", "RankedItem", "RankedStore", "ReadOnlyStore"]
 
 __getattr__, __dir__ = lazy_exports(
     __name__,
     {
+        "ChromaStore": "langgraft.memory.stores.chroma",
         "ForkedStore": "langgraft.memory.stores.forked",
         "Program": "langgraft.memory.stores.drive",
         "RankedItem": "langgraft.memory.stores.ranked_item",

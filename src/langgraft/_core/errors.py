@@ -6,6 +6,7 @@
     │   ├── BankFormatError        a memory file (carries `path` and `row`)
     │   ├── PlanError              a plan file (carries `path`)
     │   ├── RunDirectoryError      a run directory that cannot be used (carries `path`)
+    │   ├── StorePathError         a folder that a store cannot be kept in, or is open (`path`)
     │   └── ResumeRefusedError     the plan, prompts, data or packages changed (carries `differences`)
     ├── MissingExtraError          an optional dependency is not installed (also an ImportError)
     ├── ReadOnlyStoreError         a write reached a frozen store
@@ -58,6 +59,14 @@ class PlanError(InputError):
 
 class RunDirectoryError(InputError):
     """A run directory cannot be used as asked."""
+
+    def __init__(self, message: str, *, path: Path) -> None:
+        super().__init__(f"{path}: {message}")
+        self.path = path
+
+
+class StorePathError(InputError):
+    """A store cannot be kept in a folder, or another owner has it open."""
 
     def __init__(self, message: str, *, path: Path) -> None:
         super().__init__(f"{path}: {message}")

@@ -1,0 +1,117 @@
+"""Opening Chroma: as this process's own, under a lock, or as a server's client."""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+from urllib.parse import urlsplit
+
+from filelock import FileLock, Timeout
+
+from langgraft._core.errors import InfrastructureError, SettingsError, StorePathError
+
+if TYPE_CHECKING:
+    from chromadb.api.client import Client
+    from chromadb.config import Settings
+
+_PORTS = {"http": 8000, "https": 443}
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """An open Chroma.
+
+    Attributes:
+        client: Its client.
+        where: Its folder or address, for messages.
+        alone: Whether nobody else can write to it.
+        close: Closes it and releases what was held for it.
+    """
+
+    client: "Client"
+    where: str
+    alone: bool
+    close: Callable[[], None]
+
+
+def open_folder(path: Path) -> Connection:
+    """Open the Chroma database in a folder as its only owner.
+
+    Raises:
+        StorePathError: It is open already, here or in another process, or is no folder that
+            can be written to.
+        InfrastructureError: Chroma cannot open what is there.
+    """
+    # Two names of one folder have one lock. It lies beside the folder, which may be removed.
+    folder = path.resolve()
+    with ExitStack() as stack:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            lock = FileLock(f"{folder}.lock", thread_local=False)
+            lock.acquire(timeout=0)
+        except Timeout as error:
+            msg = (
+                "is open already, in this process or another; embedded Chroma has one owner"
+                " (close the other store, or start `chroma run --path` and use"
+                " ChromaStore.connect)"
+            )
+            raise StorePathError(msg, path=folder) from error
+        except OSError as error:
+            msg = f"cannot be used as a folder for a store: {error.strerror}"
+            raise StorePathError(msg, path=folder) from error
+        stack.callback(lock.release)
+        client = _embedded(folder)
+        stack.callback(client.close)
+        return Connection(client, str(folder), alone=True, close=stack.pop_all().close)
+
+
+def connect(url: str) -> Connection:
+    """Open a connection to a Chroma server.
+
+    Raises:
+        SettingsError: `url` is no address of a server.
+        InfrastructureError: No Chroma server answers there.
+    """
+    scheme, host, port = _parts(url)
+    from chromadb import HttpClient  # noqa: PLC0415  (takes a second)
+
+    try:
+        client = HttpClient(host=host, port=port, ssl=scheme == "https", settings=_settings())
+    except Exception as error:
+        msg = (
+            f"no Chroma server answers at {url}: {error}"
+            " (start one with `chroma run --path FOLDER`, or use ChromaStore.open)"
+        )
+        raise InfrastructureError(msg) from error
+    client = cast("Client", client)
+    return Connection(client, url, alone=False, close=client.close)
+
+
+def _parts(url: str) -> tuple[str, str, int]:
+    """Return scheme, host and port of a server's address."""
+    try:
+        parts = urlsplit(url)
+        if parts.scheme in _PORTS and parts.hostname and parts.path in {"", "/"}:
+            return parts.scheme, parts.hostname, parts.port or _PORTS[parts.scheme]
+    except ValueError:  # a port that is none
+        pass
+    msg = f"url must be like 'http://localhost:8000', got {url!r}"
+    raise SettingsError(msg)
+
+
+def _embedded(folder: Path) -> "Client":
+    from chromadb import PersistentClient  # noqa: PLC0415  (takes a second)
+
+    try:
+        return cast("Client", PersistentClient(str(folder), settings=_settings()))
+    except Exception as error:
+        msg = f"Chroma cannot open {folder}: {error}"
+        raise InfrastructureError(msg) from error
+
+
+def _settings() -> "Settings":
+    """Return new settings, because Chroma writes into those it is given."""
+    from chromadb.config import Settings  # noqa: PLC0415  (takes a second)
+
+    return Settings(anonymized_telemetry=False)

@@ -1,0 +1,301 @@
+"""A LangGraph `BaseStore` whose records are kept in Chroma."""
+
+import asyncio
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from pathlib import Path
+from threading import Lock
+from types import TracebackType
+from typing import Self
+
+from langgraph.store.base import (
+    BaseStore,
+    GetOp,
+    IndexConfig,
+    ListNamespacesOp,
+    MatchCondition,
+    Op,
+    Result,
+    SearchItem,
+    SearchOp,
+)
+
+from langgraft._core.errors import InputError
+from langgraft.memory.stores.chroma.client import Connection, connect, open_folder
+from langgraft.memory.stores.chroma.directory import Directory, Entry, Fresh, Held
+from langgraft.memory.stores.chroma.plan import Plan, plan
+from langgraft.memory.stores.chroma.rows import Row, row_id
+from langgraft.memory.stores.chroma.table import Table
+from langgraft.memory.stores.chroma.vectors import Index, Matrix, nearest, pack
+from langgraft.memory.stores.records import Namespace, passes
+
+_FETCH = 100
+"""Records read at a time when a filter decides which of them count."""
+
+
+class ChromaStore(BaseStore):
+    """Keep records in Chroma: in a folder of this process's own, or on a server.
+
+    ```python
+    with ChromaStore.open("memories") as store:
+        store.put(("ada",), "m1", {"text": "the red door opens with the red key"})
+        store.search(("ada",), filter={"text": {"$ne": ""}})
+
+    # chroma run --path memories
+    store = ChromaStore.connect("http://localhost:8000", index={"dims": 64, "embed": embeddings})
+    store.search(("ada",), query="red key")  # exact, by cosine
+    ```
+
+    * It behaves as LangGraph's `InMemoryStore`, but keeps `created_at` when a record is written
+      again, forgets empty namespaces, gives out copies, drops the vectors of texts that are
+      gone, and takes a filter's missing or unlike value for one that does not pass. Filters may
+      name dotted paths.
+    * Searches without a query list records in the order they were first written, and so do
+      searches with one where scores are equal; records without a vector come last, unscored.
+    * Values are JSON and come back as they were, but for tuples, which become lists. What JSON
+      cannot give back is refused before anything is written.
+    * What was acknowledged survives `kill -9`. Of a batch that was not, each record is as it was
+      or as it was to be, never in between. Several rows are written at once up to Chroma's
+      largest batch (5,461 rows) and 8 MB; a larger batch takes several steps.
+    * Batches of one store object exclude one another, from any thread or task. Asynchronous ones
+      run in a thread of the store's own.
+    * `open` holds namespaces and vectors in memory from the first search on. `connect` reads the
+      rows under a search's prefix each time, so that it sees what others wrote; put a
+      `RankedStore` before it where that is too slow.
+    * Vectors are ours, as `index` says; Chroma embeds, downloads and reports nothing. With an
+      `index` of other `dims` than records were written with, searches raise.
+    """
+
+    def __init__(self, connection: Connection, *, collection: str, index: Index | None) -> None:
+        self._connection = connection
+        self._index = index
+        self._table = Table(connection.client, collection, connection.where)
+        self._directory: Directory = (Held if connection.alone else Fresh)(self._table, index)
+        self._lock = Lock()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="langgraft-chroma")
+        self._stamp = 0
+        self._closed = False
+
+    @classmethod
+    def open(
+        cls, path: str | Path, *, collection: str = "langgraft", index: IndexConfig | None = None
+    ) -> Self:
+        """Open a store in a folder, which is made where it is not there yet.
+
+        The folder has one owner at a time: a lock file beside it is held until `close` or the end
+        of the process.
+
+        Args:
+            path: The folder.
+            collection: Name of the Chroma collection.
+            index: What to embed, for searches with a query; without it, `query` is ignored.
+
+        Raises:
+            StorePathError: The folder is open already, here or in another process, or cannot be
+                written to.
+            SettingsError: `index` is not usable.
+            InfrastructureError: Chroma cannot open what is there.
+        """
+        checked = None if index is None else Index.from_config(index)
+        return cls._made(open_folder(Path(path)), collection, checked)
+
+    @classmethod
+    def connect(
+        cls,
+        url: str = "http://localhost:8000",
+        *,
+        collection: str = "langgraft",
+        index: IndexConfig | None = None,
+    ) -> Self:
+        """Open a store on a server that `chroma run` started.
+
+        Args:
+            url: Address of the server.
+            collection: Name of the Chroma collection.
+            index: What to embed, for searches with a query; without it, `query` is ignored.
+
+        Raises:
+            SettingsError: `url` or `index` is not usable.
+            InfrastructureError: No Chroma server answers there.
+        """
+        checked = None if index is None else Index.from_config(index)
+        return cls._made(connect(url), collection, checked)
+
+    @classmethod
+    def _made(cls, connection: Connection, collection: str, index: Index | None) -> Self:
+        try:
+            return cls(connection, collection=collection, index=index)
+        except BaseException:
+            connection.close()
+            raise
+
+    def close(self) -> None:
+        """Close Chroma and release the folder; what is under way is finished first."""
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                self._connection.close()
+        self._thread.shutdown()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        """Carry out operations; results come in their order, and reads precede writes.
+
+        Raises:
+            InputError: An operation cannot be used, or the store is closed; nothing was changed.
+            SettingsError: Records were written with vectors of another length.
+            InfrastructureError: Chroma or the embedder failed.
+        """
+        made = plan(ops, self._index)
+        vectors = queries = {}
+        if index := self._index:
+            if texts := made.texts:
+                vectors = index.checked(texts, index.embeddings.embed_documents(texts))
+            found = [index.embeddings.embed_query(query) for query in made.queries]
+            queries = index.checked(made.queries, found)
+        return self._carry_out(made, vectors, queries)
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """Carry out operations; results come in their order, and reads precede writes.
+
+        Raises:
+            InputError: An operation cannot be used, or the store is closed; nothing was changed.
+            SettingsError: Records were written with vectors of another length.
+            InfrastructureError: Chroma or the embedder failed.
+        """
+        made = plan(ops, self._index)
+        vectors = queries = {}
+        if index := self._index:
+            if texts := made.texts:
+                vectors = index.checked(texts, await index.embeddings.aembed_documents(texts))
+            asked = [index.embeddings.aembed_query(query) for query in made.queries]
+            queries = index.checked(made.queries, await asyncio.gather(*asked))
+        self._check_open()
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, self._carry_out, made, vectors, queries)
+
+    def _carry_out(
+        self, made: Plan, vectors: Mapping[str, Matrix], queries: Mapping[str, Matrix]
+    ) -> list[Result]:
+        """Read, then write; texts are embedded already."""
+        with self._lock:
+            self._check_open()
+            rows = self._named(made)
+            results = [self._answer(op, rows, queries) for op in made.ops]
+            if made.writes:
+                self._write(made, rows, vectors)
+            return results
+
+    def _check_open(self) -> None:
+        if self._closed:
+            msg = f"the ChromaStore at {self._connection.where} is closed; open it again"
+            raise InputError(msg)
+
+    def _named(self, made: Plan) -> dict[str, Row]:
+        """Read the records that a batch names."""
+        got = [row_id((op.namespace, op.key)) for op in made.ops if isinstance(op, GetOp)]
+        put = [i for i, write in made.writes.items() if write.value is not None]
+        return self._table.read(list(dict.fromkeys([*got, *put])))
+
+    def _answer(self, op: Op, rows: Mapping[str, Row], queries: Mapping[str, Matrix]) -> Result:
+        match op:
+            case GetOp():
+                row = rows.get(row_id((op.namespace, op.key)))
+                return None if row is None else row.item()
+            case SearchOp():
+                return self._search(op, queries.get(op.query or ""))
+            case ListNamespacesOp():
+                return self._namespaces(op)
+            case _:
+                return None
+
+    def _write(self, made: Plan, rows: Mapping[str, Row], vectors: Mapping[str, Matrix]) -> None:
+        written: list[Row] = []
+        removed: list[str] = []
+        for identifier, write in made.writes.items():
+            if write.value is None:
+                removed.append(identifier)
+                continue
+            self._stamp = max(time.time_ns(), self._stamp + 1)
+            known = rows.get(identifier)
+            created = self._stamp if known is None else known.created
+            packed = pack([vectors[text] for text in write.texts])
+            written.append(Row(*write.address, created, self._stamp, write.value, packed))
+        try:
+            self._table.write(written)
+            self._table.remove(removed)
+        except BaseException:
+            self._directory.forget()
+            raise
+        self._directory.note(written, removed)
+
+    def _search(self, op: SearchOp, query: Matrix | None) -> list[SearchItem]:
+        start = max(op.offset, 0)
+        stop = start + max(op.limit, 0)
+        if start == stop:
+            return []
+        hits = _ranked(self._directory.under(op.namespace_prefix), query)
+        if op.filter:
+            return list(islice(self._passing(hits, op, stop), start, stop))
+        return list(self._passing(hits[start:stop], op, stop))
+
+    def _passing(
+        self, hits: Sequence[tuple[Entry, float | None]], op: SearchOp, enough: int
+    ) -> Iterator[SearchItem]:
+        """Read records and yield those that pass the filter."""
+        size = max(_FETCH, enough)
+        for i in range(0, len(hits), size):
+            page = hits[i : i + size]
+            rows = self._directory.rows([entry for entry, _ in page])
+            for row, (_, score) in zip(rows, page, strict=True):
+                item = row.item()
+                if passes(item.value, op.filter):
+                    yield SearchItem(
+                        namespace=item.namespace,
+                        key=item.key,
+                        value=item.value,
+                        created_at=item.created_at,
+                        updated_at=item.updated_at,
+                        score=score,
+                    )
+
+    def _namespaces(self, op: ListNamespacesOp) -> list[Namespace]:
+        conditions = op.match_conditions or ()
+        entries = self._directory.under(())
+        found = {entry.namespace for entry in entries}
+        kept = [each for each in found if all(_matches(each, c) for c in conditions)]
+        shown = sorted({each[: op.max_depth] for each in kept})
+        start = max(op.offset, 0)
+        return shown[start : start + max(op.limit, 0)]
+
+
+def _ranked(entries: Sequence[Entry], query: Matrix | None) -> list[tuple[Entry, float | None]]:
+    """Order records by their score, best first, those without one last; else leave them."""
+    if query is None:
+        return [(entry, None) for entry in entries]
+    scores = nearest([entry.vectors for entry in entries if entry.vectors is not None], query)
+    scored = zip(entries, scores, strict=True)
+    return sorted(scored, key=lambda hit: (hit[1] is None, -(hit[1] or 0.0)))
+
+
+def _matches(namespace: Namespace, condition: MatchCondition) -> bool:
+    """Say whether a namespace begins or ends with a path, in which `*` is any label."""
+    path = tuple(condition.path)
+    part = namespace[: len(path)]
+    if condition.match_type == "suffix":
+        part = namespace[max(0, len(namespace) - len(path)) :]
+    return len(part) == len(path) and all(
+        wanted in ("*", label) for wanted, label in zip(path, part, strict=True)
+    )
