@@ -88,13 +88,20 @@ def run(
     base_url: BaseUrlOption = None,
     limit: LimitOption = None,
     workers: Annotated[int, typer.Option(min=1, help="Runs under way at the same time.")] = 4,
+    store: Annotated[
+        str,
+        typer.Option(
+            help="Where banks lie meanwhile: memory, chroma, chroma:PATH, http://HOST:PORT or"
+            " postgresql://USER@HOST/DATABASE. It changes no result."
+        ),
+    ] = "memory",
     json: JsonOption = False,
 ) -> None:
     """Run a plan, or go on where it was stopped; then write the report."""
     from langgraft.benchmarks.cli import plan_choice, running  # noqa: PLC0415
 
     prepared = plan_choice.choose(plan, model=model, base_url=base_url, limit=limit)
-    raise typer.Exit(running.run(prepared, out, workers=workers, as_json=json))
+    raise typer.Exit(running.run(prepared, out, workers=workers, store=store, as_json=json))
 
 
 @app.command()

@@ -31,12 +31,14 @@ RESPONSES = "responses.sqlite"
 """File of a run directory that keeps the replies of a real model."""
 
 
-def run(prepared: PreparedPlan[Any], out: Path, *, workers: int, as_json: bool) -> int:
+def run(prepared: PreparedPlan[Any], out: Path, *, workers: int, store: str, as_json: bool) -> int:
     """Run a plan, write its report and return the exit code."""
     with _models(prepared, out) as model_for:
         progress = make_progress("json" if as_json else "auto")
         try:
-            outcome = asyncio.run(_run(prepared, out, model_for, workers, progress))
+            outcome = asyncio.run(
+                _run(prepared, out, model_for, progress, workers=workers, store=store)
+            )
         finally:
             progress.close()
     for problem in outcome.problems:
@@ -52,13 +54,21 @@ async def _run(
     prepared: PreparedPlan[Any],
     out: Path,
     model_for: Callable[[Any, RunSpec], BaseChatModel],
-    workers: int,
     progress: Progress,
+    *,
+    workers: int,
+    store: str,
 ) -> PlanOutcome:
     stop = asyncio.Event()
     with stop_on_signals(stop, progress.close):
         return await run_plan(
-            prepared, out, model_for=model_for, workers=workers, progress=progress, stop=stop
+            prepared,
+            out,
+            model_for=model_for,
+            workers=workers,
+            store=store,
+            progress=progress,
+            stop=stop,
         )
 
 

@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel
-from langgraph.store.memory import InMemoryStore
+from langgraph.store.base import BaseStore
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import LanggraftError
 from langgraft.benchmarks.continual.plan import Condition, ContinualPlan
 from langgraft.benchmarks.harness.cache import replicate_scope
-from langgraft.benchmarks.harness.study import SIMULATED, ItemOutcome, RunSpec
+from langgraft.benchmarks.harness.study import SIMULATED, BankPlace, ItemOutcome, RunSpec
 from langgraft.benchmarks.harness.usage import metered
 from langgraft.environments.text import TextWorldFactory
 from langgraft.graphs.react import build_react_agent
@@ -32,9 +32,11 @@ class ContinualSession:
         run: RunSpec,
         deltas: Sequence[MemoryDelta],
         model: BaseChatModel,
+        *,
         world: TextWorldFactory,
+        place: BankPlace,
     ) -> None:
-        self._memory = build_memory(plan, run, deltas)
+        self._memory = build_memory(plan, run, deltas, place)
         self._frozen = run.frozen
         self._last = run.length - 1
         self._simulated = plan.model == SIMULATED
@@ -61,7 +63,7 @@ class ContinualSession:
         with replicate_scope(self._replicate), metered() as usage:
             final = await self._play(start)
         if index == self._last:  # before the commit that would finish the run
-            self._check_frozen()
+            await self._check_frozen()
         deltas = tuple(MemoryDelta.from_json(delta) for delta in final.get("deltas", []))
         return ItemOutcome(
             result={**_result(final), "usage": usage.totals()},
@@ -77,17 +79,17 @@ class ContinualSession:
     async def aclose(self) -> None:
         """Do nothing: the run holds nothing that has to be freed."""
 
-    def _check_frozen(self) -> None:
+    async def _check_frozen(self) -> None:
         """Check that a frozen bank was not written to behind its read-only store's back."""
         if self._frozen and self._memory is not None:
-            after = self._memory.content().digest
+            after = (await self._memory.acontent()).digest
             if after != self._before:
                 msg = f"a frozen bank changed from {self._before} to {after}"
                 raise LanggraftError(msg)
 
 
 def build_memory(
-    plan: ContinualPlan, run: RunSpec, deltas: Sequence[MemoryDelta]
+    plan: ContinualPlan, run: RunSpec, deltas: Sequence[MemoryDelta], place: BankPlace
 ) -> MemoryProvider[Any] | None:
     """Build the memory of a run, holding what the deltas fold to; the baseline has none."""
     name, _, control = str(run.factors["condition"]).partition("+")
@@ -95,18 +97,18 @@ def build_memory(
     condition = next((each for each in plan.conditions if each.name == name), None)
     if condition is None:
         return None
-    store = InMemoryStore()
-    memory = _provider(condition, store)
+    memory = _provider(condition, place.store, place.namespace)
     memory.restore(fold(deltas))
     if run.frozen:
-        memory = _provider(condition, ReadOnlyStore(store))
+        memory = _provider(condition, ReadOnlyStore(place.store), place.namespace)
     return CONTROLS[control](memory, seed=plan.seed) if control else memory
 
 
-def _provider(condition: Condition, store: InMemoryStore | ReadOnlyStore) -> MemoryProvider[Any]:
-    return make_provider(
-        condition.provider, store, settings=cast("Mapping[str, JSON]", condition.settings)
-    )
+def _provider(
+    condition: Condition, store: BaseStore, namespace: tuple[str, ...]
+) -> MemoryProvider[Any]:
+    settings = cast("Mapping[str, JSON]", condition.settings)
+    return make_provider(condition.provider, store, settings=settings, namespace=namespace)
 
 
 def _result(final: Mapping[str, Any]) -> dict[str, JSON]:

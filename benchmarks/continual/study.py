@@ -17,6 +17,7 @@ from langgraft.benchmarks.harness.models import MeteredChatModel
 from langgraft.benchmarks.harness.source import source_digests
 from langgraft.benchmarks.harness.study import (
     SIMULATED,
+    BankPlace,
     PlanLogReader,
     Report,
     RunSession,
@@ -78,9 +79,11 @@ class ContinualStudy(Study[ContinualPlan]):
         run: RunSpec,
         deltas: Sequence[MemoryDelta],
         model: BaseChatModel,
+        place: BankPlace,
     ) -> RunSession:
         """Start or resume a run."""
-        return ContinualSession(plan, run, deltas, model, BabyAI(semantics=plan.semantics))
+        world = BabyAI(semantics=plan.semantics)
+        return ContinualSession(plan, run, deltas, model, world=world, place=place)
 
     def simulated_model(self, plan: ContinualPlan, run: RunSpec) -> BaseChatModel:
         """Return the simulated BabyAI learner, sampling by the run's seed."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from langgraft.benchmarks.harness.progress import Progress, ProgressEvent, make_progress
     from langgraft.benchmarks.harness.schedule import run_plan
     from langgraft.benchmarks.harness.study import (
+        BankPlace,
         BankSource,
         ItemOutcome,
         Plan,
@@ -46,6 +47,7 @@ _MODULES = {
     "progress": ("Progress", "ProgressEvent", "make_progress"),
     "schedule": ("run_plan",),
     "study": (
+        "BankPlace",
         "BankSource",
         "ItemOutcome",
         "Plan",
@@ -63,6 +65,7 @@ __getattr__, __dir__ = lazy_exports(
 )
 
 __all__ = [
+    "BankPlace",
     "BankSource",
     "Execution",
     "Finding",

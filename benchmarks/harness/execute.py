@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ParamSpec, TypeAlias, TypeVar
@@ -19,10 +19,19 @@ from langgraft._core.errors import (
 )
 from langgraft.benchmarks.harness.graph import PlannedRun
 from langgraft.benchmarks.harness.outcome import RunOutcome, RunStatus
+from langgraft.benchmarks.harness.places import Places, places_in_memory
 from langgraft.benchmarks.harness.plans import PreparedPlan
 from langgraft.benchmarks.harness.progress import EventKind, NoProgress, Progress, ProgressEvent
 from langgraft.benchmarks.harness.stream import RunStream, is_done
-from langgraft.benchmarks.harness.study import ItemOutcome, Plan, RunSession, RunSpec
+from langgraft.benchmarks.harness.study import (
+    BankPlace,
+    ItemOutcome,
+    Plan,
+    RunSession,
+    RunSpec,
+)
+from langgraft.memory.stores.drive import drive
+from langgraft.memory.stores.erasing import erase
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -47,6 +56,8 @@ class Execution:
     clock: Clock = field(default_factory=SystemClock)
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     """Once it is set, no item is started."""
+    places: Places = field(default_factory=places_in_memory)
+    """Where the runs keep their banks."""
 
     @property
     def plan(self) -> Plan:
@@ -107,6 +118,7 @@ class _Execution:
             self._report("note", text=text)
         self._on_commit(self._stream.committed)
         if self._stream.committed < self._run.length:
+            self._stream.note("store", self._shared.places.kind)
             stopped = await self._work_in_session()
             if stopped is not None:
                 return stopped
@@ -115,23 +127,35 @@ class _Execution:
 
     async def _work_in_session(self) -> RunOutcome | None:
         """Return why the run was stopped, or `None` when all items are committed."""
+        place = self._shared.places.of(self._run)
         try:
-            session = self._open_session()
+            await self._empty(place)  # of what a killed process may have left
             try:
-                await self._work_items(session)
+                await self._work_at(place)
             finally:
-                await self._close(session)
+                await self._tidied("emptying the store", self._empty(place))
         except (InfrastructureError, BudgetExceededError) as error:
             return self._stopped_by(error)
         if self._stream.committed < self._run.length:
             return self._outcome("interrupted")
         return None
 
-    def _open_session(self) -> RunSession:
-        prepared, spec = self._shared.prepared, self._run.spec
+    async def _work_at(self, place: BankPlace) -> None:
+        session = await self._open_session(place)
+        try:
+            await self._work_items(session)
+        finally:
+            await self._tidied("closing", session.aclose())
+
+    async def _empty(self, place: BankPlace) -> None:
+        await in_thread(drive, erase(place.namespace), place.store)
+
+    async def _open_session(self, place: BankPlace) -> RunSession:
+        prepared, spec, deltas = self._shared.prepared, self._run.spec, self._stream.deltas
         try:
             model = self._shared.model_for(self._shared.plan, spec)
-            return prepared.study.open(prepared.plan, spec, self._stream.deltas, model)
+            study_open = prepared.study.open
+            return await in_thread(study_open, prepared.plan, spec, deltas, model, place)
         except (InfrastructureError, BudgetExceededError):
             raise
         except InputError as error:
@@ -141,13 +165,13 @@ class _Execution:
             msg = f"cannot be opened: {type(error).__name__}: {error}"
             raise StudyError(msg, run=spec.name) from error
 
-    async def _close(self, session: RunSession) -> None:
-        """Close a session; what it fails to free changes no result, so it is only noted."""
+    async def _tidied(self, what: str, tidying: Awaitable[None]) -> None:
+        """Tidy up; what is left behind changes no result, so a failure is only noted."""
         try:
-            await session.aclose()
+            await tidying
         except Exception as error:  # noqa: BLE001 - any failure is noted, none may hide another
-            text = f"closing failed: {type(error).__name__}: {error}"
-            self._stream.note("close_failed", text)
+            text = f"{what} failed: {type(error).__name__}: {error}"
+            self._stream.note("untidy", text)
             self._report("note", text=text)
 
     async def _work_items(self, session: RunSession) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 from langgraft._core.clock import Clock, SystemClock
 from langgraft._core.errors import LanggraftError, StudyError
-from langgraft.benchmarks.harness.directory import hold_directory
 from langgraft.benchmarks.harness.execute import (
     DEFAULT_PARALLEL_ITEMS,
     Execution,
@@ -18,6 +17,7 @@ from langgraft.benchmarks.harness.execute import (
 from langgraft.benchmarks.harness.graph import PlannedRun
 from langgraft.benchmarks.harness.log import run_progress
 from langgraft.benchmarks.harness.outcome import PlanOutcome, RunOutcome
+from langgraft.benchmarks.harness.places import DEFAULT_STORE, hold_places
 from langgraft.benchmarks.harness.plans import PreparedPlan
 from langgraft.benchmarks.harness.progress import EventKind, NoProgress, Progress, ProgressEvent
 
@@ -34,6 +34,7 @@ async def run_plan(
     model_for: ModelFor,
     workers: int = DEFAULT_WORKERS,
     parallel_items: int = DEFAULT_PARALLEL_ITEMS,
+    store: str = DEFAULT_STORE,
     progress: Progress | None = None,
     stop: asyncio.Event | None = None,
     clock: Clock | None = None,
@@ -41,7 +42,8 @@ async def run_plan(
 ) -> PlanOutcome:
     """Run a plan, or go on with it where it was stopped.
 
-    The items committed are the same for every number of workers and parallel items.
+    The items committed are the same for every number of workers and parallel items, and for
+    every store; a plan may be gone on with over another store than it was begun with.
 
     Args:
         prepared: The plan, made by `prepare`.
@@ -49,6 +51,8 @@ async def run_plan(
         model_for: Makes the model for a run.
         workers: How many runs go on at the same time.
         parallel_items: How many items of a run with a frozen bank go on at the same time.
+        store: Where banks are kept meanwhile: `memory`, `chroma` (in the run directory), or
+            another name that `langgraft.memory.stores.named.open_store` knows.
         progress: Told what happens.
         stop: Set it to stop: no item is started, those under way get `grace` seconds.
         clock: Stamps events.
@@ -61,9 +65,10 @@ async def run_plan(
         ResumeRefusedError: The directory was started with something else.
         RunDirectoryError: The directory cannot be used.
         StudyError: The study or the harness has a bug; what was committed is kept.
-        InputError: The study refused a setting.
+        InputError: The study refused a setting, or the store cannot be opened.
+        MissingExtraError: What talks to the store is not installed.
     """
-    with hold_directory(out, prepared):
+    with hold_places(out, prepared, store) as places:
         execution = Execution(
             prepared,
             out,
@@ -71,6 +76,7 @@ async def run_plan(
             parallel_items,
             progress or NoProgress(),
             clock or SystemClock(),
+            places=places,
         )
         return await _Dispatcher(execution, workers, stop or asyncio.Event(), grace).run()
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Generic, Protocol, Self, TypeVar
 
 from langchain_core.language_models import BaseChatModel
+from langgraph.store.base import BaseStore
 from pydantic import BaseModel, ConfigDict
 
 from langgraft._core.canonical import JSON, digest
@@ -56,6 +57,20 @@ class BankSource:
     """Name of the other run."""
     items: int | None = None
     """After how many of its items; `None` for all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class BankPlace:
+    """Where a run keeps its bank while it is under way; it decides no result.
+
+    The harness hands it over empty, and empties it when the run is closed: a bank is folded from
+    the deltas, wherever the records of another time may lie.
+    """
+
+    store: BaseStore
+    """Shared with the other runs of the process."""
+    namespace: tuple[str, ...]
+    """The run's own."""
 
 
 @dataclass(frozen=True)
@@ -154,15 +169,21 @@ class Study(ABC, Generic[PlanT]):
 
     @abstractmethod
     def open(
-        self, plan: PlanT, run: RunSpec, deltas: Sequence[MemoryDelta], model: BaseChatModel
+        self,
+        plan: PlanT,
+        run: RunSpec,
+        deltas: Sequence[MemoryDelta],
+        model: BaseChatModel,
+        place: BankPlace,
     ) -> RunSession:
-        """Start or resume a run.
+        """Start or resume a run; called in a thread, because filling a store may take time.
 
         Args:
             plan: The plan.
             run: The run.
             deltas: All deltas so far, those of the source first: fold them for the bank.
             model: The model to use.
+            place: Where to keep the bank.
         """
 
     @abstractmethod

@@ -17,9 +17,10 @@ from typing_extensions import override
 
 from langgraft.benchmarks.continual.plan import Condition, ContinualPlan
 from langgraft.benchmarks.continual.study import ContinualStudy
+from langgraft.benchmarks.harness.places import places_in_memory
 from langgraft.benchmarks.harness.plans import PreparedPlan, prepare
 from langgraft.benchmarks.harness.schedule import run_plan
-from langgraft.benchmarks.harness.study import ItemOutcome, RunSession, RunSpec
+from langgraft.benchmarks.harness.study import BankPlace, ItemOutcome, RunSession, RunSpec
 from langgraft.memory.deltas import MemoryDelta
 
 Outcomes = Mapping[str, Sequence[ItemOutcome]]
@@ -39,6 +40,7 @@ class ReplayedStudy(ContinualStudy):
         run: RunSpec,
         deltas: Sequence[MemoryDelta],
         model: BaseChatModel,
+        place: BankPlace,
     ) -> RunSession:
         return ReplayedSession(self._outcomes[run.name])
 
@@ -97,7 +99,8 @@ async def _play(prepared: PreparedPlan[ContinualPlan]) -> Outcomes:
     for run in prepared.graph:
         source = run.spec.source
         before = [] if source is None else deltas[source.run]
-        session = study.open(plan, run.spec, before, study.simulated_model(plan, run.spec))
+        model = study.simulated_model(plan, run.spec)
+        session = study.open(plan, run.spec, before, model, places_in_memory().of(run))
         outcomes[run.name] = [
             await session.run_item(index, item_id)
             for index, item_id in enumerate(run.spec.item_ids)

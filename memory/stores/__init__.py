@@ -16,11 +16,20 @@ if TYPE_CHECKING:
     from langgraft.memory.stores.chroma import ChromaStore
     from langgraft.memory.stores.drive import Program
     from langgraft.memory.stores.forked import ForkedStore
+    from langgraft.memory.stores.named import open_store
     from langgraft.memory.stores.ranked import RankedStore
     from langgraft.memory.stores.ranked_item import RankedItem
     from langgraft.memory.stores.read_only import ReadOnlyStore
 
-__all__ = ["ChromaStore", "ForkedStore", "Program", "RankedItem", "RankedStore", "ReadOnlyStore"]
+__all__ = [
+    "ChromaStore",
+    "ForkedStore",
+    "Program",
+    "RankedItem",
+    "RankedStore",
+    "ReadOnlyStore",
+    "open_store",
+]
 
 __getattr__, __dir__ = lazy_exports(
     __name__,
@@ -31,5 +40,6 @@ __getattr__, __dir__ = lazy_exports(
         "RankedItem": "langgraft.memory.stores.ranked_item",
         "RankedStore": "langgraft.memory.stores.ranked",
         "ReadOnlyStore": "langgraft.memory.stores.read_only",
+        "open_store": "langgraft.memory.stores.named",
     },
 )

@@ -19,6 +19,7 @@ from langgraft.benchmarks.harness.outcome import PlanOutcome
 from langgraft.benchmarks.harness.plans import prepare
 from langgraft.benchmarks.harness.schedule import run_plan
 from langgraft.benchmarks.harness.study import (
+    BankPlace,
     BankSource,
     ItemOutcome,
     Plan,
@@ -93,7 +94,12 @@ class ChainStudy(Study[ChainPlan]):
 
     @override
     def open(
-        self, plan: ChainPlan, run: RunSpec, deltas: Sequence[MemoryDelta], model: BaseChatModel
+        self,
+        plan: ChainPlan,
+        run: RunSpec,
+        deltas: Sequence[MemoryDelta],
+        model: BaseChatModel,
+        place: BankPlace,
     ) -> RunSession:
         """Start or resume a run."""
         return ChainSession(plan, run, deltas, self._before_item)

@@ -16,6 +16,7 @@ from langgraft.benchmarks.continual.session import build_memory
 from langgraft.benchmarks.continual.study import ContinualStudy
 from langgraft.benchmarks.harness.directory import hold_directory
 from langgraft.benchmarks.harness.log import PlanLog, run_folder, start_deltas
+from langgraft.benchmarks.harness.places import places_in_memory
 from langgraft.benchmarks.harness.plans import prepare
 from langgraft.benchmarks.harness.schedule import run_plan
 from langgraft.benchmarks.harness.verify import verify_directory
@@ -140,7 +141,7 @@ def test_cross_task_when_played_then_starts_from_the_sources_bank(
     plan, run = small_plan(), log.graph[f"{memory}/0/train {second}"]
     source = log.bank(f"{memory}/0/train {first}")
     start = start_deltas(log.path, log.graph, run)
-    built = build_memory(plan, run.spec, start)
+    built = build_memory(plan, run.spec, start, places_in_memory().of(run))
     assert built is not None
     assert built.content() == source == fold(start)
     own = [delta for deltas in log.deltas(run.name) for delta in deltas]
@@ -239,7 +240,8 @@ async def test_model_when_asked_then_is_shown_what_the_condition_recalls(
     run = log.graph[f"{condition}/0/test A{after}"]
     heard: list[str] = []
     model: BaseChatModel = Listener(heard, seed=42)
-    session = STUDY.open(small_plan(), run.spec, start_deltas(log.path, log.graph, run), model)
+    start = start_deltas(log.path, log.graph, run)
+    session = STUDY.open(small_plan(), run.spec, start, model, places_in_memory().of(run))
     outcome = await session.run_item(0, run.spec.item_ids[0])
     await session.aclose()
     again = {**outcome.result, "usage": None}

@@ -14,6 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from langgraft._core.clock import SystemClock
 from langgraft.benchmarks.harness.log import PlanLog, run_folder
+from langgraft.benchmarks.harness.places import places_in_memory
 from langgraft.benchmarks.harness.plans import prepare
 from langgraft.benchmarks.harness.records import encode_record, read_log
 from langgraft.benchmarks.harness.schedule import run_plan
@@ -55,7 +56,8 @@ class CrashMachine(RuleBasedStateMachine):
         """A process takes the run up."""
         self.stream = RunStream(self.out, PREPARED.graph, self.run, SystemClock())
         model = STUDY.simulated_model(PLAN, self.run.spec)
-        self.session = STUDY.open(PLAN, self.run.spec, self.stream.deltas, model)
+        place = places_in_memory().of(self.run)
+        self.session = STUDY.open(PLAN, self.run.spec, self.stream.deltas, model, place)
 
     @precondition(lambda self: self.stream is not None and self.stream.committed < ITEMS)
     @rule()

@@ -410,8 +410,9 @@ async def test_events_when_run_then_hold_what_may_differ(tmp_path: Path) -> None
     with (folder / "events.jsonl").open("ab") as stream:
         stream.write(b'{"event": "to')
     events = read_events(folder / "events.jsonl")
-    assert [event["event"] for event in events] == ["opened", *["item"] * 6, "done"]
+    assert [event["event"] for event in events] == ["opened", "store", *["item"] * 6, "done"]
     assert all("time" in event for event in events)
-    assert events[1]["data"] == {"slept": 0.0}
+    assert events[1]["text"] == "memory"
+    assert events[2]["data"] == {"slept": 0.0}
     results: list[Mapping[str, JSON]] = PlanLog(tmp_path).results("0/first")
     assert all(set(result) == {"answer", "bank", "known"} for result in results)

@@ -1,0 +1,157 @@
+"""Stores by name: what opens, what is refused, and what is never told."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from langgraft._core.errors import InfrastructureError, InputError, MissingExtraError, SettingsError
+from langgraft.benchmarks.acceptance.postgres import database
+from langgraft.memory.stores.named import open_store, shown, store_kind
+
+SECRETS = (
+    "postgresql://bob:s3cret@127.0.0.1:1/bank",
+    "postgresql://bob:s3cret@127.0.0.1:1/bank?application_name=s3cret",
+    "postgresql://127.0.0.1:1/bank?password=s3cret",
+    "postgresql://bob:x/s3cret@127.0.0.1/bank",
+    "postgresql://bob:x@s3cret@127.0.0.1:1/bank",
+    "postgresql://bob:1#s3cret@127.0.0.1/bank",
+    "postgresql://bob:1?s3cret@127.0.0.1/bank",
+    "postgresql://bob@127.0.0.1/bank?no_such_option=s3cret",
+    "postgresql://bob@127.0.0.1:s3cret/bank",
+    "http://bob:s3cret@127.0.0.1:1",
+    "redis://bob:s3cret@127.0.0.1:1",
+)
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[str]:
+    """Start a PostgreSQL server."""
+    with database() as url:
+        if url is None:
+            pytest.skip("there is no PostgreSQL here")
+        yield url
+
+
+@pytest.mark.parametrize(
+    ("spec", "kind"),
+    [
+        ("memory", "memory"),
+        ("chroma:bank", "chroma"),
+        ("http://localhost:8000", "chroma-server"),
+        ("https://chroma.example", "chroma-server"),
+        ("postgresql://localhost/bank", "postgresql"),
+        ("postgres://localhost/bank", "postgresql"),
+    ],
+)
+def test_name_when_known_then_stands_for_a_kind_of_store(spec: str, kind: str) -> None:
+    """What a name stands for is told without opening anything."""
+    assert store_kind(spec) == kind
+
+
+@pytest.mark.parametrize(
+    "spec", ["", "chroma", "chroma:", "memory:1", "redis", "http://", "postgresql:x"]
+)
+def test_name_when_unknown_then_is_refused_with_those_there_are(spec: str) -> None:
+    """The line says what was asked for and what there is instead."""
+    with pytest.raises(
+        SettingsError, match=r"no store is called .*memory, chroma:PATH, http"
+    ) as no:
+        open_store(spec)
+    assert repr(spec) in str(no.value)
+
+
+@pytest.mark.parametrize("spec", SECRETS)
+def test_url_when_it_cannot_be_opened_then_no_secret_is_told(spec: str) -> None:
+    """However a password was typed, no message shows it, nor does one that a message rests on."""
+    assert "s3cret" not in shown(spec)
+    with pytest.raises(InputError) as refused, open_store(spec):
+        pass
+    error: BaseException | None = refused.value
+    while error is not None:
+        assert "s3cret" not in str(error)
+        error = error.__cause__ or error.__context__
+
+
+@pytest.mark.parametrize("spec", ["postgresql://127.0.0.1:1/bank", "http://127.0.0.1:1"])
+def test_server_when_it_does_not_answer_then_is_one_line(spec: str) -> None:
+    """An address at which nobody listens is the user's to mend."""
+    with pytest.raises(SettingsError, match=r"127\.0\.0\.1:1") as refused, open_store(spec):
+        pass
+    assert "\n" not in str(refused.value)
+
+
+def test_extra_when_not_installed_then_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the extra, the line to install it is what is told."""
+    monkeypatch.setitem(sys.modules, "langgraph.store.postgres", None)
+    with (
+        pytest.raises(MissingExtraError, match=r"pip install 'langgraft\[postgres\]'"),
+        open_store("postgresql://localhost/bank"),
+    ):
+        pass
+
+
+def test_memory_when_opened_twice_then_is_two_stores() -> None:
+    """Nothing is shared behind the caller's back."""
+    with open_store("memory") as one, open_store("memory") as two:
+        one.put(("a",), "k", {"n": 1})
+        assert two.get(("a",), "k") is None
+
+
+def test_chroma_when_opened_again_then_has_what_was_kept(tmp_path: Path) -> None:
+    """A folder is opened as one store at a time, and keeps its records."""
+    spec = f"chroma:{tmp_path / 'bank'}"
+    with open_store(spec) as store:
+        store.put(("a",), "k", {"n": 1})
+        with pytest.raises(InputError, match="open already"), open_store(spec):
+            pass
+    with open_store(spec) as store:
+        found = store.get(("a",), "k")
+        assert found is not None
+        assert found.value == {"n": 1}
+
+
+def test_chroma_when_the_path_is_a_file_then_is_one_line(tmp_path: Path) -> None:
+    """A file in the way is named."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="file"), open_store(f"chroma:{tmp_path / 'file'}"):
+        pass
+
+
+def test_postgres_when_opened_then_has_its_tables_and_keeps_records(postgres: str) -> None:
+    """A database is made ready on first use, and holds what was put there."""
+    for number in range(2):
+        with open_store(postgres) as store:
+            store.put(("named",), str(number), {"n": number})
+            assert len(store.search(("named",))) == number + 1
+    with open_store(postgres) as store:
+        for number in range(2):
+            store.delete(("named",), str(number))
+
+
+def test_postgres_when_the_database_does_not_exist_then_is_one_line(postgres: str) -> None:
+    """What the server says stands in the refusal."""
+    spec = postgres.replace("/postgres?", "/no_such_database?")
+    with pytest.raises(SettingsError, match='"no_such_database" does not exist'), open_store(spec):
+        pass
+
+
+async def test_postgres_when_its_connection_is_lost_then_the_infrastructure_failed(
+    postgres: str,
+) -> None:
+    """A server that goes away is no bug of whoever used the store."""
+    import psycopg  # noqa: PLC0415  (an extra)
+
+    with open_store(postgres) as store:
+        await store.aput(("lost",), "k", {"n": 1})
+        with psycopg.connect(postgres, autocommit=True) as other:
+            other.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
+            )
+            other.execute("DELETE FROM store")
+        with pytest.raises(InfrastructureError, match="store postgresql:///postgres does not"):
+            store.get(("lost",), "k")
+        with pytest.raises(InfrastructureError, match="does not answer"):
+            await store.aget(("lost",), "k")
