@@ -1,6 +1,8 @@
 """Embedders: vectors for texts, asked for once.
 
-Whatever ranks by vectors says which it lacks (`EmbeddingRequest`); whoever may wait fetches them.
+`make_embedder` turns a name (`"hashing"`, `"openai:text-embedding-3-small"`) or any LangChain
+`Embeddings` into a `CachedEmbedder`, whose fingerprint says what its vectors depend on. Whatever
+ranks by vectors says which it lacks (`EmbeddingRequest`); whoever may wait fetches them.
 """
 
 from typing import TYPE_CHECKING
@@ -9,10 +11,33 @@ from langgraft._core.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from langgraft.memory.embedders.base import Embedder, EmbeddingRequest, Role, Vectors
+    from langgraft.memory.embedders.cached import CachedEmbedder
+    from langgraft.memory.embedders.caches import MemoryVectors, VectorCache
+    from langgraft.memory.embedders.hashing import HashingEmbeddings
+    from langgraft.memory.embedders.named import make_embedder
+    from langgraft.memory.embedders.sqlite_cache import SQLiteVectors
 
-__all__ = ["Embedder", "EmbeddingRequest", "Role", "Vectors"]
+__all__ = [
+    "CachedEmbedder",
+    "Embedder",
+    "EmbeddingRequest",
+    "HashingEmbeddings",
+    "MemoryVectors",
+    "Role",
+    "SQLiteVectors",
+    "VectorCache",
+    "Vectors",
+    "make_embedder",
+]
 
-_MODULES = {"base": ("Embedder", "EmbeddingRequest", "Role", "Vectors")}
+_MODULES = {
+    "base": ("Embedder", "EmbeddingRequest", "Role", "Vectors"),
+    "cached": ("CachedEmbedder",),
+    "caches": ("MemoryVectors", "VectorCache"),
+    "hashing": ("HashingEmbeddings",),
+    "named": ("make_embedder",),
+    "sqlite_cache": ("SQLiteVectors",),
+}
 
 __getattr__, __dir__ = lazy_exports(
     __name__, {name: f"{__name__}.{module}" for module, names in _MODULES.items() for name in names}

@@ -15,16 +15,20 @@ if TYPE_CHECKING:
     from langgraft.memory.rankers.base import (
         SCORE_DECIMALS,
         DocumentId,
+        EmbeddingIndex,
         Order,
         Ranker,
         RankerIndex,
         Scored,
     )
     from langgraft.memory.rankers.bm25 import BM25
+    from langgraft.memory.rankers.dense import Dense
     from langgraft.memory.rankers.diversity import (
         fold_near_duplicates,
         maximal_marginal_relevance,
     )
+    from langgraft.memory.rankers.hybrid import Hybrid
+    from langgraft.memory.rankers.mmr import MMR
     from langgraft.memory.rankers.overlap import TermOverlap
     from langgraft.memory.rankers.selection import Ties
     from langgraft.memory.rankers.tfidf import TfIdf, mean_pairwise_diversity
@@ -32,8 +36,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BM25",
+    "MMR",
     "SCORE_DECIMALS",
+    "Dense",
     "DocumentId",
+    "EmbeddingIndex",
+    "Hybrid",
     "Order",
     "Ranker",
     "RankerIndex",
@@ -52,8 +60,12 @@ __getattr__, __dir__ = lazy_exports(
     __name__,
     {
         "BM25": "langgraft.memory.rankers.bm25",
+        "MMR": "langgraft.memory.rankers.mmr",
         "SCORE_DECIMALS": _BASE,
+        "Dense": "langgraft.memory.rankers.dense",
         "DocumentId": _BASE,
+        "EmbeddingIndex": _BASE,
+        "Hybrid": "langgraft.memory.rankers.hybrid",
         "Order": _BASE,
         "Ranker": _BASE,
         "RankerIndex": _BASE,

@@ -7,20 +7,31 @@ from typing import Any, cast
 from langgraft._core.errors import SettingsError
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.bm25 import BM25
+from langgraft.memory.rankers.dense import Dense
+from langgraft.memory.rankers.hybrid import Hybrid
+from langgraft.memory.rankers.mmr import MMR
 from langgraft.memory.rankers.overlap import TermOverlap
 
-_RANKERS: Mapping[str, type[Any]] = {"bm25": BM25, "term_overlap": TermOverlap}
+_RANKERS: Mapping[str, type[Any]] = {
+    "bm25": BM25,
+    "dense": Dense,
+    "hybrid": Hybrid,
+    "mmr": MMR,
+    "term_overlap": TermOverlap,
+}
 
 
 def make_ranker(settings: Mapping[str, Any]) -> Ranker:
     """Build a ranker from plain settings such as `{"ranker": "bm25", "k1": 1.2}`.
 
-    What a ranker's `describe` returns gives that ranker again.
+    Rankers made of others have these in `rankers` (hybrid) or `of` (mmr), by name or as settings.
+    What a ranker's `describe` returns gives that ranker again, unless it embeds with an object
+    that cannot be named: that has to be given itself.
 
     Raises:
         SettingsError: There is no such ranker or setting, or a value is not possible.
     """
-    values = dict(settings)
+    values = {key: _made(key, value) for key, value in settings.items()}
     name = values.pop("ranker", None)
     if not isinstance(name, str) or name not in _RANKERS:
         msg = f"unknown ranker {name!r}; give one of {', '.join(_RANKERS)} as `ranker`"
@@ -38,3 +49,16 @@ def make_ranker(settings: Mapping[str, Any]) -> Ranker:
             msg = f"ranker {name!r} has no setting {key!r} of {values[key]!r}; it has {described}"
             raise SettingsError(msg)
     return ranker
+
+
+def _made(key: str, value: Any) -> Any:
+    """Return what a setting holds, with the rankers that it names."""
+    if key == "rankers" and isinstance(value, list | tuple):
+        return tuple(_part(part) for part in value)
+    return _part(value) if key == "of" else value
+
+
+def _part(value: Any) -> Any:
+    if isinstance(value, str):
+        return make_ranker({"ranker": value})
+    return make_ranker(value) if isinstance(value, Mapping) else value

@@ -11,7 +11,10 @@ from langgraft.memory.rankers.named import make_ranker
 @pytest.mark.parametrize("name", [["bm25"], {"bm25": 1}, None, 5, "BM25"])
 def test_ranker_when_its_name_is_none_of_ours_is_refused(name: Any) -> None:
     """Whatever stands where a name should, the error says what may."""
-    with pytest.raises(SettingsError, match=r"unknown ranker .*; give one of bm25, term_overlap"):
+    with pytest.raises(
+        SettingsError,
+        match=r"unknown ranker .*; give one of bm25, dense, hybrid, mmr, term_overlap",
+    ):
         make_ranker({"ranker": name})
 
 

@@ -1,0 +1,191 @@
+"""An embedder that is asked once per text and checked before it is believed."""
+
+import asyncio
+import hashlib
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+from langchain_core.embeddings import Embeddings
+from typing_extensions import override
+
+from langgraft._core.canonical import JSON, digest
+from langgraft._core.errors import InfrastructureError
+from langgraft.memory.embedders.base import Role, Vectors
+from langgraft.memory.embedders.caches import MemoryVectors, Vector, VectorCache, VectorKey
+
+T = TypeVar("T")
+_Cached: TypeAlias = dict[VectorKey, Vector]
+
+
+class CachedEmbedder(Embeddings):
+    """LangChain embeddings with a fingerprint and a cache.
+
+    Each different text is embedded once as a document and once as a query, several at a time;
+    answers with the wrong number of vectors, of different lengths, or with numbers that are not
+    finite are refused and not kept. Two embedders with one fingerprint are equal.
+
+    Args:
+        make: Returns the embeddings; called when they are first needed, and once.
+        description: What the vectors depend on; its digest is the fingerprint. No secrets: it
+            goes into manifests.
+        cache: Where vectors are kept; `None` keeps them in memory.
+
+    Attributes:
+        fingerprint: Digest of the description.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[], Embeddings],
+        description: Mapping[str, JSON],
+        cache: VectorCache | None = None,
+    ) -> None:
+        self._make = make
+        self._description = dict(description)
+        self._cache: VectorCache = MemoryVectors() if cache is None else cache
+        self._embeddings: Embeddings | None = None
+        self._making = threading.Lock()
+        self._dimensions: int | None = None
+        self.fingerprint = digest(self._description)
+
+    def describe(self) -> dict[str, JSON]:
+        """Return what the vectors depend on, as JSON, for manifests."""
+        return dict(self._description)
+
+    @override
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """Embed texts that are kept.
+
+        Raises:
+            InfrastructureError: The embedder's answer is no list of as many vectors.
+        """
+        rows: list[list[float]] = self.vectors(texts, "document").tolist()
+        return rows
+
+    @override
+    def embed_query(self, text: str) -> list[float]:
+        """Embed a text that others are compared with.
+
+        Raises:
+            InfrastructureError: The embedder's answer is no vector.
+        """
+        row: list[float] = self.vectors([text], "query")[0].tolist()
+        return row
+
+    @override
+    async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
+        """Do as `embed_documents` does, asynchronously."""
+        rows: list[list[float]] = (await self.avectors(texts, "document")).tolist()
+        return rows
+
+    @override
+    async def aembed_query(self, text: str) -> list[float]:
+        """Do as `embed_query` does, asynchronously."""
+        row: list[float] = (await self.avectors([text], "query"))[0].tolist()
+        return row
+
+    def vectors(self, texts: Sequence[str], role: Role) -> Vectors:
+        """Return one row per text; texts that are not cached are embedded in one call."""
+        keys = self._keys(texts, role)
+        cached = self._cache.get(list(keys))
+        missing = [text for key, text in keys.items() if key not in cached]
+        if missing:
+            inner = self._inner()
+            if role == "query":
+                answer = [inner.embed_query(text) for text in missing]
+            else:
+                answer = inner.embed_documents(missing)
+            fresh = self._checked(missing, role, answer)
+            self._cache.put(fresh)
+            cached |= fresh
+        return self._matrix(texts, role, cached)
+
+    async def avectors(self, texts: Sequence[str], role: Role) -> Vectors:
+        """Do as `vectors` does, asynchronously."""
+        keys = self._keys(texts, role)
+        cached = await self._cached(self._cache.get, list(keys))
+        missing = [text for key, text in keys.items() if key not in cached]
+        if missing:
+            inner = await asyncio.to_thread(self._inner)
+            if role == "query":
+                answer = [await inner.aembed_query(text) for text in missing]
+            else:
+                answer = await inner.aembed_documents(missing)
+            fresh = self._checked(missing, role, answer)
+            await self._cached(self._cache.put, fresh)
+            cached |= fresh
+        return self._matrix(texts, role, cached)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CachedEmbedder) and self.fingerprint == other.fingerprint
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._description})"
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return (CachedEmbedder, (self._make, self._description, self._cache))
+
+    async def _cached(self, call: Callable[..., T], argument: object) -> T:
+        if self._cache.on_disk:
+            return await asyncio.to_thread(call, argument)
+        return call(argument)
+
+    def _inner(self) -> Embeddings:
+        with self._making:
+            if self._embeddings is None:
+                self._embeddings = self._make()
+            return self._embeddings
+
+    def _key(self, text: str, role: Role) -> VectorKey:
+        return (self.fingerprint, role, _text_digest(text))
+
+    def _keys(self, texts: Sequence[str], role: Role) -> dict[VectorKey, str]:
+        return {self._key(text, role): text for text in texts}
+
+    def _checked(self, texts: Sequence[str], role: Role, answer: object) -> _Cached:
+        """Return what an embedder answered, by key.
+
+        Raises:
+            InfrastructureError: It is not one finite vector of the usual length per text.
+        """
+        try:
+            with np.errstate(over="ignore"):  # it becomes infinite and is refused below
+                rows = np.array(answer, dtype=np.float64).astype(np.float32)
+        except (TypeError, ValueError) as error:
+            raise self._refused("vectors of different lengths, or no numbers") from error
+        if rows.ndim != 2 or len(rows) != len(texts) or not rows.size:  # noqa: PLR2004
+            raise self._refused(f"an array of shape {rows.shape} for {len(texts)} texts")
+        if not np.isfinite(rows).all():
+            raise self._refused("numbers that are not finite in float32")
+        self._check_dimensions(rows.shape[1])
+        return {self._key(text, role): row for text, row in zip(texts, rows, strict=True)}
+
+    def _check_dimensions(self, dimensions: int) -> None:
+        if self._dimensions not in (None, dimensions):
+            msg = f"vectors of {dimensions} numbers, where they had {self._dimensions} before"
+            raise self._refused(msg)
+        self._dimensions = dimensions
+
+    def _matrix(self, texts: Sequence[str], role: Role, cached: _Cached) -> Vectors:
+        if not texts:
+            return np.zeros((0, self._dimensions or 0), dtype=np.float32)
+        rows = [cached[self._key(text, role)] for text in texts]
+        for row in rows:
+            self._check_dimensions(row.size)
+        return np.stack(rows)
+
+    def _refused(self, what: str) -> InfrastructureError:
+        return InfrastructureError(
+            f"embedder {self._description} returned {what}; nothing of it was kept: check the"
+            " model, or give another fingerprint if it was changed"
+        )
+
+
+def _text_digest(text: str) -> str:
+    # Not `_core.canonical.text_digest`: a store's text may hold lone surrogates.
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

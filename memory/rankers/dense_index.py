@@ -1,0 +1,157 @@
+"""The changing index of the ranker that compares vectors."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from langgraft.memory.embedders.base import Embedder, EmbeddingRequest, Vectors
+from langgraft.memory.rankers.base import DocumentId, Order, Scored
+from langgraft.memory.rankers.mirror import Mirror, Scaled
+from langgraft.memory.rankers.selection import Floats, Ties, best_first
+
+REQUEST_TEXTS: Final = 1_000
+"""Texts in one request: what was embedded before a failure is cached and not asked for again."""
+
+_QUERIES: Final = 64
+"""How many queries' vectors are kept; the embedder's cache has the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Document:
+    """A document as it was put."""
+
+    text: str
+    order: Order
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Estimates:
+    """What the last search computed for all documents: looking further down needs it again."""
+
+    query: str
+    cosines: NDArray[np.float32]
+
+
+class DenseIndex:
+    """An `EmbeddingIndex` over a `Mirror`; it is not safe for threads on its own.
+
+    Args:
+        embedder: Gives the vectors.
+        ties: Which of equal documents comes first.
+    """
+
+    def __init__(self, embedder: Embedder, *, ties: Ties) -> None:
+        self._embedder = embedder
+        self._ties = ties
+        self._documents: dict[DocumentId, _Document] = {}
+        self._pending: dict[str, dict[DocumentId, None]] = {}
+        self._mirror = Mirror(0)
+        self._slots: dict[DocumentId, int] = {}
+        self._ids: list[DocumentId] = []
+        self._queries: dict[str, Scaled] = {}
+        self._estimates: _Estimates | None = None
+
+    def __len__(self) -> int:
+        return len(self._documents)
+
+    def put(self, document: DocumentId, text: str, order: Order) -> None:
+        """Add a document, or replace it; one whose text stays keeps its vector."""
+        before = self._documents.get(document)
+        if before is None or before.text != text:
+            self.remove(document)
+            self._pending.setdefault(text, {})[document] = None
+        self._documents[document] = _Document(text, order)
+
+    def remove(self, document: DocumentId) -> None:
+        """Forget a document; unknown ones are ignored."""
+        entry = self._documents.pop(document, None)
+        if entry is None:
+            return
+        waiting = self._pending.get(entry.text, {})
+        if document in waiting:
+            del waiting[document]
+            if not waiting:
+                del self._pending[entry.text]
+        elif document in self._slots:
+            self._clear(document)
+
+    def lacking(self, query: str | None) -> list[EmbeddingRequest]:
+        """Say which vectors a search for `query` would have to fetch; `None`: any search."""
+        texts = list(self._pending)
+        requests = [
+            EmbeddingRequest(self._embedder, tuple(texts[i : i + REQUEST_TEXTS]), "document")
+            for i in range(0, len(texts), REQUEST_TEXTS)
+        ]
+        if query is not None and query not in self._queries and self._documents:
+            requests.append(EmbeddingRequest(self._embedder, (query,), "query"))
+        return requests
+
+    def learn(self, request: EmbeddingRequest, vectors: Vectors) -> None:
+        """Take in what answers a request; other embedders' vectors are passed over."""
+        if request.embedder != self._embedder:
+            return
+        scaled = Scaled.of(vectors)
+        for i, text in enumerate(request.texts):
+            row, length = scaled.rows[i], float(scaled.lengths[i])
+            if request.role == "query":
+                self._queries[text] = Scaled(row[np.newaxis], scaled.lengths[i : i + 1])
+            else:
+                for document in self._pending.pop(text, ()):
+                    self._enter(document, row, length)
+        while len(self._queries) > _QUERIES:
+            del self._queries[next(iter(self._queries))]
+
+    def search(self, query: str, *, limit: int) -> list[Scored]:
+        """Return the `limit` documents most like the query, best first.
+
+        Vectors that are lacking are fetched, synchronously.
+        """
+        if limit < 1 or not self._documents:
+            return []
+        for request in self.lacking(query):
+            self.learn(request, request.answer())
+        sought, mirror = self._queries[query], self._mirror
+        if not (mirror.size and sought.lengths[0]):
+            return []
+        slots = mirror.nominated(self._estimated(query, sought), min(limit, mirror.size))
+        ranking = best_first(
+            slots,
+            mirror.cosines(sought, slots),
+            width=limit,
+            order=lambda slot: self._documents[self._ids[slot]].order,
+            ties=self._ties,
+        )
+        return [Scored(self._ids[slot], score) for slot, score in islice(ranking, limit)]
+
+    def similarities(self, documents: Sequence[DocumentId], position: int) -> Floats:
+        """Return the cosine of one of some ranked documents with each of them."""
+        slots = np.array([self._slots[document] for document in documents], dtype=np.intp)
+        return self._mirror.cosines(self._mirror.at(int(slots[position])), slots)
+
+    def _estimated(self, query: str, sought: Scaled) -> NDArray[np.float32]:
+        if self._estimates is None or self._estimates.query != query:
+            self._estimates = _Estimates(query, self._mirror.estimates(sought))
+        return self._estimates.cosines
+
+    def _enter(self, document: DocumentId, row: NDArray[np.float32], length: float) -> None:
+        if not length:
+            return
+        if not self._mirror.size:
+            self._mirror = Mirror(row.size)
+        self._slots[document] = self._mirror.append(row, length)
+        self._ids.append(document)
+        self._estimates = None
+
+    def _clear(self, document: DocumentId) -> None:
+        """Take a document out of the matrix; the last one moves into its place."""
+        slot = self._slots.pop(document)
+        moved = self._ids.pop()
+        if moved != document:
+            self._ids[slot] = moved
+            self._slots[moved] = slot
+        self._mirror.remove(slot)
+        self._estimates = None

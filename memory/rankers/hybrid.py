@@ -1,0 +1,221 @@
+"""Several rankers as one: reciprocal-rank fusion."""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from langgraft._core.canonical import JSON
+from langgraft._core.errors import SettingsError
+from langgraft.memory.embedders.base import EmbeddingRequest, Vectors
+from langgraft.memory.rankers.base import (
+    SCORE_DECIMALS,
+    DocumentId,
+    EmbeddingIndex,
+    Order,
+    Ranker,
+    RankerIndex,
+    Scored,
+)
+from langgraft.memory.rankers.bm25 import BM25
+from langgraft.memory.rankers.dense import Dense
+from langgraft.memory.rankers.selection import Ties, check_ties
+
+_FEWEST: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Hybrid:
+    """Rank by reciprocal-rank fusion of other rankers (Cormack, Clarke and Büttcher, 2009).
+
+    Each ranker contributes its best `pool` documents, ties at the edge decided as it decides
+    them. A document's score is the sum, over the rankers whose pool holds it, of
+
+        weight / (k + rank)
+
+    with ranks from 1; within a pool, documents of equal score share the best rank among them.
+    Equal sums come by `ties`. Documents outside of all pools follow with a score of 0: first
+    those that the first ranker matches, in its order, then what only later ones match. So a
+    longer list always begins with the shorter one, and a filter finds what lies deep.
+
+    A hit's `parts` hold each ranker's score and rank for a document in its pool, under the
+    ranker's name; the second of a name is `dense_2`.
+
+    Raises:
+        SettingsError: There are fewer than two rankers, not one weight for each, or a number is
+            out of range.
+    """
+
+    rankers: tuple[Ranker, ...] = field(default_factory=lambda: (BM25(), Dense()))
+    """What is fused."""
+
+    k: float = 60.0
+    """The larger, the less the first ranks stand out; 60 is the paper's."""
+
+    weights: tuple[float, ...] | None = None
+    """What each ranker counts, at least 0; `None`: 1 each."""
+
+    pool: int = 100
+    """How many documents each ranker contributes."""
+
+    ties: Ties = "oldest"
+    """Which of equal documents comes first."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rankers", tuple(self.rankers))
+        if len(self.rankers) < _FEWEST:
+            msg = f"a hybrid needs two rankers or more, got {self.rankers!r}"
+            raise SettingsError(msg)
+        weights = [1.0] * len(self.rankers) if self.weights is None else self.weights
+        object.__setattr__(self, "weights", tuple(float(weight) for weight in weights))
+        self._check()
+
+    def _check(self) -> None:
+        if not (math.isfinite(self.k) and self.k >= 0):
+            msg = f"k must be a finite number of at least 0, got {self.k!r}"
+            raise SettingsError(msg)
+        if type(self.pool) is not int or self.pool < 1:
+            msg = f"pool must be an integer of at least 1, got {self.pool!r}"
+            raise SettingsError(msg)
+        weights = self._weights
+        if len(weights) != len(self.rankers):
+            msg = f"{len(self.rankers)} rankers need as many weights, got {self.weights!r}"
+            raise SettingsError(msg)
+        if not all(math.isfinite(weight) and weight >= 0 for weight in weights) or not any(weights):
+            msg = f"weights must be finite, at least 0 and not all 0, got {self.weights!r}"
+            raise SettingsError(msg)
+        check_ties(self.ties)
+
+    def index(self, *, frozen: bool) -> RankerIndex:
+        """Return a new empty index: one of each ranker's."""
+        names = part_names(self.rankers)
+        parts = [
+            _Part(name, weight, ranker.index(frozen=frozen))
+            for name, weight, ranker in zip(names, self._weights, self.rankers, strict=True)
+        ]
+        return HybridIndex(parts, k=self.k, pool=self.pool, ties=self.ties)
+
+    def describe(self) -> dict[str, JSON]:
+        """Return the settings as JSON, for manifests."""
+        return {
+            "ranker": "hybrid",
+            "fusion": "reciprocal ranks",
+            "rankers": [ranker.describe() for ranker in self.rankers],
+            "k": float(self.k),
+            "weights": list(self._weights),
+            "pool": self.pool,
+            "ties": self.ties,
+        }
+
+    @property
+    def _weights(self) -> tuple[float, ...]:
+        assert self.weights is not None
+        return self.weights
+
+
+def part_names(rankers: Sequence[Ranker]) -> list[str]:
+    """Name rankers as their descriptions do, with a number from the second of a name on."""
+    seen: Counter[str] = Counter()
+    names = []
+    for ranker in rankers:
+        name = ranker_name(ranker)
+        seen[name] += 1
+        names.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
+    return names
+
+
+def ranker_name(ranker: Ranker) -> str:
+    """Return the name in a ranker's description."""
+    return str(ranker.describe().get("ranker", type(ranker).__name__))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Part:
+    """One of the rankers."""
+
+    name: str
+    weight: float
+    index: RankerIndex
+
+    def pool(self, query: str, size: int) -> Iterator[tuple[Scored, int]]:
+        """Yield this ranker's best documents with their ranks, which equals share."""
+        rank, score = 0, math.nan
+        for place, hit in enumerate(self.index.search(query, limit=size), 1):
+            if hit.score != score:
+                rank, score = place, hit.score
+            yield hit, rank
+
+
+class HybridIndex:
+    """An `EmbeddingIndex` made of others; it is not safe for threads on its own."""
+
+    def __init__(self, parts: Sequence[_Part], *, k: float, pool: int, ties: Ties) -> None:
+        self._parts = parts
+        self._k = k
+        self._pool = pool
+        self._ties = ties
+        self._orders: dict[DocumentId, Order] = {}
+
+    def __len__(self) -> int:
+        return len(self._orders)
+
+    def put(self, document: DocumentId, text: str, order: Order) -> None:
+        """Add a document, or replace it."""
+        self._orders[document] = order
+        for part in self._parts:
+            part.index.put(document, text, order)
+
+    def remove(self, document: DocumentId) -> None:
+        """Forget a document; unknown ones are ignored."""
+        self._orders.pop(document, None)
+        for part in self._parts:
+            part.index.remove(document)
+
+    def lacking(self, query: str | None) -> list[EmbeddingRequest]:
+        """Say which vectors a search for `query` would have to fetch; `None`: any search."""
+        requests = (
+            request
+            for part in self._parts
+            if isinstance(part.index, EmbeddingIndex)
+            for request in part.index.lacking(query)
+        )
+        # Two rankers may lack the same vectors of one embedder.
+        return list(dict.fromkeys(requests))
+
+    def learn(self, request: EmbeddingRequest, vectors: Vectors) -> None:
+        """Take in what answers a request."""
+        for part in self._parts:
+            if isinstance(part.index, EmbeddingIndex):
+                part.index.learn(request, vectors)
+
+    def search(self, query: str, *, limit: int) -> list[Scored]:
+        """Return the best `limit` documents that any of the rankers matches, best first."""
+        if limit < 1:
+            return []
+        fused = self._fused(query)
+        if len(fused) < limit:
+            fused += self._beyond(query, limit, {hit.id for hit in fused})
+        return fused[:limit]
+
+    def _fused(self, query: str) -> list[Scored]:
+        """Rank what the pools hold."""
+        sums: dict[DocumentId, float] = {}
+        parts: dict[DocumentId, dict[str, float]] = {}
+        for part in self._parts:
+            for hit, rank in part.pool(query, self._pool):
+                share = part.weight / (self._k + rank)
+                sums[hit.id] = sums.get(hit.id, 0.0) + share
+                said = parts.setdefault(hit.id, {})
+                said[part.name], said[f"{part.name}_rank"] = hit.score, rank
+        ids = sorted(sums, key=self._orders.__getitem__, reverse=self._ties == "newest")
+        hits = [Scored(i, round(sums[i], SCORE_DECIMALS), parts[i]) for i in ids]
+        return sorted(hits, key=lambda hit: -hit.score)
+
+    def _beyond(self, query: str, limit: int, known: set[DocumentId]) -> list[Scored]:
+        """Return what no pool holds, until there are `limit` in all."""
+        rest: dict[DocumentId, None] = {}
+        for part in self._parts:
+            ranking = part.index.search(query, limit=limit)
+            rest |= dict.fromkeys(hit.id for hit in ranking if hit.id not in known)
+        return [Scored(document, 0.0) for document in rest]
