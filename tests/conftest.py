@@ -1,8 +1,10 @@
 """What all tests share."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
+import postgres_server
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -15,6 +17,23 @@ def data_dir() -> Path:
     if not path.is_dir():
         pytest.skip(f"no real data at {path}: set LANGGRAFT_DATA to the folder that holds it")
     return path
+
+
+@pytest.fixture(scope="session")
+def postgres_uri() -> Iterator[str]:
+    """Return the URI of a PostgreSQL server, or skip."""
+    if not postgres_server.available():
+        pytest.skip(postgres_server.HOW_TO_GET_IT)
+    with postgres_server.running_server() as uri:
+        yield uri
+
+
+@pytest.fixture
+def postgres(postgres_uri: str) -> Iterator[postgres_server.Schemas]:
+    """Return what opens stores in PostgreSQL that do not see each other."""
+    schemas = postgres_server.Schemas(postgres_uri)
+    yield schemas
+    schemas.close()
 
 
 @pytest.fixture(autouse=True)
