@@ -1,94 +1,86 @@
-"""A PostgreSQL database to measure on: one that is given, or a private server for the time being."""
+"""A PostgreSQL server to measure and to test on: one that is given, or one of our own."""
 
 import os
-import pwd
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-LOCATION: Final = "LANGGRAFT_POSTGRES"
-"""Environment variable with the URL of a database that may be written to."""
+GIVEN: Final = "LANGGRAFT_POSTGRES"
+"""Variable that names a server to use instead: a connection URI of a user who may make schemas."""
 
-_BINARIES: Final = ("initdb", "pg_ctl")
-
-_SETTINGS: Final = (
-    "listen_addresses=",  # a socket in a folder of ours, and no port
-    "fsync=off",
-    "synchronous_commit=off",
-    "full_page_writes=off",
+HOW_TO_GET_IT: Final = (
+    "no PostgreSQL here: install it (Debian: apt install postgresql),"
+    f" or set {GIVEN} to the URI of a server"
 )
-"""For a database that is thrown away."""
+
+_DEBIAN: Final = Path("/usr/lib/postgresql")
+
+
+def binaries() -> Path | None:
+    """Return the folder of the newest server that is installed."""
+    if found := shutil.which("initdb"):
+        return Path(found).parent
+    versions = [path for path in _DEBIAN.glob("*/bin") if (path / "initdb").exists()]
+    return max(versions, key=lambda path: int(path.parent.name), default=None)
+
+
+def available() -> bool:
+    """Say whether there is a server to use."""
+    return bool(os.environ.get(GIVEN)) or binaries() is not None
 
 
 @contextmanager
-def database() -> Iterator[str | None]:
-    """Yield the URL of a database, or `None` where there is neither one nor PostgreSQL's programs."""
-    given = os.environ.get(LOCATION)
-    programs = _programs()
-    if given or programs is None:
+def running_server() -> Iterator[str]:
+    """Run a server for as long as the block lasts; give the URI to connect with.
+
+    It listens on a socket in a folder of its own and nowhere else, and writes nothing safely.
+
+    Raises:
+        RuntimeError: There is none, or it does not start.
+    """
+    if given := os.environ.get(GIVEN):
         yield given
         return
-    # Not below the caller's folder: the path of a socket has at most 107 characters.
-    folder = Path(tempfile.mkdtemp(prefix="langgraft-pg-"))
+    programs = binaries()
+    if programs is None:
+        raise RuntimeError(HOW_TO_GET_IT)
+    # Not below a caller's folder: the path of a socket has at most 107 characters.
+    folder = Path(tempfile.mkdtemp(prefix="pg-"))
     try:
-        with _server(programs, folder) as url:
-            yield url
+        owner = _owner(folder)
+        data, log = folder / "data", folder / "log"
+        initialize = ["-D", str(data), "-U", "tester", "-A", "trust", "-E", "UTF8", "--locale=C"]
+        _run([str(programs / "initdb"), "--no-sync", *initialize], folder, owner)
+        control = [str(programs / "pg_ctl"), "-D", str(data), "-w"]
+        options = f"-F -k {folder} -c listen_addresses='' -c max_connections=200"
+        _run([*control, "-l", str(log), "-o", options, "start"], folder, owner)
+        try:
+            yield f"postgresql://tester@/postgres?host={folder}"
+        finally:
+            _run([*control, "-m", "immediate", "stop"], folder, owner)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _programs() -> dict[str, str] | None:
-    """Find PostgreSQL's programs; Debian keeps them out of the path."""
-    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
-    path = os.pathsep.join([os.environ.get("PATH", ""), *map(str, folders)])
-    found = {name: shutil.which(name, path=path) for name in _BINARIES}
-    complete = {name: where for name, where in found.items() if where is not None}
-    return complete if len(complete) == len(found) else None
-
-
-@contextmanager
-def _server(programs: Mapping[str, str], folder: Path) -> Iterator[str]:
-    owner = _owner(folder)
-    data, log = folder / "data", folder / "log"
-    options = " ".join(
-        f"-c {setting}" for setting in (*_SETTINGS, f"unix_socket_directories={folder}")
-    )
-    initdb = [programs["initdb"], "-D", str(data), "-U", "langgraft", "-A", "trust", "--no-sync"]
-    _call([*initdb, "-E", "UTF8", "--locale=C"], owner)
-    control = [programs["pg_ctl"], "-D", str(data), "-w"]
-    _call([*control, "-l", str(log), "-o", options, "start"], owner)
-    try:
-        yield f"postgresql://langgraft@/postgres?host={folder}"
-    finally:
-        _call([*control, "-m", "immediate", "stop"], owner)
-
-
-def _owner(folder: Path) -> str | None:
-    """Return the user the server is to run as: it refuses to run as root."""
+def _owner(folder: Path) -> dict[str, Any]:
+    """Say as whom to run: PostgreSQL refuses root."""
     if os.geteuid() != 0:
-        return None
-    names = {user.pw_name for user in pwd.getpwall()}
-    owner = "postgres" if "postgres" in names else "nobody"
-    shutil.chown(folder, owner)
-    return owner
+        return {}
+    shutil.chown(folder, "nobody", "nogroup")
+    return {"user": "nobody", "group": "nogroup", "extra_groups": []}
 
 
-def _call(command: list[str], owner: str | None) -> None:
-    done = subprocess.run(  # noqa: S603  (PostgreSQL's own programs)
-        command,
-        user=owner,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,  # not a pipe: the server would keep it open
-        stderr=subprocess.PIPE if "start" not in command else subprocess.DEVNULL,
-        cwd="/",
-        check=False,
-        text=True,
-    )
-    if done.returncode != 0:
-        words = " ".join((done.stderr or "").split()[-30:])
-        msg = f"{Path(command[0]).name} ended with {done.returncode}: {words}"
+def _run(command: list[str], folder: Path, owner: dict[str, Any]) -> None:
+    # To a file: the server keeps what it inherits open, and a pipe would never end.
+    with (folder / "setup.log").open("ab") as output:
+        done = subprocess.run(  # noqa: S603  (PostgreSQL's own programs)
+            command, cwd=folder, stdout=output, stderr=output, check=False, **owner
+        )
+    if done.returncode:
+        said = "".join(path.read_text() for path in sorted(folder.glob("*log")))
+        msg = f"{Path(command[0]).name} failed: {said}"
         raise RuntimeError(msg)

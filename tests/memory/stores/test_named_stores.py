@@ -1,13 +1,13 @@
 """Stores by name: what opens, what is refused, and what is never told."""
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
+import psycopg
 import pytest
 
 from langgraft._core.errors import InfrastructureError, InputError, MissingExtraError, SettingsError
-from langgraft.benchmarks.acceptance.postgres import database
 from langgraft.memory.stores.named import open_store, shown, store_kind
 
 SECRETS = (
@@ -23,15 +23,6 @@ SECRETS = (
     "http://bob:s3cret@127.0.0.1:1",
     "redis://bob:s3cret@127.0.0.1:1",
 )
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[str]:
-    """Start a PostgreSQL server."""
-    with database() as url:
-        if url is None:
-            pytest.skip("there is no PostgreSQL here")
-        yield url
 
 
 @pytest.mark.parametrize(
@@ -119,39 +110,38 @@ def test_chroma_when_the_path_is_a_file_then_is_one_line(tmp_path: Path) -> None
         pass
 
 
-def test_postgres_when_opened_then_has_its_tables_and_keeps_records(postgres: str) -> None:
+def test_postgres_when_opened_then_has_its_tables_and_keeps_records(postgres_uri: str) -> None:
     """A database is made ready on first use, and holds what was put there."""
     for number in range(2):
-        with open_store(postgres) as store:
+        with open_store(postgres_uri) as store:
             store.put(("named",), str(number), {"n": number})
             assert len(store.search(("named",))) == number + 1
-    with open_store(postgres) as store:
+    with open_store(postgres_uri) as store:
         for number in range(2):
             store.delete(("named",), str(number))
 
 
-def test_postgres_when_the_database_does_not_exist_then_is_one_line(postgres: str) -> None:
+def test_postgres_when_the_database_does_not_exist_then_is_one_line(postgres_uri: str) -> None:
     """What the server says stands in the refusal."""
-    spec = postgres.replace("/postgres?", "/no_such_database?")
+    spec = urlsplit(postgres_uri)._replace(path="/no_such_database").geturl()
     with pytest.raises(SettingsError, match='"no_such_database" does not exist'), open_store(spec):
         pass
 
 
 async def test_postgres_when_its_connection_is_lost_then_the_infrastructure_failed(
-    postgres: str,
+    postgres_uri: str,
 ) -> None:
     """A server that goes away is no bug of whoever used the store."""
-    import psycopg  # noqa: PLC0415  (an extra)
-
-    with open_store(postgres) as store:
-        await store.aput(("lost",), "k", {"n": 1})
-        with psycopg.connect(postgres, autocommit=True) as other:
+    named = urlsplit(postgres_uri)
+    options = "&".join(filter(None, [named.query, "application_name=to_be_lost"]))
+    with open_store(named._replace(query=options).geturl()) as store:
+        await store.aget(("lost",), "k")
+        with psycopg.connect(postgres_uri, autocommit=True) as other:
             other.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                " WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
+                " WHERE application_name = 'to_be_lost'"
             )
-            other.execute("DELETE FROM store")
-        with pytest.raises(InfrastructureError, match="store postgresql:///postgres does not"):
+        with pytest.raises(InfrastructureError, match=r"store postgresql://.* does not answer"):
             store.get(("lost",), "k")
         with pytest.raises(InfrastructureError, match="does not answer"):
             await store.aget(("lost",), "k")
