@@ -87,7 +87,7 @@ def contents(folder: Path) -> dict[Path, bytes]:
 def test_plans_when_listed_as_json_are_complete() -> None:
     """`plans --json` names what ships."""
     listed = json.loads(langgraft("plans", "--json").stdout)
-    assert [plan["name"] for plan in listed] == ["continual-babyai", "demo"]
+    assert [plan["name"] for plan in listed] == ["continual-babyai", "demo", "remedies-babyai"]
 
 
 def test_preview_when_limited_counts_fewer_items(plan: Path) -> None:
@@ -168,6 +168,42 @@ def test_run_when_the_model_cannot_be_made_changes_nothing(
     done = langgraft("run", plan, "--out", tmp_path / "out", "--model", model)
     assert model.partition(":")[0] in refusal(done).lower() + done.stderr
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("store", "says"),
+    [
+        ("nonsense", "no store is called 'nonsense'; there are memory, chroma"),
+        ("", "no store is called ''"),
+        ("chroma:", "no store is called 'chroma:'"),
+        ("http://127.0.0.1:1", "no Chroma server answers at http://127.0.0.1:1"),
+        ("postgresql://bob:s3cret@127.0.0.1:1/x", "store postgresql://127.0.0.1:1/x cannot be"),
+        ("postgresql://bob:s3/cret@127.0.0.1:1/x", "store postgresql://…: not a URL"),
+    ],
+)
+def test_run_when_the_store_cannot_be_opened_changes_nothing(
+    store: str, says: str, plan: Path, tmp_path: Path
+) -> None:
+    """A wrong name or a server that is down is one line without a password, and no directory."""
+    line = refusal(langgraft("run", plan, "--out", tmp_path / "out", "--store", store))
+    assert says in line
+    assert "cret" not in line
+    assert not (tmp_path / "out").exists()
+
+
+def test_run_when_banks_lie_in_the_directory_then_results_are_the_same_bytes(
+    plan: Path, finished: Path, tmp_path: Path
+) -> None:
+    """`--store chroma` keeps its files in the run directory, and changes no item."""
+    done = langgraft("run", plan, "--out", tmp_path / "out", "--store", "chroma")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out" / "store").is_dir()
+    items = {
+        path.relative_to(tmp_path / "out"): path.read_bytes()
+        for path in tmp_path.rglob("items.jsonl")
+    }
+    assert items
+    assert all((finished / name).read_bytes() == found for name, found in items.items())
 
 
 def test_run_when_the_directory_is_of_another_plan_says_what_differs(

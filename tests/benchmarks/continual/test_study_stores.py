@@ -1,0 +1,133 @@
+"""One study on every store: where banks lie shows in no byte of the results."""
+
+import asyncio
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from langgraft.benchmarks.continual.plan import ContinualPlan
+from langgraft.benchmarks.continual.study import ContinualStudy
+from langgraft.benchmarks.harness.log import PlanLog
+from langgraft.benchmarks.harness.plans import prepare
+from langgraft.benchmarks.harness.schedule import run_plan
+from langgraft.benchmarks.harness.verify import verify_directory
+from langgraft.memory.stores.named import open_store
+
+STUDY = ContinualStudy()
+INDIVIDUAL = {"granularity": "individual", "top_k": 3}
+PLAN: dict[str, Any] = {
+    "study": "continual",
+    "conditions": [
+        {"name": "raw", "provider": "trajectory"},
+        {"name": "ind", "provider": "insight", "settings": INDIVIDUAL},
+        {"name": "step", "provider": "insight", "settings": {**INDIVIDUAL, "requery_interval": 4}},
+    ],
+    "controls": [{"control": "shuffled", "of": "ind"}],
+    "probes": [{"retrieval": "step", "pool": "ind"}],
+    "train_items": 3,
+    "test_items": 2,
+    "runs": 1,
+    "baseline_runs": 1,
+    "rerun": False,
+    "sequences": ["A>B"],
+}
+
+
+def play(out: Path, store: str, **changes: Any) -> Path:
+    """Run the plan with the simulated learner over a store."""
+    learner = ContinualPlan.model_validate(PLAN)
+    plan = ContinualPlan.model_validate({**PLAN, **changes})
+    outcome = asyncio.run(
+        run_plan(
+            prepare(STUDY, plan),
+            out,
+            model_for=lambda _, run: STUDY.simulated_model(learner, run),
+            store=store,
+        )
+    )
+    assert outcome.complete
+    return out
+
+
+def logs(out: Path) -> dict[str, bytes]:
+    """Return the committed items of each run."""
+    return {
+        run.name: (out / "runs" / run.id / "items.jsonl").read_bytes() for run in PlanLog(out).graph
+    }
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """Run the plan over LangGraph's own store."""
+    return logs(play(tmp_path_factory.mktemp("study") / "run", "memory"))
+
+
+@pytest.fixture(scope="module", params=["memory", "chroma", "postgresql"])
+def store(request: pytest.FixtureRequest) -> str:
+    """Return the name of a store."""
+    if request.param != "postgresql":
+        return str(request.param)
+    return str(request.getfixturevalue("postgres_uri"))
+
+
+@pytest.mark.parametrize("model", ["simulated", "openai:asynchronous"])
+def test_items_when_banks_lie_elsewhere_then_are_the_same_bytes(
+    store: str, model: str, expected: dict[str, bytes], tmp_path: Path
+) -> None:
+    """Every store gives what `memory` gives, as sync graph and as async one; it is left empty."""
+    out = play(tmp_path / "run", store, model=model)
+    assert logs(out) == expected
+    assert verify_directory(out) == []
+    left = f"chroma:{out / 'store'}" if store == "chroma" else store
+    with open_store(left) as opened:
+        assert opened.search(("langgraft-runs",)) == []
+
+
+def test_probe_when_played_then_asks_as_one_condition_does_in_the_banks_of_the_other(
+    expected: dict[str, bytes], tmp_path: Path
+) -> None:
+    """step@ind asks every four steps, as step does, and finds what ind has filed."""
+    log = PlanLog(play(tmp_path / "run", "memory"))
+    for task in "AB":
+        bank = set(log.bank("ind/0/train A>B").items)
+        for result in log.results(f"step@ind/0/test {task} after A>B"):
+            receipts: Any = result["recalls"]
+            assert [receipt["step"] for receipt in receipts] == [*range(0, result["rounds"], 4)]  # type: ignore[call-overload]  # a number
+            found = {item for receipt in receipts for item in receipt["item_ids"]}
+            assert found
+            assert found <= bank
+
+
+@pytest.mark.slow
+def test_run_when_killed_over_chroma_and_gone_on_with_elsewhere_then_is_the_same_bytes(
+    expected: dict[str, bytes], tmp_path: Path
+) -> None:
+    """What a kill leaves in an embedded store harms neither it nor the run, in memory or there."""
+    plan, out = tmp_path / "plan.yaml", tmp_path / "run"
+    plan.write_text(yaml.safe_dump(PLAN))
+    command = [sys.executable, "-m", "langgraft", "run", str(plan), "--out", str(out)]
+    process = subprocess.Popen([*command, "--store", "chroma"], stderr=subprocess.DEVNULL)
+    try:
+        while process.poll() is None and not _train_item_is_committed(out):
+            time.sleep(0.005)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert 0 < PlanLog(out).n_done < PlanLog(out).n_planned
+    copy = tmp_path / "copy"
+    shutil.copytree(out, copy)
+    assert logs(play(out, "memory")) == expected
+    assert logs(play(copy, "chroma")) == expected
+
+
+def _train_item_is_committed(out: Path) -> bool:
+    if not (out / "manifest.json").exists():
+        return False
+    return any(run.done for run in PlanLog(out).progress() if "/train " in run.name)
