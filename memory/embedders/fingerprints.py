@@ -1,5 +1,6 @@
 """What a vector depends on besides its text, told without secrets."""
 
+import inspect
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -45,6 +46,9 @@ vectors are fetched rather than what they are."""
 def describe_embeddings(embeddings: Embeddings) -> dict[str, JSON]:
     """Return the class of an embedder and those of its public settings that shape its vectors.
 
+    Settings are the fields of a pydantic model; of other classes, the constructor's arguments
+    that are attributes too.
+
     Left out are settings that JSON cannot hold (clients, functions, secrets that pydantic
     guards), addresses, and whatever goes by a name that suggests a secret, a place or a matter
     of transport. Two embedders that differ only in such things have the same description: give
@@ -59,8 +63,9 @@ def describe_embeddings(embeddings: Embeddings) -> dict[str, JSON]:
 def _names(embeddings: Embeddings) -> Iterable[str]:
     fields = getattr(type(embeddings), "model_fields", None)
     if fields is None:
-        fields = getattr(type(embeddings), "__dataclass_fields__", None) or vars(embeddings)
-    return [name for name in fields if not name.startswith("_")]
+        # Other attributes may be state, such as a count of calls.
+        fields = inspect.signature(type(embeddings)).parameters
+    return [name for name in fields if not name.startswith("_") and hasattr(embeddings, name)]
 
 
 def _tell(settings: Mapping[str, Any]) -> dict[str, JSON]:

@@ -85,6 +85,12 @@ class SQLiteVectors:
                 self._connection.close()
             self._connection = None
 
+    def __del__(self) -> None:
+        # Newer Pythons warn of connections that nobody closed.
+        connection = getattr(self, "_connection", None)
+        if connection is not None:
+            connection.close()
+
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return (SQLiteVectors, (self.path,))
 
