@@ -13,6 +13,7 @@ from langgraft.benchmarks.acceptance import (
     full_size,
     kill,
     speed,
+    stores,
 )
 from langgraft.benchmarks.acceptance.figure import Figure, Setting
 
@@ -37,6 +38,7 @@ GROUPS: Final[tuple[Group, ...]] = (
     Group("The demo", demo.measure),
     Group("kill -9", kill.measure),
     Group("Memory is the fold of its deltas", fold.measure),
+    Group("One study on every store", stores.measure),
     Group("BM25", bm25.measure),
     Group("BabyAI", babyai.measure),
     Group("Bad input", bad_input.measure),

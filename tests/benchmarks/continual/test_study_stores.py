@@ -99,7 +99,8 @@ def test_probe_when_played_then_asks_as_one_condition_does_in_the_banks_of_the_o
         bank = set(log.bank("ind/0/train A>B").items)
         for result in log.results(f"step@ind/0/test {task} after A>B"):
             receipts: Any = result["recalls"]
-            assert [receipt["step"] for receipt in receipts] == [*range(0, result["rounds"], 4)]  # type: ignore[call-overload]  # a number
+            rounds: Any = result["rounds"]
+            assert [receipt["step"] for receipt in receipts] == [*range(0, rounds, 4)]
             found = {item for receipt in receipts for item in receipt["item_ids"]}
             assert found
             assert found <= bank
