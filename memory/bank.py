@@ -25,6 +25,7 @@ from langgraft.memory.deltas import (
     SetState,
 )
 from langgraft.memory.items import MemoryItem
+from langgraft.memory.portable import portable_name, portable_text, seal, travels, unseal
 from langgraft.memory.stores.drive import Program
 from langgraft.memory.stores.paging import read_all
 
@@ -55,10 +56,15 @@ def place(namespace: Namespace) -> Namespace:
         msg = f"a bank's namespace must be a tuple of at least one label, got {namespace!r}"
         raise SettingsError(msg)
     for label in namespace:
-        if not isinstance(label, str) or not label or "." in label or label.startswith(RECORDS):
+        if (
+            not isinstance(label, str)
+            or not label
+            or {".", "\x00"} & set(label)
+            or label.startswith(RECORDS)
+        ):
             msg = (
                 f"namespace {namespace!r} cannot hold the label {label!r}: labels are texts, not"
-                f" empty, without periods, and do not start with {RECORDS!r}"
+                f" empty, without periods and NUL, and do not start with {RECORDS!r}"
             )
             raise SettingsError(msg)
     if namespace[0] == "langgraph":
@@ -69,22 +75,33 @@ def place(namespace: Namespace) -> Namespace:
 
 def item_key(identity: str) -> str:
     """Key of an item's record."""
-    return _ITEM + identity
+    return _ITEM + portable_name(identity)
 
 
 def state_key(key: str) -> str:
     """Key of a bookkeeping record."""
-    return _STATE + key
+    return _STATE + portable_name(key)
 
 
 def item_record(item: MemoryItem, notes: Mapping[str, JSON]) -> dict[str, Any]:
     """Value of an item's record."""
-    return {INDEXED_FIELD: item.retrieval_key, "item": item.to_json(), "notes": dict(notes)}
+    held: dict[str, JSON] = {"item": item.to_json(), "notes": dict(notes)}
+    if travels(held):
+        return {INDEXED_FIELD: item.retrieval_key, **held}
+    searched = {"order_index": item.order_index, "source_domain": portable_text(item.source_domain)}
+    return {INDEXED_FIELD: portable_text(item.retrieval_key), "item": searched, **seal(held)}
+
+
+def state_record(key: str, value: JSON) -> dict[str, Any]:
+    """Value of a bookkeeping record."""
+    if travels(value) and portable_name(key) == key:
+        return {"value": value}
+    return seal({"key": key, "value": value})
 
 
 def item_of(record: Item) -> MemoryItem:
     """Return the item a record holds."""
-    return MemoryItem.from_json(record.value["item"])
+    return MemoryItem.from_json(unseal(record.value)["item"])
 
 
 def read_content(namespace: Namespace) -> Program[BankContent]:
@@ -103,12 +120,15 @@ def read_content(namespace: Namespace) -> Program[BankContent]:
 
 def _load(record: Item, content: BankContent) -> None:
     if record.key.startswith(_ITEM):
-        item = item_of(record)
+        value = unseal(record.value)
+        item = MemoryItem.from_json(value["item"])
         content.items[item.id] = item
-        if record.value["notes"]:
-            content.notes[item.id] = deepcopy(record.value["notes"])
+        if value["notes"]:
+            content.notes[item.id] = deepcopy(value["notes"])
     elif record.key.startswith(_STATE):
-        content.state[record.key.removeprefix(_STATE)] = deepcopy(record.value["value"])
+        value = unseal(record.value)
+        key = value.get("key", record.key.removeprefix(_STATE))
+        content.state[key] = deepcopy(value["value"])
     else:
         msg = f"namespace {record.namespace} holds {record.key!r}, which is no bank's record"
         raise InputError(msg)
@@ -119,7 +139,9 @@ def read_state(namespace: Namespace, keys: Sequence[str]) -> Program[list[JSON]]
     results = yield [GetOp(namespace, state_key(key)) for key in keys]
     records = cast("Sequence[Item | None]", results)
     # A copy: some stores hand out what they hold, and a provider may go on to fill it.
-    return [None if record is None else deepcopy(record.value["value"]) for record in records]
+    return [
+        None if record is None else deepcopy(unseal(record.value)["value"]) for record in records
+    ]
 
 
 def apply_delta(namespace: Namespace, delta: MemoryDelta) -> Program[None]:
@@ -167,7 +189,7 @@ def _item_writes(
 
 def _state_writes(namespace: Namespace, states: Mapping[str, JSON]) -> Iterator[Op]:
     for key, value in states.items():
-        record = None if value is None else {"value": value}
+        record = None if value is None else state_record(key, value)
         yield PutOp(namespace, state_key(key), record, index=False)
 
 

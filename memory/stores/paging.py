@@ -6,7 +6,7 @@ repeats what another had, and something else is in none. So a single page is ask
 store gives it. Where it caps pages, a reading counts only once it is known to hold everything.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, cast
 
@@ -64,7 +64,7 @@ def read_all(
         reading = yield from _turn(request, page, overlap=overlap)
         quiet = undisturbed()
         if reading.pages <= 1 or (reading.joined and not quiet):
-            return list(reading.found.values())
+            return _below(prefix, reading.found)
         if not quiet:
             rows, overlap = -1, True
             continue
@@ -73,13 +73,18 @@ def read_all(
         known = both if len(both) <= reading.rows else reading.found
         rows = reading.rows
         if len(known) == rows:
-            return list(known.values())
+            return _below(prefix, known)
     msg = (
         f"the store gave other records under namespace {prefix!r} in each of {_PASSES} readings:"
         " it caps the pages of a search, and lists in no stable order or is being written all the"
         " while; have it return larger pages, or search when nothing is being written"
     )
     raise InfrastructureError(msg)
+
+
+def _below(prefix: Namespace, found: Mapping[Address, SearchItem]) -> list[SearchItem]:
+    """Keep what lies under `prefix`: some stores compare namespaces as texts."""
+    return [item for item in found.values() if tuple(item.namespace[: len(prefix)]) == prefix]
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ from file_store import FileStore
 from langchain_core.language_models import BaseChatModel
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
+from postgres_server import Schemas
 
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import InsightMemory, InsightSettings, NoMemory, TrajectoryMemory
@@ -16,6 +17,7 @@ from langgraft.memory.providers import InsightMemory, InsightSettings, NoMemory,
 Make = Callable[[BaseStore], MemoryProvider[Any]]
 
 SINGLE = InsightSettings(granularity="individual", top_k=3)
+REMEDIES = {"fold_above": 0.8, "mmr": 0.5, "candidates": 10, "own_domain_share": 0.5}
 PROVIDERS: dict[str, Make] = {
     "none": NoMemory,
     "raw": TrajectoryMemory,
@@ -24,6 +26,10 @@ PROVIDERS: dict[str, Make] = {
     "step": lambda store: InsightMemory(
         store, settings=SINGLE.model_copy(update={"requery_interval": 4})
     ),
+    "adaptive": lambda store: InsightMemory(
+        store, settings=SINGLE.model_copy(update={"granularity": "adaptive", "top_k": 2})
+    ),
+    "remedied": lambda store: InsightMemory(store, settings=SINGLE.model_copy(update=REMEDIES)),
 }
 
 
@@ -44,10 +50,13 @@ def _no_model(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(BaseChatModel, name, refuse)
 
 
-@pytest.fixture(params=["in memory", "in a file"])
+@pytest.fixture(params=["in memory", "in a file", "in PostgreSQL"])
 def new_store(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], BaseStore]:
     """Return what makes empty stores of each kind."""
     made: list[BaseStore] = []
+    if request.param == "in PostgreSQL":
+        schemas: Schemas = request.getfixturevalue("postgres")
+        return schemas.store
 
     def new() -> BaseStore:
         made.append(

@@ -1,9 +1,12 @@
 """All records are read, in whatever order and in however small pages a store lists them."""
 
+from collections.abc import Iterable
+from typing import cast
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from langgraph.store.base import BaseStore, SearchItem
+from langgraph.store.base import BaseStore, Op, Result, SearchItem, SearchOp
 from langgraph.store.memory import InMemoryStore
 from paging_stores import Order, PagingStore, fill, shuffling
 
@@ -137,3 +140,32 @@ def test_reading_when_the_store_ignores_offset_fails_and_says_so() -> None:
     store.put(NAMESPACE, "k", {})
     with pytest.raises(InfrastructureError, match="a search must heed `offset`"):
         drive(read_all(NAMESPACE), store)
+
+
+class TextualStore(InMemoryStore):
+    """Takes a prefix for the beginning of a text, as database stores have done."""
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        """Search from the root, then compare texts."""
+        return [self._search(op) if isinstance(op, SearchOp) else self._one(op) for op in ops]
+
+    def _one(self, op: Op) -> Result:
+        return super().batch([op])[0]
+
+    def _search(self, op: SearchOp) -> Result:
+        found = self._one(op._replace(namespace_prefix=(), limit=10**9, offset=0))
+        start = ".".join(op.namespace_prefix)
+        items = [
+            item
+            for item in cast("list[SearchItem]", found)
+            if ".".join(item.namespace).startswith(start)
+        ]
+        return items[op.offset : op.offset + op.limit]
+
+
+def test_reading_when_the_store_compares_namespaces_as_texts_keeps_whole_labels() -> None:
+    """What belongs to `bank2` is not read as if it belonged to `bank`."""
+    store = TextualStore()
+    for namespace in (NAMESPACE, ("bank2",), (*NAMESPACE, "below"), ("banks", "x")):
+        store.put(namespace, "/".join(namespace), {"text": "x"})
+    assert _keys(drive(read_all(NAMESPACE), store)) == ["bank", "bank/below"]
