@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from langgraft._core.canonical import JSON
@@ -71,6 +72,27 @@ class EmbeddingIndex(RankerIndex, Protocol):
 
     def learn(self, request: EmbeddingRequest, vectors: Vectors) -> None:
         """Take in what answers a request; texts nobody needs any more are passed over."""
+        ...
+
+
+@runtime_checkable
+class DurableIndex(RankerIndex, Protocol):
+    """A `RankerIndex` that can be kept in files, so that opening it costs less than building it.
+
+    What `load` makes ranks exactly as what was saved. The ids of the documents must be strings,
+    integers, or tuples of such.
+    """
+
+    def save(self, folder: Path) -> None:
+        """Write everything into an empty folder."""
+        ...
+
+    def load(self, folder: Path) -> None:
+        """Become what `save` of an index of the same ranker wrote.
+
+        The files may be read whenever a search or a write concerns what is in them. They must
+        not change meanwhile; deleting them is harmless where the system lets open files live.
+        """
         ...
 
 

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from langgraft.memory.rankers.base import SCORE_DECIMALS, DocumentId, Order, Scored
 from langgraft.memory.rankers.lexical import TermWeights
-from langgraft.memory.rankers.postings import Document, Statistics
+from langgraft.memory.rankers.postings import Statistics
+from langgraft.memory.rankers.saved import Document
 from langgraft.memory.rankers.selection import Floats, Slots, Ties, best_first, rounded
 from langgraft.memory.rankers.tokens import tokenize
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from itertools import islice
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -45,7 +46,7 @@ class TermWeights(Protocol):
 
 
 class LexicalIndex:
-    """A `RankerIndex` over `Postings`; it is not safe for threads on its own."""
+    """A `DurableIndex` over `Postings`; it is not safe for threads on its own."""
 
     def __init__(self, weights: TermWeights, *, ties: Ties) -> None:
         self._weights = weights
@@ -81,6 +82,14 @@ class LexicalIndex:
             )
         )
         return list(islice(ranking, limit))
+
+    def save(self, folder: Path) -> None:
+        """Write all documents into an empty folder."""
+        self._postings.save(folder)
+
+    def load(self, folder: Path) -> None:
+        """Become what `save` wrote."""
+        self._postings.load(folder)
 
     def _scores(self, query: str) -> Floats:
         """Return the unrounded score of every slot; 0 where nothing matches."""

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import TypeAlias, TypeVar
 
-from langgraft.memory.rankers.base import RankerIndex
+from langgraft.memory.rankers.base import DurableIndex, RankerIndex
+from langgraft.memory.stores.index_directory import IndexDirectory
 from langgraft.memory.stores.records import Address, Namespace
 
 T = TypeVar("T")
@@ -49,10 +50,12 @@ class Corpora:
 
     Args:
         capacity: How many indexes are kept; the least recently searched go first.
+        directory: Where they are kept beyond this object's life, if at all.
     """
 
-    def __init__(self, capacity: int) -> None:
+    def __init__(self, capacity: int, directory: IndexDirectory | None = None) -> None:
         self._capacity = capacity
+        self._directory = directory
         self._lock = Lock()
         self._ready: dict[Namespace, Corpus] = {}
         self._building: list[Corpus] = []
@@ -66,11 +69,18 @@ class Corpora:
 
         A store may carry out a cancelled write later. Its records are therefore read again at
         every search, until a later write of theirs ends or `clear` is called.
+
+        Raises:
+            InputError: The directory was closed.
+            InfrastructureError: The directory can be neither written nor cleared.
         """
         touched = frozenset(addresses)
         self._begin(touched)
         settled = True
         try:
+            # After they count as being written: an index saved at this moment says so.
+            if self._directory is not None:
+                self._directory.announce(touched)
             yield
         except Exception:
             raise
@@ -91,6 +101,36 @@ class Corpora:
             self._ready.clear()
             self._building.clear()
             self._unsettled.clear()
+            if self._directory is not None:
+                self._directory.clear()
+
+    def close(self) -> None:
+        """Save what changed and leave the directory; without one, do nothing."""
+        if self._directory is None:
+            return
+        with self._lock:
+            for corpus in self._ready.values():
+                if self._directory.behind(corpus.prefix, len(corpus.index)):
+                    self._save(corpus, self._directory)
+            self._directory.close()
+
+    def reopen(self, prefix: Namespace, index: RankerIndex) -> bool:
+        """Offer a prefix for searching as the directory has it, if it does.
+
+        Args:
+            prefix: The prefix.
+            index: An empty index. If there is nothing usable it must not be used any more.
+        """
+        if self._directory is None or not isinstance(index, DurableIndex):
+            return False
+        with self._lock:
+            dirty = self._directory.load(prefix, index)
+            if dirty is None:
+                return False
+            # Other threads may have come first; theirs is as good.
+            if prefix not in self._ready:
+                self._enter(Corpus(prefix, index, dirty=dict.fromkeys(dirty, self._version)))
+            return True
 
     @contextmanager
     def building(self, prefix: Namespace, index: RankerIndex) -> Iterator[Corpus]:
@@ -122,10 +162,8 @@ class Corpora:
             if corpus not in self._building:
                 return
             self._building.remove(corpus)
-            self._ready.pop(corpus.prefix, None)
-            self._ready[corpus.prefix] = corpus
-            while len(self._ready) > self._capacity:
-                del self._ready[next(iter(self._ready))]
+            self._enter(corpus)
+            self._save_if_due(corpus)
 
     def open(self, prefix: Namespace) -> tuple[Corpus, Versions] | None:
         """Return the corpus of a prefix and what must be read again before it is searched."""
@@ -159,7 +197,29 @@ class Corpora:
                     corpus.read[address] = version
                 if corpus.dirty.get(address) == version:
                     del corpus.dirty[address]
-            return query(corpus.index)
+            answer = query(corpus.index)
+            self._save_if_due(corpus)
+            return answer
+
+    def _enter(self, corpus: Corpus) -> None:
+        self._ready.pop(corpus.prefix, None)
+        self._ready[corpus.prefix] = corpus
+        while len(self._ready) > self._capacity:
+            del self._ready[next(iter(self._ready))]
+
+    def _save_if_due(self, corpus: Corpus) -> None:
+        directory = self._directory
+        if (
+            directory is not None
+            and self._ready.get(corpus.prefix) is corpus
+            and directory.due(corpus.prefix, len(corpus.index))
+        ):
+            self._save(corpus, directory)
+
+    def _save(self, corpus: Corpus, directory: IndexDirectory) -> None:
+        assert isinstance(corpus.index, DurableIndex)
+        in_flight = {address for address in self._in_flight() if corpus.covers(address)}
+        directory.save(corpus.prefix, corpus.index, corpus.dirty.keys() | in_flight)
 
     def _begin(self, touched: frozenset[Address]) -> None:
         with self._lock:

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
-from typing import TypeAlias, cast
+from pathlib import Path
+from typing import Self, TypeAlias, cast
 
 from langgraph.store.base import (
     BaseStore,
@@ -19,9 +20,17 @@ from langgraph.store.base import (
 
 from langgraft._core.errors import SettingsError
 from langgraft.memory.embedders.base import EmbeddingRequest, Vectors
-from langgraft.memory.rankers.base import EmbeddingIndex, Order, Ranker, RankerIndex, Scored
+from langgraft.memory.rankers.base import (
+    DurableIndex,
+    EmbeddingIndex,
+    Order,
+    Ranker,
+    RankerIndex,
+    Scored,
+)
 from langgraft.memory.stores.corpora import Corpora, Corpus, Update
 from langgraft.memory.stores.drive import Program, adrive, drive, embed
+from langgraft.memory.stores.index_directory import IndexDirectory
 from langgraft.memory.stores.paging import read_all
 from langgraft.memory.stores.ranked_item import RankedItem
 from langgraft.memory.stores.read_only import ReadOnlyStore
@@ -29,6 +38,9 @@ from langgraft.memory.stores.records import Address, Namespace, Reading, check_f
 
 _FETCH = 100
 """Ranked records fetched at a time when a filter decides which of them count."""
+
+_READ = 1_000
+"""Changed records read at a time."""
 
 _WIDENING = 4
 
@@ -55,6 +67,12 @@ class RankedStore(BaseStore):
     * An index is built at the first search of a prefix and follows every write made through this
       object, from any thread or task. Call `refresh` after records were written past it, or
       expired; of those, a search only notices which of its own results are gone.
+    * With a `directory`, indexes are kept there: saved when the store is closed and whenever a
+      quarter of an index changed, during a search or a write, which takes a moment then. Opened
+      again, they cost a fraction of what building them does. The wrapped store remains the
+      truth: whatever was written through this object is found, however the process ended, and
+      what is damaged is built anew. Records written past it are not seen, as above, so the
+      directory belongs to this store's records alone.
 
     Args:
         store: Where records are kept: any `BaseStore`. If it is a `ReadOnlyStore`, the ranker's
@@ -65,6 +83,9 @@ class RankedStore(BaseStore):
             records without it come after, by namespace and key. The ranker's `ties` says from
             which end.
         max_indexes: How many prefixes stay indexed; the least recently searched is dropped.
+        directory: A directory for the indexes, which one open store has at a time; `close` it
+            or use it as a context manager. The ranker's changing index is used for frozen
+            contents as well.
 
     Attributes:
         store: The wrapped store.
@@ -73,7 +94,9 @@ class RankedStore(BaseStore):
         order_field: As given.
 
     Raises:
-        SettingsError: `max_indexes` is below 1, or a path is empty.
+        SettingsError: `max_indexes` is below 1, a path is empty, or the ranker's index cannot be
+            kept in a directory.
+        StorePathError: The directory cannot be used, or another open store has it.
     """
 
     def __init__(
@@ -84,6 +107,7 @@ class RankedStore(BaseStore):
         field: str = "text",
         order_field: str | None = None,
         max_indexes: int = 128,
+        directory: Path | None = None,
     ) -> None:
         if max_indexes < 1:
             msg = f"max_indexes must be at least 1, got {max_indexes}"
@@ -99,7 +123,26 @@ class RankedStore(BaseStore):
         self.ttl_config = store.ttl_config
         self._reading = Reading(field, order_field)
         self._ranker_name = str(ranker.describe().get("ranker", type(ranker).__name__))
-        self._corpora = Corpora(max_indexes)
+        self._frozen = isinstance(store, ReadOnlyStore) and directory is None
+        self._corpora = Corpora(max_indexes, None if directory is None else self._kept(directory))
+
+    def _kept(self, directory: Path) -> IndexDirectory:
+        ranker = self.ranker.describe()
+        if not isinstance(self.ranker.index(frozen=False), DurableIndex):
+            msg = f"the index of ranker {ranker} cannot be kept in a directory; give none"
+            raise SettingsError(msg)
+        identity = {"ranker": ranker, "field": self.field, "order_field": self.order_field}
+        return IndexDirectory(directory, identity)
+
+    def close(self) -> None:
+        """Save the indexes and leave the directory, if there is one; writes are refused then."""
+        self._corpora.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Carry out operations; results come in their order.
@@ -205,8 +248,9 @@ class RankedStore(BaseStore):
             yield from self._build(op.namespace_prefix)
         corpus, versions = opened
         items: list[Result] = []
-        if versions:
-            items = yield [GetOp(*address, refresh_ttl=False) for address in versions]
+        gets = [GetOp(*address, refresh_ttl=False) for address in versions]
+        for i in range(0, len(gets), _READ):
+            items += yield gets[i : i + _READ]
         updates = {
             address: self._update(address, cast("Item | None", item))
             for address, item in zip(versions, items, strict=True)
@@ -229,8 +273,10 @@ class RankedStore(BaseStore):
         return answer
 
     def _build(self, prefix: Namespace) -> Program[None]:
-        """Index a prefix."""
-        index = self.ranker.index(frozen=isinstance(self.store, ReadOnlyStore))
+        """Index a prefix, or take its index from the directory."""
+        if self._corpora.reopen(prefix, self.ranker.index(frozen=self._frozen)):
+            return
+        index = self.ranker.index(frozen=self._frozen)
         with self._corpora.building(prefix, index) as corpus:
             undisturbed = partial(self._corpora.undisturbed, corpus)
             items = yield from read_all(prefix, undisturbed=undisturbed)

@@ -1,0 +1,108 @@
+"""Documents in files: written once, and read only where somebody looks."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from langgraft.memory.rankers.base import DocumentId, Order
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document as it was put."""
+
+    id: DocumentId
+    text: str
+    order: Order
+
+
+def save_documents(folder: Path, documents: Sequence[Document | None]) -> None:
+    """Write documents into a folder; `None` keeps a place that is free.
+
+    Ids and orders must be strings, integers, or tuples of such.
+    """
+    ids = ("" if entry is None else json.dumps(entry.id) for entry in documents)
+    orders = ("" if entry is None else json.dumps(entry.order) for entry in documents)
+    _save_strings(folder / "ids", (line + "\n" for line in ids))
+    _save_strings(folder / "orders", orders)
+    _save_strings(folder / "texts", ("" if entry is None else entry.text for entry in documents))
+
+
+class SavedDocuments:
+    """What `save_documents` wrote."""
+
+    def __init__(self, folder: Path) -> None:
+        self._ids = _SavedStrings(folder / "ids")
+        self._orders = _SavedStrings(folder / "orders")
+        self._texts = _SavedStrings(folder / "texts")
+        self._places: dict[str, int] | None = None
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def __getitem__(self, place: int) -> Document:
+        """Read the document at a place that is not free."""
+        return Document(
+            id=_with_tuples(json.loads(self._ids[place])),
+            text=self._texts[place],
+            order=_with_tuples(json.loads(self._orders[place])),
+        )
+
+    def take(self, document: DocumentId) -> int | None:
+        """Return the place of a document, once: from then on the caller keeps it."""
+        if self._places is None:
+            # Ids are compared as they are written: reading all of them takes many times as long.
+            lines = self._ids.everything().split("\n")
+            self._places = dict(zip(lines, range(len(self)), strict=False))
+        return self._places.pop(json.dumps(document), None)
+
+
+def mapped(path: Path) -> NDArray[Any]:
+    """Return the array in a file, which is read where it is looked at."""
+    array = np.load(path, mmap_mode="r", allow_pickle=False)
+    # A plain view: indexing a `memmap` costs several times as much.
+    return np.asarray(array)
+
+
+def _save_strings(path: Path, strings: Iterable[str]) -> None:
+    ends = [0]
+    with path.with_suffix(".bin").open("wb") as file:
+        for string in strings:
+            ends.append(ends[-1] + file.write(string.encode("utf-8", "surrogatepass")))
+    np.save(path.with_suffix(".npy"), np.array(ends, dtype=np.int64))
+
+
+class _SavedStrings:
+    """Strings in one file, one after the other, and where each ends in a second."""
+
+    def __init__(self, path: Path) -> None:
+        blob = path.with_suffix(".bin")
+        # An empty file cannot be mapped.
+        size = blob.stat().st_size
+        self._bytes: NDArray[np.uint8] = (
+            np.asarray(np.memmap(blob, np.uint8, "r")) if size else np.empty(0, np.uint8)
+        )
+        self._ends = mapped(path.with_suffix(".npy"))
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    def __getitem__(self, place: int) -> str:
+        return self._decoded(self._bytes[self._ends[place] : self._ends[place + 1]])
+
+    def everything(self) -> str:
+        return self._decoded(self._bytes)
+
+    @staticmethod
+    def _decoded(part: NDArray[np.uint8]) -> str:
+        return part.tobytes().decode("utf-8", "surrogatepass")
+
+
+def _with_tuples(value: Any) -> Any:
+    """Turn the lists of JSON into the tuples they were."""
+    return tuple(map(_with_tuples, value)) if isinstance(value, list) else value
