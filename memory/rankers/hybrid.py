@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -63,12 +63,15 @@ class Hybrid:
     """Which of equal documents comes first."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rankers", tuple(self.rankers))
-        if len(self.rankers) < _FEWEST:
+        rankers = tuple(self.rankers)
+        made = all(hasattr(part, "index") and hasattr(part, "describe") for part in rankers)
+        if len(rankers) < _FEWEST or not made:
             msg = f"a hybrid needs two rankers or more, got {self.rankers!r}"
             raise SettingsError(msg)
-        weights = [1.0] * len(self.rankers) if self.weights is None else self.weights
-        object.__setattr__(self, "weights", tuple(float(weight) for weight in weights))
+        weights = [1.0] * len(rankers) if self.weights is None else self.weights
+        object.__setattr__(self, "weights", _numbers("weights", weights))
+        object.__setattr__(self, "k", _numbers("k", (self.k,))[0])
+        object.__setattr__(self, "rankers", rankers)
         self._check()
 
     def _check(self) -> None:
@@ -102,7 +105,7 @@ class Hybrid:
             "ranker": "hybrid",
             "fusion": "reciprocal ranks",
             "rankers": [ranker.describe() for ranker in self.rankers],
-            "k": float(self.k),
+            "k": self.k,
             "weights": list(self._weights),
             "pool": self.pool,
             "ties": self.ties,
@@ -112,6 +115,14 @@ class Hybrid:
     def _weights(self) -> tuple[float, ...]:
         assert self.weights is not None
         return self.weights
+
+
+def _numbers(setting: str, values: Iterable[float]) -> tuple[float, ...]:
+    try:
+        return tuple(float(value) for value in values)
+    except (TypeError, ValueError) as error:
+        msg = f"{setting} must be made of numbers, got {values!r}"
+        raise SettingsError(msg) from error
 
 
 def part_names(rankers: Sequence[Ranker]) -> list[str]:

@@ -1,0 +1,184 @@
+"""Reciprocal-rank fusion of exact rankings."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from table_embeddings import TableEmbeddings
+
+from langgraft._core.errors import SettingsError
+from langgraft.memory.embedders import HashingEmbeddings
+from langgraft.memory.rankers import BM25, Dense, EmbeddingIndex, Hybrid, RankerIndex, TermOverlap
+from langgraft.memory.rankers.named import make_ranker
+
+TEXTS = st.lists(st.sampled_from(["red", "blue", "key", "1", "opened"]), max_size=5).map(" ".join)
+DOCUMENTS = st.dictionaries(st.integers(0, 20), TEXTS, max_size=14)
+RANKERS = st.sampled_from(
+    [
+        (BM25(), Dense("hashing:32")),
+        (Dense("hashing:32"), BM25(ties="newest"), TermOverlap()),
+        (TermOverlap(), TermOverlap()),
+    ]
+)
+
+
+def _filled(ranker: Any, documents: dict[int, str]) -> RankerIndex:
+    index: RankerIndex = ranker.index(frozen=False)
+    for key, text in documents.items():
+        index.put(key, text, (key,))
+    return index
+
+
+def _fused(ranker: Hybrid, documents: dict[int, str], query: str) -> dict[int, float]:
+    """The formula, read off the parts' rankings."""
+    sums: dict[int, float] = {}
+    assert ranker.weights is not None
+    for part, weight in zip(ranker.rankers, ranker.weights, strict=True):
+        hits = _filled(part, documents).search(query, limit=ranker.pool)
+        for hit in hits:
+            rank = 1 + sum(other.score > hit.score for other in hits)
+            key = int(str(hit.id))
+            sums[key] = sums.get(key, 0.0) + weight / (ranker.k + rank)
+    return {key: round(score, 9) for key, score in sums.items()}
+
+
+@given(
+    documents=DOCUMENTS,
+    query=TEXTS,
+    rankers=RANKERS,
+    pool=st.integers(1, 8),
+    k=st.sampled_from([0, 1, 60.0]),
+    ties=st.sampled_from(["oldest", "newest"]),
+    data=st.data(),
+)
+def test_ranking_when_fused_then_follows_the_formula(
+    *,
+    documents: dict[int, str],
+    query: str,
+    rankers: Any,
+    pool: int,
+    k: float,
+    ties: Any,
+    data: st.DataObject,
+) -> None:
+    """Scores are sums of weight / (k + rank); zeros follow; every limit cuts one ranking."""
+    weights = data.draw(st.tuples(*[st.sampled_from([0.5, 1.0, 2.0])] * len(rankers)))
+    ranker = Hybrid(rankers, k=k, weights=weights, pool=pool, ties=ties)
+    index = _filled(ranker, dict(data.draw(st.permutations(list(documents.items())))))
+    full = index.search(query, limit=1000)
+    expected = _fused(ranker, documents, query)
+    step = 1 if ties == "oldest" else -1
+    ordered = sorted(expected.items(), key=lambda pair: (-pair[1], step * pair[0]))
+    assert [(hit.id, hit.score) for hit in full[: len(expected)]] == ordered
+    assert all(hit.score == 0 for hit in full[len(expected) :])
+    matched = {
+        hit.id for part in rankers for hit in _filled(part, documents).search(query, limit=99)
+    }
+    assert sorted(map(str, matched)) == sorted(str(hit.id) for hit in full)
+    for limit in range(len(full) + 1):
+        assert index.search(query, limit=limit) == full[:limit]
+
+
+def test_hit_when_fused_then_carries_every_score_and_rank() -> None:
+    """The parts are the rankers' own scores and shared ranks, also where a name comes twice."""
+    ranker = Hybrid((TermOverlap(), Dense("hashing:32"), Dense("hashing:64")))
+    index = _filled(ranker, {1: "red key", 2: "red box", 3: "blue"})
+    first, second = index.search("red key", limit=2)
+    assert first.parts == {
+        "term_overlap": 2.0,
+        "term_overlap_rank": 1,
+        "dense": 1.0,
+        "dense_rank": 1,
+        "dense_2": 1.0,
+        "dense_2_rank": 1,
+    }
+    assert first.score == round(3 / 61, 9)
+    assert (second.id, second.parts["term_overlap_rank"]) == (2, 2)
+    third = index.search("red key", limit=3)[2]
+    assert "term_overlap" not in third.parts
+
+
+def test_documents_when_outside_all_pools_then_follow_as_the_parts_have_them() -> None:
+    """What the first ranker matches comes next in its order, then what only later ones match."""
+    texts = {1: "b b b b", 2: "a", 3: "a c", 4: "a c c", 5: "b", 6: "zzz"}
+    index = _filled(Hybrid((BM25(), TermOverlap(ties="newest")), pool=1), texts)
+    assert [hit.id for hit in index.search("a", limit=9)] == [2, 4, 3]
+    index = _filled(Hybrid((TermOverlap(), Dense(HashingEmbeddings(512))), pool=1), texts)
+    ids = [hit.id for hit in index.search("a", limit=9)]
+    assert ids[:3] == [2, 3, 4]
+    assert sorted(ids[3:]) == [1, 5, 6]  # type: ignore[type-var]
+
+
+def test_index_when_documents_go_then_they_are_in_no_part() -> None:
+    """Removing and replacing reach every part."""
+    index = _filled(Hybrid(), {1: "red", 2: "blue"})
+    index.remove(1)
+    index.remove(7)
+    index.put(2, "green", (2,))
+    assert [hit.id for hit in index.search("red blue green", limit=9)] == [2]
+    assert index.search("green", limit=0) == []
+    assert len(index) == 1
+
+
+def test_index_when_parts_share_an_embedder_then_it_is_asked_once() -> None:
+    """Equal requests of several parts are one, and its answer reaches all."""
+    table = TableEmbeddings(lambda text: [float(len(text)), 1.0])
+    dense = Dense(table)
+    index = Hybrid((dense, TermOverlap(), Dense(dense.embedder, ties="newest"))).index(frozen=True)
+    assert isinstance(index, EmbeddingIndex)
+    index.put(1, "red", (1,))
+    requests = index.lacking("red")
+    assert [request.role for request in requests] == ["document", "query"]
+    for request in requests:
+        index.learn(request, request.answer())
+    assert index.lacking("red") == []
+    assert [hit.id for hit in index.search("red", limit=1)] == [1]
+    assert len(table.calls) == 2
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"rankers": ["term_overlap", {"ranker": "dense", "dimensions": 64}]},
+        {"rankers": ["bm25", {"ranker": "hybrid", "pool": 5}], "weights": [1, 0.5], "k": 1},
+        {"rankers": [{"ranker": "mmr", "of": "bm25"}, "dense"], "pool": 7, "ties": "newest"},
+    ],
+)
+def test_ranker_when_described_then_the_description_makes_it_again(
+    settings: dict[str, Any],
+) -> None:
+    """`describe` and `make_ranker` are inverse, also for what a hybrid is made of."""
+    ranker = make_ranker({"ranker": "hybrid", **settings})
+    assert make_ranker(ranker.describe()) == ranker
+    assert hash(make_ranker(ranker.describe())) == hash(ranker)
+    assert Hybrid() == Hybrid([BM25(), Dense()], weights=[1, 1])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"rankers": ["bm25"]}, "two rankers or more"),
+        ({"rankers": ["bm25", "bm26"]}, "unknown ranker 'bm26'"),
+        ({"rankers": ["bm25", 5]}, "two rankers or more, got"),
+        ({"rankers": 5}, "hybrid"),
+        ({"weights": [1]}, "2 rankers need as many weights"),
+        ({"weights": [1, -1]}, "at least 0 and not all 0"),
+        ({"weights": [0, 0]}, "at least 0 and not all 0"),
+        ({"weights": [1, float("nan")]}, "must be finite"),
+        ({"weights": "ab"}, "weights must be made of numbers"),
+        ({"k": -1}, "k must be a finite number"),
+        ({"k": "x"}, "k must be made of numbers"),
+        ({"pool": 0}, "pool must be an integer"),
+        ({"pool": 1.5}, "pool must be an integer"),
+        ({"ties": "random"}, "ties must be"),
+        ({"fusion": "sums"}, "has no setting 'fusion' of 'sums'"),
+    ],
+)
+def test_ranker_when_settings_are_impossible_then_is_refused(
+    settings: dict[str, Any], message: str
+) -> None:
+    """Every number has its range, and every ranker must be one."""
+    with pytest.raises(SettingsError, match=message):
+        make_ranker({"ranker": "hybrid", **settings})
