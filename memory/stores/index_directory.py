@@ -24,7 +24,7 @@ from langgraft.memory.stores.snapshots import DamagedSnapshotError, Snapshot, re
 
 logger = logging.getLogger(__name__)
 
-LEAST_UNSAVED: Final = 1_000
+LEAST_UNSAVED = 1_000
 """Records that reopening may always read again: as fast as saving them more often."""
 
 UNSAVED_SHARE: Final = 4

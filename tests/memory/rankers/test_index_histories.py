@@ -4,13 +4,16 @@ import itertools
 import os
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 from typing import TypeAlias
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from langgraft.memory.rankers import BM25, Ranker, RankerIndex, Scored, TermOverlap
+from langgraft.memory.rankers.base import DurableIndex
 
 WORDS = st.sampled_from(["go", "to", "red", "blue", "key", "1", "x", "open"])
 TEXTS = st.lists(WORDS, max_size=8).map(" ".join)
@@ -25,11 +28,15 @@ FROZEN = pytest.mark.parametrize("frozen", [False, True], ids=["changing", "froz
 def _play(ranker: Ranker, writes: list[Write], *, frozen: bool = False) -> RankerIndex:
     index = ranker.index(frozen=frozen)
     for key, text in writes:
-        if text is None:
-            index.remove(key)
-        else:
-            index.put(key, text, (key,))
+        _write(index, key, text)
     return index
+
+
+def _write(index: RankerIndex, key: int, text: str | None) -> None:
+    if text is None:
+        index.remove(key)
+    else:
+        index.put(key, text, (key,))
 
 
 def _present(writes: list[Write]) -> list[tuple[int, str]]:
@@ -64,6 +71,50 @@ def test_ranking_when_searched_between_writes_then_is_that_of_the_moment(
         expected = _play(ranker, list(_present(writes[: i + 1]))).search(query, limit=5)
         assert changing.search(query, limit=5) == frozen.search(query, limit=5) == expected
         assert len(changing) == len(frozen) == len(_present(writes[: i + 1]))
+
+
+@settings(deadline=None)  # the disk may be busy
+@given(ranker=RANKERS, before=WRITES, after=WRITES, query=TEXTS)
+def test_ranking_when_saved_and_loaded_in_between_then_history_does_not_show(
+    ranker: Ranker, before: list[Write], after: list[Write], query: str
+) -> None:
+    """An index from files goes on as the saved one would, and can be saved again."""
+    expected = _play(ranker, [*before, *after]).search(query, limit=12)
+    with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
+        index = _saved_and_loaded(_play(ranker, before), ranker, Path(first))
+        index.search(query, limit=2)
+        for key, text in after[: len(after) // 2]:
+            _write(index, key, text)
+        index = _saved_and_loaded(index, ranker, Path(second))
+        for key, text in after[len(after) // 2 :]:
+            _write(index, key, text)
+        assert index.search(query, limit=12) == expected
+        assert len(index) == len(_present([*before, *after]))
+
+
+def _saved_and_loaded(index: RankerIndex, ranker: Ranker, folder: Path) -> RankerIndex:
+    loaded = ranker.index(frozen=False)
+    assert isinstance(index, DurableIndex)
+    assert isinstance(loaded, DurableIndex)
+    index.save(folder)
+    loaded.load(folder)
+    return loaded
+
+
+def test_index_when_loaded_then_ids_orders_and_texts_are_those_that_were_saved(
+    tmp_path: Path,
+) -> None:
+    """Nested tuples, line breaks, empty texts and lone surrogates survive."""
+    texts = ["red\nred", "", "r\u00e9d red", "red \ud800"]
+    index = BM25().index(frozen=False)
+    for i, text in enumerate(texts):
+        index.put((("a\n", str(i)), "k"), text, (0, i, "k\n"))
+    loaded = _saved_and_loaded(index, BM25(), tmp_path)
+    assert loaded.search("red", limit=9) == index.search("red", limit=9)
+    for i, text in enumerate(texts):
+        loaded.put((("a\n", str(i)), "k"), text, (0, -i, "k\n"))
+    assert len(loaded) == 4
+    assert len(loaded.search("red", limit=9)) == 3
 
 
 @given(texts=st.lists(st.sampled_from(["a b", "b a", "a b c", "c", "b"]), max_size=40))
