@@ -13,7 +13,7 @@ from langgraft.environments.text import TextWorldFactory
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget
 from langgraft.nodes.act import act_node
-from langgraft.nodes.recall import recall_node
+from langgraft.nodes.recall import asks_again, recall_node
 from langgraft.nodes.reflect import reflect_node
 from langgraft.nodes.remember import remember_node
 from langgraft.nodes.sessions import EnvironmentSessions
@@ -84,7 +84,7 @@ def build_react_agent(
         )
         graph.add_conditional_edges(
             "act",
-            _asking_again(memory.requery_every),
+            _asking_again(memory),
             {"go on": "think", "ask again": "recall", "end": last},
         )
     limit = 3 * (max_rounds or LONGEST_EPISODE) + 10
@@ -114,11 +114,10 @@ def _until_done(state: AgentState) -> Literal["go on", "end"]:
     return "end" if state["done"] else "go on"
 
 
-def _asking_again(every: int | None) -> Callable[[AgentState], str]:
+def _asking_again(memory: MemoryProvider[Any]) -> Callable[[AgentState], str]:
     def after_act(state: AgentState) -> str:
         if state["done"]:
             return "end"
-        taken = len(state["steps"]) - 1
-        return "ask again" if every is not None and taken % every == 0 else "go on"
+        return "ask again" if asks_again(memory, state) else "go on"
 
     return after_act

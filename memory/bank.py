@@ -35,6 +35,8 @@ INDEXED_FIELD: Final = "key"
 """Field of an item's record that rankers compare with a query; other records lack it."""
 ORDER_FIELD: Final = "item.order_index"
 """Field of an item's record that decides between equals."""
+DOMAIN_FIELD: Final = "item.source_domain"
+"""Field of an item's record that tells its domain."""
 PAGE: Final = 1000
 RECORDS: Final = "langgraft-bank"
 """Last label of the namespace that a bank's records are in."""

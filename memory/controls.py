@@ -44,11 +44,10 @@ class Control(MemoryProvider[ProviderSettings]):
         self.inner = inner
         self.seed = seed
 
-    @property
     @override
-    def requery_every(self) -> int | None:
-        """When the wrapped provider asks again."""
-        return self.inner.requery_every
+    def asks_again(self, query: str, context: RecallContext, last: RecallContext) -> bool:
+        """Ask again when the wrapped provider does."""
+        return self.inner.asks_again(query, context, last)
 
     @override
     def describe(self) -> dict[str, JSON]:

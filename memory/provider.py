@@ -9,6 +9,8 @@ call                 promise
 ===================  =========================================================================
 `provide`            Changes nothing. What it might count travels in the recall's receipt and
                      takes effect in the next `take_in` of an episode that carries it, once.
+`asks_again`         Changes nothing. Says whether a graph should call `provide` once more
+                     within the episode.
 `questions`          Changes nothing. Lists what is still unanswered for an episode; a question
                      is named by a digest of all it shows, so an answer given before the bank
                      moved counts as none, and the question is asked again.
@@ -42,9 +44,11 @@ finished first.
 from `RecallContext.episode_index` or, where an application has no stream, from the number of
 episodes in the bank. Both are functions of the log; there is no counter to lose in a crash.
 
-*Cond-Step's re-query.* `requery_every` says after how many steps the graph is to ask again.
-Each `provide` gets the step and the present observation in its context and is as pure as the
-first; its recall replaces the one before, and the episode carries all receipts in order.
+*Cond-Step's re-query.* After each turn the graph asks `asks_again`, a pure function of where the
+agent stands and where it stood at the last recall: after so many steps, or when what it sees has
+changed in kind. Each `provide` gets the step and the present observation in its context and is
+as pure as the first; its recall replaces the one before, and the episode carries all receipts in
+order.
 
 A provider of your own subclasses `MemoryProvider` and writes the programs `_recall` and
 `_learn` (and, if it needs them, `_maintain` and `_ask`). A program is a generator that yields
@@ -145,10 +149,15 @@ class MemoryProvider(ABC, Generic[SettingsT]):
 
     # What an agent calls ------------------------------------------------------------------
 
-    @property
-    def requery_every(self) -> int | None:
-        """After how many environment steps to ask again; `None`: only at the start."""
-        return None
+    def asks_again(self, query: str, context: RecallContext, last: RecallContext) -> bool:  # noqa: ARG002
+        """Say whether memory should be asked again before the agent goes on.
+
+        Args:
+            query: The task's instruction.
+            context: Where the agent stands.
+            last: Where it stood when memory was last asked.
+        """
+        return False
 
     def provide(self, query: str, context: RecallContext, budget: Budget | None = None) -> Recall:
         """Return what memory has to say; changes nothing.

@@ -7,7 +7,7 @@ from langgraft._core.lazy import lazy_exports
 if TYPE_CHECKING:
     from langgraft.nodes.act import act_node
     from langgraft.nodes.chat import recall_for_messages, remember_messages
-    from langgraft.nodes.recall import recall_node
+    from langgraft.nodes.recall import asks_again, recall_node
     from langgraft.nodes.reflect import reflect_node
     from langgraft.nodes.remember import remember_node
     from langgraft.nodes.sessions import EnvironmentSessions
@@ -21,6 +21,7 @@ __all__ = [
     "AgentState",
     "EnvironmentSessions",
     "act_node",
+    "asks_again",
     "recall_for_messages",
     "recall_node",
     "reflect_node",
@@ -39,6 +40,7 @@ __getattr__, __dir__ = lazy_exports(
         "AgentState": _STATE,
         "EnvironmentSessions": "langgraft.nodes.sessions",
         "act_node": "langgraft.nodes.act",
+        "asks_again": "langgraft.nodes.recall",
         "recall_for_messages": "langgraft.nodes.chat",
         "recall_node": "langgraft.nodes.recall",
         "reflect_node": "langgraft.nodes.reflect",

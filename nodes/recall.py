@@ -28,8 +28,18 @@ def recall_node(
     return Node("recall", recall, arecall)
 
 
-def _context(state: AgentState) -> RecallContext:
-    taken = len(state["steps"]) - 1
+def asks_again(memory: MemoryProvider[Any], state: AgentState) -> bool:
+    """Say whether memory should be asked again now; it was asked in this episode before.
+
+    Where the agent stood then is read off the last receipt, so no state is kept for it.
+    """
+    last = state["receipts"][-1]["step"]
+    return memory.asks_again(state["instruction"], _context(state), _context(state, last))
+
+
+def _context(state: AgentState, turn: int | None = None) -> RecallContext:
+    """Tell where the agent stands, or stood after a turn."""
+    taken = len(state["steps"]) - 1 if turn is None else turn
     return RecallContext(
         domain=state["domain"],
         task_id=state["task_id"],
@@ -37,7 +47,7 @@ def _context(state: AgentState) -> RecallContext:
         episode_index=state.get("episode_index"),
         stage="step" if taken else "start",
         step=taken,
-        observation=state["steps"][-1]["observation"],
+        observation=state["steps"][taken]["observation"],
     )
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from langgraft.memory.provider import MemoryProvider
     from langgraft.memory.providers.insight import InsightMemory, InsightSettings
     from langgraft.memory.providers.none import NoMemory
+    from langgraft.memory.providers.remedies import RetrievalSettings
     from langgraft.memory.providers.trajectory import TrajectoryMemory, TrajectorySettings
     from langgraft.memory.settings import ProviderSettings
 
@@ -24,6 +25,7 @@ __all__ = [
     "InsightMemory",
     "InsightSettings",
     "NoMemory",
+    "RetrievalSettings",
     "TrajectoryMemory",
     "TrajectorySettings",
     "make_provider",
@@ -41,6 +43,7 @@ __getattr__, __dir__ = lazy_exports(
     __name__,
     {
         "NoMemory": "langgraft.memory.providers.none",
+        "RetrievalSettings": "langgraft.memory.providers.remedies",
         "TrajectoryMemory": "langgraft.memory.providers.trajectory",
         "TrajectorySettings": "langgraft.memory.providers.trajectory",
         "InsightMemory": "langgraft.memory.providers.insight",

@@ -1,7 +1,7 @@
 """`InsightMemory`: distilled lessons, bundled or one by one (continual-memory §4)."""
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar, Final, Literal, TypeAlias
 
 from pydantic import Field as SettingsField
 from pydantic import SkipValidation
@@ -11,17 +11,28 @@ from langgraft.memory.deltas import Add, Change
 from langgraft.memory.episodes import Episode, Lesson
 from langgraft.memory.items import MemoryItem
 from langgraft.memory.provider import MemoryProvider
-from langgraft.memory.providers.retrieval import Fields, key_text, query_text, ranked_items
+from langgraft.memory.providers.phases import phase_changed
+from langgraft.memory.providers.remedies import RetrievalSettings, retrieve
+from langgraft.memory.providers.retrieval import (
+    Fields,
+    Filter,
+    key_text,
+    query_text,
+    ranked_items,
+)
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.bm25 import BM25
 from langgraft.memory.recall import Found, RecallContext
-from langgraft.memory.settings import RankedSettings
 from langgraft.memory.stores.drive import Program
 
-Granularity: TypeAlias = Literal["aggregate", "individual"]
+Granularity: TypeAlias = Literal["aggregate", "individual", "adaptive"]
+
+_UNIT: Final = "item.metadata.unit"
+_BUNDLES: Final = {_UNIT: "bundle"}
+_LESSONS: Final = {_UNIT: {"$ne": "bundle"}}
 
 
-class InsightSettings(RankedSettings):
+class InsightSettings(RetrievalSettings):
     """Settings of `InsightMemory`; the defaults are Cond-Agg of continual-memory Table 8.
 
     ==============  ===============  ========  ==================
@@ -30,15 +41,33 @@ class InsightSettings(RankedSettings):
     Cond-Agg        `aggregate`      1         `None`
     Cond-Ind        `individual`     3         `None`
     Cond-Step       `individual`     3         4
+    adaptive, ours  `adaptive`       3         `None`
     ==============  ===============  ========  ==================
     """
 
     granularity: Granularity = "aggregate"
-    """One item per episode with all its lessons, or one item per lesson (§A.1.5)."""
+    """One item per episode with all its lessons, or one item per lesson (§A.1.5); `adaptive`
+    keeps both and decides at each recall.
+
+    Single lessons help where a query tells them apart, and hurt where many answer it equally
+    well (§4.1). The paper finds that nothing on the side of the store shows which it is: the
+    keys of a collapsed pool are as varied as any, and it is the queries that cannot choose among
+    them (§D). So the choice is the query's. Lessons come singly while the first one without a
+    slot scores clearly less than the best (`margin`); where it does not, chance would fill the
+    slots, and the bundle whose key matches best comes whole, as the coherent strategy of one
+    episode (§4.1, *Overall*). Each text is kept twice, and bundles and lessons share the
+    statistics of one corpus."""
     top_k: int = SettingsField(default=1, ge=1)
-    """Items per recall (Table 8: 1 for bundles, 3 for single lessons)."""
+    """Items per recall (Table 8: 1 for bundles, 3 for single lessons). An adaptive recall has as
+    many lessons, or one bundle."""
+    margin: float = SettingsField(default=0.1, ge=0, lt=1)
+    """For `adaptive`: lessons within this share of the best score count as equally good."""
     requery_interval: int | None = SettingsField(default=None, ge=1)
     """Ask again after this many steps (Table 8: 4 for Cond-Step); `None`: never."""
+    requery_on_change: bool = False
+    """Ask again when something that the instruction names comes into sight that was not when
+    memory was last asked. §4.2: asking again helps where an episode has phases, and adds noise
+    where it goes on as it began. With an interval too, whichever comes first."""
     success_only: bool = False
     """Keep lessons of successful episodes only (Table 8: false)."""
     key_fields: Fields = ("task",)
@@ -59,18 +88,39 @@ class InsightMemory(MemoryProvider[InsightSettings]):
     name: ClassVar[str] = "insight"
     settings_model = InsightSettings
 
-    @property
     @override
-    def requery_every(self) -> int | None:
-        """After how many environment steps to ask again; `None`: only at the start."""
-        return self.settings.requery_interval
+    def asks_again(self, query: str, context: RecallContext, last: RecallContext) -> bool:
+        """Ask again after an interval, or when the phase of the episode changes."""
+        interval = self.settings.requery_interval
+        if interval is not None and context.step - last.step >= interval:
+            return True
+        changes = self.settings.requery_on_change
+        return changes and phase_changed(query, context.observation, last.observation)
 
     @override
     def _recall(self, query: str, context: RecallContext) -> Program[Found]:
         settings = self.settings
         fields = settings.requery_fields if context.step else settings.query_fields
         text = query_text(fields, query, context)
-        return (yield from ranked_items(self.namespace, text, settings.top_k))
+        where: Filter | None = None
+        limit = settings.top_k
+        if settings.granularity == "adaptive":
+            tells_apart = yield from self._tells_apart(text)
+            where, limit = (_LESSONS, limit) if tells_apart else (_BUNDLES, 1)
+        return (
+            yield from retrieve(
+                self.namespace, text, settings, domain=context.domain, limit=limit, where=where
+            )
+        )
+
+    def _tells_apart(self, text: str) -> Program[bool]:
+        """Say whether `text` prefers some lessons over others, or few match it at all."""
+        slots = self.settings.top_k
+        found = yield from ranked_items(self.namespace, text, slots + 1, where=_LESSONS)
+        scores = [score for _, score in found.items]
+        if len(scores) <= slots:
+            return bool(scores)
+        return scores[slots] < scores[0] * (1 - self.settings.margin)
 
     @override
     def _learn(
@@ -79,22 +129,33 @@ class InsightMemory(MemoryProvider[InsightSettings]):
         lessons = episode.lessons
         if not lessons or (self.settings.success_only and not episode.succeeded):
             return ()
-        if self.settings.granularity == "aggregate":
-            key = key_text(self.settings.key_fields, episode)
-            return (Add(_item(episode, "lessons", lessons, key=key, order_index=order_index)),)
-        return tuple(
-            Add(
-                _item(
-                    episode,
-                    f"lesson-{number}",
-                    [lesson],
-                    key=lesson.when_to_use or lesson.text,
-                    order_index=order_index + number,
-                )
-            )
-            for number, lesson in enumerate(lessons)
-        )
+        bundle = _bundle(episode, key_text(self.settings.key_fields, episode))
+        match self.settings.granularity:
+            case "aggregate":
+                made = [bundle]
+            case "individual":
+                made = _singles(episode)
+            case "adaptive":
+                made = [
+                    bundle.model_copy(update={"metadata": {"unit": "bundle"}}),
+                    *_singles(episode),
+                ]
+        return [
+            Add(item.model_copy(update={"order_index": order_index + number}))
+            for number, item in enumerate(made)
+        ]
         yield
+
+
+def _bundle(episode: Episode, key: str) -> MemoryItem:
+    return _item(episode, "lessons", episode.lessons, key)
+
+
+def _singles(episode: Episode) -> list[MemoryItem]:
+    return [
+        _item(episode, f"lesson-{number}", [lesson], lesson.when_to_use or lesson.text)
+        for number, lesson in enumerate(episode.lessons)
+    ]
 
 
 def render_lesson(lesson: Lesson) -> str:
@@ -104,9 +165,7 @@ def render_lesson(lesson: Lesson) -> str:
     return f"- When {lesson.when_to_use}: {lesson.text}"
 
 
-def _item(
-    episode: Episode, name: str, lessons: Sequence[Lesson], *, key: str, order_index: int
-) -> MemoryItem:
+def _item(episode: Episode, name: str, lessons: Sequence[Lesson], key: str) -> MemoryItem:
     return MemoryItem(
         id=f"{episode.id}/{name}",
         text="\n".join(render_lesson(lesson) for lesson in lessons),
@@ -114,7 +173,7 @@ def _item(
         source_domain=episode.domain,
         episode_id=episode.id,
         success=episode.succeeded,
-        order_index=order_index,
+        order_index=0,
         task_id=episode.task_id,
         key=key,
     )

@@ -1,7 +1,7 @@
 """What providers that retrieve by rank share: fields to compare, and one ranked search."""
 
 from collections.abc import Sequence
-from typing import Annotated, Literal, TypeAlias, cast
+from typing import Annotated, Any, Literal, TypeAlias, cast
 
 from langgraph.store.base import SearchItem, SearchOp
 from pydantic import Field as SettingsField
@@ -18,6 +18,8 @@ episode for a key, at the time of asking for a query."""
 Fields: TypeAlias = Annotated[tuple[Field, ...], SettingsField(min_length=1)]
 """Fields to put together, in this order."""
 
+Filter: TypeAlias = dict[str, Any]
+"""A LangGraph filter over an item's record, such as `{"item.source_domain": "math"}`."""
 
 _WIDENING = 16
 """How much further each next look at a tie goes: most ties are few or nearly the whole bank."""
@@ -35,25 +37,34 @@ def key_text(fields: Sequence[Field], episode: Episode) -> str:
     return "\n".join(parts[field] for field in fields)
 
 
-def ranked_items(namespace: bank.Namespace, query: str, limit: int) -> Program[Found]:
+def ranked_items(
+    namespace: bank.Namespace, query: str, limit: int, *, where: Filter | None = None
+) -> Program[Found]:
     """Find the best `limit` items of a bank that match `query`.
 
     The search looks on until the score changes, so that how many share the best one is exact.
+
+    Args:
+        namespace: The bank.
+        query: What to compare with the keys.
+        limit: How many to return.
+        where: Which items may be found, as a LangGraph filter; `None`: all. It changes neither
+            the scores nor the corpus they are computed over.
     """
     if not query.strip():
         return Found()  # LangGraph reads a search without a query as a listing, unranked
-    hits, tied = yield from _through_the_tie(namespace, query, limit)
+    hits, tied = yield from _through_the_tie(namespace, query, limit, where)
     items = tuple((bank.item_of(hit), cast("float", hit.score)) for hit in hits[:limit])
     return Found(items, query, tied)
 
 
 def _through_the_tie(
-    namespace: bank.Namespace, query: str, limit: int
+    namespace: bank.Namespace, query: str, limit: int, where: Filter | None
 ) -> Program[tuple[Sequence[SearchItem], int]]:
     """Return at least the best `limit` hits, and how many of the bank share the best score."""
     width = max(limit, 2)
     while True:
-        results = yield [SearchOp(namespace, query=query, limit=width)]
+        results = yield [SearchOp(namespace, filter=where, query=query, limit=width)]
         hits = cast("Sequence[SearchItem]", results[0])
         scores = [hit.score for hit in hits]
         if len(hits) < width or scores[-1] != scores[0]:

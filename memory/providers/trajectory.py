@@ -11,17 +11,17 @@ from langgraft.memory.deltas import Add, Change
 from langgraft.memory.episodes import Episode, Result, render_trajectory
 from langgraft.memory.items import MemoryItem
 from langgraft.memory.provider import MemoryProvider
-from langgraft.memory.providers.retrieval import Fields, key_text, query_text, ranked_items
+from langgraft.memory.providers.remedies import RetrievalSettings, retrieve
+from langgraft.memory.providers.retrieval import Fields, key_text, query_text
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.bm25 import BM25
 from langgraft.memory.recall import Found, RecallContext
-from langgraft.memory.settings import RankedSettings
 from langgraft.memory.stores.drive import Program
 
 _RESULTS: Final[Mapping[bool | None, Result]] = {True: "success", False: "failure", None: ""}
 
 
-class TrajectorySettings(RankedSettings):
+class TrajectorySettings(RetrievalSettings):
     """Settings of `TrajectoryMemory`; the defaults are those of continual-memory Table 8."""
 
     top_k: int = SettingsField(default=1, ge=1)
@@ -47,8 +47,9 @@ class TrajectoryMemory(MemoryProvider[TrajectorySettings]):
 
     @override
     def _recall(self, query: str, context: RecallContext) -> Program[Found]:
-        text = query_text(self.settings.query_fields, query, context)
-        return (yield from ranked_items(self.namespace, text, self.settings.top_k))
+        settings = self.settings
+        text = query_text(settings.query_fields, query, context)
+        return (yield from retrieve(self.namespace, text, settings, domain=context.domain))
 
     @override
     def _learn(

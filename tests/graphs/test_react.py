@@ -39,6 +39,12 @@ def step_memory() -> InsightMemory:
     return InsightMemory(InMemoryStore(), settings=settings)
 
 
+def phase_memory() -> InsightMemory:
+    """Make the memory that is asked again when something of the goal appears."""
+    settings = InsightSettings(granularity="individual", top_k=3, requery_on_change=True)
+    return InsightMemory(InMemoryStore(), settings=settings)
+
+
 def nodes_of(agent: Any, task: AgentInput) -> list[str]:
     """Return the nodes that ran, in order."""
     return [name for update in agent.stream(task, stream_mode="updates") for name in update]
@@ -243,6 +249,17 @@ def test_memory_when_not_learning_is_asked_and_does_not_change() -> None:
     assert len(result["receipts"]) == 3
     assert not result.get("deltas")
     assert memory.content().digest == before
+
+
+async def test_memory_when_the_phase_changes_is_asked_again_and_not_before() -> None:
+    """The provider says when, from what the agent saw at the last recall and sees now."""
+    model = playing("Action: wait", "Action: wait", "Action: walk")
+    agent = build_react_agent(model, environment=Corridors(), memory=phase_memory())
+    result = agent.invoke(given("e1"))
+    # "walk" is of the goal; it first appears after the third turn, and stays in sight.
+    assert [receipt["step"] for receipt in result["receipts"]] == [0, 3]
+    again = build_react_agent(model, environment=Corridors(), memory=phase_memory())
+    assert (await again.ainvoke(given("e1")))["receipts"] == result["receipts"]
 
 
 def test_budget_when_given_limits_every_recall() -> None:

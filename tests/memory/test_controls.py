@@ -109,7 +109,9 @@ def test_control_when_described_names_what_it_wraps(name: str) -> None:
     canonical_json(wrapped.describe())
     others: list[MemoryProvider[Any]] = [memory, CONTROLS[name](memory)]
     assert wrapped.architecture not in {other.architecture for other in others}
-    assert wrapped.requery_every == 4
+    for step in (3, 4):
+        asked = wrapped.asks_again("walk", asking(step=step), asking())
+        assert asked is memory.asks_again("walk", asking(step=step), asking()) is (step == 4)
     assert not wrapped.wants_lessons
 
 

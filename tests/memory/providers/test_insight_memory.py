@@ -1,5 +1,7 @@
 """`InsightMemory`: bundles and single lessons, and asking again."""
 
+from collections.abc import Mapping
+
 from langgraph.store.memory import InMemoryStore
 from memory_cases import asking, make_episode
 
@@ -78,7 +80,6 @@ def test_query_when_asked_again_follows_what_the_agent_sees() -> None:
     memory = memory_with(granularity="individual", requery_interval=4)
     lessons = (Lesson("toggle", "a door is locked"), Lesson("drop it", "hands are full"))
     memory.take_in(make_episode("e1", lessons=lessons))
-    assert memory.requery_every == 4
     before = memory.content().digest
     start = memory.provide("fetch the box", asking(observation="the door is locked"))
     later = memory.provide("fetch the box", asking(step=4, observation="the door is locked"))
@@ -91,4 +92,92 @@ def test_query_when_asked_again_follows_what_the_agent_sees() -> None:
 
 def test_requery_when_not_set_is_never() -> None:
     """Bundles are asked for at the start only."""
-    assert memory_with().requery_every is None
+    seen = asking(step=99, observation="the red door")
+    assert not memory_with().asks_again("open the red door", seen, asking())
+
+
+def test_requery_when_an_interval_is_set_counts_from_the_last_recall() -> None:
+    """Cond-Step asks at 0, 4, 8 and so on."""
+    memory = memory_with(requery_interval=4)
+    asked = [0]
+    for step in range(1, 13):
+        if memory.asks_again("walk", asking(step=step), asking(step=asked[-1])):
+            asked += [step]
+    assert asked == [0, 4, 8, 12]
+
+
+def test_requery_when_set_on_change_or_after_an_interval_takes_what_comes_first() -> None:
+    """The phase of the episode, or time."""
+    memory = memory_with(requery_interval=4, requery_on_change=True)
+    start, found = asking(observation="a wall"), asking(step=1, observation="a red door")
+    assert memory.asks_again("open the red door", found, start)
+    assert not memory.asks_again("open the red door", asking(step=2, observation="red door"), found)
+    assert memory.asks_again("open the red door", asking(step=5, observation="a wall"), found)
+
+
+def adaptive_with(lessons: Mapping[str, tuple[Lesson, ...]], **fields: object) -> InsightMemory:
+    """Make an adaptive memory of episodes with lessons, by task."""
+    memory = memory_with(granularity="adaptive", top_k=2, **fields)
+    for number, (task, drawn) in enumerate(lessons.items()):
+        memory.take_in(make_episode(f"e{number}", task=task, lessons=drawn))
+    return memory
+
+
+ALIKE = {
+    f"find the {thing}": (
+        Lesson(f"the {thing} is behind a door", "something has to be found"),
+        Lesson("look around", "something cannot be seen"),
+    )
+    for thing in ("key", "box", "ball")
+}
+VARIED = {
+    "open a door": (Lesson("toggle", "a door is locked"), Lesson("wait", "a guard stands there")),
+    "cook a meal": (Lesson("boil it", "an egg is raw"), Lesson("taste", "soup is ready")),
+}
+
+
+def recalled(memory: InsightMemory, query: str) -> list[str]:
+    """Return the ids of what is recalled."""
+    return [item.id for item in memory.provide(query, asking()).items]
+
+
+def test_adaptive_when_the_query_tells_lessons_apart_recalls_them_singly() -> None:
+    """Finer is better where there is something to choose."""
+    memory = adaptive_with(VARIED)
+    assert recalled(memory, "the door is locked") == ["e0/lesson-0", "e1/lesson-1"]
+    assert recalled(memory, "is the soup ready")[0] == "e1/lesson-1"
+
+
+def test_adaptive_when_too_many_answer_equally_well_recalls_the_bundle() -> None:
+    """Chance does not fill the slots: the best bundle comes whole."""
+    memory = adaptive_with(ALIKE)
+    receipt = memory.provide("something has to be found: find the box", asking()).receipt
+    assert (receipt.item_ids, receipt.tied) == (("e1/lessons",), 1)
+
+
+def test_adaptive_when_scores_are_close_goes_by_its_margin() -> None:
+    """How much better is better is a setting."""
+    lessons = {
+        "find it": (
+            Lesson("a", "find the door"),
+            Lesson("b", "find the door, dear"),
+            Lesson("c", "find the door, dear friend"),
+        )
+    }
+    loose, strict = adaptive_with(lessons, margin=0.5), adaptive_with(lessons, margin=0.0)
+    assert recalled(loose, "find the door") == ["e0/lessons"]
+    assert recalled(strict, "find the door") == ["e0/lesson-0", "e0/lesson-1"]
+
+
+def test_adaptive_when_items_came_from_elsewhere_takes_them_for_single_lessons() -> None:
+    """A bank that was filled otherwise can be used."""
+    memory = adaptive_with({})
+    single = memory_with(granularity="individual")
+    single.take_in(make_episode("e9"))
+    memory.restore(single.content())
+    assert recalled(memory, "you must open the red door") == ["e9/lesson-0"]
+
+
+def test_adaptive_when_no_lesson_matches_still_looks_at_the_bundles() -> None:
+    """A task may be known though none of its situations is."""
+    assert recalled(adaptive_with(VARIED), "a meal") == ["e1/lessons"]
