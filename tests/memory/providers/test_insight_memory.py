@@ -180,4 +180,4 @@ def test_adaptive_when_items_came_from_elsewhere_takes_them_for_single_lessons()
 
 def test_adaptive_when_no_lesson_matches_still_looks_at_the_bundles() -> None:
     """A task may be known though none of its situations is."""
-    assert recalled(adaptive_with(VARIED), "a meal") == ["e1/lessons"]
+    assert recalled(adaptive_with(VARIED), "meal") == ["e1/lessons"]
