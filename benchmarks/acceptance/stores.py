@@ -5,30 +5,33 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
+import yaml
+
 from langgraft.benchmarks.acceptance.chroma_server import chroma_server
 from langgraft.benchmarks.acceptance.command import Ended, langgraft
 from langgraft.benchmarks.acceptance.figure import Figure, Setting, share
-from langgraft.benchmarks.acceptance.kill import results
+from langgraft.benchmarks.acceptance.kill import results, small_plan
 from langgraft.benchmarks.acceptance.postgres import HOW_TO_GET_IT, available, running_server
-
-PLAN = "demo"
 
 AT_ONCE = 2
 """Commands under way at the same time; each keeps one core busy."""
 
 
 def measure(setting: Setting) -> list[Figure]:
-    """Run the demo over each store and compare what was committed."""
-    limit = ("--limit", 2) if setting.reduced else ()
-    how = " ".join(map(str, ("`langgraft run", PLAN, *limit, "--store …`")))
+    """Run the demo, or something smaller, over each store and compare what was committed."""
+    plan, how = "demo", "`langgraft run demo --store …`"
+    if setting.reduced:
+        plan = str(setting.work / "stores.yaml")
+        Path(plan).write_text(yaml.safe_dump(small_plan(2, 1)), encoding="utf-8")
+        how = "`langgraft run --store …` with two memories and 2 items a run"
     with ExitStack() as servers:
         stores = {"memory": "memory", "Chroma, embedded": "chroma"}
         stores["Chroma, a server"] = servers.enter_context(chroma_server())
         if available():
             stores["PostgreSQL"] = servers.enter_context(running_server())
-        setting.say(f"the plan {PLAN} over {len(stores)} stores")
+        setting.say(f"one plan over {len(stores)} stores")
         folders = {name: setting.work / f"store-{n}" for n, name in enumerate(stores)}
-        ended = _run_all(stores, folders, limit)
+        ended = _run_all(plan, stores, folders)
     figures = [
         _compared(name, ended[name], folders["memory"], folders[name], how)
         for name in stores
@@ -39,12 +42,9 @@ def measure(setting: Setting) -> list[Figure]:
     return figures
 
 
-def _run_all(
-    stores: Mapping[str, str], folders: Mapping[str, Path], limit: tuple[object, ...]
-) -> dict[str, Ended]:
+def _run_all(plan: str, stores: Mapping[str, str], folders: Mapping[str, Path]) -> dict[str, Ended]:
     def run(name: str) -> Ended:
-        command = ("run", PLAN, *limit, "--out", folders[name], "--store", stores[name])
-        return langgraft(*command)
+        return langgraft("run", plan, "--out", folders[name], "--store", stores[name])
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
         return dict(zip(stores, pool.map(run, stores), strict=True))
