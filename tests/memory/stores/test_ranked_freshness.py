@@ -2,7 +2,6 @@
 
 import asyncio
 import random
-import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import cast
@@ -10,6 +9,7 @@ from typing import cast
 import pytest
 from langgraph.store.base import BaseStore, GetOp, Op, PutOp, Result, SearchItem, SearchOp
 from langgraph.store.memory import InMemoryStore
+from locked_store import LockedStore
 
 from langgraft.memory.rankers import BM25
 from langgraft.memory.stores import RankedStore
@@ -108,32 +108,12 @@ async def _awork(ranked: RankedStore, worker: int, rounds: int) -> None:
             assert await ranked.asearch(NAMESPACE, query=word) == []
 
 
-class _LockedStore(InMemoryStore):
-    """LangGraph's in-memory store with the lock that it lacks."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._guard = threading.Lock()
-
-    def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Do as the base class, one caller at a time."""
-        with self._guard:
-            return super().batch(ops)
-
-    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """Do as `batch`, with other tasks in between."""
-        await asyncio.sleep(0)
-        results = self.batch(ops)
-        await asyncio.sleep(0)
-        return results
-
-
 def test_index_when_threads_and_tasks_mix_then_no_update_is_lost() -> None:
     """Four threads and twenty tasks on one store each see their own writes, and agree at the end.
 
     The index is dropped now and then, so that builds and writes overlap too.
     """
-    ranked = RankedStore(_LockedStore(), BM25())
+    ranked = RankedStore(LockedStore(), BM25())
 
     async def tasks() -> None:
         await asyncio.gather(*(_awork(ranked, 100 + i, 15) for i in range(20)))
