@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from langgraft.memory.rankers.base import (
         SCORE_DECIMALS,
         DocumentId,
+        DurableIndex,
         EmbeddingIndex,
         Order,
         Ranker,
@@ -40,6 +41,7 @@ __all__ = [
     "SCORE_DECIMALS",
     "Dense",
     "DocumentId",
+    "DurableIndex",
     "EmbeddingIndex",
     "Hybrid",
     "Order",
@@ -64,6 +66,7 @@ __getattr__, __dir__ = lazy_exports(
         "SCORE_DECIMALS": _BASE,
         "Dense": "langgraft.memory.rankers.dense",
         "DocumentId": _BASE,
+        "DurableIndex": _BASE,
         "EmbeddingIndex": _BASE,
         "Hybrid": "langgraft.memory.rankers.hybrid",
         "Order": _BASE,

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from langgraft.memory.embedders.base import Embedder, EmbeddingRequest, Vectors
 from langgraft.memory.rankers.base import DocumentId, Order, Scored
 from langgraft.memory.rankers.mirror import Mirror, Scaled
+from langgraft.memory.rankers.saved import Document, Documents, SavedDocuments
 from langgraft.memory.rankers.selection import Floats, Ties, best_first
 
 REQUEST_TEXTS: Final = 1_000
@@ -18,14 +20,6 @@ REQUEST_TEXTS: Final = 1_000
 
 _QUERIES: Final = 64
 """How many queries' vectors are kept; the embedder's cache has the others."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Document:
-    """A document as it was put."""
-
-    text: str
-    order: Order
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,7 +31,7 @@ class _Estimates:
 
 
 class DenseIndex:
-    """An `EmbeddingIndex` over a `Mirror`; it is not safe for threads on its own.
+    """A durable `EmbeddingIndex` over a `Mirror`; it is not safe for threads on its own.
 
     Args:
         embedder: Gives the vectors.
@@ -47,7 +41,7 @@ class DenseIndex:
     def __init__(self, embedder: Embedder, *, ties: Ties) -> None:
         self._embedder = embedder
         self._ties = ties
-        self._documents: dict[DocumentId, _Document] = {}
+        self._documents = Documents()
         self._pending: dict[str, dict[DocumentId, None]] = {}
         self._mirror = Mirror(0)
         self._slots: dict[DocumentId, int] = {}
@@ -64,11 +58,11 @@ class DenseIndex:
         if before is None or before.text != text:
             self.remove(document)
             self._pending.setdefault(text, {})[document] = None
-        self._documents[document] = _Document(text, order)
+        self._documents.put(Document(document, text, order))
 
     def remove(self, document: DocumentId) -> None:
         """Forget a document; unknown ones are ignored."""
-        entry = self._documents.pop(document, None)
+        entry = self._documents.pop(document)
         if entry is None:
             return
         waiting = self._pending.get(entry.text, {})
@@ -126,6 +120,29 @@ class DenseIndex:
             ties=self._ties,
         )
         return [Scored(self._ids[slot], score) for slot, score in islice(ranking, limit)]
+
+    def save(self, folder: Path) -> None:
+        """Write all documents and vectors into an empty folder."""
+        slots = self._slots
+        ids = [*self._ids, *(i for i in self._documents.ids() if i not in slots)]
+        waiting = {i for documents in self._pending.values() for i in documents}
+        places = [place for place, document in enumerate(ids) if document in waiting]
+        self._documents.save(folder, ids)
+        self._mirror.save(folder)
+        np.save(folder / "pending.npy", np.array(places, dtype=np.int64))
+
+    def load(self, folder: Path) -> None:
+        """Become what `save` wrote."""
+        self._documents.load(folder)
+        self._mirror = Mirror.load(folder)
+        ids = SavedDocuments(folder).ids()
+        self._ids = ids[: self._mirror.size]
+        self._slots = {document: slot for slot, document in enumerate(self._ids)}
+        self._pending = {}
+        for place in np.load(folder / "pending.npy", allow_pickle=False).tolist():
+            text = self._documents[ids[place]].text
+            self._pending.setdefault(text, {})[ids[place]] = None
+        self._estimates = None
 
     def similarities(self, documents: Sequence[DocumentId], position: int) -> Floats:
         """Return the cosine of one of some ranked documents with each of them."""

@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from langgraft._core.canonical import JSON
@@ -20,6 +21,7 @@ from langgraft.memory.rankers.base import (
 )
 from langgraft.memory.rankers.bm25 import BM25
 from langgraft.memory.rankers.dense import Dense
+from langgraft.memory.rankers.saved import Document, Documents, load_part, save_part
 from langgraft.memory.rankers.selection import Ties, check_ties
 
 _FEWEST: Final = 2
@@ -159,27 +161,27 @@ class _Part:
 
 
 class HybridIndex:
-    """An `EmbeddingIndex` made of others; it is not safe for threads on its own."""
+    """A durable `EmbeddingIndex` made of others; it is not safe for threads on its own."""
 
     def __init__(self, parts: Sequence[_Part], *, k: float, pool: int, ties: Ties) -> None:
         self._parts = parts
         self._k = k
         self._pool = pool
         self._ties = ties
-        self._orders: dict[DocumentId, Order] = {}
+        self._documents = Documents()
 
     def __len__(self) -> int:
-        return len(self._orders)
+        return len(self._documents)
 
     def put(self, document: DocumentId, text: str, order: Order) -> None:
         """Add a document, or replace it."""
-        self._orders[document] = order
+        self._documents.put(Document(document, text, order))
         for part in self._parts:
             part.index.put(document, text, order)
 
     def remove(self, document: DocumentId) -> None:
         """Forget a document; unknown ones are ignored."""
-        self._orders.pop(document, None)
+        self._documents.pop(document)
         for part in self._parts:
             part.index.remove(document)
 
@@ -209,6 +211,18 @@ class HybridIndex:
             fused += self._beyond(query, limit, {hit.id for hit in fused})
         return fused[:limit]
 
+    def save(self, folder: Path) -> None:
+        """Write everything into an empty folder."""
+        self._documents.save(folder)
+        for i, part in enumerate(self._parts):
+            save_part(part.index, folder / f"part_{i}")
+
+    def load(self, folder: Path) -> None:
+        """Become what `save` wrote."""
+        self._documents.load(folder)
+        for i, part in enumerate(self._parts):
+            load_part(part.index, folder / f"part_{i}", self._documents)
+
     def _fused(self, query: str) -> list[Scored]:
         """Rank what the pools hold."""
         sums: dict[DocumentId, float] = {}
@@ -219,7 +233,8 @@ class HybridIndex:
                 sums[hit.id] = sums.get(hit.id, 0.0) + share
                 said = parts.setdefault(hit.id, {})
                 said[part.name], said[f"{part.name}_rank"] = hit.score, rank
-        ids = sorted(sums, key=self._orders.__getitem__, reverse=self._ties == "newest")
+        orders = {document: self._documents[document].order for document in sums}
+        ids = sorted(sums, key=orders.__getitem__, reverse=self._ties == "newest")
         hits = [Scored(i, round(sums[i], SCORE_DECIMALS), parts[i]) for i in ids]
         return sorted(hits, key=lambda hit: -hit.score)
 

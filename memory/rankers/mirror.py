@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -121,8 +122,23 @@ class Mirror:
         """Return the vector at a slot, as a query."""
         return Scaled(self._rows[slot : slot + 1], self._lengths[slot : slot + 1])
 
+    def save(self, folder: Path) -> None:
+        """Write the vectors into a folder."""
+        np.save(folder / "vectors.npy", self._rows[: self.size])
+        np.save(folder / "vector_lengths.npy", self._lengths[: self.size])
+
+    @classmethod
+    def load(cls, folder: Path) -> "Mirror":
+        """Return what `save` wrote; vectors stay in their file until one is added."""
+        # Mapped so that changes, such as another row in the place of a removed one, stay here.
+        rows = np.asarray(np.load(folder / "vectors.npy", mmap_mode="c", allow_pickle=False))
+        mirror = cls(rows.shape[1])
+        mirror.size, mirror._rows = len(rows), rows
+        mirror._lengths = np.load(folder / "vector_lengths.npy", allow_pickle=False)
+        return mirror
+
     def _grow(self) -> None:
-        room = math.ceil(1.5 * self.size)
+        room = max(_ROOM, math.ceil(1.5 * self.size))
         rows = np.empty((room, self.dimensions), dtype=np.float32)
         lengths = np.empty(room)
         rows[: self.size], lengths[: self.size] = self._rows, self._lengths

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from langgraft.memory.rankers.base import (
 )
 from langgraft.memory.rankers.dense_index import DenseIndex
 from langgraft.memory.rankers.diversity import Similarity, maximal_marginal_relevance
+from langgraft.memory.rankers.saved import Document, Documents, load_part, save_part
 from langgraft.memory.rankers.tfidf import VECTORIZER, TfIdf
 
 
@@ -79,25 +81,25 @@ class MMR:
 
 
 class MMRIndex:
-    """An `EmbeddingIndex` around another index; it is not safe for threads on its own."""
+    """A durable `EmbeddingIndex` around another index; it is not safe for threads on its own."""
 
     def __init__(self, inner: RankerIndex, *, trade_off: float, candidates: int) -> None:
         self._inner = inner
         self._trade_off = trade_off
         self._candidates = candidates
-        self._texts: dict[DocumentId, str] = {}
+        self._documents = Documents()
 
     def __len__(self) -> int:
         return len(self._inner)
 
     def put(self, document: DocumentId, text: str, order: Order) -> None:
         """Add a document, or replace it."""
-        self._texts[document] = text
+        self._documents.put(Document(document, text, order))
         self._inner.put(document, text, order)
 
     def remove(self, document: DocumentId) -> None:
         """Forget a document; unknown ones are ignored."""
-        self._texts.pop(document, None)
+        self._documents.pop(document)
         self._inner.remove(document)
 
     def lacking(self, query: str | None) -> list[EmbeddingRequest]:
@@ -117,6 +119,16 @@ class MMRIndex:
         chosen = self._chosen(ranking[: self._candidates], limit)
         beyond = (_marked(hit, self._trade_off - 1) for hit in ranking[self._candidates :])
         return [*chosen, *beyond][:limit]
+
+    def save(self, folder: Path) -> None:
+        """Write everything into an empty folder."""
+        self._documents.save(folder)
+        save_part(self._inner, folder / "inner")
+
+    def load(self, folder: Path) -> None:
+        """Become what `save` wrote."""
+        self._documents.load(folder)
+        load_part(self._inner, folder / "inner", self._documents)
 
     def _chosen(self, hits: Sequence[Scored], limit: int) -> list[Scored]:
         similarity = self._similarity([hit.id for hit in hits])
@@ -139,7 +151,7 @@ class MMRIndex:
         """Say how alike candidates are."""
         if isinstance(self._inner, DenseIndex):
             return partial(self._inner.similarities, documents)
-        return TfIdf.of([self._texts[document] for document in documents]).similarities
+        return TfIdf.of([self._documents[document].text for document in documents]).similarities
 
 
 def _marked(hit: Scored, score: float) -> Scored:

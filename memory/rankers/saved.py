@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from langgraft.memory.rankers.base import DocumentId, Order
+from langgraft.memory.rankers.base import DocumentId, DurableIndex, Order, RankerIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,11 @@ class SavedDocuments:
             order=_with_tuples(json.loads(self._orders[place])),
         )
 
+    def ids(self) -> list[DocumentId]:
+        """Read the ids of all documents; no place must be free."""
+        lines = self._ids.everything().removesuffix("\n").replace("\n", ",")
+        return [_with_tuples(identity) for identity in json.loads(f"[{lines}]")]
+
     def take(self, document: DocumentId) -> int | None:
         """Return the place of a document, once: from then on the caller keeps it."""
         if self._places is None:
@@ -60,6 +65,78 @@ class SavedDocuments:
             lines = self._ids.everything().split("\n")
             self._places = dict(zip(lines, range(len(self)), strict=False))
         return self._places.pop(json.dumps(document), None)
+
+
+class Documents:
+    """Documents by id; of those that were loaded, each is read when it is asked for."""
+
+    def __init__(self) -> None:
+        self._present: dict[DocumentId, Document] = {}
+        self._saved: SavedDocuments | None = None
+        self._unread = 0
+
+    def __len__(self) -> int:
+        return len(self._present) + self._unread
+
+    def __getitem__(self, document: DocumentId) -> Document:
+        entry = self.get(document)
+        if entry is None:
+            raise KeyError(document)
+        return entry
+
+    def get(self, document: DocumentId) -> Document | None:
+        """Return a document, if it is there."""
+        entry = self._present.get(document)
+        if entry is None and self._saved is not None:
+            place = self._saved.take(document)
+            if place is not None:
+                self._unread -= 1
+                entry = self._present[document] = self._saved[place]
+        return entry
+
+    def put(self, document: Document) -> None:
+        """Add a document, or replace it."""
+        self.get(document.id)
+        self._present[document.id] = document
+
+    def pop(self, document: DocumentId) -> Document | None:
+        """Forget a document and return it, if it is there."""
+        return self._present.pop(document, None) if self.get(document) else None
+
+    def ids(self) -> list[DocumentId]:
+        """List all ids."""
+        if self._saved is not None:
+            for document in self._saved.ids():
+                self.get(document)
+            self._saved = None
+        return list(self._present)
+
+    def save(self, folder: Path, ids: Iterable[DocumentId] | None = None) -> None:
+        """Write all documents into a folder, in the order of `ids`."""
+        order = self.ids() if ids is None else ids
+        save_documents(folder, [self[document] for document in order])
+
+    def load(self, folder: Path) -> None:
+        """Become what `save` wrote."""
+        self._saved = SavedDocuments(folder)
+        self._present, self._unread = {}, len(self._saved)
+
+
+def save_part(index: RankerIndex, folder: Path) -> None:
+    """Save an index that is part of another one, if it can be saved."""
+    if isinstance(index, DurableIndex):
+        folder.mkdir()
+        index.save(folder)
+
+
+def load_part(index: RankerIndex, folder: Path, documents: Documents) -> None:
+    """Load an index that is part of another one, or fill it with the other one's documents."""
+    if isinstance(index, DurableIndex):
+        index.load(folder)
+        return
+    for identity in documents.ids():
+        document = documents[identity]
+        index.put(identity, document.text, document.order)
 
 
 def mapped(path: Path) -> NDArray[Any]:

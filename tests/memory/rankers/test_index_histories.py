@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
@@ -12,7 +13,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from langgraft.memory.rankers import BM25, Ranker, RankerIndex, Scored, TermOverlap
+from langgraft._core.canonical import JSON
+from langgraft.memory.rankers import (
+    BM25,
+    MMR,
+    Dense,
+    Hybrid,
+    Ranker,
+    RankerIndex,
+    Scored,
+    TermOverlap,
+)
 from langgraft.memory.rankers.base import DurableIndex
 
 WORDS = st.sampled_from(["go", "to", "red", "blue", "key", "1", "x", "open"])
@@ -21,6 +32,17 @@ Write: TypeAlias = tuple[int, str | None]
 WRITES = st.lists(st.tuples(st.integers(0, 9), st.none() | TEXTS), max_size=60)
 RANKERS = st.sampled_from(
     [BM25(), BM25(ties="newest"), BM25(k1=0.9, b=0.3), TermOverlap(), TermOverlap(ties="newest")]
+)
+DURABLE = st.one_of(
+    RANKERS,
+    st.sampled_from(
+        [
+            Dense("hashing:32"),
+            MMR(BM25()),
+            MMR(Dense("hashing:16"), candidates=3),
+            Hybrid((TermOverlap(), Dense("hashing:32")), pool=3),
+        ]
+    ),
 )
 FROZEN = pytest.mark.parametrize("frozen", [False, True], ids=["changing", "frozen"])
 
@@ -74,7 +96,7 @@ def test_ranking_when_searched_between_writes_then_is_that_of_the_moment(
 
 
 @settings(deadline=None)  # the disk may be busy
-@given(ranker=RANKERS, before=WRITES, after=WRITES, query=TEXTS)
+@given(ranker=DURABLE, before=WRITES, after=WRITES, query=TEXTS)
 def test_ranking_when_saved_and_loaded_in_between_then_history_does_not_show(
     ranker: Ranker, before: list[Write], after: list[Write], query: str
 ) -> None:
@@ -99,6 +121,25 @@ def _saved_and_loaded(index: RankerIndex, ranker: Ranker, folder: Path) -> Ranke
     index.save(folder)
     loaded.load(folder)
     return loaded
+
+
+def test_hybrid_when_a_part_cannot_be_saved_then_is_filled_again(tmp_path: Path) -> None:
+    """A ranker of one's own can be fused and kept, though its index knows no files."""
+
+    @dataclass(frozen=True)
+    class Plain:
+        def index(self, *, frozen: bool) -> RankerIndex:
+            return BM25().index(frozen=True)
+
+        def describe(self) -> dict[str, JSON]:
+            return {"ranker": "plain"}
+
+    for ranker in (Hybrid((TermOverlap(), Plain())), MMR(Plain())):
+        index = _play(ranker, [(i, f"red {i % 3}" if i % 2 else "blue") for i in range(9)])
+        folder = tmp_path / type(ranker).__name__
+        folder.mkdir()
+        loaded = _saved_and_loaded(index, ranker, folder)
+        assert loaded.search("red 1", limit=9) == index.search("red 1", limit=9)
 
 
 def test_index_when_loaded_then_ids_orders_and_texts_are_those_that_were_saved(

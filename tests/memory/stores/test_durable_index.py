@@ -22,11 +22,17 @@ from langgraph.store.base import BaseStore, Op, PutOp, Result, SearchOp
 from langgraph.store.memory import InMemoryStore
 
 from langgraft._core.errors import InputError, SettingsError, StorePathError
-from langgraft.memory.rankers import BM25, Ranker, TermOverlap
+from langgraft.memory.rankers import BM25, MMR, Dense, Hybrid, Ranker, TermOverlap
 from langgraft.memory.stores import RankedStore, ReadOnlyStore, index_directory, snapshots
 
 NAMESPACE = ("bank", "one")
 TEXTS = st.lists(st.sampled_from(["red", "blue", "key", "1", "x"]), max_size=6).map(" ".join)
+RANKERS: list[Ranker] = [
+    BM25(),
+    TermOverlap(ties="newest"),
+    Dense("hashing:16"),
+    MMR(Hybrid((BM25(), Dense("hashing:16")), pool=3)),
+]
 NAMESPACES = st.sampled_from([NAMESPACE, ("bank",), ("bank", "two")])
 Step: TypeAlias = tuple[str, Any, Any, Any]
 STEPS = st.lists(
@@ -63,7 +69,7 @@ def _crashed(directory: Path, copy: Path) -> Path:
 
 
 @settings(max_examples=40, deadline=None)  # each waits for the disk some dozen times
-@given(steps=STEPS, ranker=st.sampled_from([BM25(), TermOverlap(ties="newest")]))
+@given(steps=STEPS, ranker=st.sampled_from(RANKERS))
 def test_ranking_when_reopened_at_any_moment_then_is_that_of_a_fresh_build(
     steps: list[Step], ranker: Ranker
 ) -> None:
