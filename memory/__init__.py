@@ -6,6 +6,7 @@ provider                  the contract, and the base class that keeps it
 providers/                memory systems
 controls                  negative controls that wrap any provider
 rankers/, stores/         what orders records, and what keeps them: two separate things
+embedders/                vectors for rankers, asked for once
 bank_format               canonical JSONL, the form in which content travels
 """
 

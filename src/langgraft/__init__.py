@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from langgraft.memory.providers.none import NoMemory
     from langgraft.memory.providers.trajectory import TrajectoryMemory, TrajectorySettings
     from langgraft.memory.rankers.bm25 import BM25
+    from langgraft.memory.rankers.dense import Dense
+    from langgraft.memory.rankers.hybrid import Hybrid
+    from langgraft.memory.rankers.mmr import MMR
     from langgraft.memory.rankers.overlap import TermOverlap
     from langgraft.memory.recall import Budget, Recall, RecallContext
     from langgraft.memory.stores.ranked import RankedStore
@@ -35,9 +38,12 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BM25",
+    "MMR",
     "BabyAI",
     "Budget",
+    "Dense",
     "Episode",
+    "Hybrid",
     "InsightMemory",
     "InsightSettings",
     "LanggraftError",
@@ -73,6 +79,9 @@ _MODULES = {
     "langgraft.memory.providers.none": ("NoMemory",),
     "langgraft.memory.providers.trajectory": ("TrajectoryMemory", "TrajectorySettings"),
     "langgraft.memory.rankers.bm25": ("BM25",),
+    "langgraft.memory.rankers.dense": ("Dense",),
+    "langgraft.memory.rankers.hybrid": ("Hybrid",),
+    "langgraft.memory.rankers.mmr": ("MMR",),
     "langgraft.memory.rankers.overlap": ("TermOverlap",),
     "langgraft.memory.recall": ("Budget", "Recall", "RecallContext"),
     "langgraft.memory.stores.ranked": ("RankedStore",),
