@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError
 from langgraft.benchmarks.continual import contrasts, findings, gates
+from langgraft.benchmarks.continual.banks import Banks, domains
+from langgraft.benchmarks.continual.cases import Case, choose_cases
 from langgraft.benchmarks.continual.cells import BASELINE, StudyLog, read_study_log
 from langgraft.benchmarks.continual.contrasts import ContentContrast, Contrast, Noise
 from langgraft.benchmarks.continual.costs import BankSize, Cost, bank_sizes, costs
@@ -15,7 +17,10 @@ from langgraft.benchmarks.continual.curves import (
     learning_curves,
     milestones,
 )
+from langgraft.benchmarks.continual.decomposition import Decomposition, decompositions
+from langgraft.benchmarks.continual.dilution import Dilution, dilution
 from langgraft.benchmarks.continual.gates import Gate
+from langgraft.benchmarks.continual.mechanisms import Explanations, explain
 from langgraft.benchmarks.continual.metrics import (
     Direction,
     Metric,
@@ -26,6 +31,10 @@ from langgraft.benchmarks.continual.metrics import (
     retentions,
     transfers,
 )
+from langgraft.benchmarks.continual.nulls import BeyondNull, Null, beyond_null, null_values
+from langgraft.benchmarks.continual.probes import Crossing, crossings
+from langgraft.benchmarks.continual.remedies import Remedy, remedies
+from langgraft.benchmarks.continual.retrieval import CellRetrieval, retrievals
 from langgraft.benchmarks.continual.wording import plain, points
 from langgraft.benchmarks.harness.study import PlanLogReader
 
@@ -44,7 +53,17 @@ class Analysis:
     """The same over the runs that differences are made with; empty where these are all."""
     partitions: Mapping[str, Partition]
     transfers: tuple[Transfer, ...]
+    decompositions: tuple[Decomposition, ...]
     retentions: tuple[Retention, ...]
+    nulls: tuple[Null, ...]
+    beyond_null: tuple[BeyondNull, ...]
+    """`retentions`, beside what they are without memory."""
+    retrievals: tuple[CellRetrieval, ...]
+    dilution: Dilution
+    crossings: tuple[Crossing, ...]
+    remedies: tuple[Remedy, ...]
+    cases: tuple[Case, ...]
+    """Episodes to show in full."""
     family: tuple[Contrast, ...]
     """The confirmatory contrasts."""
     controls: tuple[Contrast, ...]
@@ -65,6 +84,11 @@ class Analysis:
     def sentences(self) -> tuple[str, ...]:
         """The findings, one sentence per condition."""
         return tuple(findings.sentence(contrast) for contrast in self.family)
+
+    @property
+    def explanations(self) -> Explanations:
+        """What retrieval, dilution, probes and remedies show, in words."""
+        return explain(self.retrievals, self.dilution, self.crossings, self.remedies)
 
     @property
     def beside(self) -> tuple[Contrast, ...]:
@@ -94,21 +118,33 @@ def analyze(log: PlanLogReader) -> Analysis:
     moved = transfers(study, partitions)
     noise = contrasts.noise(study)
     controls = contrasts.beside(study, study.controls)
+    kept = retentions(study, partitions)
+    nulls = null_values(study, partitions)
+    banks = Banks(study, log)
+    retrieved = retrievals(study, banks)
     return Analysis(
         study=study,
         manifest=log.manifest,
-        domains=_domains(study),
+        domains=domains(study),
         baseline=contrasts.baseline_accuracies(study),
         paired=contrasts.paired_accuracies(study),
         partitions=partitions,
         transfers=moved,
-        retentions=retentions(study, partitions),
+        decompositions=decompositions(study, partitions, moved),
+        retentions=kept,
+        nulls=nulls,
+        beyond_null=beyond_null(study, partitions, nulls, kept),
+        retrievals=retrieved,
+        dilution=dilution(study, banks, retrieved),
+        crossings=crossings(study),
+        remedies=remedies(study, retrieved),
+        cases=choose_cases(study, retrieved),
         family=contrasts.family(study),
         controls=controls,
         content=contrasts.content_contrasts(study),
         noise=noise,
         curves=learning_curves(study),
-        milestones=milestones(study),
+        milestones=milestones(study, partitions),
         costs=costs(study),
         banks=bank_sizes(study, log),
         gates=(
@@ -121,16 +157,6 @@ def analyze(log: PlanLogReader) -> Analysis:
             gates.constant_prompts(log.manifest),
         ),
     )
-
-
-def _domains(study: StudyLog) -> dict[str, str]:
-    """Name the task families, by the runs' own words or by the ids of their items."""
-    found: dict[str, str] = {}
-    for key, cell in study.cells.items():
-        spec = cell.runs[0].spec
-        guess = spec.item_ids[0].rpartition("/")[0] if spec.item_ids else key.task
-        found.setdefault(key.task, str(spec.factors.get("domain", guess)))
-    return dict(sorted(found.items()))
 
 
 PAIRED = "none, paired"

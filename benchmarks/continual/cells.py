@@ -7,7 +7,7 @@ order of items differs between replicates.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import numpy as np
 
@@ -172,12 +172,27 @@ def read_study_log(log: PlanLogReader) -> StudyLog:
     training = []
     cells: dict[CellKey, list[RunResults]] = {}
     for spec in log.runs:
-        run = RunResults(spec, tuple(log.results(spec.name)))
+        run = RunResults(spec, tuple(_light(result) for result in log.results(spec.name)))
         if spec.factors["kind"] == "train":
             training.append(run)
         else:
             cells.setdefault(cell_key(spec), []).append(run)
     return StudyLog({key: Cell(key, tuple(runs)) for key, runs in cells.items()}, tuple(training))
+
+
+_TEXTS = frozenset({"steps", "reflection", "lessons"})
+_QUESTIONS = frozenset({"query", "searched"})
+
+
+def _light(result: Mapping[str, JSON]) -> Mapping[str, JSON]:
+    """Return a result without its long texts: only case pages show them, and read them again."""
+    light = {name: value for name, value in result.items() if name not in _TEXTS}
+    recalls = cast("Sequence[Mapping[str, JSON]]", light.get("recalls") or ())
+    light["recalls"] = [
+        {name: value for name, value in recall.items() if name not in _QUESTIONS}
+        for recall in recalls
+    ]
+    return light
 
 
 def cell_key(spec: RunSpec) -> CellKey:

@@ -23,7 +23,7 @@ from langgraft.benchmarks.continual.cells import (
     mean_of,
     pooled,
 )
-from langgraft.benchmarks.continual.metrics import Metric
+from langgraft.benchmarks.continual.metrics import Metric, metric_of
 from langgraft.benchmarks.harness.statistics import Estimate, holm, minimum_detectable_effect
 
 SIGNIFICANCE = 0.05
@@ -154,7 +154,7 @@ def content_contrasts(study: StudyLog) -> tuple[ContentContrast, ...]:
         keys = [CellKey(condition, cell.key.sequence, cell.key.task) for cell in theirs]
         ours = [study.cells[key] for key in keys if key in study.cells]
         estimate = difference_of(pooled(ours), pooled(theirs))
-        metric = _metric(estimate, [*ours, *theirs])
+        metric = metric_of(estimate, [*ours, *theirs])
         found.append(ContentContrast(condition, control, metric))
     return tuple(found)
 
@@ -165,8 +165,8 @@ def _contrast(study: StudyLog, condition: str) -> Contrast:
     replicates = {run.replicate for cell in cells for run in cell.runs}
     paired = [replace(cell, runs=_of(cell, replicates)) for cell in base]
     treated, untreated = in_common([pooled(cells), pooled(paired)])
-    success = _metric(mean_of(treated, trained=trained), cells)
-    baseline = _metric(mean_of(untreated, trained=False), paired)
+    success = metric_of(mean_of(treated, trained=trained), cells)
+    baseline = metric_of(mean_of(untreated, trained=False), paired)
     estimate = difference_of(treated, untreated, trained=trained)
     return Contrast(
         condition=condition,
@@ -220,17 +220,7 @@ def _accuracy(cells: Sequence[Cell], task: str) -> Metric:
     chosen = [cell for cell in cells if cell.key.task == task]
     trained = not UNTRAINED.intersection(cell.key.condition for cell in chosen)
     scores: Scores = pooled(chosen)
-    return _metric(mean_of(scores, trained=trained), chosen)
-
-
-def _metric(estimate: Estimate | None, cells: Sequence[Cell]) -> Metric:
-    items = {item for cell in cells for run in cell.runs for item in run.spec.item_ids}
-    return Metric(
-        estimate=estimate,
-        done=sum(cell.done for cell in cells),
-        planned=sum(cell.planned for cell in cells),
-        n_items=len(items),
-    )
+    return metric_of(mean_of(scores, trained=trained), chosen)
 
 
 def _judged(contrast: Contrast, p_adjusted: float | None) -> Contrast:

@@ -8,18 +8,9 @@ import numpy as np
 
 from langgraft._core.canonical import JSON
 from langgraft.benchmarks.continual.cells import RunResults, StudyLog
+from langgraft.benchmarks.continual.spreads import Spread, spread_of
 from langgraft.benchmarks.harness.study import PlanLogReader
 from langgraft.memory.deltas import Add, MemoryDelta, Remove
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """A mean over episodes, with the least and greatest mean of a run."""
-
-    mean: float
-    low: float
-    high: float
-    runs: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +99,8 @@ def bank_sizes(study: StudyLog, log: PlanLogReader) -> tuple[BankSize, ...]:
         key = (str(factors["condition"]), str(factors["sequence"]))
         if run.done == run.planned:
             sizes.setdefault(key, []).append(_size(run, by_name, log))
-    return tuple(
-        BankSize(*key, Spread(float(np.mean(found)), min(found), max(found), len(found)))
-        for key, found in sizes.items()
-    )
+    spreads = {key: spread_of(found) for key, found in sizes.items()}
+    return tuple(BankSize(*key, spread) for key, spread in spreads.items() if spread is not None)
 
 
 def _size(run: RunResults, by_name: Mapping[str, RunResults], log: PlanLogReader) -> int:

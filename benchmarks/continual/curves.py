@@ -1,12 +1,12 @@
 """How learning goes: cumulative success while training, and accuracy at milestones."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from langgraft.benchmarks.continual.cells import Cell, CellKey, RunResults, StudyLog
-from langgraft.benchmarks.continual.metrics import Metric, accuracy
+from langgraft.benchmarks.continual.metrics import Metric, Partition, accuracy, unless_small
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,8 @@ class Milestone:
     key: CellKey
     at: int
     accuracy: Metric
+    rr: Metric
+    nl: Metric
 
 
 def learning_curves(study: StudyLog) -> tuple[LearningCurve, ...]:
@@ -84,17 +86,24 @@ def _cumulative(run: RunResults) -> tuple[float, ...]:
     return tuple(float(rate) for rate in rates)
 
 
-def milestones(study: StudyLog) -> tuple[Milestone, ...]:
+def milestones(study: StudyLog, partitions: Mapping[str, Partition]) -> tuple[Milestone, ...]:
     """Return accuracies along training, ends included, where a plan has milestones at all."""
-    return tuple(_milestones(study))
+    return tuple(_milestones(study, partitions))
 
 
-def _milestones(study: StudyLog) -> Iterator[Milestone]:
+def _milestones(study: StudyLog, partitions: Mapping[str, Partition]) -> Iterator[Milestone]:
     along = {_track(cell) for cell in study.cells.values() if cell.key.at is not None}
     for key, cell in study.cells.items():
         if _track(cell) in along:
             at = _phase_length(study, key) if key.at is None else key.at
-            yield Milestone(key, at, accuracy(cell))
+            split = partitions[key.task]
+            yield Milestone(
+                key,
+                at,
+                accuracy(cell),
+                rr=unless_small(accuracy(cell, split.solved)),
+                nl=unless_small(accuracy(cell, split.failed)),
+            )
 
 
 def _track(cell: Cell) -> tuple[str, str, str]:

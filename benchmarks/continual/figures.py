@@ -4,35 +4,35 @@ matplotlib belongs to the extra `bench`: import this module only where figures a
 """
 
 from collections.abc import Sequence
-from itertools import cycle
-from typing import Any
 
-import matplotlib as mpl
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.patches import Patch
 
 from langgraft.benchmarks.continual.analysis import Analysis
 from langgraft.benchmarks.continual.contrasts import Contrast
-from langgraft.benchmarks.continual.curves import LearningCurve, Milestone
 from langgraft.benchmarks.continual.drawing import (
     BAND,
     EASY,
     GRAY,
     HARD,
     INK,
-    PALETTE,
     WIDTH,
     svg_text,
 )
-from langgraft.benchmarks.continual.metrics import SMALLEST_SUBSET, Direction, Metric, Transfer
+from langgraft.benchmarks.continual.frames import (
+    LABEL,
+    bar,
+    colors,
+    finish_bars,
+    legend,
+    line,
+    panels,
+    sizes,
+)
+from langgraft.benchmarks.continual.metrics import Direction, Metric, Transfer
 from langgraft.benchmarks.continual.wording import interval, signed
-
-
-def colors(analysis: Analysis) -> dict[str, str]:
-    """Return the color of each condition; memories in plan order, others gray."""
-    found = dict.fromkeys(analysis.study.conditions, GRAY)
-    return found | dict(zip(analysis.study.memories, cycle(PALETTE), strict=False))
 
 
 def forest(analysis: Analysis) -> str:
@@ -86,14 +86,14 @@ def transfer_bars(analysis: Analysis, direction: Direction) -> str:
 
 
 def _transfer_bars(analysis: Analysis, direction: Direction) -> Figure:
-    figure, panels = _panels(analysis, 2.7)
+    figure, found = panels(analysis, 2.7)
     palette = colors(analysis)
-    for axes, sequence in zip(panels, analysis.study.sequences, strict=True):
+    for axes, sequence in zip(found, analysis.study.sequences, strict=True):
         rows = analysis.rows(direction, sequence)
         for place, row in enumerate(rows):
-            _bar(axes, place, row.transfer, palette[row.condition], 0.62)
-        _finish_bars(axes, [row.condition for row in rows], _title(direction, sequence))
-    panels[0].set_ylabel(f"{'FWT' if direction == 'forward' else 'BWT'} (pp)")
+            bar(axes, place, row.transfer, palette[row.condition], 0.62)
+        finish_bars(axes, [row.condition for row in rows], _title(direction, sequence))
+    found[0].set_ylabel(f"{'FWT' if direction == 'forward' else 'BWT'} (pp)")
     return figure
 
 
@@ -109,169 +109,119 @@ def subset_bars(analysis: Analysis) -> str:
 
 
 def _subset_bars(analysis: Analysis) -> Figure:
-    figure, panels = _panels(analysis, 2.9)
-    for axes, sequence in zip(panels, analysis.study.sequences, strict=True):
+    figure, found = panels(analysis, 2.9)
+    for axes, sequence in zip(found, analysis.study.sequences, strict=True):
         rows = analysis.rows("forward", sequence)
         for place, row in enumerate(rows):
-            _bar(axes, place - 0.21, row.delta_rr, EASY, 0.38)
-            _bar(axes, place + 0.21, row.delta_nl, HARD, 0.38)
-        _finish_bars(axes, [row.condition for row in rows], _title("forward", sequence))
-    panels[0].set_ylabel("change (pp)")
-    handles = [mpl.patches.Patch(color=color) for color in (EASY, HARD)]
-    names = ["ΔRR, items solved without memory", "ΔNL, items failed without memory"]
-    figure.legend(handles, names, loc="outside upper right", ncols=2, fontsize=8.5)
+            bar(axes, place - 0.21, row.delta_rr, EASY, 0.38)
+            bar(axes, place + 0.21, row.delta_nl, HARD, 0.38)
+        finish_bars(axes, [row.condition for row in rows], _title("forward", sequence))
+    found[0].set_ylabel("change (pp)")
+    entries: dict[str, Artist] = {
+        "ΔRR, items solved without memory": Patch(color=EASY),
+        "ΔNL, items failed without memory": Patch(color=HARD),
+    }
+    legend(figure, entries, 2)
     return figure
 
 
-def _panels(analysis: Analysis, height: float) -> tuple[Figure, list[Axes]]:
-    figure = Figure(figsize=(WIDTH, height), layout="constrained")
-    count = max(len(analysis.study.sequences), 1)
-    grid = figure.subplots(1, count, sharey=True, squeeze=False)
-    return figure, list(grid[0])
+def decomposition_bars(analysis: Analysis) -> str:
+    """Draw forward transfer as the sum of what easy and hard items add (Figures 3 and 9)."""
+    return svg_text("decomposition", lambda: _decomposition_bars(analysis))
 
 
-def _bar(axes: Axes, place: float, metric: Metric, color: str, width: float) -> None:
+def _decomposition_bars(analysis: Analysis) -> Figure:
+    figure, found = panels(analysis, 2.9)
+    for axes, sequence in zip(found, analysis.study.sequences, strict=True):
+        rows = [
+            row
+            for row in analysis.decompositions
+            if (row.transfer.direction, row.transfer.sequence) == ("forward", sequence)
+        ]
+        for place, row in enumerate(rows):
+            _share(axes, place - 0.24, row.easy, EASY)
+            _share(axes, place, row.hard, HARD)
+            _sum(axes, place + 0.24, row.transfer.transfer)
+        names = [row.transfer.condition for row in rows]
+        finish_bars(axes, names, _title("forward", sequence))
+    found[0].set_ylabel("share of FWT (pp)")
+    entries: dict[str, Artist] = {
+        "(n_s / N) · ΔRR, solved without memory": Patch(color=EASY),
+        "(n_f / N) · ΔNL, failed without memory": Patch(color=HARD),
+        "FWT, their sum": line(INK, marker="D"),
+    }
+    legend(figure, entries, 3)
+    figure.supxlabel(sizes(analysis), fontsize=9)
+    return figure
+
+
+def _share(axes: Axes, place: float, metric: Metric, color: str) -> None:
+    """Draw a share of a transfer; a subset without items has none."""
     estimate = metric.estimate
-    if estimate is None:
-        text = f"n = {metric.n_items}" if metric.n_items < SMALLEST_SUBSET else "no data"
-        axes.annotate(text, (place, 0), (0, 3), **_LABEL, color=GRAY)
-        return
-    value, low, high = 100 * estimate.value, 100 * estimate.low, 100 * estimate.high
-    fill = color if metric.complete else "white"
-    axes.bar(place, value, width, color=fill, edgecolor=color, lw=1.2, alpha=0.88)
-    axes.vlines(place, low, high, color=INK, lw=1.1)
-    axes.annotate(signed(estimate.value), (place, max(high, 0)), (0, 3), **_LABEL, color=INK)
+    if estimate is not None:
+        fill = color if metric.complete else "white"
+        axes.bar(place, 100 * estimate.value, 0.22, color=fill, edgecolor=color, lw=1.2, alpha=0.88)
+        axes.vlines(place, 100 * estimate.low, 100 * estimate.high, color=INK, lw=1)
 
 
-_LABEL: dict[str, Any] = {
-    "textcoords": "offset points",
-    "ha": "center",
-    "va": "bottom",
-    "fontsize": 8,
-}
+def _sum(axes: Axes, place: float, metric: Metric) -> None:
+    estimate = metric.estimate
+    if estimate is not None:
+        value, high = 100 * estimate.value, 100 * estimate.high
+        axes.vlines(place, 100 * estimate.low, high, color=INK, lw=1.4)
+        face = INK if metric.complete else "white"
+        axes.plot([place], [value], "D", ms=5, mec=INK, mfc=face)
+        text = signed(estimate.value)
+        axes.annotate(text, (place, max(high, 0)), (0, 3), **LABEL, color=INK)
 
 
-def _finish_bars(axes: Axes, names: Sequence[str], title: str) -> None:
-    axes.axhline(0, color="#8b9199", lw=1)
-    axes.set_xticks(range(len(names)), list(names))
-    axes.set_xlim(-0.6, len(names) - 0.4)
-    axes.margins(y=0.14)
-    axes.tick_params(axis="x", length=0, labelcolor=INK)
-    axes.tick_params(axis="y", length=0)
-    axes.spines[["left", "bottom"]].set_visible(False)
-    axes.grid(axis="y")
-    axes.set_title(title, loc="left")
+def within_cross(analysis: Analysis) -> str:
+    """Draw success within a task beside success after another one (Figure 4)."""
+    return svg_text("within-cross", lambda: _within_cross(analysis))
 
 
-def learning(analysis: Analysis) -> str:
-    """Draw cumulative success while training: a row per task, a column per condition."""
-    return svg_text("learning", lambda: _learning(analysis))
-
-
-def _learning(analysis: Analysis) -> Figure:
-    conditions, tasks = analysis.study.memories, sorted({c.task for c in analysis.curves})
-    figure, grid = _grid(len(tasks), len(conditions))
-    palette = colors(analysis)
-    for row, task in enumerate(tasks):
-        for column, condition in enumerate(conditions):
-            axes = grid[row][column]
-            for curve in analysis.curves:
-                if (curve.condition, curve.task) == (condition, task):
-                    _curve(axes, curve, palette[condition])
-            axes.set_ylim(0, 100)
-            _finish_lines(axes, condition if row == 0 else "", last=row == len(tasks) - 1)
-        grid[row][0].set_ylabel(f"task {task}\nsuccesses so far (%)")
-    handles = [
-        mpl.lines.Line2D([], [], color=GRAY, lw=1.4, ls=(0, (4, 2))),
-        mpl.lines.Line2D([], [], color=INK, lw=1.9),
-    ]
-    names = ["from an empty bank", "after the other task"]
-    figure.legend(handles, names, loc="outside upper right", ncols=2, fontsize=8.5)
-    figure.supxlabel("training items", fontsize=9)
+def _within_cross(analysis: Analysis) -> Figure:
+    figure, found = panels(analysis, 3.1)
+    palette, memories = colors(analysis), analysis.study.memories
+    for axes, sequence in zip(found, analysis.study.sequences, strict=True):
+        earlier, later = sequence.split(">")
+        for row in analysis.rows("forward", sequence):
+            place = memories.index(row.condition)
+            shift = 0.05 * (place - (len(memories) - 1) / 2)
+            marker = MARKERS[place % len(MARKERS)]
+            _slope(axes, row, shift, palette[row.condition], marker)
+        _reference(axes, analysis, later)
+        axes.set_xticks([0, 1], [f"within: ∅ → {later}", f"cross: {earlier} → {later}"])
+        axes.set_xlim(-0.35, 1.35)
+        axes.set_ylim(0, 100)
+        axes.tick_params(length=0, labelcolor=INK)
+        axes.grid(axis="y")
+        axes.set_title(f"tested on {later}", loc="left")
+    found[0].set_ylabel("success rate (%)")
+    entries: dict[str, Artist] = {
+        name: line(palette[name], marker=MARKERS[place % len(MARKERS)])
+        for place, name in enumerate(memories)
+    }
+    legend(figure, {**entries, "without memory": line(GRAY, dashed=True)}, 6)
+    figure.supxlabel(sizes(analysis), fontsize=9)
     return figure
 
 
-def _curve(axes: Axes, curve: LearningCurve, color: str) -> None:
-    crossed = ">" in curve.sequence
-    shade = color if crossed else GRAY
-    steps = range(1, curve.length + 1)
-    axes.fill_between(
-        steps,
-        [100 * value for value in curve.low],
-        [100 * value for value in curve.high],
-        color=shade,
-        alpha=0.16,
-        lw=0,
-    )
-    axes.plot(
-        steps,
-        [100 * value for value in curve.mean],
-        color=shade,
-        lw=1.9 if crossed else 1.4,
-        ls="-" if crossed else (0, (4, 2)),
-    )
+MARKERS = "osD^vP"
+"""Shapes, so that conditions can be told apart without their colors."""
 
 
-def milestone_lines(analysis: Analysis) -> str:
-    """Draw accuracy on held-out items along training: a row per task tested."""
-    return svg_text("milestones", lambda: _milestone_lines(analysis))
+def _slope(axes: Axes, row: Transfer, shift: float, color: str, marker: str) -> None:
+    known = [(x, m.estimate) for x, m in enumerate((row.before, row.after)) if m.estimate]
+    places = [x + shift for x, _ in known]
+    values = [100 * estimate.value for _, estimate in known]
+    axes.plot(places, values, color=color, lw=1.7, marker=marker, ms=6)
+    low, high = ([100 * getattr(e, end) for _, e in known] for end in ("low", "high"))
+    axes.vlines(places, low, high, color=color, lw=1)
 
 
-def _milestone_lines(analysis: Analysis) -> Figure:
-    conditions = analysis.study.memories
-    tasks = sorted({m.key.task for m in analysis.milestones})
-    sequences = list(dict.fromkeys(m.key.sequence for m in analysis.milestones))
-    figure, grid = _grid(len(tasks), len(conditions))
-    shades = dict(zip(sequences, cycle(PALETTE), strict=False))
-    for row, task in enumerate(tasks):
-        for column, condition in enumerate(conditions):
-            axes = grid[row][column]
-            for sequence in sequences:
-                key = (condition, sequence, task)
-                found = [m for m in analysis.milestones if _track(m) == key]
-                _milestone(axes, found, shades[sequence])
-            axes.set_ylim(0, 100)
-            _finish_lines(axes, condition if row == 0 else "", last=row == len(tasks) - 1)
-        grid[row][0].set_ylabel(f"tested on {task}\nsuccess rate (%)")
-    handles = [mpl.lines.Line2D([], [], color=shades[s], lw=1.8, marker="o") for s in sequences]
-    names = [f"while training {sequence.replace('>', ' → ')}" for sequence in sequences]
-    figure.legend(handles, names, loc="outside upper right", ncols=4, fontsize=8.5)
-    figure.supxlabel("training items of the last phase", fontsize=9)
-    return figure
-
-
-def _track(milestone: Milestone) -> tuple[str, str, str]:
-    key = milestone.key
-    return key.condition, key.sequence, key.task
-
-
-def _milestone(axes: Axes, found: Sequence[Milestone], color: str) -> None:
-    known = [(m.at, m.accuracy.estimate) for m in found if m.accuracy.estimate is not None]
-    places = [at for at, _ in known]
-    axes.plot(places, [100 * e.value for _, e in known], color=color, lw=1.8, marker="o", ms=4)
-    axes.vlines(
-        places,
-        [100 * e.low for _, e in known],
-        [100 * e.high for _, e in known],
-        color=color,
-        lw=1,
-        alpha=0.55,
-    )
-
-
-def _grid(rows: int, columns: int) -> tuple[Figure, list[list[Axes]]]:
-    figure = Figure(figsize=(WIDTH, 0.7 + 1.75 * max(rows, 1)), layout="constrained")
-    grid = figure.subplots(max(rows, 1), max(columns, 1), sharex=True, sharey=True, squeeze=False)
-    return figure, [list(row) for row in grid]
-
-
-def _finish_lines(axes: Axes, title: str, *, last: bool) -> None:
-    axes.grid()
-    axes.set_title(title, loc="left")
-    axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
-    axes.tick_params(length=0, labelbottom=last)
-
-
-def transfer_exists(rows: Sequence[Transfer]) -> bool:
-    """Return whether there is any transfer to draw."""
-    return any(row.transfer.estimate is not None for row in rows)
+def _reference(axes: Axes, analysis: Analysis, task: str) -> None:
+    """Draw what no memory at all gives."""
+    estimate = dict(analysis.baseline)[task].estimate
+    if estimate is not None:
+        axes.axhline(100 * estimate.value, color=GRAY, lw=1.2, ls=(0, (4, 2)))

@@ -8,7 +8,7 @@
 Values are fractions; percentage points are made where numbers are shown.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -17,6 +17,7 @@ from langgraft.benchmarks.continual.cells import (
     UNTRAINED,
     Cell,
     CellKey,
+    Scores,
     StudyLog,
     difference_of,
     matrices,
@@ -105,17 +106,37 @@ def partition(study: StudyLog, task: str) -> Partition:
     A single baseline run would make RR and NL regress to the mean; see evaluation §2.2.
     """
     cell = study.cells[CellKey(BASELINE, "", task)]
+    solved, failed = majority(cell.scores)
+    return Partition(task, solved, failed, len(cell.runs), accuracy(cell))
+
+
+def majority(scores: Scores) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the items solved in more than half of the runs, and the others."""
     outcomes: dict[str, list[float]] = {}
-    for items in cell.scores.values():
+    for items in scores.values():
         for item, outcome in items.items():
             outcomes.setdefault(item, []).append(outcome)
     solved = {item for item, each in outcomes.items() if 2 * sum(each) > len(each)}
-    return Partition(
-        task=task,
-        solved=frozenset(solved),
-        failed=frozenset(outcomes.keys() - solved),
-        runs=len(cell.runs),
-        accuracy=accuracy(cell),
+    return frozenset(solved), frozenset(outcomes.keys() - solved)
+
+
+def metric_of(
+    estimate: Estimate | None, cells: Iterable[Cell], n_items: int | None = None
+) -> Metric:
+    """Return an estimate with the episodes of the cells it rests on.
+
+    Args:
+        estimate: The estimate.
+        cells: The cells.
+        n_items: Test items it is about; `None` takes all of the cells.
+    """
+    known = list(cells)
+    items = {item for cell in known for run in cell.runs for item in run.spec.item_ids}
+    return Metric(
+        estimate=estimate,
+        done=sum(cell.done for cell in known),
+        planned=sum(cell.planned for cell in known),
+        n_items=len(items) if n_items is None else n_items,
     )
 
 

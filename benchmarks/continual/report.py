@@ -3,38 +3,34 @@
     <out>/index.html       the page to open, send or print
     <out>/tables/*.csv     every number, tidy
     <out>/figures/*.svg    every figure
+    <out>/cases/*.html     single episodes in full, chosen by rule
 
 The same log gives the same bytes. What comes from outside (titles, ids, model names) is
 escaped; the page runs no script and fetches nothing.
 """
 
 from collections.abc import Iterable, Mapping
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from langgraft._core.extras import require
 from langgraft.benchmarks.continual.analysis import PAIRED, Analysis, analyze, summary_table
-from langgraft.benchmarks.continual.costs import Spread
+from langgraft.benchmarks.continual.banks import Banks
+from langgraft.benchmarks.continual.case_pages import case_pages
+from langgraft.benchmarks.continual.cases import RULES
 from langgraft.benchmarks.continual.metrics import SMALLEST_SUBSET
+from langgraft.benchmarks.continual.pages import environment
+from langgraft.benchmarks.continual.retrieval import SHARES
 from langgraft.benchmarks.continual.tables import write_tables
-from langgraft.benchmarks.continual.wording import (
-    detectable,
-    flat,
-    interval,
-    p_value,
-    plain,
-    sample,
-    several,
-    signed,
-    subtraction,
-)
+from langgraft.benchmarks.continual.wording import flat
 from langgraft.benchmarks.harness.files import atomic_write, make_directory
 from langgraft.benchmarks.harness.study import Plan, PlanLogReader, Report, RunSpec, run_id
+from langgraft.memory.rankers.tfidf import VECTORIZER
 
 PAGE = "index.html"
 SIMULATED = "simulated"
 _TEMPLATE = "report.html.jinja"
+_CASE_TEMPLATE = "case.html.jinja"
 _PURPOSE = "The report"
 _TITLE = "Continual learning"
 _PAIRING = (
@@ -59,12 +55,13 @@ def write_report(plan: Plan, log: PlanLogReader, out: Path) -> Report:
     for module in ("scipy", "statsmodels", "matplotlib", "jinja2"):
         require(module, extra="bench", purpose=_PURPOSE)
     analysis = analyze(log)
-    drawn = _figures(analysis)
-    for folder in (out, out / "tables", out / "figures"):
+    drawn = _drawn(analysis)
+    for folder in (out, out / "tables", out / "figures", out / "cases"):
         make_directory(folder)
     write_tables(analysis, out / "tables")
     for name, svg in drawn.items():
         atomic_write(out / "figures" / f"{name}.svg", f"{svg}\n".encode())
+    _write_cases(plan, analysis, log, out / "cases")
     page = out / PAGE
     atomic_write(page, render(plan, analysis, drawn).encode())
     return _short(plan, analysis, page)
@@ -84,58 +81,53 @@ def _short(plan: Plan, analysis: Analysis, page: Path) -> Report:
     return Report(page, plan.title or _TITLE, columns, tuple(rows), lines)
 
 
-def _figures(analysis: Analysis) -> dict[str, str]:
-    """Draw the figures there is something to draw for."""
-    from langgraft.benchmarks.continual import figures  # noqa: PLC0415  ([bench], slow to load)
+def _drawn(analysis: Analysis) -> dict[str, str]:
+    from langgraft.benchmarks.continual.gallery import draw  # noqa: PLC0415  ([bench], slow to load)
 
-    drawn = {}
-    if any(contrast.estimate for contrast in (*analysis.family, *analysis.beside)):
-        drawn["forest"] = figures.forest(analysis)
-    if figures.transfer_exists(analysis.transfers):
-        drawn["forward"] = figures.transfer_bars(analysis, "forward")
-        drawn["subsets"] = figures.subset_bars(analysis)
-        drawn["backward"] = figures.transfer_bars(analysis, "backward")
-    if any(curve.length for curve in analysis.curves):
-        drawn["learning"] = figures.learning(analysis)
-    if any(milestone.accuracy.estimate for milestone in analysis.milestones):
-        drawn["milestones"] = figures.milestone_lines(analysis)
-    return drawn
+    return draw(analysis)
 
 
 def render(plan: Plan, analysis: Analysis, drawn: Mapping[str, str]) -> str:
     """Return the page as HTML; `drawn` are SVG figures of ours by name."""
-    jinja: Any = require("jinja2", extra="bench", purpose=_PURPOSE)
-    environment = jinja.Environment(
-        autoescape=True, undefined=jinja.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    markup: Any = require("jinja2", extra="bench", purpose=_PURPOSE).utils.markupsafe.Markup
+    page: str = (
+        environment()
+        .get_template(_TEMPLATE)
+        .render(
+            a=analysis,
+            plan=plan,
+            title=plan.title or _TITLE,
+            paired_name=PAIRED,
+            small=SMALLEST_SUBSET,
+            vectorizer=VECTORIZER,
+            shares=SHARES,
+            simulated=plan.model == SIMULATED,
+            complete=all(run.done == run.planned for run in analysis.study.runs),
+            figures={name: markup(svg) for name, svg in drawn.items()},
+            settings=flat(plan.model_dump(mode="json")),
+            provenance=flat(dict(analysis.manifest)),
+            runs=list(analysis.study.runs),
+            curve_sequences=list(dict.fromkeys(curve.sequence for curve in analysis.curves)),
+            curves={(curve.condition, curve.sequence): curve for curve in analysis.curves},
+            banks={(bank.condition, bank.sequence): bank for bank in analysis.banks},
+            ids=run_ids(run.spec for run in (*analysis.study.training, *analysis.study.runs)),
+            cases=analysis.cases,
+            rules=RULES,
+        )
     )
-    environment.filters.update(
-        signed=signed,
-        plain=plain,
-        interval=interval,
-        sample=sample,
-        p=p_value,
-        spread=_spread,
-        detectable=detectable,
-    )
-    environment.globals.update(several=several, small=SMALLEST_SUBSET, subtraction=subtraction)
-    source = resources.files(__package__).joinpath(_TEMPLATE).read_text(encoding="utf-8")
-    markup: Any = environment.from_string(source).render(
-        a=analysis,
-        plan=plan,
-        title=plan.title or _TITLE,
-        paired_name=PAIRED,
-        simulated=plan.model == SIMULATED,
-        complete=all(run.done == run.planned for run in analysis.study.runs),
-        figures={name: jinja.utils.markupsafe.Markup(svg) for name, svg in drawn.items()},
-        settings=flat(plan.model_dump(mode="json")),
-        provenance=flat(dict(analysis.manifest)),
-        runs=list(analysis.study.runs),
-        curve_sequences=list(dict.fromkeys(curve.sequence for curve in analysis.curves)),
-        curves={(curve.condition, curve.sequence): curve for curve in analysis.curves},
-        banks={(bank.condition, bank.sequence): bank for bank in analysis.banks},
-        ids=run_ids(run.spec for run in (*analysis.study.training, *analysis.study.runs)),
-    )
-    return f"{markup}\n"
+    return f"{page}\n"
+
+
+def _write_cases(plan: Plan, analysis: Analysis, log: PlanLogReader, out: Path) -> None:
+    """Write the pages of the cases; one of an earlier report that is no case now is removed."""
+    template = environment().get_template(_CASE_TEMPLATE)
+    for stale in out.glob("case-*.html"):
+        stale.unlink()
+    for page in case_pages(analysis.cases, Banks(analysis.study, log), log):
+        html: str = template.render(
+            page=page, rule=RULES[page.case.rule], simulated=plan.model == SIMULATED
+        )
+        atomic_write(out / f"{page.case.name}.html", f"{html}\n".encode())
 
 
 def run_ids(specs: Iterable[RunSpec]) -> dict[str, str]:
@@ -145,13 +137,3 @@ def run_ids(specs: Iterable[RunSpec]) -> dict[str, str]:
         source = None if spec.source is None else found.get(spec.source.run)
         found[spec.name] = run_id(spec.identity(source))
     return found
-
-
-def _spread(spread: Spread | None, digits: int = 1) -> str:
-    """Write a mean with the range of its runs: `12.4 (11.9 to 13.0)`."""
-    if spread is None:
-        return "\N{EN DASH}"
-    mean = f"{spread.mean:,.{digits}f}"
-    if spread.low == spread.high:
-        return mean
-    return f"{mean} ({spread.low:,.{digits}f} to {spread.high:,.{digits}f})"

@@ -4,53 +4,24 @@ Shares are in percent and differences in percentage points; an empty field means
 is no such number.
 """
 
-import csv
-import io
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
 
 from langgraft.benchmarks.continual.analysis import Analysis
+from langgraft.benchmarks.continual.columns import columns_table
 from langgraft.benchmarks.continual.contrasts import Contrast
-from langgraft.benchmarks.continual.costs import Spread
-from langgraft.benchmarks.continual.metrics import Metric
+from langgraft.benchmarks.continual.csv_tables import (
+    METRIC,
+    Field,
+    Table,
+    metric_columns,
+    metric_fields,
+    spread_columns,
+    spread_fields,
+)
+from langgraft.benchmarks.continual.mechanism_tables import mechanism_tables
 from langgraft.benchmarks.harness.files import atomic_write
-
-Field: TypeAlias = str | int | float | None
-
-_DIGITS = 6
-"""Digits after the point: more than any interval is worth, and no float noise."""
-
-METRIC = ("value", "low", "high", "n_items", "n_replicates", "n_done", "n_planned")
-"""Columns of a number: the number, its 95 % interval, and what it rests on."""
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table that becomes one CSV file."""
-
-    name: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Field, ...], ...]
-
-    def to_csv(self) -> str:
-        """Return the table as CSV."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(self.columns)
-        writer.writerows([_field(value) for value in row] for row in self.rows)
-        return text.getvalue()
-
-
-def _field(value: Field) -> str:
-    if value is None or (isinstance(value, float) and not math.isfinite(value)):
-        return ""
-    if isinstance(value, float):
-        rounded = round(value, _DIGITS)
-        return repr(rounded or 0.0)
-    return str(value)
 
 
 def write_tables(analysis: Analysis, folder: Path) -> tuple[Path, ...]:
@@ -60,7 +31,8 @@ def write_tables(analysis: Analysis, folder: Path) -> tuple[Path, ...]:
         RunDirectoryError: A file cannot be written.
     """
     paths = []
-    for table in tables(analysis):
+    found = tables(analysis)
+    for table in (*found, columns_table(found)):
         path = folder / f"{table.name}.csv"
         atomic_write(path, table.to_csv().encode())
         paths.append(path)
@@ -75,32 +47,19 @@ def tables(analysis: Analysis) -> tuple[Table, ...]:
         _accuracies(analysis),
         _transfers(analysis),
         _partitions(analysis),
-        _retentions(analysis),
         _curves(analysis),
         _milestones(analysis),
         _costs(analysis),
         _banks(analysis),
         _gates(analysis),
         _episodes(analysis),
+        *mechanism_tables(analysis),
     )
-
-
-def _metric(metric: Metric) -> tuple[Field, ...]:
-    counts = (metric.done, metric.planned)
-    estimate = metric.estimate
-    if estimate is None:
-        return (None, None, None, metric.n_items, None, *counts)
-    numbers = (100 * estimate.value, 100 * estimate.low, 100 * estimate.high)
-    return (*numbers, estimate.n_items, estimate.n_replicates, *counts)
-
-
-def _prefixed(*prefixes: str) -> tuple[str, ...]:
-    return tuple(f"{prefix}_{column}" for prefix in prefixes for column in METRIC)
 
 
 def _contrasts(analysis: Analysis) -> Table:
     columns = (
-        *("condition", "role", *METRIC, *_prefixed("success", "baseline")),
+        *("condition", "role", *METRIC, *metric_columns("success", "baseline")),
         *("se", "df", "method", "seed_share", "p", "p_holm"),
         *("detectable_80", "detectable_note", "verdict", "noise"),
     )
@@ -138,23 +97,23 @@ def _contrast(contrast: Contrast, role: str, standing: str) -> tuple[Field, ...]
             estimate.seed_share,
             estimate.p,
         )
-    head = (contrast.condition, role, *_metric(contrast.difference))
-    pair = (*_metric(contrast.success), *_metric(contrast.baseline))
+    head = (contrast.condition, role, *metric_fields(contrast.difference))
+    pair = (*metric_fields(contrast.success), *metric_fields(contrast.baseline))
     test = (*spread, contrast.p_adjusted, *_detectable(contrast))
     return (*head, *pair, *test, contrast.verdict, standing)
 
 
 def _content(analysis: Analysis) -> Table:
-    rows = ((c.condition, c.control, *_metric(c.difference)) for c in analysis.content)
+    rows = ((c.condition, c.control, *metric_fields(c.difference)) for c in analysis.content)
     return Table("content", ("condition", "control", *METRIC), tuple(rows))
 
 
 def _accuracies(analysis: Analysis) -> Table:
     rows: list[tuple[Field, ...]] = [
-        ("none", "", task, *_metric(metric)) for task, metric in analysis.baseline
+        ("none", "", task, *metric_fields(metric)) for task, metric in analysis.baseline
     ]
     rows += [
-        (r.key.condition, r.key.sequence, r.key.task, *_metric(r.accuracy))
+        (r.key.condition, r.key.sequence, r.key.task, *metric_fields(r.accuracy))
         for r in analysis.retentions
     ]
     return Table("accuracies", ("condition", "sequence", "task", *METRIC), tuple(rows))
@@ -162,18 +121,18 @@ def _accuracies(analysis: Analysis) -> Table:
 
 def _transfers(analysis: Analysis) -> Table:
     columns = ("condition", "direction", "sequence", "task")
-    metrics = _prefixed("before", "after", "transfer", "delta_rr", "delta_nl")
+    metrics = metric_columns("before", "after", "transfer", "delta_rr", "delta_nl")
     rows = (
         (
             row.condition,
             row.direction,
             row.sequence,
             row.task,
-            *_metric(row.before),
-            *_metric(row.after),
-            *_metric(row.transfer),
-            *_metric(row.delta_rr),
-            *_metric(row.delta_nl),
+            *metric_fields(row.before),
+            *metric_fields(row.after),
+            *metric_fields(row.transfer),
+            *metric_fields(row.delta_rr),
+            *metric_fields(row.delta_nl),
             row.identity_gap,
         )
         for row in analysis.transfers
@@ -189,21 +148,12 @@ def _partitions(analysis: Analysis) -> Table:
             part.runs,
             len(part.solved),
             len(part.failed),
-            *_metric(part.accuracy),
+            *metric_fields(part.accuracy),
         )
         for part in analysis.partitions.values()
     )
     columns = ("task", "domain", "baseline_runs", "n_solved", "n_failed", *METRIC)
     return Table("partitions", columns, tuple(rows))
-
-
-def _retentions(analysis: Analysis) -> Table:
-    columns = ("condition", "sequence", "task", *_prefixed("rr", "nl"))
-    rows = (
-        (r.key.condition, r.key.sequence, r.key.task, *_metric(r.rr), *_metric(r.nl))
-        for r in analysis.retentions
-    )
-    return Table("retentions", columns, tuple(rows))
 
 
 def _curves(analysis: Analysis) -> Table:
@@ -219,43 +169,42 @@ def _curves(analysis: Analysis) -> Table:
 
 def _milestones(analysis: Analysis) -> Table:
     rows = (
-        (m.key.condition, m.key.sequence, m.key.task, m.at, *_metric(m.accuracy))
+        (
+            *(m.key.condition, m.key.sequence, m.key.task, m.at),
+            *metric_fields(m.accuracy),
+            *metric_fields(m.rr),
+            *metric_fields(m.nl),
+        )
         for m in analysis.milestones
     )
-    return Table("milestones", ("condition", "sequence", "task", "at", *METRIC), tuple(rows))
-
-
-def _spread(spread: Spread | None) -> tuple[Field, ...]:
-    if spread is None:
-        return (None, None, None)
-    return (spread.mean, spread.low, spread.high)
+    columns = ("condition", "sequence", "task", "at", *METRIC, *metric_columns("rr", "nl"))
+    return Table("milestones", columns, tuple(rows))
 
 
 def _costs(analysis: Analysis) -> Table:
     names = ("replies", "invalid_replies", "recalls", "recalled_tokens", "tokens")
-    columns = [f"{name}_{part}" for name in names for part in ("mean", "run_min", "run_max")]
     rows = (
         (
             cost.condition,
             cost.kind,
             cost.episodes,
-            *_spread(cost.replies),
-            *_spread(cost.invalid_replies),
-            *_spread(cost.recalls),
-            *_spread(cost.recalled_tokens),
-            *_spread(cost.tokens),
+            *spread_fields(cost.replies),
+            *spread_fields(cost.invalid_replies),
+            *spread_fields(cost.recalls),
+            *spread_fields(cost.recalled_tokens),
+            *spread_fields(cost.tokens),
         )
         for cost in analysis.costs
     )
-    return Table("costs", ("condition", "kind", "episodes", *columns), tuple(rows))
+    return Table("costs", ("condition", "kind", "episodes", *spread_columns(*names)), tuple(rows))
 
 
 def _banks(analysis: Analysis) -> Table:
     rows = (
-        (bank.condition, bank.sequence, bank.items.runs, *_spread(bank.items))
+        (bank.condition, bank.sequence, bank.items.runs, *spread_fields(bank.items))
         for bank in analysis.banks
     )
-    columns = ("condition", "sequence", "runs", "items_mean", "items_min", "items_max")
+    columns = ("condition", "sequence", "runs", *spread_columns("items"))
     return Table("banks", columns, tuple(rows))
 
 

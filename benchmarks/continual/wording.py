@@ -6,9 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 
 from langgraft._core.canonical import JSON
+from langgraft.benchmarks.continual.spreads import Spread
 from langgraft.benchmarks.harness.statistics import Estimate
 
 MINUS = "\N{MINUS SIGN}"
+DASH = "\N{EN DASH}"
 TIMES = "\N{MULTIPLICATION SIGN}"
 SMALLEST_P = 0.001
 
@@ -28,6 +30,26 @@ def interval(estimate: Estimate, *, difference: bool = True) -> str:
     """Write an interval: `[+3.1, +9.8]`, or `[44.2, 63.4]` for a share."""
     write = signed if difference else plain
     return f"[{write(estimate.low)}, {write(estimate.high)}]"
+
+
+def spread(found: Spread | None, digits: int = 1) -> str:
+    """Write a mean with the range of its runs: `12.4 (11.9 to 13.0)`."""
+    if found is None:
+        return DASH
+    mean = f"{found.mean:,.{digits}f}"
+    if found.low == found.high:
+        return mean
+    return f"{mean} ({found.low:,.{digits}f} to {found.high:,.{digits}f})"
+
+
+def percent(found: Spread | None) -> str:
+    """Write a share in percent with the range of its runs: `88.5 % (86.0 to 91.0)`."""
+    if found is None:
+        return DASH
+    mean = f"{plain(found.mean)} %"
+    if found.low == found.high:
+        return mean
+    return f"{mean} ({plain(found.low)} to {plain(found.high)})"
 
 
 def points(estimate: Estimate) -> str:

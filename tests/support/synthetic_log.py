@@ -41,6 +41,16 @@ class World:
     rerun: bool = True
     solved: float = 0.5
     """Share of items that are easy: solved 9 times in 10 without memory, others once."""
+    probes: Sequence[str] = ()
+    """Crossed probes, named `retrieval@pool`."""
+    mends: Mapping[str, str] = field(default_factory=dict)
+    """Remedy → the condition it is to improve on."""
+    retrieved: int = 2
+    """Items per retrieval, where the bank holds so many."""
+    favorite: Mapping[str, float] = field(default_factory=dict)
+    """Condition → share of queries that the oldest item of the bank is the best for."""
+    told: str = ""
+    """Stands in every text that a model could have written."""
     tokens: tuple[int, int] | None = None
     """Prompt and completion tokens of an episode, where results are to hold them."""
     seed: int = 0
@@ -79,30 +89,58 @@ class SyntheticLog:
     def results(self, name: str) -> list[Mapping[str, JSON]]:
         """Return the results of a run."""
         run = self._specs[name]
-        count = self._done.get(name, run.length)
-        return [self._result(run, item) for item in run.item_ids[:count]]
+        count = self._count(run)
+        return [self._result(run, place) for place in range(count)]
 
     def deltas(self, name: str) -> list[tuple[MemoryDelta, ...]]:
         """Return one new item per training episode."""
         run = self._specs[name]
         if run.frozen:
             return [() for _ in self.results(name)]
-        return [(MemoryDelta((Add(_item(name, item)),)),) for item in self._items(run)]
+        first = len(self._bank(run, 0))
+        added = enumerate(self._bank(run, self._count(run))[first:], start=first)
+        return [(MemoryDelta((Add(self._item(identity, at)),)),) for at, identity in added]
 
-    def _items(self, run: RunSpec) -> Sequence[str]:
-        return run.item_ids[: self._done.get(run.name, run.length)]
+    def _count(self, run: RunSpec) -> int:
+        return self._done.get(run.name, run.length)
 
-    def _result(self, run: RunSpec, item: str) -> dict[str, JSON]:
+    def _bank(self, run: RunSpec, items: int) -> list[str]:
+        """List the items of the bank a run has after some of its items, oldest first."""
+        before: list[str] = []
+        if run.source is not None:
+            source = self._specs[run.source.run]
+            wanted = source.length if run.source.items is None else run.source.items
+            before = self._bank(source, wanted)
+        added = [] if run.frozen else run.item_ids[:items]
+        return [*before, *(f"{item}/lesson" for item in added)]
+
+    def _item(self, identity: str, order_index: int) -> MemoryItem:
+        episode = identity.removesuffix("/lesson")
+        domain, _, number = episode.rpartition("/")
+        return MemoryItem(
+            id=identity,
+            text=f"{self.world.told}advice number {number} of {domain}",
+            type="other",
+            source_domain=domain,
+            episode_id=episode,
+            success=True,
+            order_index=order_index,
+            key=f"{self.world.told}situation {number}",
+        )
+
+    def _result(self, run: RunSpec, place: int) -> dict[str, JSON]:
         factors: Any = run.factors
+        item = run.item_ids[place]
         condition, sequence, task = factors["condition"], factors["sequence"], factors["task"]
         luck = seeded_fraction(self.world.seed, run.name, item)
         success = luck < chance(self.world, condition, sequence, task, item)
-        recall: dict[str, JSON] = {"id": "r", "query": "find", "step": 0, "tokens": 120}
-        recalls: list[JSON] = [] if condition in {"none", "rerun"} else [recall]
+        bare = condition in {"none", "rerun"}
         usage: dict[str, JSON] = {}
         if self.world.tokens is not None:
             prompt, completion = self.world.tokens
             usage = {"usage": {"prompt_tokens": prompt, "completion_tokens": completion}}
+        told = self.world.told
+        lessons: list[JSON] = [] if run.frozen else [{"text": f"{told}look", "when_to_use": "lost"}]
         return {
             **usage,
             "task_id": item,
@@ -111,21 +149,31 @@ class SyntheticLog:
             "rounds": 6 if success else 20,
             "reason": "success" if success else "time",
             "invalid_replies": 0,
-            "recalls": recalls,
-            "lessons": [],
+            "recalls": [] if bare else [self._recall(run, place)],
+            "lessons": lessons,
+            "reflection": "ok",
+            "steps": [["", "", f"{told}a room"], [f"{told}hm", f"{told}go", f"{told}a wall"]],
         }
 
-
-def _item(run: str, item: str) -> MemoryItem:
-    return MemoryItem(
-        id=f"{run}/{item}",
-        text="look around",
-        type="other",
-        source_domain="babyai",
-        episode_id=item,
-        success=True,
-        order_index=0,
-    )
+    def _recall(self, run: RunSpec, place: int) -> dict[str, JSON]:
+        """Retrieve some items by chance; the favorite first as often as the world says."""
+        item, bank = run.item_ids[place], self._bank(run, place)
+        name = str(run.factors["condition"])
+        ranked = sorted(bank, key=lambda each: seeded_fraction("rank", run.name, item, each))
+        if bank and seeded_fraction("top", run.name, item) < self.world.favorite.get(name, 0.0):
+            ranked = [bank[0], *(each for each in ranked if each != bank[0])]
+        found: list[JSON] = list(ranked[: self.world.retrieved])
+        return {
+            "id": "r",
+            "query": f"{self.world.told}find",
+            "searched": f"{self.world.told}find it",
+            "step": 0,
+            "tokens": 120,
+            "item_ids": found,
+            "scores": [1.0 for _ in found],
+            "dropped": [],
+            "tied": len(found),
+        }
 
 
 def _order(ids: Sequence[str], *key: JSON) -> tuple[str, ...]:
@@ -140,7 +188,8 @@ def _test(
     when += "" if at is None else f" at {at}"
     source = None
     if sequence:
-        source = BankSource(f"{condition.partition('+')[0]}/{replicate}/train {sequence}", at)
+        trained = condition.partition("@")[2] or condition.partition("+")[0]
+        source = BankSource(f"{trained}/{replicate}/train {sequence}", at)
     factors: dict[str, JSON] = {
         "kind": "evaluate",
         "condition": condition,
@@ -149,6 +198,8 @@ def _test(
         "task": task,
         "at": at,
     }
+    if "@" in condition:
+        factors["retrieval"], _, factors["pool"] = condition.partition("@")
     name = f"{condition}/{replicate}/test {task}{when}"
     order = _order(ids, replicate, condition)
     return RunSpec("continual", name, factors, order, source, frozen=True)
@@ -167,6 +218,8 @@ def _train(world: World, condition: str, replicate: int, sequence: str) -> RunSp
         "sequence": sequence,
         "task": task,
     }
+    if condition in world.mends:
+        factors["mends"] = world.mends[condition]
     name = f"{condition}/{replicate}/train {sequence}"
     return RunSpec("continual", name, factors, _order(ids, replicate), source)
 
@@ -179,10 +232,10 @@ def _runs(world: World) -> Iterator[RunSpec]:
     for condition in world.conditions:
         for replicate in range(world.replicates):
             yield from _condition(world, condition, replicate)
-    for control in world.controls:
+    for beside in (*world.controls, *world.probes):
         for replicate in range(world.replicates):
             for sequence in ("A>B", "B>A"):
-                yield from (_test(world, control, replicate, sequence, task) for task in "AB")
+                yield from (_test(world, beside, replicate, sequence, task) for task in "AB")
 
 
 def _condition(world: World, condition: str, replicate: int) -> Iterator[RunSpec]:

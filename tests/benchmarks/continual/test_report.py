@@ -5,6 +5,8 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -16,12 +18,18 @@ from synthetic_log import SyntheticLog, World
 
 from langgraft._core.canonical import JSON
 from langgraft.benchmarks.continual.analysis import analyze
+from langgraft.benchmarks.continual.columns import meaning
 from langgraft.benchmarks.continual.report import write_report
 from langgraft.benchmarks.continual.tables import tables
-from langgraft.benchmarks.harness.study import Plan, Report, RunSpec
+from langgraft.benchmarks.harness.study import Plan, Report
+from langgraft.memory.deltas import MemoryDelta
 
 WORLD = World(effects={("agg", "", ""): 0.35, ("raw", "", ""): -0.35}, steps=2)
 PLAN = Plan(study="continual", title="A synthetic study")
+FIGURES = [
+    *("backward", "decomposition", "dilution", "forest", "forward", "learning", "milestones"),
+    *("retention", "retrieval", "subsets", "within-cross"),
+]
 EVIL = "<script>alert('x')</script>&\"'"
 
 
@@ -86,12 +94,12 @@ def test_page_when_opened_then_needs_nothing_else(html: str) -> None:
     page = Page(html)
     assert not page.open
     assert not {"script", "link", "img", "iframe", "object", "embed"} & set(page.tags)
-    assert page.tags.count("svg") == 6
+    assert page.tags.count("svg") == len(FIGURES)
     for name, value in page.attributes:
         assert not name.startswith("on")
         if name in {"href", "src", "xlink:href"}:
             assert value is not None
-            assert value.startswith("#")
+            assert re.match(r"#|cases/case-\d+\.html$", value)
     assert not re.search(r"@import|url\((?!#)", html)
 
 
@@ -100,7 +108,8 @@ def test_page_when_it_holds_many_figures_then_no_id_is_used_twice(html: str) -> 
     page = Page(html)
     ids = [value for name, value in page.attributes if name == "id"]
     assert len(ids) == len(set(ids))
-    targets = {value[1:] for name, value in page.attributes if value and name.endswith("href")}
+    links = [value for name, value in page.attributes if value and name.endswith("href")]
+    targets = {link[1:] for link in links if link.startswith("#")}
     clips = set(re.findall(r"url\(#([^)]+)\)", html))
     assert targets | clips <= set(ids)
 
@@ -140,7 +149,8 @@ def test_report_when_written_twice_then_is_the_same_bytes(written: Report, tmp_p
     code = (
         "import sys; from pathlib import Path; import matplotlib as mpl;"
         "mpl.rcParams['font.size'] = 20; mpl.rcParams['svg.hashsalt'] = 'other';"
-        "from langgraft.benchmarks.continual.report import write_report;"
+        "from langgraft.benchmarks.continual.columns import meaning
+from langgraft.benchmarks.continual.report import write_report;"
         "from synthetic_log import SyntheticLog, World;"
         "from langgraft.benchmarks.harness.study import Plan;"
         "write_report(Plan(study='continual', title='A synthetic study'), SyntheticLog(World("
@@ -152,7 +162,9 @@ def test_report_when_written_twice_then_is_the_same_bytes(written: Report, tmp_p
     first, second = written.page.parent, tmp_path
     names = sorted(path.relative_to(first) for path in first.rglob("*") if path.is_file())
     assert names == sorted(path.relative_to(second) for path in second.rglob("*") if path.is_file())
-    assert len(names) == 1 + 6 + 12
+    pages = sum(name.parent.name == "cases" for name in names)
+    assert len(names) == 1 + len(FIGURES) + len(tables(analyze(SyntheticLog(WORLD)))) + 1 + pages
+    assert pages > 0
     for name in names:
         assert (first / name).read_bytes() == (second / name).read_bytes(), name
 
@@ -169,38 +181,49 @@ def test_figures_when_drawn_then_leave_the_users_style_alone(tmp_path: Path) -> 
 def test_figures_when_opened_alone_then_are_svg(written: Report) -> None:
     """Each figure is a well-formed SVG file of its own."""
     figures = sorted((written.page.parent / "figures").glob("*.svg"))
-    names = ["backward", "forest", "forward", "learning", "milestones", "subsets"]
-    assert [path.stem for path in figures] == names
+    assert [path.stem for path in figures] == FIGURES
     for path in figures:
         assert ET.parse(path).getroot().tag == "{http://www.w3.org/2000/svg}svg"
 
 
-def test_page_when_strings_are_hostile_then_escapes_them(tmp_path: Path) -> None:
-    """Titles, model names, items, run names and manifests cannot become markup."""
-    log = SyntheticLog(World(conditions=("agg",), controls=()), manifest={"packages": {EVIL: EVIL}})
-    renamed = [
-        RunSpec(run.study, run.name + EVIL, {**run.factors, "domain": EVIL}, run.item_ids, None)
-        for run in log.runs
-    ]
-    results = {run.name + EVIL: log.results(run.name) for run in log.runs}
+class HostileLog(SyntheticLog):
+    """A log in which every name and text that comes from outside wants to be markup."""
 
-    class Hostile:
-        runs = tuple(renamed)
-        manifest = log.manifest
+    def __init__(self) -> None:
+        world = World(conditions=("agg",), controls=(), told=EVIL, train_items=6, test_items=12)
+        super().__init__(world, manifest={"packages": {EVIL: EVIL}})
+        self.runs = tuple(
+            replace(
+                run,
+                name=run.name + EVIL,
+                factors={**run.factors, "domain": EVIL},
+                source=run.source and replace(run.source, run=run.source.run + EVIL),
+            )
+            for run in self.runs
+        )
 
-        def results(self, name: str) -> list[object]:
-            return list(results[name])
+    def results(self, name: str) -> list[Mapping[str, JSON]]:
+        """Return the results of a run by its hostile name."""
+        return super().results(name.removesuffix(EVIL))
 
-        def deltas(self, name: str) -> list[object]:
-            return []
+    def deltas(self, name: str) -> list[tuple[MemoryDelta, ...]]:
+        """Return the deltas of a run by its hostile name."""
+        return super().deltas(name.removesuffix(EVIL))
 
+
+def test_pages_when_strings_are_hostile_then_escape_them(tmp_path: Path) -> None:
+    """Titles, models, items, runs, manifests, memory and replies cannot become markup."""
     plan = Plan(study="continual", title=EVIL, model=EVIL)
-    report = write_report(plan, Hostile(), tmp_path)  # type: ignore[arg-type]  # loosely typed
-    html = report.page.read_text(encoding="utf-8")
-    page = Page(html)
-    assert "script" not in page.tags
-    assert "<script" not in html
-    assert "alert('x')" in page.text
+    report = write_report(plan, HostileLog(), tmp_path)
+    cases = sorted((tmp_path / "cases").glob("*.html"))
+    assert cases
+    for path in (report.page, *cases):
+        html = path.read_text(encoding="utf-8")
+        page = Page(html)
+        assert not page.open
+        assert "script" not in page.tags
+        assert "<script" not in html
+        assert "alert('x')" in page.text
 
 
 def test_page_when_study_is_incomplete_then_marks_what_is_missing(tmp_path: Path) -> None:
@@ -274,13 +297,15 @@ def test_csv_when_episodes_are_listed_then_every_result_is_there(written: Report
 
 
 def test_csv_when_columns_repeat_a_number_then_interval_and_n_go_with_it() -> None:
-    """No table of estimates has a value without its interval and its n; rows fit headers."""
-    for table in tables(analyze(SyntheticLog(WORLD))):
+    """No table of estimates has a value without interval, n and meaning; rows fit headers."""
+    mending = replace(WORLD, conditions=("agg", "fold"), mends={"fold": "agg"}, probes=("fold@agg",))
+    for table in tables(analyze(SyntheticLog(mending))):
         assert {len(row) for row in table.rows} == {len(table.columns)}, table.name
         for column in table.columns:
             stem = column.removesuffix("value")
             if stem != column:
                 assert {f"{stem}low", f"{stem}high", f"{stem}n_items"} <= set(table.columns)
+        assert all(meaning(column) for column in table.columns), table.name
 
 
 def test_report_when_results_hold_usage_then_tokens_reach_page_and_csv(tmp_path: Path) -> None:

@@ -1,0 +1,139 @@
+"""What each column of the CSV tables means; written beside them as `columns.csv`."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from langgraft.benchmarks.continual.csv_tables import METRIC, SPREAD, Table
+
+PARTS: Final = {
+    "value": "the number itself",
+    "low": "lower end of its 95 % interval",
+    "high": "upper end of its 95 % interval",
+    "n_items": "test items it rests on",
+    "n_replicates": "repetitions it rests on",
+    "n_done": "episodes with a result",
+    "n_planned": "episodes planned",
+    "mean": "mean over repetitions",
+    "run_min": "least value of a repetition",
+    "run_max": "greatest value of a repetition",
+    "runs": "repetitions",
+}
+"""Parts of a number: what stands after its name, or alone where a table has one number."""
+
+COLUMNS: Final = {
+    "accuracy": "success rate, %",
+    "at": "training items of the last phase so far; empty: all",
+    "bank_items": "items in the bank",
+    "bank_own": "items of the bank that are of the tested task family, %",
+    "baseline": "success rate of the baseline in the same runs, %; or the condition compared with",
+    "baseline_runs": "runs without memory that the split rests on",
+    "before": "success rate after the tested task alone, %",
+    "after": "success rate after the whole sequence, %",
+    "changed": "what differs between treated and baseline: retrieval or pool",
+    "collapsed": "whether few items serve nearly all queries, by the thresholds of the report",
+    "condition": "memory, control (memory+control) or crossed probe (retrieval@pool)",
+    "context_diversity": "1 - mean pairwise TF-IDF cosine of the injected contexts",
+    "context_diversity_after": "context diversity with the remedy",
+    "context_diversity_before": "context diversity of the mended condition",
+    "context_diversity_change": "after less before, paired by run",
+    "context_diversity_change_n_items": "runs compared",
+    "control": "the control compared with",
+    "coverage_bank": "distinct items retrieved / items in the bank, %",
+    "coverage_slots": "distinct items retrieved / items retrieved, %",
+    "cumulative_success": "training items solved so far, %",
+    "delta_nl": "change on the items failed without memory, pp",
+    "delta_rr": "change on the items solved without memory, pp",
+    "detail": "how the gate came out, in words",
+    "detectable_80": "true difference found four times in five, pp",
+    "detectable_note": "why there is none",
+    "df": "degrees of freedom of the standard error",
+    "direction": "forward: the later task is tested; backward: the earlier one",
+    "domain": "task family",
+    "earlier_in_bank": "items of the bank that are of the earlier task, %",
+    "earlier_retrieved": "items retrieved that are of the earlier task, %",
+    "easy": "what items solved without memory add to the transfer, pp",
+    "empty_share": "retrievals that found nothing, %",
+    "episodes": "episodes with a result",
+    "expectation_runs": "baseline runs, each scored on the split of the others",
+    "expected_nl": "NL without memory, leaving one baseline run out, %",
+    "expected_rr": "RR without memory, leaving one baseline run out, %",
+    "first": "first training item of the window, from 1",
+    "gate": "name of the check",
+    "hard": "what items failed without memory add to the transfer, pp",
+    "held_at": "condition at which the other of retrieval and pool is held",
+    "identity_gap": "|transfer - (n_s*delta_rr + n_f*delta_nl)/N|",
+    "insights": "lessons per retrieval",
+    "invalid_replies": "replies without an action, per episode",
+    "item": "test or training item",
+    "items": "items: per retrieval, in a bank, or of a training stream so far",
+    "key_diversity": "1 - mean pairwise TF-IDF cosine of the keys in the bank",
+    "kind": "train or evaluate",
+    "last": "last training item of the window",
+    "mends": "the condition that the remedy is to improve on",
+    "method": "how the interval was found",
+    "n_failed": "test items failed without memory",
+    "n_solved": "test items solved without memory",
+    "nl": "success on the items failed without memory, %",
+    "nl_less_expected": "NL less the expected one, pp",
+    "nl_less_rerun": "NL less that of the re-run, paired, pp",
+    "noise": "whether a control is within the noise of the re-run",
+    "own_share": "items retrieved that are of the tested task family, % (a change: pp)",
+    "own_share_after": "own-task share with the remedy, %",
+    "own_share_before": "own-task share of the mended condition, %",
+    "p": "two-sided p value",
+    "p_holm": "the same, corrected by Holm over the family",
+    "pool": "condition whose banks are read",
+    "position": "place in the stream, from 1",
+    "queries": "retrievals",
+    "recalled_tokens": "tokens of recalled text per episode",
+    "recalls": "retrievals per episode",
+    "replicate": "which repetition, from 0",
+    "replies": "replies of the model",
+    "rerun_nl": "NL of the re-run of the baseline, %",
+    "rerun_rr": "RR of the re-run of the baseline, %",
+    "retrieval": "condition whose retrieval is used",
+    "role": "memory: in the family; control: beside it",
+    "rr": "success on the items solved without memory, %",
+    "rr_less_expected": "RR less the expected one, pp",
+    "rr_less_rerun": "RR less that of the re-run, paired, pp",
+    "run": "name of the run",
+    "score": "reward of the episode",
+    "se": "standard error, pp",
+    "seed_share": "share of the variance due to whole repetitions differing",
+    "sequence": "what was learned before the test; empty: nothing, or all sequences",
+    "state": "passed, failed or open",
+    "success": "success rate, % (a change: pp); of one episode 1 or 0",
+    "task": "task family tested; empty: both",
+    "tie_rate": "retrievals whose best score is shared by several items, %",
+    "tokens": "tokens per retrieval (retrieval tables); of prompt and reply per episode (costs)",
+    "tokens_per_episode": "tokens of recalled text per episode",
+    "top1_effective": "effective number of best items, 1/sum(p^2)",
+    "top1_share": "retrievals that one item is the best for, %",
+    "top1_share_after": "top-1 concentration with the remedy, %",
+    "top1_share_before": "top-1 concentration of the mended condition, %",
+    "top1_share_change": "after less before, paired by run, pp",
+    "top1_share_change_n_items": "runs compared",
+    "transfer": "FWT or BWT, pp",
+    "treated": "the condition that takes the place of baseline",
+    "verdict": "helped, hurt, no detectable difference or incomplete",
+}
+"""Columns that are no part of another number, and the names before such parts."""
+
+
+def meaning(column: str) -> str | None:
+    """Return what a column means; `None` for one that is not known."""
+    if column in COLUMNS:
+        return COLUMNS[column]
+    if column in PARTS:
+        return PARTS[column]
+    for part in (*METRIC, *SPREAD):
+        name = column.removesuffix(f"_{part}")
+        if name != column and name in COLUMNS:
+            return f"{COLUMNS[name]}: {PARTS[part]}"
+    return None
+
+
+def columns_table(tables: Sequence[Table]) -> Table:
+    """Return the table that explains the columns of the others."""
+    rows = tuple((table.name, name, meaning(name)) for table in tables for name in table.columns)
+    return Table("columns", ("table", "column", "meaning"), rows)

@@ -1,0 +1,67 @@
+"""HTML pages from templates: everything from outside is escaped, nothing is fetched."""
+
+from importlib import resources
+from typing import Any
+
+from langgraft._core.extras import require
+from langgraft.benchmarks.continual.spreads import Spread
+from langgraft.benchmarks.continual.wording import (
+    DASH,
+    detectable,
+    interval,
+    p_value,
+    percent,
+    plain,
+    sample,
+    several,
+    signed,
+    spread,
+    subtraction,
+)
+
+
+def environment() -> Any:
+    """Return the templates' environment.
+
+    Raises:
+        MissingExtraError: The extra `bench` is not installed.
+    """
+    jinja: Any = require("jinja2", extra="bench", purpose="The report")
+    made = jinja.Environment(
+        loader=jinja.FunctionLoader(_template),
+        autoescape=True,
+        undefined=jinja.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(
+        signed=signed,
+        plain=plain,
+        interval=interval,
+        sample=sample,
+        p=p_value,
+        spread=spread,
+        percent=percent,
+        ranged=lambda found, digits=1, scale=1: _ranged(jinja, found, digits, scale),
+        detectable=detectable,
+    )
+    made.globals.update(several=several, subtraction=subtraction)
+    return made
+
+
+def _template(name: str) -> str:
+    return resources.files(__package__).joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def _ranged(jinja: Any, found: Spread | None, digits: int, scale: float) -> Any:
+    """Write a mean in a table, with the range of its runs below."""
+    if found is None:
+        return DASH
+    mean, low, high = (
+        f"{scale * value:,.{digits}f}" for value in (found.mean, found.low, found.high)
+    )
+    markup = jinja.utils.markupsafe.Markup
+    if low == high:
+        return markup('<span class="value">{}</span>').format(mean)
+    text = '<span class="value">{}</span><span class="interval">{} to {}</span>'
+    return markup(text).format(mean, low, high)

@@ -1,0 +1,235 @@
+"""What memory retrieved: measures of one evaluation, and of all replicates of a cell.
+
+Every retrieval counts as a query, so an episode that asks again counts more than once. The
+paper finds that a bank can look diverse while what is retrieved from it is not (retrieval
+diversity collapse, continual-memory Appendix D); these are its measures, and a few beside:
+
+key diversity          1 - mean pairwise TF-IDF cosine of the keys in the bank
+context diversity      the same of the injected contexts: the texts retrieved by one query, joined
+coverage of the bank   distinct items retrieved / items in the bank
+coverage of the slots  distinct items retrieved / items retrieved, repetitions included
+                       (the paper's Figure 11b: 13 of 240)
+top-1 concentration    largest share of queries that one item is the best for (Figure 11c)
+effective top-1 items  1 / Σ p², with p the share of queries each item is the best for
+own-task share         items retrieved that are of the query's own task family / items retrieved
+tie rate               queries whose best score is shared by several items of the bank
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+
+from langgraft._core.canonical import JSON
+from langgraft.benchmarks.continual.banks import Bank, Banks, domain_of
+from langgraft.benchmarks.continual.cells import (
+    UNTRAINED,
+    CellKey,
+    RunResults,
+    Scores,
+    StudyLog,
+)
+from langgraft.benchmarks.continual.spreads import Spread, spread_of
+from langgraft.memory.rankers.tfidf import mean_pairwise_diversity
+
+JOIN = "\n\n"
+"""Between the texts of one context, as in the block that the agent is given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """The measures of one evaluation; `None` where there is nothing to measure."""
+
+    key_diversity: float | None
+    context_diversity: float | None
+    coverage_bank: float | None
+    coverage_slots: float | None
+    top1_share: float | None
+    top1_effective: float | None
+    own_share: float | None
+    tie_rate: float | None
+    """`None` also where receipts do not tell."""
+    empty_share: float | None
+    """Queries that retrieved nothing."""
+    items: float | None
+    """Items per retrieval."""
+    insights: float | None
+    """Lessons in these items: a bundle holds several, a raw trajectory none."""
+    tokens: float | None
+    """Tokens per retrieval, frame included."""
+    tokens_per_episode: float | None
+    bank_own: float | None
+    """Items of the bank that are of the query's own task family / items in the bank."""
+    bank_items: float
+    queries: float
+
+
+SHARES = frozenset(
+    {
+        *("coverage_bank", "coverage_slots", "top1_share", "own_share", "tie_rate"),
+        *("empty_share", "bank_own"),
+    }
+)
+"""Measures that are shares and are shown in percent."""
+
+MEASURES = tuple(each.name for each in fields(Measures))
+
+
+@dataclass(frozen=True, slots=True)
+class RunRetrieval:
+    """What one evaluation retrieved."""
+
+    replicate: int
+    measures: Measures
+    own: Mapping[str, float]
+    """Test item → own-task share of what was retrieved for it."""
+    top1: str | None
+    """The item that is the best for most queries."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellRetrieval:
+    """What the replicates of a cell retrieved."""
+
+    key: CellKey
+    runs: tuple[RunRetrieval, ...]
+
+    def spread(self, measure: str) -> Spread | None:
+        """Return the mean of a measure over the replicates, with its range."""
+        found = [getattr(run.measures, measure) for run in self.runs]
+        return spread_of(value for value in found if value is not None)
+
+    @property
+    def own(self) -> Scores:
+        """Own-task share by replicate and test item."""
+        return {run.replicate: run.own for run in self.runs}
+
+    @property
+    def values(self) -> Mapping[str, Spread | None]:
+        """All measures by name."""
+        return {name: self.spread(name) for name in MEASURES}
+
+
+def retrievals(study: StudyLog, banks: Banks) -> tuple[CellRetrieval, ...]:
+    """Measure what every evaluation of memories and crossed probes retrieved.
+
+    Controls are left out: what they inject is not what was retrieved.
+    """
+    found: dict[CellKey, list[RunRetrieval]] = {}
+    for stream, waiting in _by_source(study).items():
+        for number, bank in banks.along(stream):
+            evaluations = waiting.pop(number, ())
+            keys = [item.retrieval_key for item in bank.items.values()] if evaluations else []
+            diversity = mean_pairwise_diversity(keys)
+            for key, run in evaluations:
+                found.setdefault(key, []).append(measure(run, bank, diversity))
+            if not waiting:
+                break
+    return tuple(CellRetrieval(key, tuple(found[key])) for key in study.cells if key in found)
+
+
+Waiting: TypeAlias = dict[int, list[tuple[CellKey, RunResults]]]
+"""After how many items of a stream → the evaluations that read its bank then."""
+
+
+def _by_source(study: StudyLog) -> Mapping[str, Waiting]:
+    """Group the evaluations by the stream whose banks they read."""
+    lengths = {run.spec.name: run.planned for run in study.training}
+    left_out = {*UNTRAINED, *study.controls}
+    found: dict[str, Waiting] = {}
+    for key, cell in study.cells.items():
+        for run in cell.runs:
+            source = run.spec.source
+            if key.condition in left_out or source is None or not run.done:
+                continue
+            at = lengths[source.run] if source.items is None else source.items
+            found.setdefault(source.run, {}).setdefault(at, []).append((key, run))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One retrieval of an episode."""
+
+    task: str
+    """The test item."""
+    items: tuple[str, ...]
+    """What was retrieved, best first."""
+    tokens: int
+    tied: int
+    """Items of the bank that share the best score; 0 where that is not known."""
+
+
+def queries_in(result: Mapping[str, JSON]) -> Iterator[Query]:
+    """List the retrievals of an episode, in order."""
+    for recall in cast("Sequence[Mapping[str, Any]]", result.get("recalls") or ()):
+        yield Query(
+            str(result["task_id"]),
+            tuple(recall.get("item_ids", ())),
+            recall["tokens"],
+            recall.get("tied", 0),
+        )
+
+
+def measure(run: RunResults, bank: Bank, key_diversity: float | None) -> RunRetrieval:
+    """Measure what an evaluation retrieved from its bank."""
+    asked = [query for result in run.results for query in queries_in(result)]
+    filled = [query for query in asked if query.items]
+    slots = [item for query in filled for item in query.items]
+    winners = Counter(query.items[0] for query in filled)
+    own = own_slots(filled, bank, domain_of(run))
+    known = [query.tied for query in filled if query.tied]
+    contexts = [JOIN.join(item.text for item in bank.known(query.items)) for query in filled]
+    measures = Measures(
+        key_diversity=key_diversity,
+        context_diversity=mean_pairwise_diversity(contexts),
+        coverage_bank=_ratio(len(set(slots)), len(bank.items)),
+        coverage_slots=_ratio(len(set(slots)), len(slots)),
+        top1_share=_ratio(max(winners.values(), default=0), len(filled)),
+        top1_effective=effective_number(winners.values()),
+        own_share=_mean([slot for slots in own.values() for slot in slots]),
+        tie_rate=_mean([float(tied > 1) for tied in known]),
+        empty_share=_ratio(len(asked) - len(filled), len(asked)),
+        items=_ratio(len(slots), len(asked)),
+        insights=_mean(
+            [sum(bank.insights.get(item, 0.0) for item in query.items) for query in asked]
+        ),
+        tokens=_mean([float(query.tokens) for query in asked]),
+        tokens_per_episode=_ratio(sum(query.tokens for query in asked), run.done),
+        bank_own=bank.share(domain_of(run)),
+        bank_items=float(len(bank.items)),
+        queries=float(len(asked)),
+    )
+    top = min(winners, key=lambda item: (-winners[item], item), default=None)
+    shares = {task: float(np.mean(each)) for task, each in own.items()}
+    return RunRetrieval(run.replicate, measures, shares, top)
+
+
+def own_slots(queries: Iterable[Query], bank: Bank, domain: str) -> Mapping[str, Sequence[float]]:
+    """Return, per test item, 1 for each retrieved item that is of the task family and else 0."""
+    slots: dict[str, list[float]] = {}
+    for query in queries:
+        own = [float(item.source_domain == domain) for item in bank.known(query.items)]
+        if own:
+            slots.setdefault(query.task, []).extend(own)
+    return slots
+
+
+def effective_number(counts: Iterable[int]) -> float | None:
+    """Return the effective number of kinds, `1 / Σ p²`; `None` where there are none.
+
+    So many equally frequent kinds would be as concentrated as these are.
+    """
+    known = list(counts)
+    total = sum(known)
+    return total**2 / sum(count**2 for count in known) if total else None
+
+
+def _ratio(part: float, whole: float) -> float | None:
+    return part / whole if whole else None
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return float(np.mean(values)) if values else None
