@@ -84,8 +84,21 @@ def connect(url: str) -> Connection:
             " (start one with `chroma run --path FOLDER`, or use ChromaStore.open)"
         )
         raise InfrastructureError(msg) from error
-    client = cast("Client", client)
-    return Connection(client, url, alone=False, close=client.close)
+    opened = cast("Client", client)
+    return Connection(opened, url, alone=False, close=lambda: _hang_up(opened))
+
+
+def _hang_up(client: "Client") -> None:
+    """Close a client and its sockets, which Chroma leaves to the garbage collector.
+
+    A client asks for its database by a second client, which has a connection of its own.
+    """
+    parts = (client, client._admin_client)  # noqa: SLF001  (nothing public has the sessions)
+    sessions = [getattr(getattr(part, "_server", None), "_session", None) for part in parts]
+    client.close()
+    for session in sessions:
+        if session is not None:
+            session.close()
 
 
 def _parts(url: str) -> tuple[str, str, int]:
@@ -106,8 +119,20 @@ def _embedded(folder: Path) -> "Client":
     try:
         return cast("Client", PersistentClient(str(folder), settings=_settings()))
     except Exception as error:
+        _forget(str(folder))
         msg = f"Chroma cannot open {folder}: {error}"
         raise InfrastructureError(msg) from error
+
+
+def _forget(identifier: str) -> None:
+    """Let a folder be opened after it could not be.
+
+    Chroma keeps one system a path in the process, also where it failed to start.
+    """
+    from chromadb.api.shared_system_client import SharedSystemClient  # noqa: PLC0415
+
+    if not SharedSystemClient._identifier_to_refcount.get(identifier):  # noqa: SLF001
+        SharedSystemClient._identifier_to_system.pop(identifier, None)  # noqa: SLF001
 
 
 def _settings() -> "Settings":

@@ -1,0 +1,188 @@
+"""One owner of a folder, clients of a server, and what cannot be opened."""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import chromadb
+import pytest
+from chroma_server import chroma_server
+from chromadb.config import Settings
+
+from langgraft._core.errors import (
+    InfrastructureError,
+    InputError,
+    SettingsError,
+    StorePathError,
+)
+from langgraft.benchmarks.acceptance.chroma import open_twice
+from langgraft.memory.stores import ChromaStore
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Folder of a store."""
+    return tmp_path / "deep" / "store"
+
+
+def test_folder_when_open_already_is_refused_by_name(path: Path) -> None:
+    """A second opening in one process says where, and what to do instead."""
+    with ChromaStore.open(path) as store:
+        store.put(("n",), "k", {})
+        for name in (path, path / ".." / "store"):
+            with pytest.raises(StorePathError, match=r"is open already.*ChromaStore.connect") as no:
+                ChromaStore.open(name)
+            assert no.value.path == path
+        assert store.get(("n",), "k") is not None
+
+
+def test_folder_when_its_name_is_a_link_has_the_same_owner(path: Path, tmp_path: Path) -> None:
+    """Two names of one folder are one folder."""
+    with ChromaStore.open(path):
+        (tmp_path / "link").symlink_to(path)
+        with pytest.raises(StorePathError, match="is open already"):
+            ChromaStore.open(tmp_path / "link")
+
+
+def test_processes_when_two_want_one_folder_are_refused_until_a_kill(path: Path) -> None:
+    """The second process is told; the third opens what the first left when it was killed."""
+    done = open_twice(path)
+    assert done.problems == []
+    assert done.acknowledged >= 2
+
+
+def test_store_when_closed_is_free_and_says_so(path: Path) -> None:
+    """Closing twice is closing once; a closed store does nothing."""
+    store = ChromaStore.open(path)
+    store.close()
+    store.close()
+    with pytest.raises(InputError, match="is closed; open it again"):
+        store.get(("n",), "k")
+    ChromaStore.open(path).close()
+
+
+async def test_store_when_closed_refuses_asynchronous_calls_alike(path: Path) -> None:
+    """The same error, whichever way it is called."""
+    store = ChromaStore.open(path)
+    await store.aput(("n",), "k", {})
+    store.close()
+    with pytest.raises(InputError, match="is closed; open it again"):
+        await store.aget(("n",), "k")
+
+
+def test_folder_when_removed_is_opened_anew(path: Path) -> None:
+    """Chroma keeps what it had open for a path; nothing of it may come back."""
+    for n in range(3):
+        with ChromaStore.open(path) as store:
+            assert store.search(()) == []
+            store.put(("n",), "k", {"n": n})
+            assert store.search(())[0].value == {"n": n}
+        shutil.rmtree(path)
+
+
+def test_folder_when_it_is_a_file_is_refused(tmp_path: Path) -> None:
+    """The path is named."""
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(StorePathError, match="file: cannot be used as a folder"):
+        ChromaStore.open(tmp_path / "file")
+
+
+def test_folder_when_chroma_cannot_read_it_is_free_again(path: Path) -> None:
+    """A failed opening keeps no lock."""
+    path.mkdir(parents=True)
+    (path / "chroma.sqlite3").write_bytes(b"no database " * 1000)
+    with pytest.raises(InfrastructureError, match="Chroma"):
+        ChromaStore.open(path)
+    (path / "chroma.sqlite3").unlink()
+    ChromaStore.open(path).close()
+
+
+def test_collection_when_not_ours_is_left_alone(path: Path) -> None:
+    """Somebody else's documents are not written over."""
+    client = chromadb.PersistentClient(str(path), Settings(anonymized_telemetry=False))
+    others = client.create_collection("others", embedding_function=None)
+    others.add(ids=["a"], embeddings=[1.0], documents=["theirs"])
+    client.close()  # type: ignore[attr-defined]
+    with pytest.raises(SettingsError, match=r"'others' .* was not made by"):
+        ChromaStore.open(path, collection="others")
+    with ChromaStore.open(path) as store:
+        assert store.search(()) == []
+
+
+@pytest.mark.parametrize("name", ["", "ab", "a b c", "-abc", "abc/", "é" * 5, "a" * 513])
+def test_collection_when_its_name_is_impossible_is_refused(path: Path, name: str) -> None:
+    """The rule for names is told."""
+    with pytest.raises(SettingsError, match="collection must be 3 to 512"):
+        ChromaStore.open(path, collection=name)
+    ChromaStore.open(path).close()
+
+
+def test_collections_when_two_are_in_one_folder_are_apart(path: Path) -> None:
+    """A collection is a store of its own."""
+    for name in ("one", "two"):
+        with ChromaStore.open(path, collection=name) as store:
+            assert store.search(()) == []
+            store.put(("n",), name, {})
+
+
+@pytest.mark.parametrize(
+    "url", ["localhost:8000", "http://", "ftp://host", "http://host:no", "http://host/path", ""]
+)
+def test_url_when_it_is_none_is_refused(url: str) -> None:
+    """A wrong setting is told from a server that is down."""
+    with pytest.raises(SettingsError, match="url must be like"):
+        ChromaStore.connect(url)
+
+
+def test_server_when_there_is_none_says_how_to_start_one() -> None:
+    """One error, ours, naming the address."""
+    with pytest.raises(InfrastructureError, match=r"http://127.0.0.1:9: .*chroma run --path"):
+        ChromaStore.connect("http://127.0.0.1:9")
+
+
+def test_server_when_it_goes_away_is_an_infrastructure_failure(path: Path) -> None:
+    """What was acknowledged is in its folder, which can then be opened without it."""
+    with chroma_server(path) as url:
+        store = ChromaStore.connect(url)
+        store.put(("n",), "k", {"n": 1})
+    with pytest.raises(InfrastructureError, match=f"could not read from .* at {url}"):
+        store.get(("n",), "k")
+    with pytest.raises(InfrastructureError, match="could not"):
+        store.put(("n",), "k", {"n": 2})
+    store.close()
+    with ChromaStore.open(path) as opened:
+        assert [item.value for item in opened.search(())] == [{"n": 1}]
+
+
+def test_clients_when_two_use_a_server_see_each_other_at_once(chroma_url: str) -> None:
+    """No reader is stale: not in gets, searches or listings, nor for who writes next."""
+    open_one: Callable[[], ChromaStore] = lambda: ChromaStore.connect(  # noqa: E731
+        chroma_url, collection="two-clients"
+    )
+    with open_one() as one, open_one() as two:
+        one.put(("n",), "k", {"n": 1})
+        assert two.search(("n",))[0].value == {"n": 1}
+        two.put(("n",), "k", {"n": 2})
+        two.put(("m",), "k", {"n": 3})
+        assert one.search(("n",))[0].value == {"n": 2}
+        assert one.list_namespaces() == [("m",), ("n",)]
+        first, second = one.get(("n",), "k"), two.get(("n",), "k")
+        assert first == second
+        assert first is not None
+        assert first.created_at < first.updated_at
+        one.delete(("n",), "k")
+        assert two.get(("n",), "k") is None
+        assert two.search(("n",)) == []
+        assert two.list_namespaces() == [("m",)]
+
+
+def test_import_when_no_store_is_opened_loads_no_chroma() -> None:
+    """Chroma takes a second to import."""
+    code = (
+        "import sys; from langgraft.memory.stores import ChromaStore;"
+        "print('chromadb' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
