@@ -149,8 +149,7 @@ def test_report_when_written_twice_then_is_the_same_bytes(written: Report, tmp_p
     code = (
         "import sys; from pathlib import Path; import matplotlib as mpl;"
         "mpl.rcParams['font.size'] = 20; mpl.rcParams['svg.hashsalt'] = 'other';"
-        "from langgraft.benchmarks.continual.columns import meaning
-from langgraft.benchmarks.continual.report import write_report;"
+        "from langgraft.benchmarks.continual.report import write_report;"
         "from synthetic_log import SyntheticLog, World;"
         "from langgraft.benchmarks.harness.study import Plan;"
         "write_report(Plan(study='continual', title='A synthetic study'), SyntheticLog(World("
@@ -298,7 +297,9 @@ def test_csv_when_episodes_are_listed_then_every_result_is_there(written: Report
 
 def test_csv_when_columns_repeat_a_number_then_interval_and_n_go_with_it() -> None:
     """No table of estimates has a value without interval, n and meaning; rows fit headers."""
-    mending = replace(WORLD, conditions=("agg", "fold"), mends={"fold": "agg"}, probes=("fold@agg",))
+    mending = replace(
+        WORLD, conditions=("agg", "fold"), mends={"fold": "agg"}, probes=("fold@agg",)
+    )
     for table in tables(analyze(SyntheticLog(mending))):
         assert {len(row) for row in table.rows} == {len(table.columns)}, table.name
         for column in table.columns:
