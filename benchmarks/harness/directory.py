@@ -5,6 +5,7 @@
     <out>/manifest.json   digests of both, fingerprints, package versions; written last
     <out>/plan.lock       held while a process runs the plan
     <out>/runs/<run_id>/  spec.json, items.jsonl, events.jsonl, DONE.json
+    <out>/store/          banks while runs are under way, where `chroma` keeps them; a cache
 
 The lock is the system's `flock`: it is free the moment its holder dies, however it dies. On
 network file systems without `flock` two machines can both hold it.
