@@ -108,7 +108,9 @@ class CachedEmbedder(Embeddings):
         cached = await self._cached(self._cache.get, list(keys))
         missing = [text for key, text in keys.items() if key not in cached]
         if missing:
-            inner = await asyncio.to_thread(self._inner)
+            inner = self._embeddings
+            if inner is None:
+                inner = await asyncio.to_thread(self._inner)
             if role == "query":
                 answer = [await inner.aembed_query(text) for text in missing]
             else:
@@ -163,7 +165,8 @@ class CachedEmbedder(Embeddings):
         if not np.isfinite(rows).all():
             raise self._refused("numbers that are not finite in float32")
         self._check_dimensions(rows.shape[1])
-        return {self._key(text, role): row for text, row in zip(texts, rows, strict=True)}
+        # Copies: a view would keep all of them in memory as long as one is cached.
+        return {self._key(text, role): row.copy() for text, row in zip(texts, rows, strict=True)}
 
     def _check_dimensions(self, dimensions: int) -> None:
         if self._dimensions not in (None, dimensions):

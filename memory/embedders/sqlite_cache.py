@@ -104,10 +104,10 @@ class SQLiteVectors:
                 cursor.execute("BEGIN IMMEDIATE" if write else "BEGIN")
                 try:
                     yield cursor
+                    connection.commit()
                 except BaseException:
                     connection.rollback()
                     raise
-                connection.commit()
 
     def _open(self) -> sqlite3.Connection:
         self._connection = sqlite3.connect(

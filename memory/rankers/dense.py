@@ -19,9 +19,9 @@ class Dense:
     Every document is compared with the query: nothing is approximated, and a score is computed
     in float64 from the vector as the embedder gave it (in float32). A cosine says how alike two
     texts are and has no threshold below which they do not match, so as many documents are
-    returned as are asked for, best first, those with negative scores included. Documents whose
-    vector is zero, such as empty texts under `"hashing"`, have no direction and are never
-    returned; for a query without one, nothing is.
+    returned as are asked for, best first, those with negative scores included. A blank text is
+    not embedded, and a vector of zeros has no direction: such documents are never returned, and
+    for such a query nothing is.
 
     ```python
     Dense()  # hashed words and pieces of words: offline, lexical

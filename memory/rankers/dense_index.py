@@ -57,7 +57,8 @@ class DenseIndex:
         before = self._documents.get(document)
         if before is None or before.text != text:
             self.remove(document)
-            self._pending.setdefault(text, {})[document] = None
+            if text.strip():  # some models refuse a blank one
+                self._pending.setdefault(text, {})[document] = None
         self._documents.put(Document(document, text, order))
 
     def remove(self, document: DocumentId) -> None:
@@ -80,7 +81,7 @@ class DenseIndex:
             EmbeddingRequest(self._embedder, tuple(texts[i : i + REQUEST_TEXTS]), "document")
             for i in range(0, len(texts), REQUEST_TEXTS)
         ]
-        if query is not None and query not in self._queries and self._documents:
+        if query and query.strip() and self._documents and query not in self._queries:
             requests.append(EmbeddingRequest(self._embedder, (query,), "query"))
         return requests
 
@@ -104,7 +105,7 @@ class DenseIndex:
 
         Vectors that are lacking are fetched, synchronously.
         """
-        if limit < 1 or not self._documents:
+        if limit < 1 or not query.strip() or not self._documents:
             return []
         for request in self.lacking(query):
             self.learn(request, request.answer())

@@ -197,6 +197,20 @@ def test_index_when_empty_then_asks_nobody() -> None:
     assert table.calls == []
 
 
+def test_text_when_blank_then_is_not_embedded() -> None:
+    """Models that refuse an empty text are never given one, as a document or as a query."""
+    table = TableEmbeddings(_vector)
+    index = Dense(table).index(frozen=False)
+    for i, text in enumerate(["", " \n", "1 0 0"]):
+        index.put(i, text, (i,))
+    assert index.search(" ", limit=5) == index.search("", limit=5) == []
+    assert [hit.id for hit in index.search("1 1 1", limit=5)] == [2]
+    index.put(2, "", (2,))
+    assert index.search("1 1 1", limit=5) == []
+    assert table.calls == [("embed_documents", ["1 0 0"]), ("embed_query", ["1 1 1"])]
+    assert len(index) == 3
+
+
 def test_index_when_texts_stay_then_their_vectors_are_not_asked_for_again() -> None:
     """Putting a document again, in another place among equals, needs no embedder."""
     table = TableEmbeddings(_vector)

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from dict_store import DictStore
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from langgraph.store.base import BaseStore, GetOp, PutOp, SearchItem
 from langgraph.store.memory import InMemoryStore
@@ -120,7 +120,7 @@ def test_embedder_when_called_then_no_lock_is_held(new_store: NewStore) -> None:
     ranked.search(NAMESPACE, query="a query")
     ranked.put(NAMESPACE, "e", {"text": "entered later"})
     ranked.search(NAMESPACE, query="a query")
-    assert found == [["x"]] * 5
+    assert found == [["x"]] * 4, "a blank text is not embedded"
 
 
 class _GatedEmbeddings(TableEmbeddings):
@@ -214,6 +214,7 @@ def test_embedder_when_it_fails_late_then_earlier_batches_are_not_asked_for_agai
 _RANKERS: list[Ranker] = [Dense("hashing:64"), Hybrid(pool=20), MMR(Dense("hashing:64")), BM25()]
 
 
+@settings(deadline=None)  # the first search of a ranker builds its index
 @given(
     ranker=st.sampled_from(_RANKERS),
     every=st.sampled_from([1, 3, 20, 150, 1000]),
@@ -224,7 +225,7 @@ def test_search_when_filtered_then_is_the_whole_ranking_without_the_others(
     ranker: Ranker, every: int, limit: int, offset: int
 ) -> None:
     """However few records pass, each page is what filtering the full ranking gives."""
-    ranked = _RANKED.setdefault(ranker, _numbered(ranker))
+    ranked = _STORES.get(str(ranker)) or _STORES.setdefault(str(ranker), _numbered(ranker))
     full = ranked.search(NAMESPACE, query="red w7 box", limit=10_000)
     expected = [item for item in full if item.value["n"] % every == 0][offset : offset + limit]
     found = ranked.search(
@@ -232,6 +233,9 @@ def test_search_when_filtered_then_is_the_whole_ranking_without_the_others(
     )
     assert found == expected
     assert [item.score for item in found] == [item.score for item in expected]
+
+
+_STORES: dict[str, RankedStore] = {}
 
 
 def _numbered(ranker: Ranker, store: BaseStore | None = None) -> RankedStore:
@@ -242,9 +246,6 @@ def _numbered(ranker: Ranker, store: BaseStore | None = None) -> RankedStore:
         value = {f"every_{every}": True for every in (1, 3, 20, 150, 1000) if i % every == 0}
         ranked.put(NAMESPACE, f"k{i}", {"text": text, "n": i, **value})
     return ranked
-
-
-_RANKED: dict[Ranker, RankedStore] = {}
 
 
 def test_search_when_few_records_pass_then_not_all_are_read() -> None:
