@@ -109,13 +109,18 @@ class MemoryProvider(ABC, Generic[SettingsT]):
             that different providers share a store. Other banks and records may lie in, above
             or below it.
         settings: The provider's settings; `None` takes the defaults.
+        index_directory: A directory of this bank's own, where the index is kept that finding
+            items needs, so that a large bank opens at once; then `close` the provider. It is
+            not part of the architecture: what is recalled does not depend on it.
 
     Attributes:
         namespace: The exact namespace of the bank's records, right below the one given.
         store: The store, with ranked search where the settings name a ranker.
 
     Raises:
-        SettingsError: The namespace is not possible, or the settings are another provider's.
+        SettingsError: The namespace is not possible, the settings are another provider's, or
+            there is no index to keep.
+        StorePathError: The directory cannot be used, or another open store has it.
     """
 
     name: ClassVar[str]
@@ -130,6 +135,7 @@ class MemoryProvider(ABC, Generic[SettingsT]):
         *,
         namespace: bank.Namespace | None = None,
         settings: SettingsT | None = None,
+        index_directory: Path | str | None = None,
     ) -> None:
         if settings is not None and not isinstance(settings, self.settings_model):
             msg = (
@@ -140,12 +146,17 @@ class MemoryProvider(ABC, Generic[SettingsT]):
         self.settings = cast("SettingsT", settings or self.settings_model())
         self.namespace = bank.place(("langgraft", self.name) if namespace is None else namespace)
         ranker = getattr(self.settings, "ranker", None)
-        self.store = store if ranker is None else self._ranked(store, ranker)
+        if ranker is None and index_directory is not None:
+            msg = f"{type(self).__name__} has no ranker, so that there is no index to keep"
+            raise SettingsError(msg)
+        self._ranked = None if ranker is None else _ranked(store, ranker, index_directory)
+        self.store = store if self._ranked is None else self._ranked
         self._lock = bank.WriterLock()
 
-    @staticmethod
-    def _ranked(store: BaseStore, ranker: Ranker) -> RankedStore:
-        return RankedStore(store, ranker, field=bank.INDEXED_FIELD, order_field=bank.ORDER_FIELD)
+    def close(self) -> None:
+        """Save the index and leave its directory, if there is one; nothing is taken in then."""
+        if self._ranked is not None:
+            self._ranked.close()
 
     # What an agent calls ------------------------------------------------------------------
 
@@ -369,6 +380,16 @@ def _write(path: Path, content: BankContent) -> int:
     items = sorted(content.items.values(), key=_order)
     write_items(path, items)
     return len(items)
+
+
+def _ranked(store: BaseStore, ranker: Ranker, directory: Path | str | None) -> RankedStore:
+    return RankedStore(
+        store,
+        ranker,
+        field=bank.INDEXED_FIELD,
+        order_field=bank.ORDER_FIELD,
+        directory=None if directory is None else Path(directory),
+    )
 
 
 def _order(item: MemoryItem) -> tuple[int, str]:
