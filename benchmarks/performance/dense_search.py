@@ -1,0 +1,138 @@
+"""Exact search among vectors, over LangGraph's store, one matrix product, and Chroma's search.
+
+Every function may be called as `alone(function, size)`, which is how figures are meant.
+"""
+
+from typing import Any
+
+import chromadb
+import numpy as np
+from chromadb.config import Settings
+from langchain_core.embeddings import Embeddings
+from langgraph.store.base import PutOp
+from langgraph.store.memory import InMemoryStore
+from numpy.typing import NDArray
+from typing_extensions import override
+
+from langgraft.benchmarks.performance.timing import Compared, compared
+from langgraft.memory.rankers import Dense
+from langgraft.memory.stores import RankedStore
+
+DIMENSIONS = 384
+GROUPS = 20
+"""A filter on one group passes 5 %."""
+
+_LIMIT = 10
+_QUERIES = 12
+_NAMESPACE = ("bank",)
+
+
+class DrawnEmbeddings(Embeddings):
+    """Random directions, the same for the same text: `17` is the vector number 17."""
+
+    def __init__(self, size: int) -> None:
+        drawn = np.random.default_rng(0).standard_normal((size + _QUERIES, DIMENSIONS))
+        self.matrix: NDArray[np.float32] = (
+            drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+        ).astype(np.float32)
+
+    @override
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        vectors: list[list[float]] = self.matrix[[int(text) for text in texts]].tolist()
+        return vectors
+
+    @override
+    def embed_query(self, text: str) -> list[float]:
+        return self.embed_documents([text])[0]
+
+
+def dense_over_in_memory_store(size: int, *, rounds: int = 2) -> Compared:
+    """Compare a search of our store over one of LangGraph's `InMemoryStore`.
+
+    Args:
+        size: Number of records.
+        rounds: How often each of 12 queries is asked.
+    """
+    embeddings = DrawnEmbeddings(size)
+    peer = InMemoryStore(index={"dims": DIMENSIONS, "embed": embeddings, "fields": ["text"]})
+    # One at a time: it cannot embed a batch that holds a text twice, and needs no larger ones.
+    for op in _records(size):
+        peer.batch([op])
+    ours = _ours(embeddings, size)
+    return compared(
+        lambda query: ours.search(_NAMESPACE, query=query, limit=_LIMIT),
+        lambda query: peer.search(_NAMESPACE, query=query, limit=_LIMIT),
+        _queries(size),
+        rounds=rounds,
+    )
+
+
+def dense_over_matrix_product(size: int, *, rounds: int = 7) -> Compared:
+    """Compare a search of our store over a bare matrix product and `argpartition`.
+
+    Args:
+        size: Number of records.
+        rounds: How often each of 12 queries is asked.
+    """
+    embeddings = DrawnEmbeddings(size)
+    ours, matrix = _ours(embeddings, size), embeddings.matrix[:size].copy()
+
+    def theirs(query: str) -> NDArray[np.intp]:
+        return np.argpartition(matrix @ embeddings.matrix[int(query)], -_LIMIT)[-_LIMIT:]
+
+    return compared(
+        lambda query: ours.search(_NAMESPACE, query=query, limit=_LIMIT),
+        theirs,
+        _queries(size),
+        rounds=rounds,
+    )
+
+
+def filtered_over_chroma(size: int, *, rounds: int = 3) -> Compared:
+    """Compare a search under a filter that passes 5 % over Chroma's own query.
+
+    Chroma keeps its collection in memory and is given the vector of the query.
+
+    Args:
+        size: Number of records; Chroma takes some minutes to take in 100,000.
+        rounds: How often each of 12 queries is asked.
+    """
+    embeddings = DrawnEmbeddings(size)
+    ours, peer = _ours(embeddings, size), _collection(embeddings, size)
+    vectors: dict[str, Any] = {
+        query: embeddings.matrix[int(query)][np.newaxis] for query in _queries(size)
+    }
+    return compared(
+        lambda query: ours.search(_NAMESPACE, query=query, filter={"group": 3}, limit=_LIMIT),
+        lambda query: peer.query(vectors[query], n_results=_LIMIT, where={"group": 3}),
+        _queries(size),
+        rounds=rounds,
+    )
+
+
+def _ours(embeddings: DrawnEmbeddings, size: int) -> RankedStore:
+    store = InMemoryStore()
+    store.batch(_records(size))
+    return RankedStore(store, Dense(embeddings))
+
+
+def _records(size: int) -> list[PutOp]:
+    return [PutOp(_NAMESPACE, str(i), {"text": str(i), "group": i % GROUPS}) for i in range(size)]
+
+
+def _queries(size: int) -> list[str]:
+    return [str(size + i) for i in range(_QUERIES)]
+
+
+def _collection(embeddings: DrawnEmbeddings, size: int) -> Any:
+    client = chromadb.EphemeralClient(Settings(anonymized_telemetry=False))
+    collection = client.create_collection("floor", embedding_function=None)
+    step = client.get_max_batch_size()
+    for start in range(0, size, step):
+        numbers = range(start, min(start + step, size))
+        collection.add(
+            ids=[str(i) for i in numbers],
+            embeddings=embeddings.matrix[numbers.start : numbers.stop],
+            metadatas=[{"group": i % GROUPS} for i in numbers],
+        )
+    return collection
