@@ -8,7 +8,7 @@ from dict_store import DictStore
 from langgraph.store.base import SearchOp
 from langgraph.store.memory import InMemoryStore
 
-from langgraft._core.errors import InputError
+from langgraft._core.errors import InputError, SettingsError
 from langgraft.memory import Episode, Outcome, RecallContext, Step
 from langgraft.memory.providers import TrajectoryMemory, TrajectorySettings
 
