@@ -14,6 +14,7 @@ from langgraft.benchmarks.acceptance import (
     kill,
     speed,
     stores,
+    upstream,
 )
 from langgraft.benchmarks.acceptance.figure import Figure, Setting
 
@@ -39,6 +40,7 @@ GROUPS: Final[tuple[Group, ...]] = (
     Group("kill -9", kill.measure),
     Group("Memory is the fold of its deltas", fold.measure),
     Group("One study on every store", stores.measure),
+    Group("LangGraph's own store tests", upstream.measure),
     Group("BM25", bm25.measure),
     Group("BabyAI", babyai.measure),
     Group("Bad input", bad_input.measure),
