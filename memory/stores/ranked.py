@@ -36,8 +36,9 @@ from langgraft.memory.stores.ranked_item import RankedItem
 from langgraft.memory.stores.read_only import ReadOnlyStore
 from langgraft.memory.stores.records import Address, Namespace, Reading, check_filter, passes
 
-_FETCH = 100
-"""Ranked records fetched at a time when a filter decides which of them count."""
+_FETCH = 300
+"""Ranked records fetched at a time when a filter decides which of them count: what is read
+beyond the last one needed costs a database less than being asked again."""
 
 _READ = 1_000
 """Changed records read at a time."""
