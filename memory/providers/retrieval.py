@@ -21,8 +21,11 @@ Fields: TypeAlias = Annotated[tuple[Field, ...], SettingsField(min_length=1)]
 Filter: TypeAlias = dict[str, Any]
 """A LangGraph filter over an item's record, such as `{"item.source_domain": "math"}`."""
 
+_LOOK = 16
+"""How far the first look at a tie goes: reading so many costs less than searching twice."""
+
 _WIDENING = 16
-"""How much further each next look at a tie goes: most ties are few or nearly the whole bank."""
+"""How much further each next one goes: most ties are small, or a good part of the bank."""
 
 
 def query_text(fields: Sequence[Field], query: str, context: RecallContext) -> str:
@@ -62,7 +65,7 @@ def _through_the_tie(
     namespace: bank.Namespace, query: str, limit: int, where: Filter | None
 ) -> Program[tuple[Sequence[SearchItem], int]]:
     """Return at least the best `limit` hits, and how many of the bank share the best score."""
-    width = max(limit, 2)
+    width = max(limit, _LOOK)
     while True:
         results = yield [SearchOp(namespace, filter=where, query=query, limit=width)]
         hits = cast("Sequence[SearchItem]", results[0])

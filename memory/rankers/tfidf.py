@@ -1,8 +1,8 @@
 """TF-IDF vectors of texts: how alike they are, and how varied a set of them is."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -38,20 +38,17 @@ class TfIdf:
     @classmethod
     def of(cls, texts: Sequence[str]) -> "TfIdf":
         """Make the vectors of `texts`, which are the corpus."""
-        counts = [Counter(tokenize(text)) for text in texts]
-        vocabulary = {word: i for i, word in enumerate(sorted(set().union(*counts)))}
-        entries = [
-            (row, column, number)
-            for row, words in enumerate(counts)
-            for column, number in sorted((vocabulary[word], n) for word, n in words.items())
-        ]
-        table = np.array(entries, dtype=np.intp).reshape(-1, 3)
-        rows, columns, occurrences = table[:, 0], table[:, 1], table[:, 2]
-        frequencies = np.bincount(columns, minlength=len(vocabulary))
-        rarity = np.log((1 + len(texts)) / (1 + frequencies)) + 1
+        words = [tokenize(text) for text in texts]
+        vocabulary = {word: i for i, word in enumerate(sorted(set().union(*words)))}
+        size, width = len(texts), len(vocabulary)
+        numbers = np.fromiter((vocabulary[word] for word in chain(*words)), dtype=np.intp)
+        cells = np.repeat(np.arange(size), [len(each) for each in words]) * width + numbers
+        entries, occurrences = np.unique(cells, return_counts=True)
+        rows, columns = np.divmod(entries, max(width, 1))
+        rarity = np.log((1 + size) / (1 + np.bincount(columns, minlength=width))) + 1
         weights = occurrences * rarity[columns]
-        lengths = np.sqrt(np.bincount(rows, weights=weights**2, minlength=len(texts)))
-        return cls(len(texts), len(vocabulary), rows, columns, weights / lengths[rows])
+        lengths = np.sqrt(np.bincount(rows, weights=weights**2, minlength=size))
+        return cls(size, width, rows, columns, weights / lengths[rows])
 
     def similarities(self, position: int) -> Floats:
         """Return the cosine of one text with every text, rounded to 1e-9."""

@@ -129,7 +129,7 @@ def test_settings_when_described_are_the_papers_defaults() -> None:
             "margin": 0.1,
             "fold_above": None,
             "mmr": None,
-            "candidates": 50,
+            "candidates": 200,
             "own_domain_share": None,
             "success_only": False,
             "key_fields": ["task"],
