@@ -11,15 +11,14 @@ from langgraft.memory.testing.stores.suite import StoreSuite, needs
 
 NAMESPACE = ("concurrency",)
 WORKERS = 16
-EACH = 20
 
 
-def _expected() -> dict[str, int]:
-    return {f"{worker}/{n}": worker for worker in range(WORKERS) for n in range(EACH)}
+def _expected(each: int) -> dict[str, int]:
+    return {f"{worker}/{n}": worker for worker in range(WORKERS) for n in range(each)}
 
 
-def _gets(worker: int) -> list[GetOp]:
-    return [GetOp(NAMESPACE, f"{worker}/{n}") for n in range(EACH)]
+def _gets(worker: int, each: int) -> list[GetOp]:
+    return [GetOp(NAMESPACE, f"{worker}/{n}") for n in range(each)]
 
 
 def _workers(results: list[Result]) -> set[int]:
@@ -35,14 +34,14 @@ class ConcurrencyCases(StoreSuite):
         """No write is lost, and each batch gets its own results."""
 
         def work(worker: int) -> set[int]:
-            for n in range(EACH):
+            for n in range(self.writes_each):
                 store.put(NAMESPACE, f"{worker}/{n}", {"worker": worker})
-            return _workers(store.batch(_gets(worker)))
+            return _workers(store.batch(_gets(worker, self.writes_each)))
 
         with ThreadPoolExecutor(WORKERS) as pool:
             assert list(pool.map(work, range(WORKERS))) == [{n} for n in range(WORKERS)]
         found = {item.key: item.value["worker"] for item in store.search(NAMESPACE, limit=1000)}
-        assert found == _expected()
+        assert found == _expected(self.writes_each)
 
     @needs("async")
     def test_records_when_put_by_tasks_are_all_there(
@@ -51,15 +50,15 @@ class ConcurrencyCases(StoreSuite):
         """No write is lost, and each batch gets its own results."""
 
         async def work(worker: int) -> set[int]:
-            for n in range(EACH):
+            for n in range(self.writes_each):
                 await store.aput(NAMESPACE, f"{worker}/{n}", {"worker": worker})
-            return _workers(await store.abatch(_gets(worker)))
+            return _workers(await store.abatch(_gets(worker, self.writes_each)))
 
         async def main() -> None:
             done = await asyncio.gather(*map(work, range(WORKERS)))
             assert done == [{n} for n in range(WORKERS)]
             items = await store.asearch(NAMESPACE, limit=1000)
-            assert {item.key: item.value["worker"] for item in items} == _expected()
+            assert {item.key: item.value["worker"] for item in items} == _expected(self.writes_each)
 
         runner.run(main())
 
@@ -70,7 +69,7 @@ class ConcurrencyCases(StoreSuite):
         """Writes to one record do not mix, and leave one record."""
 
         def work(worker: int) -> None:
-            for _ in range(EACH):
+            for _ in range(self.writes_each):
                 store.put(NAMESPACE, "k", {"a": worker, "b": [worker] * 5})
                 item = store.get(NAMESPACE, "k")
                 assert item is not None
@@ -87,14 +86,14 @@ class ConcurrencyCases(StoreSuite):
         """Deletions are as safe as writes."""
 
         def work(worker: int) -> None:
-            for n in range(EACH):
+            for n in range(self.writes_each):
                 store.batch([PutOp((*NAMESPACE, str(worker)), f"k{n}", {"n": n})])
                 store.delete((*NAMESPACE, str(worker)), f"k{n - 1}")
 
         with ThreadPoolExecutor(WORKERS) as pool:
             list(pool.map(work, range(WORKERS)))
         found = store.search(NAMESPACE, limit=1000)
-        assert {item.key for item in found} == {f"k{EACH - 1}"}
+        assert {item.key for item in found} == {f"k{self.writes_each - 1}"}
         assert len(found) == len(store.list_namespaces()) == WORKERS
 
     @needs("sync_inside_loop")

@@ -51,6 +51,8 @@ class StoreSuite:
     """Synchronous methods may be called in a running event loop."""
     examples: ClassVar[int] = 30
     """Random sequences of operations to try."""
+    writes_each: ClassVar[int] = 20
+    """Writes of each of 16 workers that write at once."""
     departures: ClassVar[Mapping[str, str]] = {}
     """Test, as `test_name` or as `test_name[async]`, → why this store fails it."""
 

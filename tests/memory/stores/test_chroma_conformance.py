@@ -43,6 +43,7 @@ class ChromaConformance(StoreConformance):
     semantic = True
     dotted_filters = True
     examples = 8  # a write takes milliseconds
+    writes_each = 4
 
     @pytest.fixture
     def new_store(self, connection: Connection) -> Callable[[Index | None], ChromaStore]:
