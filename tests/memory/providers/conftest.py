@@ -12,7 +12,14 @@ from langgraph.store.memory import InMemoryStore
 from postgres_server import Schemas
 
 from langgraft.memory.provider import MemoryProvider
-from langgraft.memory.providers import InsightMemory, InsightSettings, NoMemory, TrajectoryMemory
+from langgraft.memory.providers import (
+    InsightMemory,
+    InsightSettings,
+    NoMemory,
+    TrajectoryMemory,
+    TrajectorySettings,
+)
+from langgraft.memory.rankers import BM25, MMR, Dense, Hybrid
 
 Make = Callable[[BaseStore], MemoryProvider[Any]]
 
@@ -28,6 +35,12 @@ PROVIDERS: dict[str, Make] = {
     ),
     "adaptive": lambda store: InsightMemory(
         store, settings=SINGLE.model_copy(update={"granularity": "adaptive", "top_k": 2})
+    ),
+    "fused": lambda store: InsightMemory(
+        store, settings=SINGLE.model_copy(update={"ranker": Hybrid((BM25(), Dense("hashing:32")))})
+    ),
+    "diverse": lambda store: TrajectoryMemory(
+        store, settings=TrajectorySettings(ranker=MMR(Dense("hashing:32")))
     ),
     "remedied": lambda store: InsightMemory(store, settings=SINGLE.model_copy(update=REMEDIES)),
 }
