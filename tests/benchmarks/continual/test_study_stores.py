@@ -8,7 +8,9 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+import psycopg
 import pytest
 import yaml
 
@@ -16,6 +18,7 @@ from langgraft.benchmarks.continual.plan import ContinualPlan
 from langgraft.benchmarks.continual.study import ContinualStudy
 from langgraft.benchmarks.harness.log import PlanLog
 from langgraft.benchmarks.harness.plans import prepare
+from langgraft.benchmarks.harness.progress import ProgressEvent
 from langgraft.benchmarks.harness.schedule import run_plan
 from langgraft.benchmarks.harness.verify import verify_directory
 from langgraft.memory.stores.named import open_store
@@ -126,6 +129,52 @@ def test_run_when_killed_over_chroma_and_gone_on_with_elsewhere_then_is_the_same
     shutil.copytree(out, copy)
     assert logs(play(out, "memory")) == expected
     assert logs(play(copy, "chroma")) == expected
+
+
+class Severing:
+    """Ends the connections of a program at the first item that training commits."""
+
+    def __init__(self, server: str, program: str) -> None:
+        self._server = server
+        self._program = program
+        self.severed = 0
+
+    def report(self, event: ProgressEvent) -> None:
+        """End them once."""
+        if event.kind != "item" or "/train " not in event.run or self.severed:
+            return
+        with psycopg.connect(self._server, autocommit=True) as other:
+            query = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE"
+            ended = other.execute(f"{query} application_name = %s".encode(), [self._program])
+            self.severed = len(ended.fetchall())
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+def test_run_when_the_database_is_lost_then_stops_unscored_and_ends_the_same_elsewhere(
+    postgres_uri: str, expected: dict[str, bytes], tmp_path: Path
+) -> None:
+    """A lost connection is a failure of the world: nothing wrong is committed, and one can go on."""
+    named = urlsplit(postgres_uri)
+    options = "&".join(filter(None, [named.query, "application_name=to_be_severed"]))
+    severing = Severing(postgres_uri, "to_be_severed")
+    prepared = prepare(STUDY, ContinualPlan.model_validate(PLAN))
+    outcome = asyncio.run(
+        run_plan(
+            prepared,
+            tmp_path / "run",
+            model_for=STUDY.simulated_model,
+            store=named._replace(query=options).geturl(),
+            progress=severing,
+        )
+    )
+    assert severing.severed == 1
+    statuses = {run.status for run in outcome.runs}
+    assert "failed" in statuses
+    assert statuses <= {"done", "failed", "blocked", "waiting"}
+    assert any("does not answer" in run.message for run in outcome.runs)
+    assert logs(play(tmp_path / "run", "memory")) == expected
 
 
 def _train_item_is_committed(out: Path) -> bool:
