@@ -26,7 +26,6 @@ from langgraft.benchmarks.continual.metrics import (
     Partition,
     Retention,
     accuracy,
-    majority,
     metric_of,
     unless_small,
 )
@@ -91,15 +90,34 @@ def _null(study: StudyLog, split: Partition) -> Null:
 
 
 def expected(baseline: Scores) -> tuple[Spread | None, Spread | None]:
-    """Score each baseline run on the split that the other runs make; return RR and NL."""
+    """Score each baseline run on the split that the other runs make; return RR and NL.
+
+    An item that exactly half of the others solve counts half in each subset: the full split has
+    one run more, which would decide. For the same reason what is expected lies a little nearer
+    to the mean than a fresh run on the full split does.
+    """
     rates: tuple[list[float], list[float]] = ([], [])
     for left_out, outcomes in baseline.items():
-        others = {r: each for r, each in baseline.items() if r != left_out}
-        for subset, found in zip(majority(others), rates, strict=True):
-            scored = [outcomes[item] for item in sorted(subset & outcomes.keys())]
-            if scored:
-                found.append(sum(scored) / len(scored))
+        others = [each for run, each in baseline.items() if run != left_out]
+        solved = _solved(others)
+        scored = [
+            (outcomes[item], solved[item]) for item in sorted(outcomes.keys() & solved.keys())
+        ]
+        for found, subset in zip(rates, (scored, [(v, 1 - s) for v, s in scored]), strict=True):
+            weight = sum(share for _, share in subset)
+            if weight:
+                found.append(sum(value * share for value, share in subset) / weight)
     return spread_of(rates[0]), spread_of(rates[1])
+
+
+def _solved(runs: Sequence[Mapping[str, float]]) -> Mapping[str, float]:
+    """Return 1 for items that more than half of the runs solve, 1/2 for half, 0 for fewer."""
+    counts: dict[str, list[float]] = {}
+    for outcomes in runs:
+        for item, outcome in outcomes.items():
+            counts.setdefault(item, []).append(outcome)
+    excess = {item: 2 * sum(each) - len(each) for item, each in counts.items()}
+    return {item: 0.5 if not more else float(more > 0) for item, more in excess.items()}
 
 
 def beyond_null(
