@@ -1,6 +1,7 @@
 """A LangGraph `BaseStore` whose records are kept in Chroma."""
 
 import asyncio
+import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +11,7 @@ from threading import Lock
 from types import TracebackType
 from typing import Self
 
+import numpy as np
 from langgraph.store.base import (
     BaseStore,
     GetOp,
@@ -286,8 +288,9 @@ def _ranked(entries: Sequence[Entry], query: Matrix | None) -> list[tuple[Entry,
     if query is None:
         return [(entry, None) for entry in entries]
     scores = nearest([entry.vectors for entry in entries if entry.vectors is not None], query)
-    scored = zip(entries, scores, strict=True)
-    return sorted(scored, key=lambda hit: (hit[1] is None, -(hit[1] or 0.0)))
+    order = np.argsort(-scores, kind="stable")  # NaN comes last
+    found = zip(order.tolist(), scores[order].tolist(), strict=True)
+    return [(entries[i], None if math.isnan(score) else score) for i, score in found]
 
 
 def _matches(namespace: Namespace, condition: MatchCondition) -> bool:

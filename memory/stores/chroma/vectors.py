@@ -17,7 +17,7 @@ Matrix: TypeAlias = npt.NDArray[np.float32]
 
 _STORED: Final = np.dtype("<f4")
 
-_BLOCK: Final = 4096
+_BLOCK: Final = 512
 """Vectors compared at a time, so that their float64 copies stay in the cache."""
 
 _DIGITS: Final = 9
@@ -104,7 +104,7 @@ def pack(vectors: Sequence[Matrix]) -> Packed:
     return Packed(len(vectors[0]), b"".join(vector.tobytes() for vector in vectors))
 
 
-def nearest(vectors: Sequence[Matrix], query: Matrix) -> list[float | None]:
+def nearest(vectors: Sequence[Matrix], query: Matrix) -> npt.NDArray[np.float64]:
     """Return the greatest cosine between a query and each record's vectors.
 
     Args:
@@ -112,15 +112,15 @@ def nearest(vectors: Sequence[Matrix], query: Matrix) -> list[float | None]:
         query: The query's vector.
 
     Returns:
-        A score a record; `None` for one without vectors, and 0 where a vector is all zeros.
+        A score a record; NaN for one without vectors, and 0 where a vector is all zeros.
     """
-    counts = [len(each) for each in vectors]
-    if not any(counts):
-        return [None] * len(counts)
-    scores = _cosines(np.concatenate([each for each in vectors if len(each)]), query)
-    starts = np.cumsum([0, *(count for count in counts if count)])[:-1]
-    best = iter(np.maximum.reduceat(scores, starts).tolist())
-    return [next(best) if count else None for count in counts]
+    counts = np.array([len(each) for each in vectors], dtype=np.intp)
+    best = np.full(len(counts), np.nan)
+    if counts.any():
+        starts = np.cumsum(counts) - counts
+        scores = _cosines(np.concatenate(vectors), query)
+        best[counts > 0] = np.maximum.reduceat(scores, starts[counts > 0])
+    return best
 
 
 def _cosines(matrix: Matrix, query: Matrix) -> npt.NDArray[np.float64]:
