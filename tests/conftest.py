@@ -4,8 +4,13 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import postgres_server
 import pytest
+
+# A deadline would make tests fail where a machine is busy, or first loads a library.
+hypothesis.settings.register_profile("unhurried", deadline=None)
+hypothesis.settings.load_profile("unhurried")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

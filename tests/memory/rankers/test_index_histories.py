@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from langgraft._core.canonical import JSON
@@ -95,7 +95,6 @@ def test_ranking_when_searched_between_writes_then_is_that_of_the_moment(
         assert len(changing) == len(frozen) == len(_present(writes[: i + 1]))
 
 
-@settings(deadline=None)  # the disk may be busy
 @given(ranker=DURABLE, before=WRITES, after=WRITES, query=TEXTS)
 def test_ranking_when_saved_and_loaded_in_between_then_history_does_not_show(
     ranker: Ranker, before: list[Write], after: list[Write], query: str

@@ -68,7 +68,7 @@ def _crashed(directory: Path, copy: Path) -> Path:
     return Path(shutil.copytree(directory, copy))
 
 
-@settings(max_examples=40, deadline=None)  # each waits for the disk some dozen times
+@settings(max_examples=40)  # each waits for the disk some dozen times
 @given(steps=STEPS, ranker=st.sampled_from(RANKERS))
 def test_ranking_when_reopened_at_any_moment_then_is_that_of_a_fresh_build(
     steps: list[Step], ranker: Ranker
