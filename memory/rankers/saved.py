@@ -79,7 +79,7 @@ class Documents:
         return len(self._present) + self._unread
 
     def __getitem__(self, document: DocumentId) -> Document:
-        entry = self.get(document)
+        entry = self._present.get(document) or self.get(document)
         if entry is None:
             raise KeyError(document)
         return entry

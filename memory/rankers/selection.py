@@ -1,6 +1,8 @@
 """Put scored documents in order, looking no further down than the caller reads."""
 
 from collections.abc import Callable, Iterator
+from itertools import groupby
+from operator import itemgetter
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -56,8 +58,12 @@ def best_first(
             block = scores >= last
         else:
             block = np.ones(slots.size, dtype=np.bool_)
-        pairs = list(zip(slots[block].tolist(), scores[block].tolist(), strict=True))
-        pairs.sort(key=lambda pair: order(pair[0]), reverse=ties == "newest")
-        pairs.sort(key=lambda pair: -pair[1])
-        yield from pairs
+        falling = np.argsort(-scores[block])
+        pairs = zip(slots[block][falling].tolist(), scores[block][falling].tolist(), strict=True)
+        for score, equals in groupby(pairs, key=itemgetter(1)):
+            tied = [slot for slot, _ in equals]
+            if len(tied) > 1:  # the order of a document may have to be read from a file
+                tied.sort(key=order, reverse=ties == "newest")
+            for slot in tied:
+                yield slot, score
         slots, scores, width = slots[~block], scores[~block], width * WIDENING
