@@ -23,6 +23,7 @@ LAZY_PACKAGES = (
     "langgraft.memory.providers",
     "langgraft.memory.rankers",
     "langgraft.memory.stores",
+    "langgraft.memory.stores.chroma",
     "langgraft.environments",
     "langgraft.environments.babyai",
     "langgraft.nodes",
