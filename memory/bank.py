@@ -25,7 +25,7 @@ from langgraft.memory.deltas import (
     SetState,
 )
 from langgraft.memory.items import MemoryItem
-from langgraft.memory.portable import portable_name, portable_text, seal, travels, unseal
+from langgraft.memory.portable import portable_name, portable_record, unseal
 from langgraft.memory.stores.drive import Program
 from langgraft.memory.stores.paging import read_all
 
@@ -87,18 +87,15 @@ def state_key(key: str) -> str:
 
 def item_record(item: MemoryItem, notes: Mapping[str, JSON]) -> dict[str, Any]:
     """Value of an item's record."""
-    held: dict[str, JSON] = {"item": item.to_json(), "notes": dict(notes)}
-    if travels(held):
-        return {INDEXED_FIELD: item.retrieval_key, **held}
-    searched = {"order_index": item.order_index, "source_domain": portable_text(item.source_domain)}
-    return {INDEXED_FIELD: portable_text(item.retrieval_key), "item": searched, **seal(held)}
+    return portable_record(
+        {INDEXED_FIELD: item.retrieval_key, "item": item.to_json(), "notes": dict(notes)}
+    )
 
 
 def state_record(key: str, value: JSON) -> dict[str, Any]:
-    """Value of a bookkeeping record."""
-    if travels(value) and portable_name(key) == key:
-        return {"value": value}
-    return seal({"key": key, "value": value})
+    """Value of a bookkeeping record, which names its key where the record's own key cannot."""
+    named: dict[str, JSON] = {} if portable_name(key) == key else {"name": key}
+    return portable_record({**named, "value": value})
 
 
 def item_of(record: Item) -> MemoryItem:
@@ -129,7 +126,7 @@ def _load(record: Item, content: BankContent) -> None:
             content.notes[item.id] = deepcopy(value["notes"])
     elif record.key.startswith(_STATE):
         value = unseal(record.value)
-        key = value.get("key", record.key.removeprefix(_STATE))
+        key = value.get("name", record.key.removeprefix(_STATE))
         content.state[key] = deepcopy(value["value"])
     else:
         msg = f"namespace {record.namespace} holds {record.key!r}, which is no bank's record"

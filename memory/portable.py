@@ -2,9 +2,9 @@
 
 A bank is the same bank wherever it is kept. PostgreSQL's `jsonb` refuses the character NUL,
 returns whole floats from 1e16 on as integers and -0.0 as 0.0; its keys hold no NUL and end at a
-few thousand bytes. So what could not make the way is *sealed*: its canonical JSON, in ASCII, goes
-along as one text, from which it is read again. Everything else is stored as plain fields. What a
-record looks like depends on its content alone, never on the store.
+few thousand bytes. So a record that could not make the way is *sealed*: its JSON, in ASCII, goes
+along as one text, from which it is read again. Every other record is plain fields. What a record
+looks like depends on its content alone, never on the store.
 """
 
 import json
@@ -49,16 +49,36 @@ def portable_name(name: str) -> str:
 
 
 def portable_text(text: str) -> str:
-    """Return a text to search for or by: `text`, with U+FFFD in the place of NUL."""
+    """Return what filters find `text` by: itself, with U+FFFD in the place of NUL."""
     return text.replace("\x00", _STANDS_FOR_NUL)
 
 
-def seal(value: Mapping[str, JSON]) -> dict[str, Any]:
-    """Return a record that holds `value` as one text."""
-    return {SEALED: json.dumps(value, sort_keys=True, allow_nan=False)}
+def portable_record(record: Mapping[str, JSON]) -> dict[str, Any]:
+    """Return a record that every store gives back as it is: `record`, sealed if it must be.
+
+    The fields of a sealed record are what rankers and filters see; they are no longer exact.
+    """
+    if travels(record):
+        return dict(record)
+    legible = {portable_text(key): _legible(value) for key, value in record.items()}
+    return {**legible, SEALED: json.dumps(record, sort_keys=True, allow_nan=False)}
 
 
 def unseal(record: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return what a record stands for, sealed or not."""
     sealed = record.get(SEALED)
     return json.loads(sealed) if isinstance(sealed, str) else record
+
+
+def _legible(value: JSON) -> JSON:
+    match value:
+        case str():
+            return portable_text(value)
+        case float() if not travels(value):
+            return int(value)
+        case Mapping():
+            return {portable_text(key): _legible(each) for key, each in value.items()}
+        case Sequence():
+            return [_legible(each) for each in value]
+        case _:
+            return value

@@ -14,7 +14,7 @@ from langgraft._core.canonical import JSON, canonical_json
 from langgraft.memory.bank import apply_delta, place, read_content, read_state
 from langgraft.memory.deltas import Add, Annotate, MemoryDelta, Remove, SetState, fold
 from langgraft.memory.episodes import Lesson, Outcome
-from langgraft.memory.portable import portable_name, seal, travels, unseal
+from langgraft.memory.portable import portable_name, portable_record, travels, unseal
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import InsightMemory, InsightSettings, TrajectoryMemory
 from langgraft.memory.stores.drive import drive
@@ -60,13 +60,24 @@ def test_value_when_no_database_changes_it_travels(value: JSON) -> None:
     assert travels({"in": [value]})
 
 
-@given(value=st.dictionaries(texts, values, max_size=3))
-def test_record_when_sealed_travels_and_says_what_it_held(value: dict[str, JSON]) -> None:
-    """A sealed record holds one text in ASCII, from which the same value is read."""
-    sealed = seal(value)
-    assert travels(sealed)
-    assert canonical_json(sealed).isascii()
-    assert canonical_json(dict(unseal(sealed))) == canonical_json(value)
+@given(record=st.dictionaries(texts, values, max_size=3))
+def test_record_when_made_portable_travels_and_says_what_it_held(record: dict[str, JSON]) -> None:
+    """Plain or sealed, the same record is read from it."""
+    portable = portable_record(record)
+    assert travels(portable)
+    assert canonical_json(dict(unseal(portable))) == canonical_json(record)
+
+
+def test_record_when_sealed_can_still_be_filtered() -> None:
+    """Its fields are there in a form that travels, and all that were fit are unchanged."""
+    held = {"item": {"text": "a\x00b", "n": 3}, "large": 1e16, "list": [-0.0, 0.5, True, None]}
+    portable = portable_record(held)
+    assert portable.pop("sealed")
+    assert portable == {
+        "item": {"text": "a\ufffdb", "n": 3},
+        "large": 10**16,
+        "list": [0, 0.5, True, None],
+    }
 
 
 @given(names=st.sets(st.text(max_size=4) | st.just("x" * 3000), min_size=2, max_size=4))
@@ -83,14 +94,13 @@ def test_name_when_made_portable_stays_apart_from_others(names: set[str]) -> Non
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(value=st.dictionaries(texts.filter(lambda text: "\x00" not in text), values, max_size=3))
+@given(value=st.dictionaries(texts, values, max_size=3))
 def test_value_when_it_travels_comes_back_from_postgres_to_the_byte(
     postgres: Schemas, opened: dict[str, BaseStore], value: dict[str, JSON]
 ) -> None:
     """What is left unsealed is safe to leave so."""
     store = opened.get("store") or opened.setdefault("store", postgres.store())
-    record = value if travels(value) else seal(value)
-    store.batch([PutOp(("t",), "k", record)])
+    store.batch([PutOp(("t",), "k", portable_record(value))])
     (item,) = store.batch([GetOp(("t",), "k")])
     got = dict(unseal(item.value))  # type: ignore[union-attr]
     assert canonical_json(got) == canonical_json(value)
@@ -130,6 +140,18 @@ def test_bank_when_it_holds_what_is_hard_to_keep_is_the_fold_in_postgres_too(
         keys = [*folded.state, "snul\x00"]
         read = drive(read_state(BANK, keys), store)
         assert canonical_json(read) == canonical_json([*folded.state.values(), None])
+
+
+def test_state_when_its_name_is_hard_to_keep_is_not_recalled() -> None:
+    """Bookkeeping has no text to rank by, whatever it is called."""
+    memory = TrajectoryMemory(InMemoryStore())
+    memory.take_in(make_episode("filed e1\x00", task="open the red door"))
+    assert not memory.provide("filed e1", asking())
+    assert all(
+        "key" not in item.value
+        for item in memory.store.search((), limit=99)
+        if item.key.startswith("state/")
+    )
 
 
 def test_records_when_written_to_different_stores_are_the_same(postgres: Schemas) -> None:
