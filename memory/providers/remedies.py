@@ -39,8 +39,9 @@ from langgraft.memory.stores.drive import Program
 class RetrievalSettings(RankedSettings):
     """How many items are recalled, and which of those that match; every remedy is off.
 
-    A remedy costs, per recall: reading `candidates` records instead of `top_k`, the vectors of
-    their texts (about 0.1 ms for each thousand words), and for a quota a second search.
+    A remedy costs, per recall: for folding and MMR the reading of `candidates` records and the
+    vectors of their texts (0.5 ms for each thousand words); for a quota a second search, with a
+    filter, which reads far down the ranking where items of the domain are rare.
     """
 
     top_k: int = SettingsField(default=1, ge=1)
@@ -53,7 +54,7 @@ class RetrievalSettings(RankedSettings):
     mmr: float | None = SettingsField(default=None, ge=0, le=1)
     """λ of maximal marginal relevance over the same similarity: 1 is the ranking, 0 variety
     alone; `None`: off."""
-    candidates: int = SettingsField(default=50, ge=1)
+    candidates: int = SettingsField(default=200, ge=1)
     """How far down the ranking folding and MMR look; at least `top_k`."""
     own_domain_share: float | None = SettingsField(default=None, gt=0, le=1)
     """Least share of the slots, rounded up, for items of the asking domain, as long as there are
