@@ -3,6 +3,7 @@
 Every function may be called as `alone(function, size)`, which is how figures are meant.
 """
 
+from contextlib import closing
 from typing import Any
 
 import chromadb
@@ -98,16 +99,19 @@ def filtered_over_chroma(size: int, *, rounds: int = 3) -> Compared:
         rounds: How often each of 12 queries is asked.
     """
     embeddings = DrawnEmbeddings(size)
-    ours, peer = _ours(embeddings, size), _collection(embeddings, size)
+    ours = _ours(embeddings, size)
     vectors: dict[str, Any] = {
         query: embeddings.matrix[int(query)][np.newaxis] for query in _queries(size)
     }
-    return compared(
-        lambda query: ours.search(_NAMESPACE, query=query, filter={"group": 3}, limit=_LIMIT),
-        lambda query: peer.query(vectors[query], n_results=_LIMIT, where={"group": 3}),
-        _queries(size),
-        rounds=rounds,
-    )
+    client = chromadb.EphemeralClient(Settings(anonymized_telemetry=False))
+    with closing(client):
+        peer = _collection(client, embeddings, size)
+        return compared(
+            lambda query: ours.search(_NAMESPACE, query=query, filter={"group": 3}, limit=_LIMIT),
+            lambda query: peer.query(vectors[query], n_results=_LIMIT, where={"group": 3}),
+            _queries(size),
+            rounds=rounds,
+        )
 
 
 def _ours(embeddings: DrawnEmbeddings, size: int) -> RankedStore:
@@ -124,8 +128,7 @@ def _queries(size: int) -> list[str]:
     return [str(size + i) for i in range(_QUERIES)]
 
 
-def _collection(embeddings: DrawnEmbeddings, size: int) -> Any:
-    client = chromadb.EphemeralClient(Settings(anonymized_telemetry=False))
+def _collection(client: Any, embeddings: DrawnEmbeddings, size: int) -> Any:
     collection = client.create_collection("floor", embedding_function=None)
     step = client.get_max_batch_size()
     for start in range(0, size, step):
