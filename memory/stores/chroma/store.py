@@ -87,7 +87,8 @@ class ChromaStore(BaseStore):
         """Open a store in a folder, which is made where it is not there yet.
 
         The folder has one owner at a time: a lock file beside it is held until `close` or the end
-        of the process.
+        of the process. A Chroma server on the same folder does not know of the lock: use one or
+        the other.
 
         Args:
             path: The folder.
