@@ -21,11 +21,8 @@ Fields: TypeAlias = Annotated[tuple[Field, ...], SettingsField(min_length=1)]
 Filter: TypeAlias = dict[str, Any]
 """A LangGraph filter over an item's record, such as `{"item.source_domain": "math"}`."""
 
-_LOOK = 16
-"""How far the first look at a tie goes: reading so many costs less than searching twice."""
-
 _WIDENING = 16
-"""How much further each next one goes: most ties are small, or a good part of the bank."""
+"""How much further each next look at a tie goes: most are small, or a good part of the bank."""
 
 
 def query_text(fields: Sequence[Field], query: str, context: RecallContext) -> str:
@@ -64,12 +61,19 @@ def ranked_items(
 def _through_the_tie(
     namespace: bank.Namespace, query: str, limit: int, where: Filter | None
 ) -> Program[tuple[Sequence[SearchItem], int]]:
-    """Return at least the best `limit` hits, and how many of the bank share the best score."""
-    width = max(limit, _LOOK)
+    """Return at least the best `limit` hits, and how many of the bank share the best score.
+
+    Where the ranker does not tell, or a filter decides which of them count, they are looked at.
+    """
+    width = limit
     while True:
         results = yield [SearchOp(namespace, filter=where, query=query, limit=width)]
         hits = cast("Sequence[SearchItem]", results[0])
+        if not hits:
+            return hits, 0
+        if where is None and (tied := getattr(hits[0], "tied", 0)):
+            return hits, tied
         scores = [hit.score for hit in hits]
         if len(hits) < width or scores[-1] != scores[0]:
-            return hits, scores.count(scores[0]) if scores else 0
+            return hits, scores.count(scores[0])
         width *= _WIDENING

@@ -27,6 +27,9 @@ class Scored:
     """In float64, rounded to `SCORE_DECIMALS`; higher is more relevant."""
     parts: Mapping[str, float] = field(default_factory=dict, hash=False)
     """What a ranker made of others put the score together from; empty where it is one figure."""
+    tied: int = field(default=0, compare=False)
+    """How many documents of the corpus share the score, told with the best of a ranking; 0 where
+    that is not told."""
 
 
 class RankerIndex(Protocol):

@@ -14,6 +14,7 @@ from langgraft.memory.rankers.base import DocumentId, Order, Scored
 from langgraft.memory.rankers.mirror import Mirror, Scaled
 from langgraft.memory.rankers.saved import Document, Documents, SavedDocuments
 from langgraft.memory.rankers.selection import Floats, Ties, best_first
+from langgraft.memory.rankers.ties import told
 
 REQUEST_TEXTS: Final = 1_000
 """Texts in one request: what was embedded before a failure is cached and not asked for again."""
@@ -113,14 +114,16 @@ class DenseIndex:
         if not (mirror.size and sought.lengths[0]):
             return []
         slots = mirror.nominated(self._estimated(query, sought), min(limit, mirror.size))
+        cosines = mirror.cosines(sought, slots)
         ranking = best_first(
             slots,
-            mirror.cosines(sought, slots),
+            cosines,
             width=limit,
             order=lambda slot: self._documents[self._ids[slot]].order,
             ties=self._ties,
         )
-        return [Scored(self._ids[slot], score) for slot, score in islice(ranking, limit)]
+        best = [Scored(self._ids[slot], score) for slot, score in islice(ranking, limit)]
+        return told(best, cosines)
 
     def save(self, folder: Path) -> None:
         """Write all documents and vectors into an empty folder."""

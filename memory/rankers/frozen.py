@@ -12,6 +12,7 @@ from langgraft.memory.rankers.lexical import TermWeights
 from langgraft.memory.rankers.postings import Statistics
 from langgraft.memory.rankers.saved import Document
 from langgraft.memory.rankers.selection import Floats, Slots, Ties, best_first, rounded
+from langgraft.memory.rankers.ties import told
 from langgraft.memory.rankers.tokens import tokenize
 
 
@@ -62,14 +63,15 @@ class FrozenBM25Index:
 
     def _ranking(self, built: "_Built", terms: dict[int, int], slots: Slots) -> list[Scored]:
         """Order the nominated documents by their exact scores."""
+        final = rounded(built.exact(slots, terms, self._weights))
         ranking = best_first(
             slots,
-            rounded(built.exact(slots, terms, self._weights)),
+            final,
             width=slots.size,
             order=lambda slot: built.documents[slot].order,
             ties=self._ties,
         )
-        return [Scored(built.documents[slot].id, score) for slot, score in ranking]
+        return told([Scored(built.documents[slot].id, score) for slot, score in ranking], final)
 
 
 def _near(estimates: NDArray[np.float32], limit: int, terms: dict[int, int]) -> Slots | None:

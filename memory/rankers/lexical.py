@@ -10,6 +10,7 @@ import numpy as np
 from langgraft.memory.rankers.base import DocumentId, Order, Scored
 from langgraft.memory.rankers.postings import Postings, Statistics
 from langgraft.memory.rankers.selection import Floats, Ties, best_first, rounded
+from langgraft.memory.rankers.ties import told
 from langgraft.memory.rankers.tokens import tokenize
 
 
@@ -71,17 +72,18 @@ class LexicalIndex:
         scores = self._scores(query)
         matching = np.flatnonzero(scores)
         postings = self._postings
+        final = rounded(scores[matching])
         ranking = (
             Scored(postings.document(slot).id, score)
             for slot, score in best_first(
                 matching,
-                rounded(scores[matching]),
+                final,
                 width=limit,
                 order=lambda slot: postings.document(slot).order,
                 ties=self._ties,
             )
         )
-        return list(islice(ranking, limit))
+        return told(list(islice(ranking, limit)), final)
 
     def save(self, folder: Path) -> None:
         """Write all documents into an empty folder."""

@@ -298,6 +298,7 @@ class RankedStore(BaseStore):
             updated_at=item.updated_at,
             score=hit.score,
             parts=hit.parts or {self._ranker_name: hit.score},
+            tied=hit.tied,
         )
 
     def _update(self, address: Address, item: Item | None) -> Update:
