@@ -34,11 +34,11 @@ class MMR:
         trade_off · relevance - (1 - trade_off) · likeness
 
     where relevance is the other ranker's score divided by its best (0 if negative), and likeness
-    the largest similarity with a document chosen before: the cosine of the embeddings where the
-    other ranker is `Dense`, and of TF-IDF vectors over the candidates otherwise. That figure is
-    the score, so scores fall along the ranking; `parts` hold it as `mmr`, the other ranker's
-    score as `relevance`, and its parts. Documents beyond the candidates follow in their order
-    with the lowest score there is, `trade_off - 1`.
+    the largest similarity with a document chosen before: the cosine of the embeddings (0 if
+    negative) where the other ranker is `Dense`, and of TF-IDF vectors over the candidates
+    otherwise. That figure is the score, so scores fall along the ranking; `parts` hold it as
+    `mmr`, the other ranker's score as `relevance`, and its parts. Documents beyond the candidates
+    follow in their order with the lowest score there is, `trade_off - 1`.
 
     Raises:
         SettingsError: A setting is out of range.
@@ -139,18 +139,19 @@ class MMRIndex:
         best = float(relevance.max(initial=0.0)) or 1.0
         chosen: list[Scored] = []
         likeness = np.zeros(len(hits))
-        for place, position in enumerate(positions):
+        for position in positions:
             worth = max(float(relevance[position]), 0.0) / best
             score = self._trade_off * worth - (1 - self._trade_off) * float(likeness[position])
             chosen.append(_marked(hits[position], score))
-            row = similarity(position)
-            likeness = np.maximum(likeness, row) if place else row
+            likeness = np.maximum(likeness, similarity(position))
         return chosen
 
     def _similarity(self, documents: Sequence[DocumentId]) -> Similarity:
         """Say how alike candidates are."""
         if isinstance(self._inner, DenseIndex):
-            return partial(self._inner.similarities, documents)
+            cosines = partial(self._inner.similarities, documents)
+            # Opposite directions are no more unlike than none in common: the first has likeness 0.
+            return lambda position: np.maximum(cosines(position), 0.0)
         return TfIdf.of([self._documents[document].text for document in documents]).similarities
 
 

@@ -68,7 +68,7 @@ def test_score_when_reordered_then_is_the_marginal_relevance(
     best = max([hit.parts["relevance"] for hit in hits], default=0.0)
     for i, hit in enumerate(hits):
         worth = max(hit.parts["relevance"], 0.0) / best if best > 0 else 0.0
-        likeness = float((rows[:i] @ rows[i]).max()) if i else 0.0
+        likeness = float((rows[:i] @ rows[i]).max(initial=0.0))
         expected = trade_off * worth - (1 - trade_off) * likeness
         assert hit.score == hit.parts["mmr"] == pytest.approx(expected, abs=1e-6)
 
