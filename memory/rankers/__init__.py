@@ -1,10 +1,11 @@
 """Rankers: settings that say in which order texts answer a query, and the indexes behind them.
 
-A ranker is a frozen dataclass (`TermOverlap()`, `BM25(k1=1.5, b=0.75)`) that belongs to a memory
-provider's settings; the index it makes belongs to whoever searches. Rankings are exact: scores
-are float64 sums in query-term order, rounded to 1e-9, and ties break by a stated order, so the
-same documents rank the same whatever was written before, in whatever sequence, on any number of
-threads.
+A ranker is a frozen dataclass (`BM25(k1=1.5, b=0.75)`, `Dense("openai:…")`) that belongs to a
+memory provider's settings; the index it makes belongs to whoever searches. `TermOverlap` and
+`BM25` compare words, `Dense` embeddings; `Hybrid` fuses rankers, `MMR` reorders the best of one.
+Rankings are exact: scores are float64 sums in a fixed order, rounded to 1e-9, and ties break by
+a stated order, so the same documents rank the same whatever was written before, in whatever
+sequence, on any number of threads.
 """
 
 from typing import TYPE_CHECKING
