@@ -6,8 +6,10 @@ from typing import cast
 import pytest
 from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp, Result
 from langgraph.store.memory import InMemoryStore
+from table_embeddings import TableEmbeddings
 
-from langgraft.memory.stores.drive import Program, adrive, drive
+from langgraft.memory.embedders import EmbeddingRequest, make_embedder
+from langgraft.memory.stores.drive import Program, adrive, drive, embed
 
 NAMESPACE = ("n",)
 
@@ -81,3 +83,26 @@ def test_drive_when_store_raises_stop_iteration_then_it_is_not_taken_for_the_end
     """A store's stray StopIteration is an error, not a result."""
     with pytest.raises(RuntimeError, match="StopIteration"):
         drive(_append("k", "a"), _Stopping())
+
+
+@pytest.mark.parametrize(
+    ("run", "method"), [(_synchronously, "embed_query"), (adrive, "aembed_query")]
+)
+async def test_drive_when_vectors_are_asked_for_then_embedder_answers(
+    run: Run, method: str
+) -> None:
+    """Each driver uses its own methods, and what the embedder raises arrives at the `embed`."""
+    table = TableEmbeddings({"red": [1.0, 2.0]})
+    request = EmbeddingRequest(make_embedder(table), ("red",), "query")
+
+    def persistent() -> Program[list[list[float]]]:
+        table.error = ConnectionError("down")
+        try:
+            yield from embed(request)
+        except ConnectionError:
+            table.error = None
+        vectors: list[list[float]] = (yield from embed(request)).tolist()
+        return vectors
+
+    assert await run(persistent(), _FailingStore()) == [[1.0, 2.0]]
+    assert table.calls == [(method, ["red"])] * 2
