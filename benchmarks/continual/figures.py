@@ -207,8 +207,9 @@ def _within_cross(analysis: Analysis) -> Figure:
     return figure
 
 
-MARKERS = "osD^vP"
-"""Shapes, so that conditions can be told apart without their colors."""
+MARKERS = "osD^vPX"
+"""Shapes, so that conditions can be told apart without their colors; one more than colors, so
+that where colors come round again they come with other shapes."""
 
 
 def _slope(axes: Axes, row: Transfer, shift: float, color: str, marker: str) -> None:

@@ -4,6 +4,7 @@ matplotlib belongs to the extra `bench`: import this module only where figures a
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -47,7 +48,8 @@ def _diversity_panels(analysis: Analysis) -> Figure:
         _column(coverage, place + 0.2, cell.spread("coverage_slots"), color, 0.36, hollow=True)
         _column(top1, place, cell.spread("top1_share"), color, 0.6)
         _success(success, place, analysis, cell.key, color)
-    names = [f"{cell.key.condition}\n{cell.key.task}" for cell in cells]
+    between = " " if crowded else "\n"
+    names = [f"{cell.key.condition}{between}{cell.key.task}" for cell in cells]
     titles = {
         "(a) diversity, 0 to 1": diversity,
         "(b) retrieval coverage (%)": coverage,
@@ -111,7 +113,10 @@ def _success(axes: Axes, place: int, analysis: Analysis, key: CellKey, color: st
 
 def _finish(axes: Axes, title: str, names: Sequence[str], top: float, *, crowded: bool) -> None:
     axes.set_title(title, loc="left")
-    axes.set_xticks(range(len(names)), list(names), rotation=60 if crowded else 0)
+    side: dict[str, Any] = (
+        {"rotation": 50, "ha": "right", "rotation_mode": "anchor"} if crowded else {}
+    )
+    axes.set_xticks(range(len(names)), list(names), **side)
     axes.set_xlim(-0.6, len(names) - 0.4)
     axes.set_ylim(0, 1.04 * top)
     axes.tick_params(length=0, labelcolor=INK, labelsize=8)
