@@ -2,7 +2,7 @@
 
 A bank is the same bank wherever it is kept. PostgreSQL's `jsonb` refuses the character NUL,
 returns whole floats from 1e16 on as integers and -0.0 as 0.0; its keys hold no NUL and end at a
-few thousand bytes. So a record that could not make the way is *sealed*: its JSON, in ASCII, goes
+few thousand bytes. LangGraph's SQLite store refuses integers beyond 64 bits. So a record that could not make the way is *sealed*: its JSON, in ASCII, goes
 along as one text, from which it is read again. Every other record is plain fields. What a record
 looks like depends on its content alone, never on the store.
 """
@@ -31,6 +31,8 @@ def travels(value: JSON) -> bool:
     match value:
         case str():
             return "\x00" not in value
+        case int():
+            return -(2**63) <= value < 2**63
         case float():
             exponent = value.is_integer() and "e" in repr(value)
             return not exponent and (value != 0 or math.copysign(1, value) > 0)
@@ -74,8 +76,8 @@ def _legible(value: JSON) -> JSON:
     match value:
         case str():
             return portable_text(value)
-        case float() if not travels(value):
-            return int(value)
+        case int() | float() if not travels(value):
+            return str(value)
         case Mapping():
             return {portable_text(key): _legible(each) for key, each in value.items()}
         case Sequence():
