@@ -1,8 +1,7 @@
-"""Remedies on banks that have collapsed or were diluted: made up, and learned in BabyAI."""
+"""Remedies on a bank that a simulated learner filled in BabyAI, and that has collapsed."""
 
 import pytest
 
-from langgraft.benchmarks.acceptance import collapsed_bank
 from langgraft.benchmarks.acceptance.remedies import (
     FIELDS,
     SINGLE,
@@ -13,54 +12,56 @@ from langgraft.benchmarks.acceptance.remedies import (
 )
 from langgraft.memory.episodes import Episode
 
-
-def made_up(**settings: object) -> Retrieved:
-    """Ask the made-up bank."""
-    fields = {**SINGLE, **settings}
-    return retrieved(collapsed_bank.episodes(), collapsed_bank.queries(), **fields)
+Played = tuple[list[Episode], Asked]
 
 
 @pytest.fixture(scope="module")
-def played() -> tuple[list[Episode], Asked]:
+def played() -> Played:
     """Have a simulated learner play 80 episodes of each task."""
     return played_bank(80, 40)
 
 
-def test_single_lessons_when_queries_are_alike_collapse_to_the_same_few() -> None:
-    """All queries get the same three near-duplicates of one sentence."""
-    found = made_up()
-    assert found.collapsed
-    assert found.concentration == 1.0
-    assert found.diversity == 0.0
+@pytest.fixture(scope="module")
+def single(played: Played) -> Retrieved:
+    """Ask the bank of single lessons."""
+    return retrieved(*played, **SINGLE)
 
 
-@pytest.mark.parametrize("remedy", [{"fold_above": 0.5}, {"mmr": 0.3}])
-def test_folding_or_mmr_when_a_bank_has_collapsed_brings_up_what_differs(
-    remedy: dict[str, float],
+@pytest.fixture(scope="module")
+def bundles(played: Played) -> Retrieved:
+    """Ask a bank of bundles from the same episodes."""
+    return retrieved(*played, **FIELDS)
+
+
+def test_single_lessons_when_queries_are_alike_are_less_varied_than_bundles(
+    single: Retrieved, bundles: Retrieved
 ) -> None:
-    """Contexts become at least as varied as those of bundles from the same episodes."""
-    bundles = made_up(granularity="aggregate", top_k=1, key_fields=("task",))
-    assert made_up(**remedy).diversity >= bundles.diversity > 0.4
+    """Most queries get the same few entries."""
+    assert single.concentration > 0.5
+    assert single.diversity < bundles.diversity
+    assert single.between_contexts < bundles.between_contexts
 
 
-def test_candidates_when_near_duplicates_fill_them_leave_folding_nothing_to_bring_up() -> None:
-    """Some 160 entries say the same: one has to look further down than that."""
-    assert made_up(fold_above=0.5, candidates=50).diversity == 0.0
+@pytest.mark.parametrize("remedy", [{"fold_above": 0.6}, {"mmr": 0.5}])
+def test_folding_or_mmr_when_a_bank_has_collapsed_retrieves_items_as_varied_as_bundles(
+    played: Played, bundles: Retrieved, remedy: dict[str, float]
+) -> None:
+    """The slots of a recall are no longer filled with one sentence."""
+    assert retrieved(*played, **SINGLE, **remedy).diversity >= bundles.diversity
 
 
 def test_adaptive_granularity_when_queries_are_alike_is_as_varied_as_bundles(
-    played: tuple[list[Episode], Asked],
+    played: Played, bundles: Retrieved
 ) -> None:
-    """It notices that nothing tells the lessons apart, in a learner's bank too."""
-    bundles = made_up(granularity="aggregate", top_k=1)
-    assert made_up(granularity="adaptive").diversity == pytest.approx(bundles.diversity)
-    real = retrieved(*played, **{**SINGLE, "granularity": "adaptive"}).diversity
-    assert real >= retrieved(*played, **FIELDS).diversity > retrieved(*played, **SINGLE).diversity
+    """It notices that nothing tells the lessons apart."""
+    found = retrieved(*played, **{**SINGLE, "granularity": "adaptive"})
+    assert found.diversity >= bundles.diversity
+    assert found.between_contexts >= bundles.between_contexts
 
 
 def test_quota_when_another_task_has_diluted_the_bank_restores_the_own_share(
-    played: tuple[list[Episode], Asked],
+    played: Played, single: Retrieved
 ) -> None:
     """What was learned first is found again."""
-    assert retrieved(*played, **SINGLE).own_share < 0.5
+    assert single.own_share < 0.5
     assert retrieved(*played, **SINGLE, own_domain_share=0.5).own_share >= 0.5
