@@ -1,5 +1,6 @@
 """A bank is the same bank wherever it is kept, whatever it holds."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,10 +14,11 @@ from postgres_server import Schemas
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft.memory.bank import apply_delta, place, read_content, read_state
 from langgraft.memory.deltas import Add, Annotate, MemoryDelta, Remove, SetState, fold
-from langgraft.memory.episodes import Lesson, Outcome
+from langgraft.memory.episodes import Episode, Lesson, Outcome
 from langgraft.memory.portable import portable_name, portable_record, travels, unseal
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import InsightMemory, InsightSettings, TrajectoryMemory
+from langgraft.memory.stores import ChromaStore
 from langgraft.memory.stores.drive import drive
 
 BANK = place(("portable",))
@@ -71,7 +73,11 @@ def test_record_when_made_portable_travels_and_says_what_it_held(record: dict[st
 
 def test_record_when_sealed_can_still_be_filtered() -> None:
     """Its fields are there in a form that travels, and all that were fit are unchanged."""
-    held = {"item": {"text": "a\x00b", "n": 3}, "large": 1e16, "list": [-0.0, 0.5, True, None]}
+    held: dict[str, JSON] = {
+        "item": {"text": "a\x00b", "n": 3},
+        "large": 1e16,
+        "list": [-0.0, 0.5, True, None],
+    }
     portable = portable_record(held)
     assert portable.pop("sealed")
     assert portable == {
@@ -166,28 +172,42 @@ def test_records_when_written_to_different_stores_are_the_same(postgres: Schemas
 
 
 @pytest.mark.parametrize("granularity", ["aggregate", "individual"])
-def test_memory_when_kept_in_postgres_recalls_the_same_and_has_the_same_digest(
-    postgres: Schemas, granularity: Any
+def test_memory_when_kept_in_a_database_recalls_the_same_and_has_the_same_digest(
+    postgres: Schemas, tmp_path: Path, granularity: Any
 ) -> None:
     """A provider does not notice which store it is on."""
     setting = InsightSettings(granularity=granularity, top_k=3)
-    stores = [InMemoryStore(), postgres.store()]
-    memories: list[MemoryProvider[Any]] = [
-        *(InsightMemory(store, settings=setting) for store in stores),
-        *(TrajectoryMemory(store) for store in stores),
+    with ChromaStore.open(tmp_path / "chroma") as chroma:
+        stores = [InMemoryStore(), postgres.store(), chroma]
+        insights: list[MemoryProvider[Any]] = [
+            InsightMemory(store, settings=setting) for store in stores
+        ]
+        raws: list[MemoryProvider[Any]] = [TrajectoryMemory(store) for store in stores]
+        for episode in stream():
+            for memories in (insights, raws):
+                first, *others = [memory.take_in(episode) for memory in memories]
+                assert others == [first, first]
+        for memories in (insights, raws):
+            assert len({memory.content().digest for memory in memories}) == 1
+            for word in [*WORDS, "red key", ""]:
+                recalls = [memory.provide(word, asking()) for memory in memories]
+                assert recalls == [recalls[0]] * 3
+
+
+WORDS = ["red", "blue", "door\x00", "key", "100%", "a_b"]
+
+
+def stream() -> list[Episode]:
+    """Return episodes whose texts overlap, tie, and hold what is hard to keep."""
+    tasks = [
+        " ".join(WORDS[(number * step) % len(WORDS)] for step in (1, 2, 3)) for number in range(24)
     ]
-    words = ["red", "blue", "door\x00", "key", "100%", "a_b"]
-    for number in range(24):
-        task = " ".join(words[(number * step) % len(words)] for step in (1, 2, 3))
-        episode = make_episode(
+    return [
+        make_episode(
             f"e{number}\x00",
             task=task,
             lessons=(Lesson(task, "near a door"), Lesson("look")),
             outcome=Outcome(success=number % 3 > 0, score=-0.0),
         )
-        insight, insight_too, raw, raw_too = (memory.take_in(episode) for memory in memories)
-        assert (insight, raw) == (insight_too, raw_too)
-    for one, other in (memories[:2], memories[2:]):
-        assert one.content().digest == other.content().digest
-        for word in [*words, "red key", ""]:
-            assert one.provide(word, asking()) == other.provide(word, asking())
+        for number, task in enumerate(tasks)
+    ]

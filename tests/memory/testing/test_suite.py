@@ -3,13 +3,16 @@
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from collections.abc import Sequence
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from langgraph.store.memory import InMemoryStore
 
 from langgraft._core.errors import SettingsError
 from langgraft.memory.testing.stores.defects import inmemory_departures
+from langgraft.memory.testing.stores.suite import Mode
 from langgraft.testing import INMEMORY_DEFECTS, ReferenceStore, StoreConformance
 
 FAULTS = '''
@@ -137,12 +140,12 @@ def test_suite_when_a_capability_is_missing_collects_only_what_applies() -> None
     """What a store does not do is not tested, and can be asked for."""
 
     class AsyncOnly(StoreConformance):
-        modes = ("async",)
+        modes: ClassVar[Sequence[Mode]] = ("async",)
         nul_characters = False
         departures = {"test_batch_when_empty_does_nothing[async]": "it counts"}  # noqa: RUF012
 
     class Both(AsyncOnly):
-        modes = ("sync", "async")
+        modes: ClassVar[Sequence[Mode]] = ("sync", "async")
         persistent = True
 
     assert AsyncOnly.test_records_when_put_by_threads_are_all_there is None
