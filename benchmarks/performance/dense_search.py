@@ -103,7 +103,8 @@ def filtered_over_chroma(size: int, *, rounds: int = 3) -> Compared:
     vectors: dict[str, Any] = {
         query: embeddings.matrix[int(query)][np.newaxis] for query in _queries(size)
     }
-    client = chromadb.EphemeralClient(Settings(anonymized_telemetry=False))
+    # Its type hides that it can be closed.
+    client: Any = chromadb.EphemeralClient(Settings(anonymized_telemetry=False))
     with closing(client):
         peer = _collection(client, embeddings, size)
         return compared(
