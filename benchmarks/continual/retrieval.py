@@ -5,7 +5,10 @@ paper finds that a bank can look diverse while what is retrieved from it is not 
 diversity collapse, continual-memory Appendix D); these are its measures, and a few beside:
 
 key diversity          1 - mean pairwise TF-IDF cosine of the keys in the bank
-context diversity      the same of the injected contexts: the texts retrieved by one query, joined
+context diversity      the same of the items retrieved for all queries, repetitions included: "how
+                       varied the items actually retrieved across all test queries are" (§D)
+between contexts       the same of the injected contexts, the texts of one query's items joined:
+                       stricter, because variety that every query gets alike does not count
 coverage of the bank   distinct items retrieved / items in the bank
 coverage of the slots  distinct items retrieved / items retrieved, repetitions included
                        (the paper's Figure 11b: 13 of 240)
@@ -44,6 +47,7 @@ class Measures:
 
     key_diversity: float | None
     context_diversity: float | None
+    between_contexts: float | None
     coverage_bank: float | None
     coverage_slots: float | None
     top1_share: float | None
@@ -184,7 +188,8 @@ def measure(run: RunResults, bank: Bank, key_diversity: float | None) -> RunRetr
     contexts = [JOIN.join(item.text for item in bank.known(query.items)) for query in filled]
     measures = Measures(
         key_diversity=key_diversity,
-        context_diversity=mean_pairwise_diversity(contexts),
+        context_diversity=mean_pairwise_diversity([item.text for item in bank.known(slots)]),
+        between_contexts=mean_pairwise_diversity(contexts),
         coverage_bank=_ratio(len(set(slots)), len(bank.items)),
         coverage_slots=_ratio(len(set(slots)), len(slots)),
         top1_share=_ratio(max(winners.values(), default=0), len(filled)),

@@ -103,6 +103,13 @@ def test_measures_when_all_queries_are_served_alike_then_contexts_have_no_divers
     assert found.coverage_bank == 0.25
 
 
+def test_measures_when_every_query_gets_the_same_varied_items_then_only_items_are_diverse() -> None:
+    """What varies within a context and not between contexts shows in one measure alone."""
+    found = measured(evaluation([["a", "b"]], [["a", "b"]]), BANK)
+    assert found.context_diversity == pytest.approx(4 / 6)
+    assert found.between_contexts == 0.0
+
+
 def test_measures_when_contexts_share_no_word_then_diversity_is_one() -> None:
     """Two contexts without a word in common are as varied as can be."""
     assert measured(evaluation([["a"]], [["b"]]), BANK).context_diversity == 1.0
@@ -162,7 +169,7 @@ def test_measures_when_anything_is_retrieved_then_shares_are_shares(
 ) -> None:
     """Every share and every diversity lies in 0..1, and so many items are effective at most."""
     found = measured(evaluation(*episodes), BANK)
-    bounded = SHARES | {"key_diversity", "context_diversity"}
+    bounded = SHARES | {"key_diversity", "context_diversity", "between_contexts"}
     for name in MEASURES:
         value = getattr(found, name)
         assert value is None or value >= 0
