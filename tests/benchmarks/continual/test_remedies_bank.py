@@ -42,12 +42,13 @@ def test_single_lessons_when_queries_are_alike_are_less_varied_than_bundles(
     assert single.between_contexts < bundles.between_contexts
 
 
-@pytest.mark.parametrize("remedy", [{"fold_above": 0.6}, {"mmr": 0.5}])
+@pytest.mark.parametrize(("remedy", "value"), [("fold_above", 0.6), ("mmr", 0.5)])
 def test_folding_or_mmr_when_a_bank_has_collapsed_retrieves_items_as_varied_as_bundles(
-    played: Played, bundles: Retrieved, remedy: dict[str, float]
+    played: Played, bundles: Retrieved, remedy: str, value: float
 ) -> None:
     """The slots of a recall are no longer filled with one sentence."""
-    assert retrieved(*played, **SINGLE, **remedy).diversity >= bundles.diversity
+    found = retrieved(*played, **{**SINGLE, remedy: value})
+    assert found.diversity >= bundles.diversity
 
 
 def test_adaptive_granularity_when_queries_are_alike_is_as_varied_as_bundles(
