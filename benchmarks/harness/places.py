@@ -4,6 +4,9 @@ The log is the truth and a store a cache of it, so where banks lie is no part of
 that was begun over one store may be gone on with over another, and commits the same bytes. All
 runs of a process share one store. Each has a namespace of its own, emptied before it is opened,
 because a killed process may have left records there, and emptied again when it is closed.
+
+In memory each run has a store of its own instead: runs are opened in threads, and LangGraph's
+`InMemoryStore` breaks when one thread writes to it while another searches it.
 """
 
 import socket
@@ -38,21 +41,23 @@ _ID_LENGTH: Final = 16
 
 @dataclass(frozen=True)
 class Places:
-    """The store that all runs of a process share."""
+    """Where the runs of a process keep their banks."""
 
-    store: BaseStore
+    store: BaseStore | None
+    """The store that they share; `None` in memory."""
     kind: StoreKind
     directory: str
     """Label that tells one run directory from others that use the same database."""
 
     def of(self, run: PlannedRun) -> BankPlace:
         """Return the place of one run's bank."""
-        return BankPlace(self.store, (_ROOT, self.directory, run.id))
+        store = InMemoryStore() if self.store is None else self.store
+        return BankPlace(store, (_ROOT, self.directory, run.id))
 
 
 def places_in_memory() -> Places:
-    """Return places in a store that is gone when the process ends."""
-    return Places(InMemoryStore(), "memory", "here")
+    """Return places that are gone when their runs end."""
+    return Places(None, "memory", "here")
 
 
 @contextmanager
@@ -74,6 +79,10 @@ def hold_places(out: Path, prepared: PreparedPlan[Any], store: str) -> Iterator[
     spec = f"{INSIDE}:{out / STORE}" if inside else store
     kind = store_kind(spec)
     with ExitStack() as opened:
+        if kind == DEFAULT_STORE:
+            opened.enter_context(hold_directory(out, prepared))
+            yield places_in_memory()
+            return
         if inside:  # the folder it lies in must be known to be ours
             opened.enter_context(hold_directory(out, prepared))
             base = opened.enter_context(open_store(spec))

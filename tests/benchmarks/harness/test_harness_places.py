@@ -29,6 +29,8 @@ from langgraft.memory.deltas import MemoryDelta
 
 PREPARED = prepare(ChainStudy(), chain_plan())
 
+DATABASE = "postgresql://127.0.0.1/banks"
+
 
 class Keeper(ChainStudy):
     """Puts a record into the place of each run, and notes what was there before."""
@@ -70,7 +72,7 @@ class Database(InMemoryStore):
 
 @pytest.fixture
 def shared(monkeypatch: pytest.MonkeyPatch) -> Database:
-    """Have `memory` stand for one store that outlives a plan, as a database does."""
+    """Have `DATABASE` stand for one store that outlives a plan, as a database does."""
     store = Database()
 
     class Opened:
@@ -94,7 +96,7 @@ async def test_places_when_runs_go_on_then_share_a_store_and_no_namespace(
 ) -> None:
     """Each run has a namespace of its own in the one store, and leaves nothing there."""
     study = Keeper()
-    await run_chain(tmp_path, study=study, workers=4)
+    await run_chain(tmp_path, study=study, workers=4, store=DATABASE)
     assert len(study.places) == len(PREPARED.graph)
     assert len({place.namespace for place in study.places.values()}) == len(PREPARED.graph)
     assert all(place.store is shared for place in study.places.values())
@@ -102,19 +104,28 @@ async def test_places_when_runs_go_on_then_share_a_store_and_no_namespace(
     assert records(shared) == []
 
 
+async def test_places_in_memory_when_runs_go_on_then_share_no_store(tmp_path: Path) -> None:
+    """Runs are opened in threads, and a store in memory is not made for two of them at once."""
+    study = Keeper()
+    await run_chain(tmp_path, study=study, workers=4)
+    stores = [place.store for place in study.places.values()]
+    assert len({id(store) for store in stores}) == len(stores) == len(PREPARED.graph)
+    assert [key for store in stores for key in records(store)] == []
+
+
 async def test_places_when_a_killed_process_left_records_then_a_run_does_not_see_them(
     tmp_path: Path, shared: Database
 ) -> None:
     """What lies in a run's namespace is gone before the run is opened; what lies beside it stays."""
     out = tmp_path / "out"
-    with hold_places(out, PREPARED, "memory") as here:
+    with hold_places(out, PREPARED, DATABASE) as here:
         left = [here.of(run).namespace for run in PREPARED.graph]
     for namespace in left:
         shared.put(namespace, "left", {"n": 0})
         shared.put((*namespace, "bank"), "left below", {"n": 0})
     shared.put(("langgraft", "mine"), "mine", {"n": 0})
     study = Keeper()
-    await run_chain(out, study=study)
+    await run_chain(out, study=study, store=DATABASE)
     assert {run.name for run in PREPARED.graph} == set(study.found)
     assert set(map(tuple, study.found.values())) == {()}
     assert records(shared) == ["mine"]
@@ -125,16 +136,16 @@ async def test_places_when_directories_share_a_database_then_are_apart(
 ) -> None:
     """A copy of a run directory does not share the banks of the original."""
     first, copy = tmp_path / "first", tmp_path / "copy"
-    with hold_places(first, PREPARED, "memory"):
+    with hold_places(first, PREPARED, DATABASE):
         pass
     shutil.copytree(first, copy)
     with (
-        hold_places(first, PREPARED, "memory") as one,
-        hold_places(copy, PREPARED, "memory") as other,
+        hold_places(first, PREPARED, DATABASE) as one,
+        hold_places(copy, PREPARED, DATABASE) as other,
     ):
         run = next(iter(PREPARED.graph))
         assert one.of(run).namespace != other.of(run).namespace
-    with hold_places(first, PREPARED, "memory") as again:
+    with hold_places(first, PREPARED, DATABASE) as again:
         assert again == one
 
 
@@ -196,11 +207,11 @@ async def test_store_when_it_fails_then_the_run_ends_unscored_and_can_be_resumed
 ) -> None:
     """A database that goes away is a failure of the world: the run is stopped, not wrong."""
     shared.down = True
-    outcome = await run_chain(tmp_path)
+    outcome = await run_chain(tmp_path, store=DATABASE)
     assert {run.status for run in outcome.runs} == {"failed", "blocked"}
     assert any("the database does not answer" in run.message for run in outcome.runs)
     shared.down = False
-    assert (await run_chain(tmp_path)).complete
+    assert (await run_chain(tmp_path, store=DATABASE)).complete
 
 
 async def test_store_when_it_fails_as_a_run_ends_then_the_results_stand(
@@ -211,7 +222,8 @@ async def test_store_when_it_fails_as_a_run_ends_then_the_results_stand(
     def last(run: str, item: str) -> None:
         shared.down = (run, item) == ("0/first", "item-5")
 
-    outcome = await run_chain(tmp_path, chain_plan(streams=1, probes=()), ChainStudy(last))
+    plan = chain_plan(streams=1, probes=())
+    outcome = await run_chain(tmp_path, plan, ChainStudy(last), store=DATABASE)
     assert {run.name: run.status for run in outcome.runs}["0/first"] == "done"
     folder = run_folder(tmp_path, PlanLog(tmp_path).graph["0/first"])
     (note,) = [each for each in read_events(folder / "events.jsonl") if each["event"] == "untidy"]
