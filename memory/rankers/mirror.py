@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from langgraft.memory.embedders.base import Vectors
 from langgraft.memory.rankers.base import SCORE_DECIMALS
+from langgraft.memory.rankers.saved import mapped
 from langgraft.memory.rankers.selection import Floats, Slots, rounded
 
 _ROOM: Final = 64
@@ -129,9 +130,8 @@ class Mirror:
 
     @classmethod
     def load(cls, folder: Path) -> "Mirror":
-        """Return what `save` wrote; vectors stay in their file until one is added."""
-        # Mapped so that changes, such as another row in the place of a removed one, stay here.
-        rows = np.asarray(np.load(folder / "vectors.npy", mmap_mode="c", allow_pickle=False))
+        """Return what `save` wrote; many vectors stay in their file until one is added."""
+        rows = mapped(folder / "vectors.npy")
         mirror = cls(rows.shape[1])
         mirror.size, mirror._rows = len(rows), rows
         mirror._lengths = np.load(folder / "vector_lengths.npy", allow_pickle=False)

@@ -4,12 +4,16 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from langgraft.memory.rankers.base import DocumentId, DurableIndex, Order, RankerIndex
+
+_MAPPED_BYTES: Final = 1 << 20
+"""Smaller files are read at once: that takes no time, and a mapped one stays open, where a
+process may have a thousand files and a store more small indexes than that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +144,12 @@ def load_part(index: RankerIndex, folder: Path, documents: Documents) -> None:
 
 
 def mapped(path: Path) -> NDArray[Any]:
-    """Return the array in a file, which is read where it is looked at."""
-    array = np.load(path, mmap_mode="r", allow_pickle=False)
+    """Return the array in a file, which is read where it is looked at if it is large.
+
+    Changes of the array stay in memory.
+    """
+    mode: Literal["c"] | None = "c" if path.stat().st_size >= _MAPPED_BYTES else None
+    array = np.load(path, mmap_mode=mode, allow_pickle=False)
     # A plain view: indexing a `memmap` costs several times as much.
     return np.asarray(array)
 
@@ -159,10 +167,9 @@ class _SavedStrings:
 
     def __init__(self, path: Path) -> None:
         blob = path.with_suffix(".bin")
-        # An empty file cannot be mapped.
-        size = blob.stat().st_size
+        large = blob.stat().st_size >= _MAPPED_BYTES
         self._bytes: NDArray[np.uint8] = (
-            np.asarray(np.memmap(blob, np.uint8, "r")) if size else np.empty(0, np.uint8)
+            np.asarray(np.memmap(blob, np.uint8, "r")) if large else np.fromfile(blob, np.uint8)
         )
         self._ends = mapped(path.with_suffix(".npy"))
 

@@ -69,7 +69,7 @@ class IndexDirectory:
         """
         with self._guard:
             snapshot = self._snapshots.get(prefix)
-            if snapshot is None:
+            if snapshot is None or self._closed:
                 return None
             try:
                 snapshot.load(index)
@@ -134,19 +134,15 @@ class IndexDirectory:
             return not self._closed and self._unsaved(prefix, documents) > 0
 
     def clear(self) -> None:
-        """Drop all saved indexes."""
+        """Drop all saved indexes, unless others may have the directory by now."""
         with self._guard:
-            for prefix in list(self._snapshots):
+            for prefix in [] if self._closed else list(self._snapshots):
                 self._drop(prefix)
 
     def close(self) -> None:
         """Let others have the directory; saved indexes stay."""
         with self._guard:
-            if self._closed:
-                return
             self._closed = True
-            for snapshot in self._snapshots.values():
-                snapshot.close()
             self._lock.release()
 
     def _unsaved(self, prefix: Namespace, documents: int) -> int:
@@ -172,7 +168,7 @@ class IndexDirectory:
         if snapshot is None:
             return
         try:
-            snapshot.remove()
+            remove(snapshot.folder)
         except OSError as error:
             msg = (
                 f"the saved index {snapshot.folder} is out of date and cannot be deleted:"

@@ -32,7 +32,7 @@ class DamagedSnapshotError(Exception):
 
 
 class Snapshot:
-    """One index in a folder, with its journal open for writing.
+    """One index in a folder. No file of it is held open: there may be thousands.
 
     Attributes:
         folder: Where it is.
@@ -44,7 +44,6 @@ class Snapshot:
         self.folder = folder
         self.prefix = prefix
         self.dirty = set(dirty)
-        self._descriptor = os.open(folder / _JOURNAL, os.O_WRONLY | os.O_APPEND)
 
     @classmethod
     def write(
@@ -123,27 +122,18 @@ class Snapshot:
         if not new:
             return
         line = _line(sorted(new)).encode("ascii")
-        if os.write(self._descriptor, line) != len(line):
-            raise OSError("the journal was written only in part")
-        os.fsync(self._descriptor)
+        descriptor = os.open(self.folder / _JOURNAL, os.O_WRONLY | os.O_APPEND)
+        try:
+            if os.write(descriptor, line) != len(line):
+                raise OSError("the journal was written only in part")
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
         self.dirty |= new
-
-    def close(self) -> None:
-        """Leave it as it is."""
-        os.close(self._descriptor)
-
-    def remove(self) -> None:
-        """Delete it, whatever becomes of its larger files.
-
-        Raises:
-            OSError: Not even its manifest can be deleted.
-        """
-        self.close()
-        remove(self.folder)
 
 
 def remove(folder: Path) -> None:
-    """Delete a snapshot that is not open.
+    """Delete a snapshot, whatever becomes of its larger files.
 
     Raises:
         OSError: Not even its manifest can be deleted.

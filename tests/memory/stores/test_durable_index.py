@@ -222,6 +222,38 @@ def test_store_when_closed_then_refuses_writes_and_still_answers(tmp_path: Path)
     plain.put(NAMESPACE, "new", {"text": "red"})
 
 
+def test_directory_when_closed_is_left_to_its_next_owner(tmp_path: Path) -> None:
+    """What was saved is neither read nor deleted by a store that closed it, and no file is shut."""
+    store = InMemoryStore()
+    with _filled(store, tmp_path) as ranked:
+        ranked.search(NAMESPACE, query="red")
+    with RankedStore(store, BM25(), directory=tmp_path, max_indexes=1) as first:
+        first.search(NAMESPACE, query="red")
+    with RankedStore(store, BM25(), directory=tmp_path) as second:
+        second.put(NAMESPACE, "new", {"text": "red new"})
+        first.search(("bank",), query="red")  # drops the other index
+        assert [key for _, key, _ in _ranking(first, NAMESPACE, "new")] == ["new"]
+        saved = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+        first.refresh()
+        assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == saved
+
+
+def _open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+@pytest.mark.parametrize("ranker", RANKERS)
+def test_indexes_when_many_are_small_hold_no_files_open(ranker: Ranker, tmp_path: Path) -> None:
+    """A process may have about a thousand files; a store may have more prefixes."""
+    store, before = InMemoryStore(), _open_files()
+    for _ in range(2):
+        with RankedStore(store, ranker, directory=tmp_path) as ranked:
+            for n in range(5):
+                ranked.put(("user", str(n)), "k", {"text": "red"})
+                assert _ranking(ranked, ("user", str(n)), "red")
+            assert _open_files() <= before + 1  # the lock
+
+
 def test_directory_when_the_index_cannot_be_saved_then_is_refused(tmp_path: Path) -> None:
     """A ranker of one's own needs `save` and `load`; without a directory it needs neither."""
 
