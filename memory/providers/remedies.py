@@ -111,8 +111,12 @@ def choose(
 
     def pick(among: list[int], slots: int, chosen: list[int]) -> list[int]:
         if settings.fold_above is not None:
+            # Each one that is kept costs a comparison with all: without MMR, no more than needed.
+            enough = slots if settings.mmr is None else None
             above = settings.fold_above
-            among = fold_near_duplicates(among, similarity, above=above, chosen=chosen)
+            among = fold_near_duplicates(
+                among, similarity, above=above, chosen=chosen, limit=enough
+            )
         if settings.mmr is None:
             return among[:slots]
         return maximal_marginal_relevance(

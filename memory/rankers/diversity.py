@@ -21,6 +21,7 @@ def fold_near_duplicates(
     *,
     above: float,
     chosen: Iterable[int] = (),
+    limit: int | None = None,
 ) -> list[int]:
     """Keep, from the best down, each candidate that is like no other kept before it.
 
@@ -29,12 +30,15 @@ def fold_near_duplicates(
         similarity: Of the candidates; asked once for each that is kept or chosen.
         above: Two whose similarity is this or more count as the same.
         chosen: Positions kept beforehand; they are not returned.
+        limit: How many to keep; `None`: all.
     """
     alike: set[int] = set()
     kept: list[int] = []
     for position in chosen:
         alike.update(np.flatnonzero(similarity(position) >= above).tolist())
     for position in candidates:
+        if len(kept) == limit:
+            break
         if position not in alike:
             kept.append(position)
             alike.update(np.flatnonzero(similarity(position) >= above).tolist())

@@ -39,6 +39,18 @@ def test_duplicates_when_folded_leave_the_better_ranked_one() -> None:
     assert fold_near_duplicates([], ALIKE.__getitem__, above=0.9) == []
 
 
+def test_duplicates_when_enough_are_kept_are_not_looked_for_any_more() -> None:
+    """Whatever the limit, the first ones are the same, and only they were compared with all."""
+    asked: list[int] = []
+
+    def similarity(position: int) -> np.ndarray:
+        asked.append(position)
+        return np.asarray(ALIKE[position])
+
+    assert fold_near_duplicates(range(4), similarity, above=0.9, limit=2) == [0, 2]
+    assert asked == [0, 2]
+
+
 @given(rankings(), st.integers(1, 10))
 def test_kept_when_folded_are_pairwise_unlike_and_stand_for_the_rest(
     ranking: tuple[list[float], np.ndarray], tenths: int
