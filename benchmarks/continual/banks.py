@@ -1,11 +1,10 @@
 """The banks behind a study, folded from its log: as they stand before each item of a stream."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from langgraft._core.canonical import JSON
 from langgraft.benchmarks.continual.cells import RunResults, StudyLog
 from langgraft.benchmarks.harness.study import PlanLogReader, RunSpec
 from langgraft.memory.deltas import Add, BankContent, MemoryDelta, Remove
@@ -17,8 +16,8 @@ class Bank:
     """A bank while it grows."""
 
     content: BankContent = field(default_factory=BankContent)
-    insights: dict[str, float] = field(default_factory=dict)
-    """Item → lessons it holds: those of its episode, shared out among the items it left."""
+    insights: dict[str, int] = field(default_factory=dict)
+    """Item → lessons it holds: distinct ones of its episode that its text contains."""
     domains: Counter[str] = field(default_factory=Counter)
     """Task family → items in the bank."""
 
@@ -35,23 +34,22 @@ class Bank:
         """Return the share of the items that are of a task family; `None` for an empty bank."""
         return self.domains[domain] / len(self.items) if self.items else None
 
-    def take(self, deltas: Sequence[MemoryDelta], lessons: int) -> None:
+    def take(self, deltas: Sequence[MemoryDelta], lessons: Collection[str]) -> None:
         """Apply what one episode changed.
 
         Args:
             deltas: Its deltas, in order.
-            lessons: How many lessons were distilled from it.
+            lessons: The lessons that were distilled from it.
 
         Raises:
             InputError: A change does not fit the bank.
         """
         changes = [change for delta in deltas for change in delta]
-        added = sum(isinstance(change, Add) for change in changes)
         for change in changes:
             match change:
                 case Add(item):
                     self.domains[item.source_domain] += 1
-                    self.insights[item.id] = lessons / added
+                    self.insights[item.id] = sum(text in item.text for text in set(lessons))
                 case Remove(identity, _) if identity in self.items:
                     self.domains[self.items[identity].source_domain] -= 1
             self.content.apply(change)
@@ -98,10 +96,11 @@ class Banks:
         found = self.at(spec)
         return Bank() if found is None else found
 
-    def _growth(self, name: str) -> Iterator[tuple[Sequence[MemoryDelta], int]]:
+    def _growth(self, name: str) -> Iterator[tuple[Sequence[MemoryDelta], list[str]]]:
         results, deltas = self._log.results(name), self._log.deltas(name)
         for result, delta in zip(results, deltas, strict=True):
-            yield delta, len(cast("Sequence[JSON]", result.get("lessons") or ()))
+            lessons = cast("Sequence[Mapping[str, str]]", result.get("lessons") or ())
+            yield delta, [lesson["text"] for lesson in lessons]
 
 
 def domain_of(run: RunResults) -> str:

@@ -199,7 +199,7 @@ def measure(run: RunResults, bank: Bank, key_diversity: float | None) -> RunRetr
         empty_share=_ratio(len(asked) - len(filled), len(asked)),
         items=_ratio(len(slots), len(asked)),
         insights=_mean(
-            [sum(bank.insights.get(item, 0.0) for item in query.items) for query in asked]
+            [float(sum(bank.insights.get(item, 0) for item in query.items)) for query in asked]
         ),
         tokens=_mean([float(query.tokens) for query in asked]),
         tokens_per_episode=_ratio(sum(query.tokens for query in asked), run.done),

@@ -64,10 +64,10 @@ def test_take_when_items_are_removed_then_shares_follow() -> None:
     )
     bank = Bank()
     assert bank.share("x") is None
-    bank.take([MemoryDelta((Add(first), Add(second)))], lessons=3)
-    assert bank.insights == {"x": 1.5, "y": 1.5}
+    bank.take([MemoryDelta((Add(first), Add(second)))], lessons=["t", "u"])
+    assert bank.insights == {"x": 1, "y": 1}
     assert bank.share("x") == 0.5
-    bank.take([MemoryDelta((Remove("x", "old"),))], lessons=0)
+    bank.take([MemoryDelta((Remove("x", "old"),))], lessons=[])
     assert bank.share("x") == 0.0
     assert bank.known(["x", "y"]) == [second]
 

@@ -37,7 +37,7 @@ def item(name: str, domain: str, text: str = "look around") -> MemoryItem:
     )
 
 
-def bank_of(*items: MemoryItem, lessons: int = 1) -> Bank:
+def bank_of(*items: MemoryItem, lessons: Sequence[str] = ("look", "go")) -> Bank:
     """Make a bank, an episode for each item."""
     bank = Bank()
     for each in items:
@@ -136,10 +136,22 @@ def test_tie_rate_when_receipts_do_not_tell_then_is_not_known() -> None:
 
 
 def test_insights_when_an_item_bundles_lessons_then_all_of_them_count() -> None:
-    """A bundle of three lessons is three insights; a raw trajectory has none."""
-    bundle, raw = bank_of(item("a", OWN), lessons=3), bank_of(item("a", OWN), lessons=0)
-    assert measured(evaluation([["a"]]), bundle).insights == 3.0
+    """A bundle of two lessons is two insights; a raw trajectory has none."""
+    lessons = ("- look around", "- go far")
+    bundle = bank_of(item("a", OWN, "\n".join(lessons)), lessons=lessons)
+    raw = bank_of(item("a", OWN, "I look around"), lessons=lessons)
+    assert measured(evaluation([["a"]]), bundle).insights == 2.0
     assert measured(evaluation([["a"]]), raw).insights == 0.0
+
+
+def test_insights_when_lessons_are_kept_twice_then_each_item_counts_what_it_holds() -> None:
+    """Adaptive granularity keeps a bundle beside the single lessons; neither takes from the other."""
+    lessons = ("look around", "go far")
+    items = (item("both", OWN, "\n".join(lessons)), item("one", OWN, lessons[0]))
+    bank = Bank()
+    bank.take([MemoryDelta(tuple(Add(each) for each in items))], lessons)
+    assert measured(evaluation([["both"]]), bank).insights == 2.0
+    assert measured(evaluation([["one"]]), bank).insights == 1.0
 
 
 def test_measures_when_an_item_is_in_no_bank_then_only_what_is_known_counts() -> None:
