@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from langgraft._core.errors import InfrastructureError
 from langgraft.memory.embedders.base import Embedder, EmbeddingRequest, Vectors
 from langgraft.memory.rankers.base import DocumentId, Order, Scored
 from langgraft.memory.rankers.mirror import Mirror, Scaled
@@ -87,9 +88,14 @@ class DenseIndex:
         return requests
 
     def learn(self, request: EmbeddingRequest, vectors: Vectors) -> None:
-        """Take in what answers a request; other embedders' vectors are passed over."""
+        """Take in what answers a request; other embedders' vectors are passed over.
+
+        Raises:
+            InfrastructureError: The vectors are longer or shorter than those in the index.
+        """
         if request.embedder != self._embedder:
             return
+        self._check_dimensions(vectors.shape[1])
         scaled = Scaled.of(vectors)
         for i, text in enumerate(request.texts):
             row, length = scaled.rows[i], float(scaled.lengths[i])
@@ -152,6 +158,15 @@ class DenseIndex:
         """Return the cosine of one of some ranked documents with each of them."""
         slots = np.array([self._slots[document] for document in documents], dtype=np.intp)
         return self._mirror.cosines(self._mirror.at(int(slots[position])), slots)
+
+    def _check_dimensions(self, dimensions: int) -> None:
+        if self._mirror.size and dimensions != self._mirror.dimensions:
+            msg = (
+                f"{self._embedder!r} gives vectors of {dimensions} numbers, and those of the index"
+                f" have {self._mirror.dimensions}: its model was changed; give it another"
+                " fingerprint, or refresh the store"
+            )
+            raise InfrastructureError(msg)
 
     def _estimated(self, query: str, sought: Scaled) -> NDArray[np.float32]:
         if self._estimates is None or self._estimates.query != query:

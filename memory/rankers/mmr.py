@@ -159,4 +159,4 @@ def _marked(hit: Scored, score: float) -> Scored:
     """Return a hit with its new score, and what it was before among the parts."""
     rounded = round(score, SCORE_DECIMALS)
     parts = {**hit.parts, "relevance": hit.score, "mmr": rounded}
-    return replace(hit, score=rounded, parts=parts)
+    return replace(hit, score=rounded, parts=parts, tied=0)  # others shared the old score

@@ -83,7 +83,8 @@ class ForkedStore(BaseStore):
         """Carry out operations; results come in their order.
 
         Raises:
-            InputError: A write is to a namespace kept for tombstones; nothing was written.
+            InputError: A write is to a namespace kept for tombstones, or an operation is none;
+                nothing was written.
             InfrastructureError: The overlay caps searches and did not list all tombstones.
         """
         return drive(self._batch(ops), self._stores)
@@ -92,7 +93,8 @@ class ForkedStore(BaseStore):
         """Carry out operations; results come in their order.
 
         Raises:
-            InputError: A write is to a namespace kept for tombstones; nothing was written.
+            InputError: A write is to a namespace kept for tombstones, or an operation is none;
+                nothing was written.
             InfrastructureError: The overlay caps searches and did not list all tombstones.
         """
         return await adrive(self._batch(ops), self._stores)
@@ -110,8 +112,11 @@ class ForkedStore(BaseStore):
                     results.append((yield from self._search(op)))
                 case ListNamespacesOp():
                     results.append((yield from _list_namespaces(op)))
-                case _:
+                case PutOp():
                     results.append(None)
+                case _:
+                    msg = f"a fork carries out GetOp, PutOp, SearchOp, ListNamespacesOp; got {op!r}"
+                    raise InputError(msg)
         if writes:
             yield from _write(writes)
         return results

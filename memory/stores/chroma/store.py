@@ -159,7 +159,8 @@ class ChromaStore(BaseStore):
         Raises:
             InputError: An operation cannot be used, or the store is closed; nothing was changed.
             SettingsError: Records were written with vectors of another length.
-            InfrastructureError: Chroma or the embedder failed.
+            InfrastructureError: Chroma failed, or the embedder's answer is of no use. What the
+                embedder itself raises is raised as it is.
         """
         made = plan(ops, self._index)
         vectors = queries = {}
@@ -176,7 +177,8 @@ class ChromaStore(BaseStore):
         Raises:
             InputError: An operation cannot be used, or the store is closed; nothing was changed.
             SettingsError: Records were written with vectors of another length.
-            InfrastructureError: Chroma or the embedder failed.
+            InfrastructureError: Chroma failed, or the embedder's answer is of no use. What the
+                embedder itself raises is raised as it is.
         """
         made = plan(ops, self._index)
         vectors = queries = {}

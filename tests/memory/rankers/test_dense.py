@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from table_embeddings import TableEmbeddings
 
-from langgraft._core.errors import SettingsError
+from langgraft._core.errors import InfrastructureError, SettingsError
 from langgraft.memory.embedders import EmbeddingRequest, HashingEmbeddings, make_embedder
 from langgraft.memory.rankers import Dense, EmbeddingIndex, RankerIndex, Scored
 from langgraft.memory.rankers.named import make_ranker
@@ -310,3 +310,18 @@ def test_ranker_when_settings_are_impossible_then_is_refused(settings: dict[str,
     """Bad settings, and descriptions of rankers we cannot make, are errors of the settings."""
     with pytest.raises(SettingsError):
         make_ranker({"ranker": "dense", **settings})
+
+
+@pytest.mark.parametrize("role", ["query", "document"])
+def test_vectors_when_of_another_length_than_those_of_the_index_are_refused(role: str) -> None:
+    """A model that changed behind its fingerprint is named, and nothing is taken in."""
+    index = Dense("hashing:8").index(frozen=False)
+    index.put("a", "red", (0,))
+    before = index.search("red", limit=1)
+    index.put("b", "blue", (1,))
+    assert isinstance(index, EmbeddingIndex)
+    (request,) = [each for each in index.lacking("blue") if each.role == role]
+    with pytest.raises(InfrastructureError, match=r"vectors of 9 numbers.*index have 8"):
+        index.learn(request, np.ones((1, 9), dtype=np.float32))
+    assert request in index.lacking("blue")
+    assert index.search("red", limit=1) == before

@@ -9,7 +9,7 @@ from memory_cases import asking, make_item
 from langgraft.memory.deltas import BankContent
 from langgraft.memory.embedders import HashingEmbeddings
 from langgraft.memory.providers import TrajectoryMemory, TrajectorySettings
-from langgraft.memory.rankers import BM25, Dense, Hybrid, Ranker, TermOverlap
+from langgraft.memory.rankers import BM25, MMR, Dense, Hybrid, Ranker, TermOverlap
 
 RANKERS: dict[str, Ranker] = {
     "overlap": TermOverlap(),
@@ -51,3 +51,16 @@ def test_tie_when_the_ranker_does_not_tell_is_counted_all_the_same(alike: int) -
         memory = TrajectoryMemory(InMemoryStore(), settings=TrajectorySettings(ranker=ranker))
         memory.restore(content)
         assert memory.provide("open the red door", asking()).receipt.tied == alike
+
+
+@pytest.mark.parametrize("inner", [BM25(), Hybrid((BM25(), TermOverlap()))])
+def test_tie_when_another_ranker_reorders_is_of_the_scores_it_gives(inner: Ranker) -> None:
+    """Equals of the other ranker that are alike do not share the new score; unlike ones do."""
+    content = BankContent()
+    for n in range(4):
+        content.items[f"i{n}"] = make_item(f"i{n}", key="open the red door", order_index=n)
+    for trade_off, tied in ((0.5, 1), (1.0, 4)):
+        ranker = MMR(inner, trade_off=trade_off)
+        memory = TrajectoryMemory(InMemoryStore(), settings=TrajectorySettings(ranker=ranker))
+        memory.restore(content)
+        assert memory.provide("open the red door", asking()).receipt.tied == tied

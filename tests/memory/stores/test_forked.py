@@ -124,6 +124,14 @@ def test_fork_when_opened_again_on_the_same_stores_then_is_the_same_fork(
     assert ForkedStore(base, overlay).list_namespaces() == fork.list_namespaces()
 
 
+def test_operation_when_it_is_none_is_refused_before_anything_is_written() -> None:
+    """A batch with something else in it is a mistake, not an empty answer."""
+    fork = ForkedStore(InMemoryStore(), InMemoryStore())
+    with pytest.raises(InputError, match=r"carries out GetOp.*got 'put'"):
+        fork.batch([PutOp(("a",), "k", {"n": 1}), "put"])  # type: ignore[list-item]
+    assert fork.get(("a",), "k") is None
+
+
 async def test_fork_when_driven_asynchronously_then_answers_the_same(new_store: NewStore) -> None:
     """One logic serves threads and event loops."""
     base = new_store()
