@@ -14,7 +14,7 @@ from langgraft.benchmarks.continual.cells import (
 )
 from langgraft.benchmarks.continual.retrieval import CellRetrieval, queries_in
 
-Rule: TypeAlias = Literal["loss", "gain", "collapse", "dilution"]
+Rule: TypeAlias = Literal["loss", "gain", "concentration", "dilution"]
 
 RULES: Final[Mapping[Rule, str]] = {
     "loss": (
@@ -22,8 +22,12 @@ RULES: Final[Mapping[Rule, str]] = {
         " falls furthest below that of the baseline (mean over paired repetitions, equals by id);"
         " the first repetition in which memory fails and the baseline does not."
     ),
-    "gain": "The same for the item whose success rises furthest above that of the baseline.",
-    "collapse": (
+    "gain": (
+        "For each memory and sequence: of all test items of both tasks, the one whose success"
+        " rises furthest above that of the baseline (mean over paired repetitions, equals by id);"
+        " the first repetition in which memory succeeds and the baseline does not."
+    ),
+    "concentration": (
         "Of all evaluations at the end of a sequence, the one in which one item is the best for"
         " the largest share of queries; of its test items with that item at the top, one that"
         " memory fails and the baseline does not, else one that memory fails, else any (by id)."
@@ -60,7 +64,7 @@ class Case:
 
 def choose_cases(study: StudyLog, found: Sequence[CellRetrieval]) -> tuple[Case, ...]:
     """Choose the episodes to show, by `RULES`."""
-    chosen = [*_extremes(study), *_collapse(study, found), *_dilution(study, found)]
+    chosen = [*_extremes(study), *_concentration(study, found), *_dilution(study, found)]
     return tuple(
         Case(f"case-{number:02}", rule, pair.key, item, pair.run, pair.base, reason)
         for number, (rule, pair, item, reason) in enumerate(chosen, start=1)
@@ -125,7 +129,7 @@ def _pairs(study: StudyLog, key: CellKey) -> Iterator[_Pair]:
             yield _Pair(key, run, other)
 
 
-def _collapse(study: StudyLog, found: Sequence[CellRetrieval]) -> Iterator[_Choice]:
+def _concentration(study: StudyLog, found: Sequence[CellRetrieval]) -> Iterator[_Choice]:
     known = [
         (-run.measures.top1_share, cell.key, run.replicate, run.top1)
         for cell in found
@@ -142,7 +146,7 @@ def _collapse(study: StudyLog, found: Sequence[CellRetrieval]) -> Iterator[_Choi
                     for task, result in pair.run.by_item.items()
                     if any(query.items[:1] == (top1,) for query in queries_in(result))
                 ]
-                yield from _telling("collapse", pair, served, reason)
+                yield from _telling("concentration", pair, served, reason)
 
 
 def _dilution(study: StudyLog, found: Sequence[CellRetrieval]) -> Iterator[_Choice]:

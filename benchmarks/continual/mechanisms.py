@@ -1,6 +1,6 @@
 """What the analyses of retrieval say, in words: collapse, dilution, crossed probe, remedies."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from langgraft.benchmarks.continual.dilution import Dilution, Tested
@@ -11,8 +11,10 @@ from langgraft.benchmarks.continual.retrieval import CellRetrieval
 from langgraft.benchmarks.continual.spreads import Spread
 from langgraft.benchmarks.continual.wording import (
     TIMES,
+    interval,
     listing,
     percent,
+    plain,
     points,
     sample,
     several,
@@ -22,14 +24,14 @@ from langgraft.benchmarks.continual.wording import (
 CONCENTRATED = 0.80
 """Top-1 concentration from which retrieval counts as collapsed; the paper's case has .885."""
 COVERED = 0.06
-"""Coverage of the bank up to which it does; the paper's case has .054."""
+"""Coverage of the items retrieved up to which it does; the paper's case has 13 of 240, .054."""
 DILUTED = 0.50
 """Own-task share below which the earlier task counts as diluted."""
 
 
 def collapsed(cell: CellRetrieval) -> bool | None:
     """Return whether few items serve nearly all queries; `None` where nothing was retrieved."""
-    top1, coverage = cell.spread("top1_share"), cell.spread("coverage_bank")
+    top1, coverage = cell.spread("top1_share"), cell.spread("coverage_slots")
     if top1 is None or coverage is None:
         return None
     return top1.mean >= CONCENTRATED and coverage.mean <= COVERED
@@ -55,7 +57,7 @@ def explain(
     return Explanations(
         tuple(_collapse(retrievals)),
         tuple(_dilution(dilution)),
-        tuple(_probes(crossings)),
+        tuple(_probes(crossings, {(row.condition, row.mends) for row in remedies})),
         tuple(_remedies(remedies)),
     )
 
@@ -65,8 +67,8 @@ def _collapse(retrievals: Sequence[CellRetrieval]) -> Iterator[str]:
     if not known:
         return
     rule = (
-        f"top-1 concentration of at least {100 * CONCENTRATED:.0f} % with a coverage of at most"
-        f" {100 * COVERED:.0f} % of the bank"
+        f"top-1 concentration of at least {100 * CONCENTRATED:.0f} %, and distinct items at most"
+        f" {100 * COVERED:.0f} % of the items retrieved"
     )
     found = [cell for cell in known if collapsed(cell)]
     if found:
@@ -76,11 +78,12 @@ def _collapse(retrievals: Sequence[CellRetrieval]) -> Iterator[str]:
         yield f"Retrieval collapsed in none of {several(len(known), 'evaluation')} ({rule})."
     top = max(known, key=lambda cell: _mean(cell.spread("top1_share")))
     queries, shares = top.spread("queries"), top.spread("top1_share")
-    coverage = top.spread("coverage_bank")
+    slots, bank = top.spread("coverage_slots"), top.spread("coverage_bank")
     assert queries is not None
     yield (
         f"The most concentrated is {_place(top)}: one item is the best for {percent(shares)} of"
-        f" the queries, and {percent(coverage)} of the bank are ever retrieved"
+        f" the queries; distinct items are {percent(slots)} of the items retrieved and"
+        f" {percent(bank)} of the bank"
         f" (n = {queries.mean:.0f} queries {TIMES} {several(queries.runs, 'run')})."
     )
 
@@ -95,30 +98,44 @@ def _place(cell: CellRetrieval) -> str:
 
 
 def _dilution(dilution: Dilution) -> Iterator[str]:
-    tracks: dict[tuple[str, str], list[Tested]] = {}
+    last: dict[str, dict[str, Tested]] = {}
     for row in dilution.tested:
-        tracks.setdefault((row.condition, row.sequence), []).append(row)
-    for (condition, sequence), rows in tracks.items():
-        last = rows[-1]
-        estimate = last.own_share.estimate
-        if last.at == 0 or estimate is None or last.bank_share is None:
-            continue
-        diluted = estimate.value < DILUTED
-        yield (
-            f"{condition}, {sequence.replace('>', '→')}: after {several(last.at, 'episode')} of"
-            f" {sequence[-1]}, {percent(last.bank_share)} of the bank and"
-            f" {100 * estimate.value:.1f} % [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
-            f" of what is retrieved for {last.task} are of {last.task}"
-            f" ({sample(estimate)}): {'diluted' if diluted else 'not diluted'}."
-        )
+        if row.at and row.own_share.estimate is not None:
+            last.setdefault(row.sequence, {})[row.condition] = row
+    for sequence, rows in last.items():
+        yield _diluted(sequence, list(rows.values()))
 
 
-def _probes(crossings: Sequence[Crossing]) -> Iterator[str]:
+def _diluted(sequence: str, rows: Sequence[Tested]) -> str:
+    """Name the memories in which a sequence diluted its first task; else the nearest to it."""
+    shares = sorted(_own_share(row) for row in rows)
+    found = [text for share, text in shares if share < DILUTED]
+    told = (
+        f"{sequence.replace('>', '→')}: of what is retrieved for {rows[0].task} after"
+        f" {several(rows[0].at, 'episode')} of {sequence[-1]}, less than half is of"
+        f" {rows[0].task} in {len(found)} of {several(len(rows), 'memory', 'memories')}"
+    )
+    return f"{told}: {listing(found)}." if found else f"{told}; the least in {shares[0][1]}."
+
+
+def _own_share(row: Tested) -> tuple[float, str]:
+    """Return a share, to order by, and how it is told."""
+    estimate = row.own_share.estimate
+    assert estimate is not None
+    text = (
+        f"{row.condition} with {plain(estimate.value)} % {interval(estimate, difference=False)}"
+        f" ({sample(estimate)}; bank {percent(row.bank_share)})"
+    )
+    return estimate.value, text
+
+
+def _probes(crossings: Sequence[Crossing], told: Collection[tuple[str, str]]) -> Iterator[str]:
+    """Say what each crossing over both tasks shows; what a remedy's own sentence says is left."""
     for crossing in crossings:
-        if crossing.task:
-            continue
-        for effect in crossing.effects:
-            yield from _effect(effect)
+        for effect in () if crossing.task else crossing.effects:
+            probe = f"{effect.treated}@{effect.fixed}"
+            if effect.factor == "pool" or (probe, effect.baseline) not in told:
+                yield from _effect(effect)
 
 
 def _effect(effect: Effect) -> Iterator[str]:

@@ -5,7 +5,7 @@ where the plan has a crossed probe for it: with the banks each filled for itself
 probe) with the mended condition's banks, where only retrieval differs. Outside the family.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,7 @@ from langgraft.benchmarks.continual.cells import (
     Scores,
     StudyLog,
     difference_of,
+    in_common,
     pooled,
 )
 from langgraft.benchmarks.continual.metrics import Metric, metric_of
@@ -50,7 +51,7 @@ class Remedy:
     own_share: Metric
     """Difference in own-task share of what is retrieved, paired by item and replicate."""
     own_levels: tuple[Spread | None, Spread | None]
-    """The shares themselves: of the mended condition, of the remedy."""
+    """What `own_share` is the difference of: the mended condition's, the remedy's."""
     context_diversity: RunDifference
     top1_share: RunDifference
 
@@ -87,7 +88,7 @@ def _remedy(
     looked = [
         (by_key[a.key], by_key[b.key]) for a, b in pairs if a.key in by_key and b.key in by_key
     ]
-    shares = _shared([(a.own, b.own) for a, b in looked])
+    shares = in_common(_shared([(a.own, b.own) for a, b in looked]))
     single = after[0].key if len(pairs) == 1 else CellKey(name, "", "")
     both = [*after, *before]
     return Remedy(
@@ -96,27 +97,16 @@ def _remedy(
         sequence=single.sequence,
         task=single.task,
         success=metric_of(difference_of(pooled(after), pooled(before)), both),
-        own_share=metric_of(difference_of(*shares), both),
-        own_levels=(
-            _level(b.spread("own_share") for _, b in looked),
-            _level(a.spread("own_share") for a, _ in looked),
-        ),
+        own_share=metric_of(difference_of(shares[0], shares[1]), both),
+        own_levels=(_level(shares[1]), _level(shares[0])),
         context_diversity=_run_difference(looked, "context_diversity"),
         top1_share=_run_difference(looked, "top1_share"),
     )
 
 
-def _level(spreads: Iterable[Spread | None]) -> Spread | None:
-    """Return the mean over cells, with the range of the cells' own runs."""
-    known = [spread for spread in spreads if spread is not None]
-    if not known:
-        return None
-    return Spread(
-        float(np.mean([spread.mean for spread in known])),
-        min(spread.low for spread in known),
-        max(spread.high for spread in known),
-        min(spread.runs for spread in known),
-    )
+def _level(scores: Scores) -> Spread | None:
+    """Return the mean over items, run by run."""
+    return spread_of(float(np.mean(list(items.values()))) for items in scores.values() if items)
 
 
 def _shared(pairs: Sequence[tuple[Scores, Scores]]) -> tuple[Scores, Scores]:

@@ -77,9 +77,9 @@ def test_extremes_when_counted_by_hand_then_are_the_chosen_items(
         assert f"{100 * extreme / WORLD.replicates:+.0f} pp" in case.reason
 
 
-def test_collapse_when_one_item_serves_all_queries_then_is_shown(analysis: Analysis) -> None:
+def test_concentration_when_one_item_serves_all_queries_then_is_shown(analysis: Analysis) -> None:
     """The evaluation with the largest top-1 concentration, and an episode it served."""
-    (case,) = [case for case in analysis.cases if case.rule == "collapse"]
+    (case,) = [case for case in analysis.cases if case.rule == "concentration"]
     assert case.key.condition == "ind"
     assert case.reason == "one item is the best for 100 % of the queries of this run"
 
@@ -96,7 +96,7 @@ def test_dilution_when_only_foreign_items_are_retrieved_then_is_shown(
 
 
 def test_cases_when_chosen_then_are_few_named_and_no_controls(analysis: Analysis) -> None:
-    """At most a loss and a gain for each memory and sequence, one collapse, one dilution."""
+    """At most a loss and a gain for each memory and sequence, one concentration, one dilution."""
     names = [case.name for case in analysis.cases]
     assert names == [f"case-{number:02}" for number in range(1, len(names) + 1)]
     assert len(names) <= 2 * 2 * 2 + 2

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import cast
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,12 +13,15 @@ from langgraft._core.canonical import JSON
 from langgraft.benchmarks.continual.analysis import Analysis, analyze
 from langgraft.benchmarks.continual.cells import Cell, CellKey, RunResults, StudyLog
 from langgraft.benchmarks.continual.decomposition import decompositions
-from langgraft.benchmarks.continual.dilution import WINDOWS
+from langgraft.benchmarks.continual.dilution import WINDOWS, Dilution
+from langgraft.benchmarks.continual.dilution import Tested as EarlierTask
 from langgraft.benchmarks.continual.mechanisms import collapsed, explain
-from langgraft.benchmarks.continual.metrics import partition, transfers
+from langgraft.benchmarks.continual.metrics import Metric, partition, transfers
 from langgraft.benchmarks.continual.nulls import expected
 from langgraft.benchmarks.continual.probes import crossings
 from langgraft.benchmarks.continual.retrieval import CellRetrieval, Measures, RunRetrieval
+from langgraft.benchmarks.continual.spreads import Spread
+from langgraft.benchmarks.harness.statistics import mean_estimate
 from langgraft.benchmarks.harness.study import RunSpec
 
 WORLD = World(
@@ -221,7 +225,19 @@ def test_remedies_when_the_mended_condition_is_concentrated_then_the_change_show
     assert whole.top1_share.estimate.high < 0
     assert whole.top1_share.estimate.n_items == WORLD.replicates
     assert whole.success.estimate is not None
-    assert whole.own_share.estimate is not None
+
+
+def test_remedies_when_own_task_shares_are_compared_then_levels_make_the_difference(
+    analysis: Analysis,
+) -> None:
+    """Before and after are averaged as the change is: over items, then over runs."""
+    for row in analysis.remedies:
+        before, after = row.own_levels
+        assert before is not None
+        assert after is not None
+        assert row.own_share.estimate is not None
+        assert after.mean - before.mean == pytest.approx(row.own_share.estimate.value)
+        assert before.runs == after.runs == WORLD.replicates
 
 
 # Dilution
@@ -271,9 +287,9 @@ def test_domains_when_the_study_is_analyzed_then_are_named(analysis: Analysis) -
 
 
 def retrieval_of(top1: float, coverage: float) -> CellRetrieval:
-    """Make a cell of one run with this concentration and coverage."""
+    """Make a cell of one run with this concentration and coverage of the items retrieved."""
     numbers: dict[str, float | None] = dict.fromkeys(Measures.__slots__, 0.5)
-    numbers |= {"top1_share": top1, "coverage_bank": coverage, "queries": 100.0}
+    numbers |= {"top1_share": top1, "coverage_slots": coverage, "queries": 100.0}
     measures = Measures(**cast("dict[str, float]", numbers))
     return CellRetrieval(CellKey("ind", "B", "B"), (RunRetrieval(0, measures, {}, "a"),))
 
@@ -295,21 +311,41 @@ def test_explanations_when_collapse_is_found_then_name_it_with_numbers(
     """The sentence states the rule, the evaluation, the numbers and what they rest on."""
     found = explain([retrieval_of(0.885, 0.054)], analysis.dilution, (), ())
     first, second = found.collapse
-    assert "collapsed (top-1 concentration of at least 80 % with a coverage of at most 6 %" in first
+    assert (
+        "collapsed (top-1 concentration of at least 80 %, and distinct items at most 6 %" in first
+    )
     assert "1 of 1 evaluations: ind tested on B after B" in first
-    assert "88.5 % of the queries" in second
+    assert "88.5 % of the queries; distinct items are 5.4 % of the items retrieved" in second
     assert "n = 100 queries × 1 run" in second  # noqa: RUF001  (a multiplication sign)
 
 
 def test_explanations_when_probes_and_remedies_are_planned_then_each_number_has_an_n(
     analysis: Analysis,
 ) -> None:
-    """Every sentence holds an interval and says what it rests on."""
+    """Every sentence holds an interval and says what it rests on; none is told twice."""
     words = analysis.explanations
-    assert len(words.probes) == 4 + 2
+    assert len(words.probes) == 4 + 1
+    assert not any(sentence.startswith("Retrieval of fold") for sentence in words.probes)
     assert len(words.remedies) == 2
-    assert len(words.dilution) == 2 * 3
     for sentence in (*words.probes, *words.remedies, *words.dilution):
         assert "[" in sentence
-        assert "runs)" in sentence
+        assert "runs)" in sentence or "runs; bank" in sentence
     assert "on the same banks" in words.remedies[1]
+
+
+def diluted(condition: str, share: float) -> EarlierTask:
+    """Make a test of the earlier task in which this share of the retrieved is of it."""
+    success = Metric(None, 4, 4, 4)
+    own = replace(success, estimate=mean_estimate(np.array([[share], [share]])))
+    return EarlierTask(condition, "A>B", "A", 40, success, own, Spread(0.5, 0.5, 0.5, 1))
+
+
+def test_dilution_in_words_when_memories_differ_then_names_those_below_half() -> None:
+    """One sentence a sequence: the memories diluted, the worst first, or the nearest to it."""
+    rows = (diluted("agg", 0.9), diluted("ind", 0.4), diluted("step", 0.3))
+    (found,) = explain([], Dilution(rows, ()), (), ()).dilution
+    assert "after 40 episodes of B, less than half is of A in 2 of 3 memories: step with" in found
+    assert found.index("step with 30.0 %") < found.index("ind with 40.0 %")
+    assert "agg" not in found
+    (found,) = explain([], Dilution(rows[:1], ()), (), ()).dilution
+    assert "in 0 of 1 memory; the least in agg with 90.0 %" in found
