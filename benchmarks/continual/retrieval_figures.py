@@ -60,7 +60,7 @@ def _diversity_panels(analysis: Analysis) -> Figure:
         _finish(axes, title, names, 1 if axes is diversity else 100, crowded=crowded)
     entries: dict[str, Artist] = {
         "(a) keys in the bank": _mark("o", hollow=True),
-        "(a) contexts retrieved": _mark("D"),
+        "(a) items retrieved": _mark("D"),
         "(b) of the bank": _mark("s"),
         "(b) of the items retrieved": _mark("s", hollow=True),
     }
