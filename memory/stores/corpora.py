@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import TypeAlias, TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
+from langgraft._core.errors import InputError, ReadOnlyStoreError
 from langgraft.memory.rankers.base import DurableIndex, RankerIndex
 from langgraft.memory.stores.index_directory import IndexDirectory
 from langgraft.memory.stores.records import Address, Namespace
@@ -22,6 +23,9 @@ Versions: TypeAlias = Mapping[Address, int]
 
 Update: TypeAlias = Callable[[RankerIndex], None]
 """Brings one record in an index up to date."""
+
+_Fate: TypeAlias = Literal["refused", "done", "unknown"]
+"""What became of a write: a store that gave no answer may still carry it out."""
 
 
 @dataclass(slots=True, eq=False)
@@ -67,8 +71,9 @@ class Corpora:
     def writing(self, addresses: Iterable[Address]) -> Iterator[None]:
         """Announce a write for as long as the block runs.
 
-        A store may carry out a cancelled write later. Its records are therefore read again at
-        every search, until a later write of theirs ends or `clear` is called.
+        A store may carry out a write later that was cancelled, or that it did not answer. Its
+        records are therefore read again at every search, until a later write of theirs succeeds
+        or `clear` is called. What was refused was not written.
 
         Raises:
             InputError: The directory was closed.
@@ -76,19 +81,19 @@ class Corpora:
         """
         touched = frozenset(addresses)
         self._begin(touched)
-        settled = True
+        fate: _Fate = "refused"
         try:
             # After they count as being written: an index saved at this moment says so.
             if self._directory is not None:
                 self._directory.announce(touched)
+            fate = "unknown"
             yield
-        except Exception:
-            raise
-        except BaseException:
-            settled = False
+            fate = "done"
+        except (InputError, ReadOnlyStoreError):
+            fate = "refused"
             raise
         finally:
-            self._end(touched, settled=settled)
+            self._end(touched, fate)
 
     def mark(self, addresses: Iterable[Address]) -> None:
         """Have records read again at the next search."""
@@ -226,13 +231,13 @@ class Corpora:
             self._writing.append(touched)
             self._mark(touched)
 
-    def _end(self, touched: frozenset[Address], *, settled: bool) -> None:
+    def _end(self, touched: frozenset[Address], fate: _Fate) -> None:
         with self._lock:
             self._writing.remove(touched)
             self._mark(touched)
-            if settled:
+            if fate == "done":
                 self._unsettled -= touched
-            else:
+            elif fate == "unknown":
                 self._unsettled |= touched
 
     def _mark(self, addresses: Iterable[Address]) -> None:

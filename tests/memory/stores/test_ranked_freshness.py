@@ -11,6 +11,7 @@ from langgraph.store.base import BaseStore, GetOp, Op, PutOp, Result, SearchItem
 from langgraph.store.memory import InMemoryStore
 from locked_store import LockedStore
 
+from langgraft._core.errors import InputError
 from langgraft.memory.rankers import BM25
 from langgraft.memory.stores import RankedStore
 
@@ -208,6 +209,40 @@ def test_search_when_a_write_failed_halfway_then_what_was_written_is_seen() -> N
     with pytest.raises(OSError, match="disk full"):
         ranked.batch([PutOp(NAMESPACE, key, {"text": "red red"}) for key in "bc"])
     assert _keys(ranked.search(NAMESPACE, query="red")) == ["b", "a"]
+
+
+class _UnansweringStore(InMemoryStore):
+    """Does not answer a write of `slow`, and carries it out when told; refuses one of `bad`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.late: list[Op] = []
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        """Do as the base class, but for the two."""
+        ops = list(ops)
+        values = [op.value for op in ops if isinstance(op, PutOp)]
+        if {"text": "red slow"} in values:
+            self.late += ops
+            raise TimeoutError("no answer")
+        if {"text": "bad"} in values:
+            raise InputError("bad is refused")
+        return super().batch(ops)
+
+
+def test_search_when_a_write_without_an_answer_lands_later_then_it_is_seen() -> None:
+    """A server may go on with what its client gave up, and a refused write is no answer to it."""
+    store = _UnansweringStore()
+    ranked = RankedStore(store, BM25())
+    ranked.put(NAMESPACE, "a", {"text": "red"})
+    with pytest.raises(TimeoutError):
+        ranked.put(NAMESPACE, "b", {"text": "red slow"})
+    assert _keys(ranked.search(NAMESPACE, query="red")) == ["a"]
+    with pytest.raises(InputError):
+        ranked.put(NAMESPACE, "b", {"text": "bad"})
+    assert _keys(ranked.search(NAMESPACE, query="red")) == ["a"]
+    InMemoryStore.batch(store, store.late)
+    assert _keys(ranked.search(NAMESPACE, query="red")) == ["a", "b"]
 
 
 class _InterruptedStore(InMemoryStore):
