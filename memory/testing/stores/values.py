@@ -72,11 +72,13 @@ class ValueCases(StoreSuite):
 
     def test_numbers_when_of_different_types_keep_them(self, calls: Calls) -> None:
         """`1`, `1.0` and `True` are three things, and a float is the nearest it was."""
-        value = {"n": [1, 1.0, True, 0, 0.0, False, 0.1, -2.5e-300, 123456.789]}
+        numbers = [1, 1.0, True, 0, 0.0, False, 0.1, -2.5e-300, 123456.789]
+        value = {"n": numbers, **{f"f{i}": number for i, number in enumerate(numbers)}}
         calls.put(NAMESPACE, "k", value)
-        stored = calls.found(NAMESPACE, "k").value["n"]
-        assert stored == value["n"]
-        assert [type(n) for n in stored] == [type(n) for n in value["n"]]
+        stored = calls.found(NAMESPACE, "k").value
+        assert stored == value
+        for found in (stored["n"], [stored[f"f{i}"] for i in range(len(numbers))]):
+            assert [type(n) for n in found] == [type(n) for n in numbers]
 
     def test_floats_when_whole_and_large_or_negative_zero_stay_floats(self, calls: Calls) -> None:
         """What a number is does not depend on how it is written."""

@@ -58,6 +58,17 @@ class Losing(ReferenceStore):
         Losing.count += 1
         return [None] * len(ops) if Losing.count % 3 == 0 else self.batch(ops)
 
+class Flat(ReferenceStore):
+    """Keeps the numbers among a record's fields as floats."""
+    def batch(self, ops):
+        return super().batch(
+            [
+                op._replace(value={k: v * 1.0 if type(v) is int else v for k, v in op.value.items()})
+                if isinstance(op, PutOp) and op.value else op
+                for op in ops
+            ]
+        )
+
 class Capped(ReferenceStore):
     """Returns five records at most."""
     def batch(self, ops):
@@ -77,6 +88,7 @@ TestMerging = suite(Merging)
 TestTextual = suite(Textual)
 TestWritingFirst = suite(WritingFirst)
 TestLosing = suite(Losing)
+TestFlat = suite(Flat)
 TestCapped = suite(Capped)
 
 class TestMended(StoreConformance):
@@ -93,6 +105,7 @@ CAUGHT = {
         "test_reads_when_writes_come_first_in_the_batch_see_the_state_before_it[sync]"
     ),
     "TestLosing": "test_records_when_put_by_tasks_are_all_there",
+    "TestFlat": "test_numbers_when_of_different_types_keep_them[async]",
     "TestCapped": "test_search_when_limited_returns_that_many_of_them[sync]",
     "TestMended": "test_batch_when_empty_does_nothing[async]",
 }
