@@ -61,9 +61,9 @@ def ranked_items(
 def _through_the_tie(
     namespace: bank.Namespace, query: str, limit: int, where: Filter | None
 ) -> Program[tuple[Sequence[SearchItem], int]]:
-    """Return at least the best `limit` hits, and how many of the bank share the best score.
+    """Return at least the best `limit` hits, and how many that may be found share the best score.
 
-    Where the ranker does not tell, or a filter decides which of them count, they are looked at.
+    Where the store does not tell, they are looked at.
     """
     width = limit
     while True:
@@ -71,7 +71,7 @@ def _through_the_tie(
         hits = cast("Sequence[SearchItem]", results[0])
         if not hits:
             return hits, 0
-        if where is None and (tied := getattr(hits[0], "tied", 0)):
+        if tied := getattr(hits[0], "tied", 0):
             return hits, tied
         scores = [hit.score for hit in hits]
         if len(hits) < width or scores[-1] != scores[0]:

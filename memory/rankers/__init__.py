@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         Ranker,
         RankerIndex,
         Scored,
+        SelectiveIndex,
     )
     from langgraft.memory.rankers.bm25 import BM25
     from langgraft.memory.rankers.dense import Dense
@@ -49,6 +50,7 @@ __all__ = [
     "Ranker",
     "RankerIndex",
     "Scored",
+    "SelectiveIndex",
     "TermOverlap",
     "TfIdf",
     "Ties",
@@ -74,6 +76,7 @@ __getattr__, __dir__ = lazy_exports(
         "Ranker": _BASE,
         "RankerIndex": _BASE,
         "Scored": _BASE,
+        "SelectiveIndex": _BASE,
         "TermOverlap": "langgraft.memory.rankers.overlap",
         "TfIdf": "langgraft.memory.rankers.tfidf",
         "Ties": "langgraft.memory.rankers.selection",

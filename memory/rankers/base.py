@@ -1,6 +1,6 @@
 """What a ranker is: settings that order texts by relevance, and the index it keeps."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeAlias, runtime_checkable
@@ -28,8 +28,8 @@ class Scored:
     parts: Mapping[str, float] = field(default_factory=dict, hash=False)
     """What a ranker made of others put the score together from; empty where it is one figure."""
     tied: int = field(default=0, compare=False)
-    """How many documents of the corpus share the score, told with the best of a ranking; 0 where
-    that is not told."""
+    """How many of the documents searched share the score, told with the best of a ranking; 0
+    where that is not told."""
 
 
 class RankerIndex(Protocol):
@@ -75,6 +75,22 @@ class EmbeddingIndex(RankerIndex, Protocol):
 
     def learn(self, request: EmbeddingRequest, vectors: Vectors) -> None:
         """Take in what answers a request; texts nobody needs any more are passed over."""
+        ...
+
+
+@runtime_checkable
+class SelectiveIndex(RankerIndex, Protocol):
+    """A `RankerIndex` that can search some of its documents for less than all of them."""
+
+    def search_among(
+        self, query: str, documents: Collection[DocumentId], *, limit: int
+    ) -> list[Scored]:
+        """Return the best `limit` of some documents that match the query, best first.
+
+        Order and scores are those of `search`, whose ranking this is without the others:
+        statistics of the corpus are taken over all of it. Documents that the index does not
+        have are ignored.
+        """
         ...
 
 

@@ -1,6 +1,6 @@
 """The changing index of the ranker that compares vectors."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -14,7 +14,7 @@ from langgraft.memory.embedders.base import Embedder, EmbeddingRequest, Vectors
 from langgraft.memory.rankers.base import DocumentId, Order, Scored
 from langgraft.memory.rankers.mirror import Mirror, Scaled
 from langgraft.memory.rankers.saved import Document, Documents, SavedDocuments
-from langgraft.memory.rankers.selection import Floats, Ties, best_first
+from langgraft.memory.rankers.selection import Floats, Slots, Ties, best_first
 from langgraft.memory.rankers.ties import told
 
 REQUEST_TEXTS: Final = 1_000
@@ -112,15 +112,39 @@ class DenseIndex:
 
         Vectors that are lacking are fetched, synchronously.
         """
-        if limit < 1 or not query.strip() or not self._documents:
+        sought = self._sought(query) if limit > 0 else None
+        if sought is None:
             return []
+        near = self._mirror.nominated(self._estimated(query, sought), limit)
+        return self._ranking(sought, near, limit)
+
+    def search_among(
+        self, query: str, documents: Collection[DocumentId], *, limit: int
+    ) -> list[Scored]:
+        """Return the `limit` of some documents most like the query, best first.
+
+        Vectors that are lacking are fetched, synchronously.
+        """
+        sought = self._sought(query) if limit > 0 else None
+        if sought is None:
+            return []
+        places = (self._slots.get(document) for document in documents)
+        slots = np.fromiter((slot for slot in places if slot is not None), dtype=np.intp)
+        near = self._mirror.nominated(self._mirror.estimates_at(sought, slots), limit)
+        return self._ranking(sought, slots[near], limit)
+
+    def _sought(self, query: str) -> Scaled | None:
+        """Return the query's vector, or `None` where nothing can be like it."""
+        if not query.strip() or not self._documents:
+            return None
         for request in self.lacking(query):
             self.learn(request, request.answer())
-        sought, mirror = self._queries[query], self._mirror
-        if not (mirror.size and sought.lengths[0]):
-            return []
-        slots = mirror.nominated(self._estimated(query, sought), min(limit, mirror.size))
-        cosines = mirror.cosines(sought, slots)
+        sought = self._queries[query]
+        return sought if self._mirror.size and sought.lengths[0] else None
+
+    def _ranking(self, sought: Scaled, slots: Slots, limit: int) -> list[Scored]:
+        """Order nominated documents by their exact cosines."""
+        cosines = self._mirror.cosines(sought, slots)
         ranking = best_first(
             slots,
             cosines,

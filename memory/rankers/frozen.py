@@ -1,6 +1,7 @@
 """BM25 over contents that do not change: bm25s nominates, exact scores decide."""
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,9 +51,7 @@ class FrozenBM25Index:
 
     def search(self, query: str, *, limit: int) -> list[Scored]:
         """Return the best `limit` documents that share a term with the query, best first."""
-        if self._built is None:
-            self._built = _Built(list(self._documents.values()), k1=self._k1, b=self._b)
-        built = self._built
+        built = self._ready()
         terms = built.known(query)
         if limit < 1 or not terms:
             return []
@@ -60,6 +59,24 @@ class FrozenBM25Index:
         if slots is None:
             slots = built.matching(terms)
         return self._ranking(built, terms, slots)[:limit]
+
+    def search_among(
+        self, query: str, documents: Collection[DocumentId], *, limit: int
+    ) -> list[Scored]:
+        """Return the best `limit` of some documents that share a term with the query."""
+        built = self._ready()
+        terms = built.known(query)
+        if limit < 1 or not terms:
+            return []
+        slots = built.slots(documents)
+        near = _near(built.estimates(terms)[slots], limit, terms)
+        slots = np.intersect1d(slots, built.matching(terms)) if near is None else slots[near]
+        return self._ranking(built, terms, slots)[:limit]
+
+    def _ready(self) -> "_Built":
+        if self._built is None:
+            self._built = _Built(list(self._documents.values()), k1=self._k1, b=self._b)
+        return self._built
 
     def _ranking(self, built: "_Built", terms: dict[int, int], slots: Slots) -> list[Scored]:
         """Order the nominated documents by their exact scores."""
@@ -120,6 +137,7 @@ class _Built:
 
     def __init__(self, documents: list[Document], *, k1: float, b: float) -> None:
         self.documents = documents
+        self.places = {document.id: slot for slot, document in enumerate(documents)}
         self.vocabulary: dict[str, int] = {}
         corpus = [
             [self.vocabulary.setdefault(term, len(self.vocabulary)) for term in tokens]
@@ -146,6 +164,11 @@ class _Built:
         repeated = [term for term, occurrences in terms.items() for _ in range(occurrences)]
         scores: NDArray[np.float32] = self.oracle.get_scores_from_ids(repeated)
         return scores
+
+    def slots(self, documents: Collection[DocumentId]) -> Slots:
+        """Return where documents are; unknown ones are left out."""
+        found = (self.places.get(document) for document in documents)
+        return np.fromiter((slot for slot in found if slot is not None), dtype=np.intp)
 
     def matching(self, terms: dict[int, int]) -> Slots:
         """Return the documents that hold at least one of the terms."""

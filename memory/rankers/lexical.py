@@ -1,6 +1,7 @@
 """The changing index of the rankers that add up what a query's terms are worth."""
 
 from collections import Counter
+from collections.abc import Collection
 from itertools import islice
 from pathlib import Path
 from typing import Protocol
@@ -9,7 +10,7 @@ import numpy as np
 
 from langgraft.memory.rankers.base import DocumentId, Order, Scored
 from langgraft.memory.rankers.postings import Postings, Statistics
-from langgraft.memory.rankers.selection import Floats, Ties, best_first, rounded
+from langgraft.memory.rankers.selection import Floats, Slots, Ties, best_first, rounded
 from langgraft.memory.rankers.ties import told
 from langgraft.memory.rankers.tokens import tokenize
 
@@ -70,7 +71,20 @@ class LexicalIndex:
         if limit < 1:
             return []
         scores = self._scores(query)
-        matching = np.flatnonzero(scores)
+        return self._ranking(np.flatnonzero(scores), scores, limit)
+
+    def search_among(
+        self, query: str, documents: Collection[DocumentId], *, limit: int
+    ) -> list[Scored]:
+        """Return the best `limit` of some documents that share a term with the query."""
+        if limit < 1:
+            return []
+        scores = self._scores(query)
+        slots = self._postings.slots(documents)
+        return self._ranking(slots[scores[slots] != 0], scores, limit)
+
+    def _ranking(self, matching: Slots, scores: Floats, limit: int) -> list[Scored]:
+        """Order what matches by its final score."""
         postings = self._postings
         final = rounded(scores[matching])
         ranking = (

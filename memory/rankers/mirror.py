@@ -100,10 +100,20 @@ class Mirror:
         """
         return (self.dimensions + 16) * 2.0**-24
 
+    def estimates_at(self, query: Scaled, slots: Slots) -> NDArray[np.float32]:
+        """Return the cosine of `query` (one row) with some slots, off by `error` at most."""
+        products = np.empty(slots.size, dtype=np.float32)
+        for start in range(0, slots.size, _CHUNK):
+            # A chunk at a time stays near the processor between being gathered and multiplied.
+            rows = self._rows[slots[start : start + _CHUNK]]
+            np.einsum("ij,j->i", rows, query.rows[0], out=products[start : start + _CHUNK])
+        products /= (self._lengths[slots] * query.lengths[0]).astype(np.float32)
+        return products
+
     def nominated(self, estimates: NDArray[np.float32], width: int) -> Slots:
-        """Return every slot that could be among the exact best `width`."""
-        if width >= self.size:
-            return np.arange(self.size)
+        """Return where in `estimates` those are that could be among the exact best `width`."""
+        if width >= estimates.size:
+            return np.arange(estimates.size)
         last = float(np.partition(estimates, -width)[-width])
         slack = 2 * self.error + 2 * 10.0**-SCORE_DECIMALS
         # Compared in float32: a number type of its own would make a wide copy of all estimates.

@@ -2,7 +2,7 @@
 
 from array import array
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -154,6 +154,11 @@ class Postings:
             if posting is not None:
                 self._terms[term] = posting
         return posting
+
+    def slots(self, documents: Iterable[DocumentId]) -> Slots:
+        """Return where documents are; unknown ones are left out."""
+        found = (self._slot(document) for document in documents)
+        return np.fromiter((slot for slot in found if slot is not None), dtype=np.intp)
 
     def document(self, slot: int) -> Document:
         """Return the present document at `slot`."""

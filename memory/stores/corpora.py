@@ -7,46 +7,23 @@ threads and tasks happen to run, and no lock is held while a store works.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from threading import Lock
 from typing import Literal, TypeAlias, TypeVar
 
 from langgraft._core.errors import InputError, ReadOnlyStoreError
 from langgraft.memory.rankers.base import DurableIndex, RankerIndex
+from langgraft.memory.stores.corpus import Corpus, Filling, Watched
+from langgraft.memory.stores.fields import FieldIndex
 from langgraft.memory.stores.index_directory import IndexDirectory
-from langgraft.memory.stores.records import Address, Namespace
+from langgraft.memory.stores.records import Address, Entry, Namespace
 
 T = TypeVar("T")
 
 Versions: TypeAlias = Mapping[Address, int]
 """Records to read again, each with the version its reading will have."""
 
-Update: TypeAlias = Callable[[RankerIndex], None]
-"""Brings one record in an index up to date."""
-
 _Fate: TypeAlias = Literal["refused", "done", "unknown"]
 """What became of a write: a store that gave no answer may still carry it out."""
-
-
-@dataclass(slots=True, eq=False)
-class Corpus:
-    """One index over all documents under a namespace prefix."""
-
-    prefix: Namespace
-    index: RankerIndex
-
-    dirty: dict[Address, int] = field(default_factory=dict)
-    """Records written since they were read, with the version of the last write."""
-
-    read: dict[Address, int] = field(default_factory=dict)
-    """Versions as of which changed records were read; an older reading never replaces one."""
-
-    disturbed: bool = False
-    """A write was under way while the corpus was being built; see `Corpora.undisturbed`."""
-
-    def covers(self, address: Address) -> bool:
-        """Say whether a record lies under the prefix."""
-        return address[0][: len(self.prefix)] == self.prefix
 
 
 class Corpora:
@@ -63,6 +40,7 @@ class Corpora:
         self._lock = Lock()
         self._ready: dict[Namespace, Corpus] = {}
         self._building: list[Corpus] = []
+        self._filling: list[Filling] = []
         self._writing: list[frozenset[Address]] = []
         self._unsettled: set[Address] = set()
         self._version = 0
@@ -151,15 +129,35 @@ class Corpora:
                 if corpus in self._building:
                     self._building.remove(corpus)
 
-    def undisturbed(self, corpus: Corpus) -> bool:
-        """Say whether no write could move the records of a corpus that is being built.
+    @contextmanager
+    def filling(self, corpus: Corpus) -> Iterator[Filling]:
+        """Note what is entered in a corpus for as long as the block reads fields it lacks."""
+        filling = Filling(corpus.prefix)
+        with self._lock:
+            corpus.fillings.append(filling)
+            self._filling.append(filling)
+            self._watch(filling)
+        try:
+            yield filling
+        finally:
+            with self._lock:
+                corpus.fillings.remove(filling)
+                self._filling.remove(filling)
 
-        Asked of the time since the building began, or since this was last asked.
+    def undisturbed(self, watched: Watched) -> bool:
+        """Say whether no write could move records that are being read.
+
+        Asked of the time since the reading began, or since this was last asked.
         """
         with self._lock:
-            disturbed = corpus.disturbed
-            self._watch(corpus)
+            disturbed = watched.disturbed
+            self._watch(watched)
             return not disturbed
+
+    def fill(self, corpus: Corpus, filling: Filling, fields: FieldIndex) -> None:
+        """Add fields to a corpus, as read during `filling`; later updates replace readings."""
+        with self._lock:
+            corpus.adopt(fields, filling.updates)
 
     def install(self, corpus: Corpus) -> None:
         """Offer a filled corpus for searching, unless `clear` was called meanwhile."""
@@ -186,23 +184,23 @@ class Corpora:
     def search(
         self,
         corpus: Corpus,
-        updates: Mapping[Address, Update],
+        entries: Mapping[Address, Entry | None],
         versions: Versions,
-        query: Callable[[RankerIndex], T],
+        query: Callable[[Corpus], T],
     ) -> T:
         """Enter fresh readings and query, with no other thread in between.
 
         `query` must not wait for anything: all other searches wait for it.
         """
         with self._lock:
-            for address, update in updates.items():
+            for address, entry in entries.items():
                 version = versions[address]
                 if version >= corpus.read.get(address, 0):
-                    update(corpus.index)
+                    corpus.enter(address, entry)
                     corpus.read[address] = version
                 if corpus.dirty.get(address) == version:
                     del corpus.dirty[address]
-            answer = query(corpus.index)
+            answer = query(corpus)
             self._save_if_due(corpus)
             return answer
 
@@ -246,11 +244,11 @@ class Corpora:
             for corpus in (*self._ready.values(), *self._building):
                 if corpus.covers(address):
                     corpus.dirty[address] = self._version
-            for corpus in self._building:
-                corpus.disturbed |= corpus.covers(address)
+            for watched in (*self._building, *self._filling):
+                watched.disturbed |= watched.covers(address)
 
-    def _watch(self, corpus: Corpus) -> None:
-        corpus.disturbed = any(corpus.covers(address) for address in self._in_flight())
+    def _watch(self, watched: Watched) -> None:
+        watched.disturbed = any(watched.covers(address) for address in self._in_flight())
 
     def _in_flight(self) -> Iterator[Address]:
         for touched in self._writing:

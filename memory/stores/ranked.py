@@ -1,53 +1,19 @@
 """Exact, deterministic search over any LangGraph store."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import partial
-from math import ceil
 from pathlib import Path
-from typing import Self, TypeAlias, cast
+from typing import Self, cast
 
-from langgraph.store.base import (
-    BaseStore,
-    GetOp,
-    Item,
-    Op,
-    PutOp,
-    Result,
-    SearchItem,
-    SearchOp,
-)
+from langgraph.store.base import BaseStore, GetOp, Op, PutOp, Result, SearchOp
 
 from langgraft._core.errors import SettingsError
-from langgraft.memory.embedders.base import EmbeddingRequest, Vectors
-from langgraft.memory.rankers.base import (
-    DurableIndex,
-    EmbeddingIndex,
-    Order,
-    Ranker,
-    RankerIndex,
-    Scored,
-)
-from langgraft.memory.stores.corpora import Corpora, Corpus, Update
-from langgraft.memory.stores.drive import Program, adrive, drive, embed
+from langgraft.memory.rankers.base import DurableIndex, Ranker
+from langgraft.memory.stores.corpora import Corpora
+from langgraft.memory.stores.drive import Program, adrive, drive
 from langgraft.memory.stores.index_directory import IndexDirectory
-from langgraft.memory.stores.paging import read_all
-from langgraft.memory.stores.ranked_item import RankedItem
 from langgraft.memory.stores.read_only import ReadOnlyStore
-from langgraft.memory.stores.records import Address, Namespace, Reading, check_filter, passes
-
-_FETCH = 300
-"""Ranked records fetched at a time when a filter decides which of them count: what is read
-beyond the last one needed costs a database less than being asked again."""
-
-_FIRST_LOOK = 320
-"""Documents ranked at first, at least, beside a filter: ranking them again costs more than that,
-and among as many are ten, nearly always, of what passes one time in twenty."""
-
-_READ = 1_000
-"""Changed records read at a time."""
-
-_WIDENING = 4
+from langgraft.memory.stores.records import Reading, check_filter
+from langgraft.memory.stores.searching import Searching
 
 
 class RankedStore(BaseStore):
@@ -64,6 +30,12 @@ class RankedStore(BaseStore):
       them, `filter` then says which may be returned, and `offset` and `limit` count those.
     * Records that do not match the query are not returned, whatever `limit` is.
     * Results are `RankedItem`s: `parts` says what a score is made of.
+    * The fields that filters name are kept beside an index, from the first search on that names
+      them, for which all records under its prefix are read unless the index is being built. So
+      a search reads about as many records as it returns, and few that pass are found faster
+      than many. Only records themselves can tell where a field holds what JSON has no type
+      for, where a condition other than equality meets more than 10,000 different values, and
+      beyond 16 fields; then ranked records are read until enough of them pass.
     * Where a ranker needs vectors, they are fetched by the embedder's asynchronous methods under
       `abatch`, and never while anything waits for an index. If the embedder fails, the search
       does; the next one asks again for what is still lacking.
@@ -74,7 +46,8 @@ class RankedStore(BaseStore):
       expired; of those, a search only notices which of its own results are gone.
     * With a `directory`, indexes are kept there: saved when the store is closed and whenever a
       quarter of an index changed, during a search or a write, which takes a moment then. Opened
-      again, they cost a fraction of what building them does. The wrapped store remains the
+      again, they cost a fraction of what building them does; filter fields are not kept, and
+      read again at the first search that names them. The wrapped store remains the
       truth: whatever was written through this object is found, however the process ended, and
       what is damaged is built anew. Records written past it are not seen, as above, so the
       directory belongs to this store's records alone.
@@ -126,10 +99,14 @@ class RankedStore(BaseStore):
         self.order_field = order_field
         self.supports_ttl = store.supports_ttl
         self.ttl_config = store.ttl_config
-        self._reading = Reading(field, order_field)
-        self._ranker_name = str(ranker.describe().get("ranker", type(ranker).__name__))
-        self._frozen = isinstance(store, ReadOnlyStore) and directory is None
         self._corpora = Corpora(max_indexes, None if directory is None else self._kept(directory))
+        self._searching = Searching(
+            self._corpora,
+            ranker,
+            Reading(field, order_field),
+            frozen=isinstance(store, ReadOnlyStore) and directory is None,
+            refreshing=store.supports_ttl,
+        )
 
     def _kept(self, directory: Path) -> IndexDirectory:
         ranker = self.ranker.describe()
@@ -180,7 +157,7 @@ class RankedStore(BaseStore):
         results: dict[int, Result] = {}
         # Searches go first, so that they cannot see what this batch writes.
         for i, op in searches.items():
-            results[i] = yield from self._search(op)
+            results[i] = yield from self._searching.search(op)
         others = [i for i in range(len(operations)) if i not in searches]
         if others:
             passed = yield from self._pass([operations[i] for i in others])
@@ -195,132 +172,6 @@ class RankedStore(BaseStore):
         with self._corpora.writing(touched):
             return (yield ops)
 
-    def _search(self, op: SearchOp) -> Program[list[SearchItem]]:
-        """Answer a query: rank, fetch, filter, cut, looking down no further than needed."""
-        start = max(op.offset, 0)
-        stop = start + max(op.limit, 0)
-        if stop == start:
-            return []
-        width = stop if op.filter is None else max(stop * _WIDENING, _FIRST_LOOK)
-        read: dict[Address, Item | None] = {}
-        while True:
-            ranking = yield from self._rank(op, limit=width)
-            found = yield from self._fetch(ranking, op, stop, read)
-            if len(found) >= stop or len(ranking) < width:
-                break
-            width = _wider(width, found=len(found), wanted=stop)
-        found = found[start:stop]
-        if op.refresh_ttl and self.supports_ttl and found:
-            yield [GetOp(item.namespace, item.key, refresh_ttl=True) for item in found]
-        return found
-
-    def _fetch(
-        self,
-        ranking: Sequence[Scored],
-        op: SearchOp,
-        enough: int,
-        read: dict[Address, Item | None],
-    ) -> Program[list[SearchItem]]:
-        """Read ranked records, unless they are in `read`, until `enough` pass the filter."""
-        found: list[SearchItem] = []
-        for i in range(0, len(ranking), max(_FETCH, enough)):
-            hits = ranking[i : i + max(_FETCH, enough)]
-            yield from self._read([cast("Address", hit.id) for hit in hits], read)
-            for hit in hits:
-                item = read[cast("Address", hit.id)]
-                if item is not None and passes(item.value, op.filter):
-                    found.append(self._scored(item, hit))
-            if len(found) >= enough:
-                break
-        return found
-
-    def _read(
-        self, addresses: Sequence[Address], read: dict[Address, Item | None]
-    ) -> Program[None]:
-        """Add the records at `addresses` to `read`; those that are gone leave the indexes."""
-        unread = [address for address in addresses if address not in read]
-        if not unread:
-            return
-        items = yield [GetOp(*address, refresh_ttl=False) for address in unread]
-        read.update(zip(unread, cast("list[Item | None]", items), strict=True))
-        gone = [address for address in unread if read[address] is None]
-        if gone:
-            self._corpora.mark(gone)
-
-    def _rank(self, op: SearchOp, *, limit: int) -> Program[list[Scored]]:
-        """Rank the documents under a prefix after bringing its index up to date."""
-        while (opened := self._corpora.open(op.namespace_prefix)) is None:
-            yield from self._build(op.namespace_prefix)
-        corpus, versions = opened
-        items: list[Result] = []
-        gets = [GetOp(*address, refresh_ttl=False) for address in versions]
-        for i in range(0, len(gets), _READ):
-            items += yield gets[i : i + _READ]
-        updates = {
-            address: self._update(address, cast("Item | None", item))
-            for address, item in zip(versions, items, strict=True)
-        }
-        question = _Question(op.query or "", limit)
-        answer = self._corpora.search(corpus, updates, versions, question.ask)
-        return (yield from self._complete(corpus, question, answer))
-
-    def _complete(
-        self, corpus: Corpus, question: "_Question", answer: "_Answer"
-    ) -> Program[list[Scored]]:
-        """Fetch vectors until none is lacking: other searches may enter documents meanwhile."""
-        while isinstance(answer, _Lacking):
-            learned: list[_Learned] = []
-            for request in answer.requests:
-                vectors = yield from embed(request)
-                learned.append((request, vectors))
-            ask = partial(question.ask, learned=learned)
-            answer = self._corpora.search(corpus, {}, {}, ask)
-        return answer
-
-    def _build(self, prefix: Namespace) -> Program[None]:
-        """Index a prefix, or take its index from the directory."""
-        if self._corpora.reopen(prefix, self.ranker.index(frozen=self._frozen)):
-            return
-        index = self.ranker.index(frozen=self._frozen)
-        with self._corpora.building(prefix, index) as corpus:
-            undisturbed = partial(self._corpora.undisturbed, corpus)
-            items = yield from read_all(prefix, undisturbed=undisturbed)
-            for item in items:
-                self._update((item.namespace, item.key), item)(index)
-            if isinstance(index, EmbeddingIndex):
-                for request in index.lacking(None):
-                    index.learn(request, (yield from embed(request)))
-            self._corpora.install(corpus)
-
-    def _scored(self, item: Item, hit: Scored) -> RankedItem:
-        """Return a search result that carries our score."""
-        return RankedItem(
-            namespace=item.namespace,
-            key=item.key,
-            value=item.value,
-            created_at=item.created_at,
-            updated_at=item.updated_at,
-            score=hit.score,
-            parts=hit.parts or {self._ranker_name: hit.score},
-            tied=hit.tied,
-        )
-
-    def _update(self, address: Address, item: Item | None) -> Update:
-        """Return what brings a record in an index up to date, given how the store has it."""
-        text = None if item is None else self._reading.text(item.value)
-        if item is None or text is None:
-            return partial(_remove, address=address)
-        order = self._reading.order(address, item.value)
-        return partial(_put, address=address, text=text, order=order)
-
-
-def _put(index: RankerIndex, *, address: Address, text: str, order: Order) -> None:
-    index.put(address, text, order)
-
-
-def _remove(index: RankerIndex, *, address: Address) -> None:
-    index.remove(address)
-
 
 def _with_tuples(op: Op) -> Op:
     """Return `op` with a namespace that compares equal to stored ones, if it came as a list."""
@@ -331,42 +182,3 @@ def _with_tuples(op: Op) -> Op:
             return op._replace(namespace=tuple(op.namespace))
         case _:
             return op
-
-
-def _wider(width: int, *, found: int, wanted: int) -> int:
-    """Say how far down a ranking to look after `found` of its first `width` passed a filter.
-
-    Far enough for `wanted` if as many pass further down, with half as much to spare.
-    """
-    share = (found + 0.5) / width
-    return max(width * _WIDENING, ceil(1.5 * wanted / share))
-
-
-_Learned: TypeAlias = tuple[EmbeddingRequest, Vectors]
-
-
-@dataclass(frozen=True, slots=True)
-class _Lacking:
-    """An index cannot answer before it has these vectors."""
-
-    requests: Sequence[EmbeddingRequest]
-
-
-_Answer: TypeAlias = list[Scored] | _Lacking
-
-
-@dataclass(frozen=True, slots=True)
-class _Question:
-    """What an index is asked while no other thread uses it."""
-
-    query: str
-    limit: int
-
-    def ask(self, index: RankerIndex, learned: Sequence[_Learned] = ()) -> _Answer:
-        """Rank, or say which vectors are lacking."""
-        if isinstance(index, EmbeddingIndex):
-            for request, vectors in learned:
-                index.learn(request, vectors)
-            if requests := index.lacking(self.query):
-                return _Lacking(requests)
-        return index.search(self.query, limit=self.limit)

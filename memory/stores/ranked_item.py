@@ -15,8 +15,8 @@ class RankedItem(SearchItem):
     Attributes:
         parts: Name → figure, such as `{"bm25": 3.21, "bm25_rank": 1, "dense": 0.83,
             "dense_rank": 4}` of a hybrid ranker; of any other, its name and the score.
-        tied: How many documents of the corpus share the score, before any filter: told with the
-            best of a ranking, where the ranker counts; 0 elsewhere.
+        tied: How many documents of the corpus that pass the filter share the score: told with
+            the best of a ranking, where they are counted; 0 elsewhere.
     """
 
     __slots__ = ("parts", "tied")

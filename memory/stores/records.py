@@ -23,11 +23,28 @@ def at_path(value: Any, path: str) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
+class Entry:
+    """A record that is a document, as an index takes it."""
+
+    text: str
+    order: Order
+    value: Mapping[str, Any]
+    """The whole record: filters may name any field of it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """Where a record's text and position are."""
 
     field: str
     order_field: str | None
+
+    def entry(self, address: Address, value: Mapping[str, Any] | None) -> Entry | None:
+        """Return a record as a document, or `None` if it is none or gone."""
+        text = None if value is None else self.text(value)
+        if value is None or text is None:
+            return None
+        return Entry(text, self.order(address, value), value)
 
     def text(self, value: Mapping[str, Any]) -> str | None:
         """Return the text to rank by, or `None` for a record that is no document."""
@@ -60,9 +77,13 @@ def passes(value: Mapping[str, Any], conditions: Mapping[str, Any] | None) -> bo
         InputError: An operator is unknown.
     """
     return all(
-        _meets(value[key] if key in value else at_path(value, key), condition)
-        for key, condition in (conditions or {}).items()
+        meets(field_of(value, key), condition) for key, condition in (conditions or {}).items()
     )
+
+
+def field_of(value: Mapping[str, Any], key: str) -> Any:
+    """Return what a filter's key names in a record, or `None`."""
+    return value[key] if key in value else at_path(value, key)
 
 
 def check_filter(conditions: Any) -> None:
@@ -77,18 +98,19 @@ def check_filter(conditions: Any) -> None:
         check_filter(condition)
 
 
-def _meets(value: Any, condition: Any) -> bool:
+def meets(value: Any, condition: Any) -> bool:
+    """Say whether a field meets one condition of a filter."""
     if isinstance(condition, Mapping):
         if any(key.startswith("$") for key in condition):
             return all(_OPERATORS[name](value, operand) for name, operand in condition.items())
         return isinstance(value, Mapping) and all(
-            _meets(value.get(key), inner) for key, inner in condition.items()
+            meets(value.get(key), inner) for key, inner in condition.items()
         )
     if isinstance(condition, list | tuple):
         return (
             isinstance(value, list | tuple)
             and len(value) == len(condition)
-            and all(map(_meets, value, condition))
+            and all(map(meets, value, condition))
         )
     return bool(value == condition)
 

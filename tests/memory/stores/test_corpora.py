@@ -1,23 +1,23 @@
 """Readings of a record may arrive in any order: the newest counts."""
 
 from collections.abc import Callable
-from functools import partial
 
 import pytest
 
-from langgraft.memory.rankers import RankerIndex, Scored, TermOverlap
-from langgraft.memory.stores.corpora import Corpora, Corpus
-from langgraft.memory.stores.records import Address
+from langgraft.memory.rankers import Scored, TermOverlap
+from langgraft.memory.stores.corpora import Corpora
+from langgraft.memory.stores.corpus import Corpus
+from langgraft.memory.stores.records import Address, Entry
 
 ADDRESS: Address = (("bank", "one"), "k")
 
 
-def _put(index: RankerIndex, *, text: str) -> None:
-    index.put(ADDRESS, text, (0,))
+def _entry(text: str) -> Entry:
+    return Entry(text, (0,), {"text": text})
 
 
-def _query(word: str) -> Callable[[RankerIndex], list[Scored]]:
-    return lambda index: index.search(word, limit=1)
+def _query(word: str) -> Callable[[Corpus], list[Scored]]:
+    return lambda corpus: corpus.index.search(word, limit=1)
 
 
 def _open(corpora: Corpora) -> tuple[Corpus, dict[Address, int]]:
@@ -43,9 +43,9 @@ def test_corpora_when_an_old_reading_arrives_late_then_the_newer_one_stays(
     corpus, old = _open(corpora)
     corpora.mark([ADDRESS])
     _, new = _open(corpora)
-    assert corpora.search(corpus, {ADDRESS: partial(_put, text="new")}, new, _query("new"))
+    assert corpora.search(corpus, {ADDRESS: _entry("new")}, new, _query("new"))
     corpora.mark([ADDRESS])
-    assert not corpora.search(corpus, {ADDRESS: partial(_put, text="old")}, old, _query("old"))
+    assert not corpora.search(corpus, {ADDRESS: _entry("old")}, old, _query("old"))
     assert corpora.search(corpus, {}, {}, _query("new"))
 
 
@@ -56,10 +56,10 @@ def test_corpora_when_written_after_being_read_then_the_record_is_read_again(
     corpora.mark([ADDRESS])
     corpus, before = _open(corpora)
     corpora.mark([ADDRESS])
-    assert corpora.search(corpus, {ADDRESS: partial(_put, text="old")}, before, _query("old"))
+    assert corpora.search(corpus, {ADDRESS: _entry("old")}, before, _query("old"))
     _, again = _open(corpora)
     assert list(again) == [ADDRESS]
-    assert corpora.search(corpus, {ADDRESS: partial(_put, text="new")}, again, _query("new"))
+    assert corpora.search(corpus, {ADDRESS: _entry("new")}, again, _query("new"))
     assert _open(corpora)[1] == {}
 
 
@@ -71,7 +71,7 @@ def test_corpora_when_a_write_is_under_way_then_its_records_are_read_at_every_se
         for _ in range(2):
             corpus, versions = _open(corpora)
             assert list(versions) == [ADDRESS]
-            corpora.search(corpus, {ADDRESS: partial(_put, text="old")}, versions, _query("old"))
+            corpora.search(corpus, {ADDRESS: _entry("old")}, versions, _query("old"))
     assert list(_open(corpora)[1]) == [ADDRESS]
 
 
