@@ -12,6 +12,7 @@ from typing_extensions import override
 
 from langgraft._core.canonical import JSON, digest
 from langgraft._core.errors import InfrastructureError
+from langgraft.memory.embedders.answers import read_answer
 from langgraft.memory.embedders.base import Role, Vectors
 from langgraft.memory.embedders.caches import MemoryVectors, Vector, VectorCache, VectorKey
 
@@ -156,14 +157,9 @@ class CachedEmbedder(Embeddings):
             InfrastructureError: It is not one finite vector of the usual length per text.
         """
         try:
-            with np.errstate(over="ignore"):  # it becomes infinite and is refused below
-                rows = np.array(answer, dtype=np.float64).astype(np.float32)
-        except (TypeError, ValueError) as error:
-            raise self._refused("vectors of different lengths, or no numbers") from error
-        if rows.ndim != 2 or len(rows) != len(texts) or not rows.size:  # noqa: PLR2004
-            raise self._refused(f"an array of shape {rows.shape} for {len(texts)} texts")
-        if not np.isfinite(rows).all():
-            raise self._refused("numbers that are not finite in float32")
+            rows = read_answer(answer, len(texts))
+        except ValueError as error:
+            raise self._refused(str(error)) from error
         self._check_dimensions(rows.shape[1])
         # Copies: a view would keep all of them in memory as long as one is cached.
         return {self._key(text, role): row.copy() for text, row in zip(texts, rows, strict=True)}

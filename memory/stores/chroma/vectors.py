@@ -1,6 +1,6 @@
 """Vectors of records: from texts, in bytes, and how near they are to a query's."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -10,6 +10,7 @@ from langchain_core.embeddings import Embeddings
 from langgraph.store.base import IndexConfig, ensure_embeddings, get_text_at_path
 
 from langgraft._core.errors import InfrastructureError, SettingsError
+from langgraft.memory.embedders.answers import read_answer
 from langgraft.memory.stores.chroma.rows import Packed
 
 Matrix: TypeAlias = npt.NDArray[np.float32]
@@ -59,28 +60,27 @@ class Index:
         paths = self.fields if fields is None else fields
         return tuple(dict.fromkeys(t for path in paths for t in get_text_at_path(value, path)))
 
-    def checked(self, texts: Sequence[str], vectors: Iterable[Any]) -> dict[str, Matrix]:
+    def checked(self, texts: Sequence[str], answer: object) -> dict[str, Matrix]:
         """Return the vector of each text.
 
         Raises:
             InfrastructureError: The embedder returned something else than one vector of
                 `dims` finite numbers for each.
         """
-        made = list(vectors)
-        if len(made) != len(texts):
-            msg = f"the embedder returned {len(made)} vectors for {len(texts)} texts"
-            raise InfrastructureError(msg)
-        return {text: self._vector(each) for text, each in zip(texts, made, strict=True)}
-
-    def _vector(self, numbers: Any) -> Matrix:
-        vector = np.asarray(numbers, dtype=_STORED)
-        if vector.shape != (self.dims,) or not np.isfinite(vector).all():
+        if not texts:
+            return {}
+        try:
+            rows = read_answer(answer, len(texts)).astype(_STORED)
+        except ValueError as error:
+            msg = f"the embedder returned {error}; check the model"
+            raise InfrastructureError(msg) from error
+        if rows.shape[1] != self.dims:
             msg = (
-                f"the embedder returned {vector.shape} numbers, finite: "
-                f"{bool(np.isfinite(vector).all())}; index['dims'] asks for {self.dims}"
+                f"the embedder returned vectors of {rows.shape[1]} numbers, and index['dims'] asks"
+                f" for {self.dims}"
             )
             raise InfrastructureError(msg)
-        return vector
+        return dict(zip(texts, rows, strict=True))
 
     def unpack(self, packed: Packed, where: object) -> Matrix:
         """Read the vectors of a record.

@@ -69,6 +69,7 @@ BAD = {
     "NaN": [[1.0, 2.0], [math.nan, 1.0]],
     "infinity": [[1.0, 2.0], [math.inf, 1.0]],
     "beyond float32": [[1.0, 2.0], [1e39, 1.0]],
+    "beyond float64": [[1, 2], [10**400, 1]],
     "no numbers": [["a", "b"], ["c", "d"]],
     "nothing": None,
     "no dimensions": [[], []],

@@ -202,13 +202,13 @@ def test_index_when_not_usable_is_refused_before_anything_is_opened(
     ("made", "message"),
     [
         ([[1.0] * (DIMS + 1)], "asks for 6"),
-        ([[float("nan")] * DIMS], "finite: False"),
-        ([], "0 vectors for 1 texts"),
+        ([[float("nan")] * DIMS], "not finite in float32"),
+        ([], r"shape \(0,\) for 1 texts"),
+        (None, r"shape \(\) for 1 texts"),
+        (["no vector"], "no numbers"),
     ],
 )
-def test_put_when_the_embedder_fails_writes_nothing(
-    path: Path, made: list[list[float]], message: str
-) -> None:
+def test_put_when_the_embedder_fails_writes_nothing(path: Path, made: Any, message: str) -> None:
     """A record is never kept without the vectors it should have."""
     with ChromaStore.open(path, index={"dims": DIMS, "embed": lambda texts: made}) as store:
         with pytest.raises(InfrastructureError, match=message):
