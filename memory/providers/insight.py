@@ -120,7 +120,8 @@ class InsightMemory(MemoryProvider[InsightSettings]):
         scores = [score for _, score in found.items]
         if len(scores) <= slots:
             return bool(scores)
-        return scores[slots] < scores[0] * (1 - self.settings.margin)
+        # Cosines may be negative.
+        return scores[slots] < scores[0] - self.settings.margin * abs(scores[0])
 
     @override
     def _learn(

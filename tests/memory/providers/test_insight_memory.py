@@ -4,9 +4,12 @@ from collections.abc import Mapping
 
 from langgraph.store.memory import InMemoryStore
 from memory_cases import asking, make_episode
+from table_embeddings import TableEmbeddings
 
+from langgraft.memory.embedders import make_embedder
 from langgraft.memory.episodes import Lesson, Outcome, Step
 from langgraft.memory.providers import InsightMemory, InsightSettings
+from langgraft.memory.rankers import Dense
 
 
 def memory_with(**fields: object) -> InsightMemory:
@@ -167,6 +170,13 @@ def test_adaptive_when_scores_are_close_goes_by_its_margin() -> None:
     loose, strict = adaptive_with(lessons, margin=0.5), adaptive_with(lessons, margin=0.0)
     assert recalled(loose, "find the door") == ["e0/lessons"]
     assert recalled(strict, "find the door") == ["e0/lesson-0", "e0/lesson-1"]
+
+
+def test_adaptive_when_scores_are_below_zero_is_not_told_apart_by_equal_ones() -> None:
+    """A ranker may give cosines; lessons that tie are no choice, however unlike the query."""
+    table = TableEmbeddings(lambda text: [1.0, 1.0] if "find" in text else [0.0, -1.0])
+    memory = adaptive_with(ALIKE, ranker=Dense(make_embedder(table)))
+    assert recalled(memory, "find it") == ["e0/lessons"]
 
 
 def test_adaptive_when_items_came_from_elsewhere_takes_them_for_single_lessons() -> None:
