@@ -13,6 +13,7 @@ from langgraft.benchmarks.continual.cells import (
     in_common,
 )
 from langgraft.benchmarks.continual.retrieval import CellRetrieval, queries_in
+from langgraft.benchmarks.continual.wording import signed
 
 Rule: TypeAlias = Literal["loss", "gain", "concentration", "dilution"]
 
@@ -112,7 +113,7 @@ def _extreme(
 ) -> Iterator[_Choice]:
     for value, item, key in ranked[:1]:
         change = abs(value) if rule == "gain" else -abs(value)
-        reason = f"{100 * change:+.0f} pp against the baseline, mean of paired repetitions"
+        reason = f"{signed(change)} pp against the baseline"
         for pair in _pairs(study, key):
             ours, theirs = pair.run.outcomes[item], pair.base.outcomes[item]
             if (ours > theirs) if rule == "gain" else (ours < theirs):

@@ -15,6 +15,7 @@ from langgraft.benchmarks.continual.case_pages import (
 )
 from langgraft.benchmarks.continual.cases import RULES, Case
 from langgraft.benchmarks.continual.report import write_report
+from langgraft.benchmarks.continual.wording import signed
 from langgraft.benchmarks.harness.study import Plan
 
 WORLD = World(
@@ -74,7 +75,7 @@ def test_extremes_when_counted_by_hand_then_are_the_chosen_items(
             continue
         assert changes[case.key.task, case.item] == extreme
         assert case.succeeded == ((False, True) if rule == "loss" else (True, False))
-        assert f"{100 * extreme / WORLD.replicates:+.0f} pp" in case.reason
+        assert case.reason.startswith(f"{signed(extreme / WORLD.replicates)} pp")
 
 
 def test_concentration_when_one_item_serves_all_queries_then_is_shown(analysis: Analysis) -> None:
