@@ -81,7 +81,9 @@ def shown(spec: str) -> str:
     """Return a name as it may stand in a message: a URL without user, password and options."""
     scheme, found, _ = spec.partition("://")
     if not found:
-        return spec
+        # A mistyped URL, or the words a database driver takes, may hold a password too.
+        secret = not spec.startswith("chroma:") and any(sign in spec for sign in "@=")
+        return _HIDDEN if secret else spec
     try:
         url = urlsplit(spec)
         host, port = url.hostname or "", "" if url.port is None else f":{url.port}"

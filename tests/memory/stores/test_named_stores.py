@@ -22,6 +22,8 @@ SECRETS = (
     "postgresql://bob@127.0.0.1:s3cret/bank",
     "http://bob:s3cret@127.0.0.1:1",
     "redis://bob:s3cret@127.0.0.1:1",
+    "postgresql:bob:s3cret@127.0.0.1/bank",
+    "host=127.0.0.1 password=s3cret dbname=bank",
 )
 
 
