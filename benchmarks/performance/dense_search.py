@@ -4,6 +4,7 @@ Every function may be called as `alone(function, size)`, which is how figures ar
 """
 
 from contextlib import closing
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import chromadb
@@ -92,7 +93,7 @@ def dense_over_matrix_product(size: int, *, rounds: int = 7) -> Compared:
 def filtered_over_chroma(size: int, *, rounds: int = 3) -> Compared:
     """Compare a search under a filter that passes 5 % over Chroma's own query.
 
-    Chroma keeps its collection in memory and is given the vector of the query.
+    Chroma keeps its collection in a temporary directory and is given the vector of the query.
 
     Args:
         size: Number of records; Chroma takes some minutes to take in 100,000.
@@ -103,9 +104,7 @@ def filtered_over_chroma(size: int, *, rounds: int = 3) -> Compared:
     vectors: dict[str, Any] = {
         query: embeddings.matrix[int(query)][np.newaxis] for query in _queries(size)
     }
-    # Its type hides that it can be closed.
-    client: Any = chromadb.EphemeralClient(Settings(anonymized_telemetry=False))
-    with closing(client):
+    with TemporaryDirectory() as folder, closing(_client(folder)) as client:
         peer = _collection(client, embeddings, size)
         return compared(
             lambda query: ours.search(_NAMESPACE, query=query, filter={"group": 3}, limit=_LIMIT),
@@ -127,6 +126,11 @@ def _records(size: int) -> list[PutOp]:
 
 def _queries(size: int) -> list[str]:
     return [str(size + i) for i in range(_QUERIES)]
+
+
+def _client(folder: str) -> Any:
+    # Its type hides that it can be closed.
+    return chromadb.PersistentClient(folder, Settings(anonymized_telemetry=False))
 
 
 def _collection(client: Any, embeddings: DrawnEmbeddings, size: int) -> Any:
