@@ -128,8 +128,8 @@ class DenseIndex:
         sought = self._sought(query) if limit > 0 else None
         if sought is None:
             return []
-        places = (self._slots.get(document) for document in documents)
-        slots = np.fromiter((slot for slot in places if slot is not None), dtype=np.intp)
+        places = map(self._slots.get, documents)
+        slots = np.array([slot for slot in places if slot is not None], dtype=np.intp)
         near = self._mirror.nominated(self._mirror.estimates_at(sought, slots), limit)
         return self._ranking(sought, slots[near], limit)
 

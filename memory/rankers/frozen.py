@@ -167,8 +167,8 @@ class _Built:
 
     def slots(self, documents: Collection[DocumentId]) -> Slots:
         """Return where documents are; unknown ones are left out."""
-        found = (self.places.get(document) for document in documents)
-        return np.fromiter((slot for slot in found if slot is not None), dtype=np.intp)
+        places = map(self.places.get, documents)
+        return np.array([slot for slot in places if slot is not None], dtype=np.intp)
 
     def matching(self, terms: dict[int, int]) -> Slots:
         """Return the documents that hold at least one of the terms."""

@@ -157,8 +157,8 @@ class Postings:
 
     def slots(self, documents: Iterable[DocumentId]) -> Slots:
         """Return where documents are; unknown ones are left out."""
-        found = (self._slot(document) for document in documents)
-        return np.fromiter((slot for slot in found if slot is not None), dtype=np.intp)
+        places = map(self._slot, documents)
+        return np.array([slot for slot in places if slot is not None], dtype=np.intp)
 
     def document(self, slot: int) -> Document:
         """Return the present document at `slot`."""

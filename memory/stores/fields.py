@@ -4,11 +4,12 @@ Which documents pass is worked out once per distinct value, by the function that
 records, and without asking the store.
 """
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import Any, Final
+from itertools import chain
+from typing import Any, Final, cast
 
 from langgraft.memory.stores.records import Address, field_of, meets
 
@@ -67,10 +68,10 @@ class FieldIndex:
             if documents is None:
                 return None
             meeting.append(documents)
-        first, *others = sorted(meeting, key=len)
+        fewest, *others = sorted(meeting, key=len)
         for documents in others:
-            first = first & documents
-        return first
+            fewest = {document for document in fewest if document in documents}
+        return fewest
 
 
 @dataclass(slots=True, eq=False)
@@ -79,6 +80,31 @@ class _Group:
 
     value: Any
     documents: set[Address] = field(default_factory=set)
+
+
+class _Union(AbstractSet[Address]):
+    """The documents of some groups, not copied: they may be nearly all.
+
+    Args:
+        tokens: Which group each document is in.
+        groups: The groups.
+    """
+
+    def __init__(
+        self, tokens: Mapping[Address, Hashable], groups: Mapping[Hashable, _Group]
+    ) -> None:
+        self._tokens = tokens
+        self._groups = groups
+
+    def __len__(self) -> int:
+        return sum(len(group.documents) for group in self._groups.values())
+
+    def __iter__(self) -> Iterator[Address]:
+        return chain.from_iterable(group.documents for group in self._groups.values())
+
+    def __contains__(self, document: object) -> bool:
+        # No token is `None`.
+        return self._tokens.get(cast("Address", document)) in self._groups
 
 
 class _Field:
@@ -124,18 +150,18 @@ class _Field:
         groups = self._candidates(condition)
         if groups is None:
             return None
-        found = [group.documents for group in groups if meets(group.value, condition)]
-        return found[0] if len(found) == 1 else set[Address]().union(*found)
+        found = {token: group for token, group in groups.items() if meets(group.value, condition)}
+        return _Union(self._tokens, found)
 
-    def _candidates(self, condition: Any) -> Iterable[_Group] | None:
+    def _candidates(self, condition: Any) -> Mapping[Hashable, _Group] | None:
         """Return at least the groups that meet a condition."""
         if self._given_up:
             return None
         if type(condition) in _SCALARS:
             # Equal numbers of several types are equal and have one hash, within tokens as well.
             tokens = [(kind, condition) for kind in _SCALARS]
-            return [self._groups[token] for token in tokens if token in self._groups]
-        return self._groups.values() if len(self._groups) <= MOST_VALUES else None
+            return {token: self._groups[token] for token in tokens if token in self._groups}
+        return self._groups if len(self._groups) <= MOST_VALUES else None
 
 
 def _token(value: Any) -> Hashable:
