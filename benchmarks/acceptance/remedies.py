@@ -150,8 +150,8 @@ def _diversity(episodes: Sequence[Episode], asked: Asked, how: str, *, large: bo
             " bundles, at every setting tried",
             how,
             _grids(folded, mixed, lambda each: each.diversity),
-            f"≥ {goal:.3f}",
-            min(each.diversity for each in remedied) >= goal,
+            f"{single.diversity:.3f} without < {goal:.3f} ≤ with it",
+            single.diversity < goal <= min(each.diversity for each in remedied),
         ),
         # Not promised: queries this alike find the same candidates, so that each context gains
         # in variety and most contexts gain the same.
