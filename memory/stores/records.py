@@ -118,12 +118,17 @@ def meets(value: Any, condition: Any) -> bool:
 def _compared(value: Any, operand: Any) -> int | None:
     """Return the sign of `value - operand`, or `None` if they cannot be compared."""
     try:
-        left, right = float(value), float(operand)
+        left, right = _number(value), _number(operand)
     except (TypeError, ValueError):
         if not (isinstance(value, str) and isinstance(operand, str)):
             return None
         return (value > operand) - (value < operand)
     return None if left != left or right != right else (left > right) - (left < right)  # noqa: PLR0124
+
+
+def _number(value: Any) -> int | float:
+    """Return what a value is as a number; an integer, however large, is its own."""
+    return value if isinstance(value, int) else float(value)
 
 
 _OPERATORS = {
