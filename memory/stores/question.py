@@ -15,7 +15,7 @@ _FIRST_LOOK: Final = 320
 """Documents ranked at first, at least, where only records can tell which of them pass: ranking
 them again costs more than that, and among as many are ten, nearly always, of one in twenty."""
 
-_FEW: Final = 12
+FEW: Final = 12
 """Documents that are at most one in so many are searched by themselves: more are not found
 faster than by ranking all and leaving out the others."""
 
@@ -80,7 +80,7 @@ class Question:
         """Rank some documents."""
         if not documents:
             return []
-        if len(documents) * _FEW <= len(index) and isinstance(index, SelectiveIndex):
+        if len(documents) * FEW <= len(index) and isinstance(index, SelectiveIndex):
             return index.search_among(self.query, documents, limit=limit)
         width = _depth(limit, share=len(documents) / len(index))
         while True:
