@@ -1,15 +1,17 @@
 """Which runs the continual study asks for: continual-memory §2.1, §A.1.1 and Table 8."""
 
 from collections.abc import Mapping
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from langgraft._core.errors import PlanError
+from langgraft.benchmarks import plans
 from langgraft.benchmarks.continual.plan import ContinualPlan, paper_conditions
 from langgraft.benchmarks.continual.study import ContinualStudy
-from langgraft.benchmarks.harness.plans import PreparedPlan, plan_from_data, prepare
+from langgraft.benchmarks.harness.plans import PreparedPlan, load_plan, plan_from_data, prepare
 from langgraft.benchmarks.harness.study import RunSpec
 from langgraft.memory.providers import provider_settings
 
@@ -398,3 +400,14 @@ def test_plan_when_impossible_then_is_one_clear_error(fields: dict[str, Any], sa
         planned(**fields)
     assert "\n" not in str(caught.value)
     assert "after validation" not in str(caught.value)
+
+
+def test_remedies_plan_when_a_remedy_is_probed_then_reads_the_banks_of_what_it_mends() -> None:
+    """Only there does the report set the two side by side, with nothing but retrieval differing."""
+    path = resources.files(plans).joinpath("remedies-babyai.yaml")
+    _, plan = load_plan(Path(str(path)), {"continual": STUDY})
+    assert isinstance(plan, ContinualPlan)
+    mended = {each.name: each.mends for each in plan.conditions if each.mends is not None}
+    probed = {each.retrieval: each.pool for each in plan.probes if each.retrieval in mended}
+    assert set(mended) - set(probed) == {"adaptive"}  # it keeps more than what it mends
+    assert probed.items() <= mended.items()
