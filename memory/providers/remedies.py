@@ -41,7 +41,8 @@ class RetrievalSettings(RankedSettings):
 
     A remedy costs, per recall: for folding and MMR the reading of `candidates` records and the
     vectors of their texts (0.5 ms for each thousand words); for a quota a second search, with a
-    filter, which reads far down the ranking where items of the domain are rare.
+    filter, which reads as many records as it finds; the first one lists the bank if its index is
+    there already. A hybrid or MMR ranker ranks far down where items of the domain are rare.
     """
 
     top_k: int = SettingsField(default=1, ge=1)
