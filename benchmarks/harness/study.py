@@ -68,7 +68,7 @@ class BankPlace:
     """
 
     store: BaseStore
-    """Shared with the other runs of the process."""
+    """Shared with the other runs of the process, unless it lies in memory."""
     namespace: tuple[str, ...]
     """The run's own."""
 
