@@ -78,7 +78,8 @@ class Question:
         self, index: RankerIndex, documents: AbstractSet[Address], limit: int
     ) -> list[Scored]:
         """Rank some documents."""
-        if not documents:
+        # There may be some in the fields that are about to be entered in an empty index.
+        if not documents or not len(index):
             return []
         if len(documents) * FEW <= len(index) and isinstance(index, SelectiveIndex):
             return index.search_among(self.query, documents, limit=limit)

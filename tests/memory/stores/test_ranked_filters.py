@@ -222,29 +222,35 @@ def test_search_when_values_changed_past_the_store_then_they_do_not_pass() -> No
 
 
 class _InterruptedStore(InMemoryStore):
-    """Lets something happen once, after a listing was made and before it is returned."""
+    """Lets something happen once, right before or after a listing is made."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, before: bool = False) -> None:
         super().__init__()
+        self.before = before
         self.interrupt: Callable[[], None] | None = None
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Do as the base class."""
         ops = list(ops)
-        results = super().batch(ops)
-        if self.interrupt and any(isinstance(op, SearchOp) for op in ops):
+        interrupt = None
+        if any(isinstance(op, SearchOp) for op in ops):
             interrupt, self.interrupt = self.interrupt, None
+        if interrupt and self.before:
+            interrupt()
+        results = super().batch(ops)
+        if interrupt and not self.before:
             interrupt()
         return results
 
 
+@pytest.mark.parametrize("before", [False, True])
 @pytest.mark.parametrize("entered", [False, True])
 @pytest.mark.parametrize("indexed", [False, True])
 def test_search_when_written_while_fields_are_read_then_the_newer_values_count(
-    indexed: bool, entered: bool
+    indexed: bool, entered: bool, before: bool
 ) -> None:
-    """A reading that is older than a write never hides it, entered in the index or not."""
-    store = _InterruptedStore()
+    """A reading never hides a write, entered in the index or not, that it has seen or not."""
+    store = _InterruptedStore(before=before)
     ranked = RankedStore(store, BM25())
     for key, n in (("a", 1), ("b", 1), ("c", 2)):
         ranked.put(NAMESPACE, key, {"text": "red", "n": n})
@@ -264,6 +270,19 @@ def test_search_when_written_while_fields_are_read_then_the_newer_values_count(
     for n, keys in ((1, "cd"), (2, "a")):
         found = ranked.search(NAMESPACE, query="red", filter={"n": n})
         assert "".join(item.key for item in found) == keys
+
+
+@pytest.mark.parametrize("name", RANKERS)
+def test_search_when_the_first_records_come_while_fields_are_read_then_the_next_finds_them(
+    name: str,
+) -> None:
+    """Fields may know documents that the index, still empty, does not."""
+    store = _InterruptedStore(before=True)
+    ranked = RankedStore(store, RANKERS[name])
+    assert ranked.search(NAMESPACE, query="red") == []
+    store.interrupt = lambda: ranked.put(NAMESPACE, "a", {"text": "red", "n": 1})
+    assert ranked.search(NAMESPACE, query="red", filter={"n": 1}) == []
+    assert len(ranked.search(NAMESPACE, query="red", filter={"n": 1})) == 1
 
 
 def test_search_when_a_refresh_crosses_the_reading_of_fields_then_the_next_starts_anew() -> None:
