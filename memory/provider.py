@@ -83,6 +83,7 @@ from langgraft.memory.questions import Question, Verdict
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.recall import Budget, Found, Recall, RecallContext, make_recall
 from langgraft.memory.settings import ProviderSettings
+from langgraft.memory.stores.arguments import check_store
 from langgraft.memory.stores.drive import Program, adrive, drive
 from langgraft.memory.stores.ranked import RankedStore
 
@@ -103,8 +104,8 @@ class MemoryProvider(ABC, Generic[SettingsT]):
     """Base of all providers; see the module's documentation for the contract.
 
     Args:
-        store: Any LangGraph store. The provider object is the bank's only writer, and what
-            another one wrote meanwhile need not show in what it recalls.
+        store: Any LangGraph store. The provider object is the bank's only writer; what another
+            one wrote shows in what it recalls after `refresh`.
         namespace: Where the bank is; `None` takes `("langgraft", <the provider's name>)`, so
             that different providers share a store. Other banks and records may lie in, above
             or below it.
@@ -118,8 +119,8 @@ class MemoryProvider(ABC, Generic[SettingsT]):
         store: The store, with ranked search where the settings name a ranker.
 
     Raises:
-        SettingsError: The namespace is not possible, the settings are another provider's, or
-            there is no index to keep.
+        SettingsError: There is no store, the namespace is not possible, the settings are another
+            provider's, or there is no index to keep.
         StorePathError: The directory cannot be used, or another open store has it.
     """
 
@@ -143,6 +144,7 @@ class MemoryProvider(ABC, Generic[SettingsT]):
                 f" got {type(settings).__name__}"
             )
             raise SettingsError(msg)
+        check_store(store)
         self.settings = cast("SettingsT", settings or self.settings_model())
         self.namespace = bank.place(("langgraft", self.name) if namespace is None else namespace)
         ranker = getattr(self.settings, "ranker", None)
@@ -152,6 +154,11 @@ class MemoryProvider(ABC, Generic[SettingsT]):
         self._ranked = None if ranker is None else _ranked(store, ranker, index_directory)
         self.store = store if self._ranked is None else self._ranked
         self._lock = bank.WriterLock()
+
+    def refresh(self) -> None:
+        """Read the bank anew at the next recall: after another provider or process wrote to it."""
+        if self._ranked is not None:
+            self._ranked.refresh()
 
     def close(self) -> None:
         """Save the index and leave its directory, if there is one; nothing is taken in then."""
@@ -388,7 +395,7 @@ def _ranked(store: BaseStore, ranker: Ranker, directory: Path | str | None) -> R
         ranker,
         field=bank.INDEXED_FIELD,
         order_field=bank.ORDER_FIELD,
-        directory=None if directory is None else Path(directory),
+        directory=directory,
     )
 
 

@@ -33,6 +33,12 @@ def make_ranker(settings: Mapping[str, Any]) -> Ranker:
     """
     values = {key: _made(key, value) for key, value in settings.items()}
     name = values.pop("ranker", None)
+    if "ranker" not in settings:
+        msg = (
+            f"settings of a ranker name it as `ranker`, such as {{'ranker': 'bm25', 'k1': 1.2}};"
+            f" got {dict(settings)!r:.200}"
+        )
+        raise SettingsError(msg)
     if not isinstance(name, str) or name not in _RANKERS:
         msg = f"unknown ranker {name!r}; give one of {', '.join(_RANKERS)} as `ranker`"
         raise SettingsError(msg)

@@ -183,12 +183,12 @@ def _locked(path: Path) -> FileLock:
         path.mkdir(parents=True, exist_ok=True)
         lock = FileLock(path / _LOCK, thread_local=False)
         lock.acquire(timeout=0)
-    except Timeout as error:
+    except Timeout:
         msg = (
             "is the index directory of a store that is open, in this process or another; close"
             " that one, or give each store a directory of its own"
         )
-        raise StorePathError(msg, path=path) from error
+        raise StorePathError(msg, path=path) from None
     except OSError as error:
         msg = f"cannot be used as an index directory: {error.strerror}"
         raise StorePathError(msg, path=path) from error

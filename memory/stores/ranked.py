@@ -8,6 +8,7 @@ from langgraph.store.base import BaseStore, GetOp, Op, PutOp, Result, SearchOp
 
 from langgraft._core.errors import SettingsError
 from langgraft.memory.rankers.base import DurableIndex, Ranker
+from langgraft.memory.stores.arguments import check_ranker, check_store
 from langgraft.memory.stores.corpora import Corpora
 from langgraft.memory.stores.drive import Program, adrive, drive
 from langgraft.memory.stores.index_directory import IndexDirectory
@@ -72,8 +73,8 @@ class RankedStore(BaseStore):
         order_field: As given.
 
     Raises:
-        SettingsError: `max_indexes` is below 1, a path is empty, or the ranker's index cannot be
-            kept in a directory.
+        SettingsError: There is no store or no ranker, `max_indexes` is below 1, a path is empty,
+            or the ranker's index cannot be kept in a directory.
         StorePathError: The directory cannot be used, or another open store has it.
     """
 
@@ -85,8 +86,10 @@ class RankedStore(BaseStore):
         field: str = "text",
         order_field: str | None = None,
         max_indexes: int = 128,
-        directory: Path | None = None,
+        directory: Path | str | None = None,
     ) -> None:
+        check_store(store)
+        check_ranker(ranker)
         if max_indexes < 1:
             msg = f"max_indexes must be at least 1, got {max_indexes}"
             raise SettingsError(msg)
@@ -99,7 +102,9 @@ class RankedStore(BaseStore):
         self.order_field = order_field
         self.supports_ttl = store.supports_ttl
         self.ttl_config = store.ttl_config
-        self._corpora = Corpora(max_indexes, None if directory is None else self._kept(directory))
+        self._corpora = Corpora(
+            max_indexes, None if directory is None else self._kept(Path(directory))
+        )
         self._searching = Searching(
             self._corpora,
             ranker,

@@ -35,30 +35,37 @@ class Connection:
     close: Callable[[], None]
 
 
-def open_folder(path: Path) -> Connection:
+def open_folder(path: str | Path) -> Connection:
     """Open the Chroma database in a folder as its only owner.
 
     Raises:
+        SettingsError: `path` names no folder, but nothing, or a server.
         StorePathError: It is open already, here or in another process, or is no folder that
             can be written to.
         InfrastructureError: Chroma cannot open what is there.
     """
+    if not str(path) or str(path).startswith(("http:", "https:")):
+        msg = f"path must be a folder, got {str(path)!r}; use ChromaStore.connect for a server"
+        raise SettingsError(msg)
     # Two names of one folder have one lock. It lies beside the folder, which may be removed.
-    folder = path.resolve()
+    folder = Path(path).resolve()
     with ExitStack() as stack:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             lock = FileLock(f"{folder}.lock", thread_local=False)
             lock.acquire(timeout=0)
-        except Timeout as error:
+        except Timeout:
             msg = (
                 "is open already, in this process or another; embedded Chroma has one owner"
                 " (close the other store, or start `chroma run --path` and use"
                 " ChromaStore.connect)"
             )
-            raise StorePathError(msg, path=folder) from error
+            raise StorePathError(msg, path=folder) from None
         except OSError as error:
-            msg = f"cannot be used as a folder for a store: {error.strerror}"
+            msg = (
+                f"cannot be used as a folder for a store: {error.strerror}: {error.filename}"
+                " (a lock file lies beside the folder)"
+            )
             raise StorePathError(msg, path=folder) from error
         stack.callback(lock.release)
         client = _embedded(folder)

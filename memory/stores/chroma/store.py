@@ -98,11 +98,11 @@ class ChromaStore(BaseStore):
         Raises:
             StorePathError: The folder is open already, here or in another process, or cannot be
                 written to.
-            SettingsError: `index` is not usable.
+            SettingsError: `index` is not usable, or `path` is empty or a server's address.
             InfrastructureError: Chroma cannot open what is there.
         """
         checked = None if index is None else Index.from_config(index)
-        return cls._made(open_folder(Path(path)), collection, checked)
+        return cls._made(open_folder(path), collection, checked)
 
     @classmethod
     def connect(
