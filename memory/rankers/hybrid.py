@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -10,6 +10,7 @@ from typing import Final
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import SettingsError
 from langgraft.memory.embedders.base import EmbeddingRequest, Vectors
+from langgraft.memory.rankers.among import search_among
 from langgraft.memory.rankers.base import (
     SCORE_DECIMALS,
     DocumentId,
@@ -208,7 +209,25 @@ class HybridIndex:
             return []
         fused = self._fused(query)
         if len(fused) < limit:
-            fused += self._beyond(query, limit, {hit.id for hit in fused})
+            rankings = [part.index.search(query, limit=limit) for part in self._parts]
+            fused += _beyond(rankings, {hit.id for hit in fused})
+        return fused[:limit]
+
+    def search_among(
+        self, query: str, documents: Collection[DocumentId], *, limit: int
+    ) -> list[Scored]:
+        """Return the best `limit` of some documents that any of the rankers matches.
+
+        The pools are those of the whole corpus.
+        """
+        if limit < 1:
+            return []
+        fused = [hit for hit in self._fused(query) if hit.id in documents]
+        if len(fused) < limit:
+            rankings = [
+                search_among(part.index, query, documents, limit=limit) for part in self._parts
+            ]
+            fused += _beyond(rankings, {hit.id for hit in fused})
         return fused[:limit]
 
     def save(self, folder: Path) -> None:
@@ -238,10 +257,8 @@ class HybridIndex:
         hits = [Scored(i, round(sums[i], SCORE_DECIMALS), parts[i]) for i in ids]
         return sorted(hits, key=lambda hit: -hit.score)
 
-    def _beyond(self, query: str, limit: int, known: set[DocumentId]) -> list[Scored]:
-        """Return what no pool holds, until there are `limit` in all."""
-        rest: dict[DocumentId, None] = {}
-        for part in self._parts:
-            ranking = part.index.search(query, limit=limit)
-            rest |= dict.fromkeys(hit.id for hit in ranking if hit.id not in known)
-        return [Scored(document, 0.0) for document in rest]
+
+def _beyond(rankings: Iterable[Sequence[Scored]], known: set[DocumentId]) -> list[Scored]:
+    """Return what no pool holds: all of the first ranking, then what only later ones have."""
+    ids = dict.fromkeys(hit.id for ranking in rankings for hit in ranking)
+    return [Scored(document, 0.0) for document in ids if document not in known]

@@ -6,13 +6,14 @@ from typing import cast
 
 from langgraph.store.base import GetOp, Item, Result, SearchItem, SearchOp
 
+from langgraft.memory.rankers.among import wider
 from langgraft.memory.rankers.base import EmbeddingIndex, Ranker, Scored
 from langgraft.memory.stores.corpora import Corpora
 from langgraft.memory.stores.corpus import Corpus, enter_fields
 from langgraft.memory.stores.drive import Program, embed
 from langgraft.memory.stores.fields import FieldIndex
 from langgraft.memory.stores.paging import read_all
-from langgraft.memory.stores.question import Lacking, Learned, Question, Ranking, wider
+from langgraft.memory.stores.question import Lacking, Learned, Question, Ranking
 from langgraft.memory.stores.ranked_item import RankedItem
 from langgraft.memory.stores.records import Address, Namespace, Reading, passes
 
