@@ -47,7 +47,7 @@ from langgraft.memory.rankers import BM25, TermOverlap
         ("insight", {"query_fields": ["goal"]}, "query_fields.0: "),
         ("insight", {"ranker": 5}, "ranker: not a ranker, nor the name or the settings of one"),
         ("insight", {"ranker": {"ranker": ["bm25"]}}, "ranker: not a ranker"),
-        ("insight", {"ranker": {"k1": 1}}, "unknown ranker None; give one of"),
+        ("insight", {"ranker": {"k1": 1}}, "settings of a ranker name it as `ranker`"),
         ("insight", {"ranker": "BM26"}, "provider 'insight': unknown ranker 'BM26'"),
         ("insight", {"ranker": {"ranker": "bm25", "k2": 1}}, "provider 'insight': ranker 'bm25'"),
         ("insight", {"ranker": {"ranker": "bm25", "b": 2}}, "b must be between 0 and 1, got 2"),
