@@ -101,10 +101,14 @@ def describe_validation(error: ValidationError) -> str:
     """Put a pydantic error into one line: each field with what is wrong and what it got."""
     parts = []
     for problem in error.errors(include_url=False, include_context=False):
-        where = ".".join(_printable(str(part)) for part in problem["loc"]) or "value"
+        where = ".".join(_printable(str(part)) for part in problem["loc"])
         said = problem["msg"].removeprefix("Value error, ")
+        said = said[:1].lower() + said[1:]
+        if not where and problem["type"] == "value_error":
+            parts.append(said)  # about several fields, which it names
+            continue
         got = "" if problem["type"] == "missing" else f" (got {problem['input']!r:.80})"
-        parts.append(f"{where}: {said[:1].lower()}{said[1:]}{got}")
+        parts.append(f"{where or 'value'}: {said}{got}")
     return "; ".join(parts)
 
 
