@@ -2,9 +2,10 @@
 
 A bank is the same bank wherever it is kept. PostgreSQL's `jsonb` refuses the character NUL,
 returns whole floats from 1e16 on as integers and -0.0 as 0.0; its keys hold no NUL and end at a
-few thousand bytes. LangGraph's SQLite store refuses integers beyond 64 bits. So a record that could not make the way is *sealed*: its JSON, in ASCII, goes
-along as one text, from which it is read again. Every other record is plain fields. What a record
-looks like depends on its content alone, never on the store.
+few thousand bytes. LangGraph's SQLite store refuses integers beyond 64 bits. So a record that
+could not make the way is *sealed*: its JSON, in ASCII, goes along as one text, from which it is
+read again. Every other record is plain fields. What a record looks like depends on its content
+alone, never on the store.
 """
 
 import json

@@ -6,7 +6,7 @@ from typing import Any, cast
 from pydantic import BaseModel, ConfigDict, SkipValidation, field_validator
 
 from langgraft._core.canonical import JSON
-from langgraft.memory.rankers.base import Ranker
+from langgraft.memory.rankers.base import Ranker, is_ranker
 from langgraft.memory.rankers.named import make_ranker
 
 
@@ -42,7 +42,7 @@ class RankedSettings(ProviderSettings):
             return make_ranker({"ranker": value})
         if isinstance(value, Mapping) and isinstance(value.get("ranker", ""), str):
             return make_ranker(value)
-        if not (hasattr(value, "index") and hasattr(value, "describe")):
+        if not is_ranker(value):
             msg = "not a ranker, nor the name or the settings of one"
             raise ValueError(msg)
         return value

@@ -130,3 +130,14 @@ class Ranker(Protocol):
     def describe(self) -> dict[str, JSON]:
         """Return the settings as JSON, for manifests."""
         ...
+
+
+def is_ranker(value: object) -> bool:
+    """Say whether `value` is a ranker: an object, neither the name nor the class of one."""
+    made = not isinstance(value, type)
+    return made and hasattr(value, "index") and hasattr(value, "describe")
+
+
+def ranker_name(ranker: Ranker) -> str:
+    """Return the name in a ranker's description."""
+    return str(ranker.describe().get("ranker", type(ranker).__name__))

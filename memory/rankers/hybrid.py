@@ -4,25 +4,23 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import SettingsError
-from langgraft.memory.embedders.base import EmbeddingRequest, Vectors
 from langgraft.memory.rankers.among import search_among
 from langgraft.memory.rankers.base import (
     SCORE_DECIMALS,
     DocumentId,
-    EmbeddingIndex,
-    Order,
     Ranker,
     RankerIndex,
     Scored,
+    is_ranker,
+    ranker_name,
 )
 from langgraft.memory.rankers.bm25 import BM25
+from langgraft.memory.rankers.composite import CompositeIndex
 from langgraft.memory.rankers.dense import Dense
-from langgraft.memory.rankers.saved import Document, Documents, load_part, save_part
 from langgraft.memory.rankers.selection import Ties, check_ties
 
 _FEWEST: Final = 2
@@ -67,8 +65,7 @@ class Hybrid:
 
     def __post_init__(self) -> None:
         rankers = tuple(self.rankers)
-        made = all(hasattr(part, "index") and hasattr(part, "describe") for part in rankers)
-        if len(rankers) < _FEWEST or not made:
+        if len(rankers) < _FEWEST or not all(map(is_ranker, rankers)):
             msg = f"a hybrid needs two rankers or more, got {self.rankers!r}"
             raise SettingsError(msg)
         weights = [1.0] * len(rankers) if self.weights is None else self.weights
@@ -139,11 +136,6 @@ def part_names(rankers: Sequence[Ranker]) -> list[str]:
     return names
 
 
-def ranker_name(ranker: Ranker) -> str:
-    """Return the name in a ranker's description."""
-    return str(ranker.describe().get("ranker", type(ranker).__name__))
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _Part:
     """One of the rankers."""
@@ -161,47 +153,15 @@ class _Part:
             yield hit, rank
 
 
-class HybridIndex:
+class HybridIndex(CompositeIndex):
     """A durable `EmbeddingIndex` made of others; it is not safe for threads on its own."""
 
     def __init__(self, parts: Sequence[_Part], *, k: float, pool: int, ties: Ties) -> None:
+        super().__init__([part.index for part in parts])
         self._parts = parts
         self._k = k
         self._pool = pool
         self._ties = ties
-        self._documents = Documents()
-
-    def __len__(self) -> int:
-        return len(self._documents)
-
-    def put(self, document: DocumentId, text: str, order: Order) -> None:
-        """Add a document, or replace it."""
-        self._documents.put(Document(document, text, order))
-        for part in self._parts:
-            part.index.put(document, text, order)
-
-    def remove(self, document: DocumentId) -> None:
-        """Forget a document; unknown ones are ignored."""
-        self._documents.pop(document)
-        for part in self._parts:
-            part.index.remove(document)
-
-    def lacking(self, query: str | None) -> list[EmbeddingRequest]:
-        """Say which vectors a search for `query` would have to fetch; `None`: any search."""
-        requests = (
-            request
-            for part in self._parts
-            if isinstance(part.index, EmbeddingIndex)
-            for request in part.index.lacking(query)
-        )
-        # Two rankers may lack the same vectors of one embedder.
-        return list(dict.fromkeys(requests))
-
-    def learn(self, request: EmbeddingRequest, vectors: Vectors) -> None:
-        """Take in what answers a request."""
-        for part in self._parts:
-            if isinstance(part.index, EmbeddingIndex):
-                part.index.learn(request, vectors)
 
     def search(self, query: str, *, limit: int) -> list[Scored]:
         """Return the best `limit` documents that any of the rankers matches, best first."""
@@ -229,18 +189,6 @@ class HybridIndex:
             ]
             fused += _beyond(rankings, {hit.id for hit in fused})
         return fused[:limit]
-
-    def save(self, folder: Path) -> None:
-        """Write everything into an empty folder."""
-        self._documents.save(folder)
-        for i, part in enumerate(self._parts):
-            save_part(part.index, folder / f"part_{i}")
-
-    def load(self, folder: Path) -> None:
-        """Become what `save` wrote."""
-        self._documents.load(folder)
-        for i, part in enumerate(self._parts):
-            load_part(part.index, folder / f"part_{i}", self._documents)
 
     def _fused(self, query: str) -> list[Scored]:
         """Rank what the pools hold."""

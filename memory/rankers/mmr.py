@@ -3,25 +3,22 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import SettingsError
-from langgraft.memory.embedders.base import EmbeddingRequest, Vectors
 from langgraft.memory.rankers.base import (
     SCORE_DECIMALS,
     DocumentId,
-    EmbeddingIndex,
-    Order,
     Ranker,
     RankerIndex,
     Scored,
+    is_ranker,
 )
+from langgraft.memory.rankers.composite import CompositeIndex
 from langgraft.memory.rankers.dense_index import DenseIndex
 from langgraft.memory.rankers.diversity import Similarity, maximal_marginal_relevance
-from langgraft.memory.rankers.saved import Document, Documents, load_part, save_part
 from langgraft.memory.rankers.tfidf import VECTORIZER, TfIdf
 
 
@@ -54,7 +51,7 @@ class MMR:
     """How many of the best are reordered."""
 
     def __post_init__(self) -> None:
-        if not (hasattr(self.of, "index") and hasattr(self.of, "describe")):
+        if not is_ranker(self.of):
             msg = f"mmr reorders another ranker, got {self.of!r}"
             raise SettingsError(msg)
         if not 0 <= self.trade_off <= 1:
@@ -80,36 +77,14 @@ class MMR:
         }
 
 
-class MMRIndex:
+class MMRIndex(CompositeIndex):
     """A durable `EmbeddingIndex` around another index; it is not safe for threads on its own."""
 
     def __init__(self, inner: RankerIndex, *, trade_off: float, candidates: int) -> None:
+        super().__init__([inner])
         self._inner = inner
         self._trade_off = trade_off
         self._candidates = candidates
-        self._documents = Documents()
-
-    def __len__(self) -> int:
-        return len(self._inner)
-
-    def put(self, document: DocumentId, text: str, order: Order) -> None:
-        """Add a document, or replace it."""
-        self._documents.put(Document(document, text, order))
-        self._inner.put(document, text, order)
-
-    def remove(self, document: DocumentId) -> None:
-        """Forget a document; unknown ones are ignored."""
-        self._documents.pop(document)
-        self._inner.remove(document)
-
-    def lacking(self, query: str | None) -> list[EmbeddingRequest]:
-        """Say which vectors a search for `query` would have to fetch; `None`: any search."""
-        return self._inner.lacking(query) if isinstance(self._inner, EmbeddingIndex) else []
-
-    def learn(self, request: EmbeddingRequest, vectors: Vectors) -> None:
-        """Take in what answers a request."""
-        if isinstance(self._inner, EmbeddingIndex):
-            self._inner.learn(request, vectors)
 
     def search(self, query: str, *, limit: int) -> list[Scored]:
         """Return the best `limit` documents that the other ranker matches, most telling first."""
@@ -119,16 +94,6 @@ class MMRIndex:
         chosen = self._chosen(ranking[: self._candidates], limit)
         beyond = (_marked(hit, self._trade_off - 1) for hit in ranking[self._candidates :])
         return [*chosen, *beyond][:limit]
-
-    def save(self, folder: Path) -> None:
-        """Write everything into an empty folder."""
-        self._documents.save(folder)
-        save_part(self._inner, folder / "inner")
-
-    def load(self, folder: Path) -> None:
-        """Become what `save` wrote."""
-        self._documents.load(folder)
-        load_part(self._inner, folder / "inner", self._documents)
 
     def _chosen(self, hits: Sequence[Scored], limit: int) -> list[Scored]:
         similarity = self._similarity([hit.id for hit in hits])

@@ -3,6 +3,7 @@
 from langgraph.store.base import BaseStore
 
 from langgraft._core.errors import SettingsError
+from langgraft.memory.rankers.base import is_ranker
 
 
 def check_store(store: object, what: str = "store") -> None:
@@ -13,7 +14,7 @@ def check_store(store: object, what: str = "store") -> None:
 
 
 def check_ranker(ranker: object) -> None:
-    """Raise `SettingsError` unless `ranker` is a ranker: the object, not its name or its class."""
-    if isinstance(ranker, type) or not (hasattr(ranker, "index") and hasattr(ranker, "describe")):
+    """Raise `SettingsError` unless `ranker` is a ranker."""
+    if not is_ranker(ranker):
         msg = f"ranker must be a ranker, such as BM25(), got {ranker!r:.80}"
         raise SettingsError(msg)

@@ -7,7 +7,7 @@ from typing import cast
 from langgraph.store.base import GetOp, Item, Result, SearchItem, SearchOp
 
 from langgraft.memory.rankers.among import wider
-from langgraft.memory.rankers.base import EmbeddingIndex, Ranker, Scored
+from langgraft.memory.rankers.base import EmbeddingIndex, Ranker, Scored, ranker_name
 from langgraft.memory.stores.corpora import Corpora
 from langgraft.memory.stores.corpus import Corpus, enter_fields
 from langgraft.memory.stores.drive import Program, embed
@@ -50,7 +50,7 @@ class Searching:
         self._reading = reading
         self._frozen = frozen
         self._refreshing = refreshing
-        self._ranker_name = str(ranker.describe().get("ranker", type(ranker).__name__))
+        self._ranker_name = ranker_name(ranker)
 
     def search(self, op: SearchOp) -> Program[list[SearchItem]]:
         """Answer a query, looking down no further than needed."""
