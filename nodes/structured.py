@@ -1,0 +1,251 @@
+"""A chat model's answer as a value of a given type: read, checked and, once, repaired.
+
+    read = listed(Lesson)
+    answer = ask(model, [HumanMessage("…")], read)
+    answer.value     # list[Lesson], or None where neither reply could be used
+    answer.problems  # what was wrong with the reply that was used, or with the last one
+    answer.calls     # 1, or 2 where a repair was asked for
+
+No tool calling and no provider's JSON mode is needed, so any chat model will do. What a model says
+is untrusted: text around the JSON, fences, lone surrogates, numbers that are not finite, nesting
+without end and quoted memory do no harm. What calling the model raises is not caught: a model that
+cannot be reached has not given a bad answer.
+"""
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from pydantic import TypeAdapter, ValidationError
+
+from langgraft._core.prompts import Prompt
+from langgraft.nodes.json_values import cleaned, json_values
+from langgraft.nodes.prompts import prompt as shipped
+from langgraft.nodes.replies import encodable, reply_text
+
+T = TypeVar("T")
+
+Conversation: TypeAlias = Generator[list[BaseMessage], str, T]
+"""Yields messages for a model, is sent the text of its reply, and returns a `T`.
+
+It calls nothing itself, so the same one serves `converse` and `aconverse`.
+"""
+
+PROBLEMS_TOLD = 5
+"""Most problems of one reply that are told; one that is all wrong needs no longer list."""
+PROBLEM_LENGTH = 300
+"""Most characters of one problem."""
+REPLY_SHOWN = 20_000
+"""Most characters of a bad reply that are sent back with the request to correct it."""
+
+_EMPTY = "(empty)"
+
+
+@dataclass(frozen=True, slots=True)
+class Read(Generic[T]):
+    """What could be read."""
+
+    value: T
+    problems: tuple[str, ...] = ()
+    """What was wrong with parts that were left out."""
+
+
+Reader: TypeAlias = Callable[[Any], Read[T]]
+"""Makes a value of what JSON holds; raises `ValueError`, saying why, where nothing can be used."""
+
+Objection: TypeAlias = Callable[[T, Sequence[T]], str]
+"""Says why an entry cannot follow those already kept; an empty text lets it in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Generic[T]):
+    """What came of asking."""
+
+    value: T | None
+    """The value, without what had to be left out; `None`: no reply could be used."""
+    problems: tuple[str, ...]
+    """What was wrong with the reply that was used, or with the last one; empty: nothing."""
+    calls: int
+    """How often the model was asked."""
+
+    @property
+    def why(self) -> str:
+        """`ok`, or what was wrong, in one line."""
+        return "; ".join(self.problems) or "ok"
+
+
+def ask(model: BaseChatModel, messages: Sequence[BaseMessage], read: Reader[T]) -> Answer[T]:
+    """Ask a model for a value; a reply with problems is sent back once to be corrected."""
+    return converse(asking(messages, read), model)
+
+
+async def aask(model: BaseChatModel, messages: Sequence[BaseMessage], read: Reader[T]) -> Answer[T]:
+    """Do what `ask` does, without blocking."""
+    return await aconverse(asking(messages, read), model)
+
+
+def asking(
+    messages: Sequence[BaseMessage], read: Reader[T], *, repair: Prompt | None = None
+) -> Conversation[Answer[T]]:
+    """Ask for a value, and once for its correction.
+
+    Where the correction is worse than no reply, what could be used of the first one counts.
+
+    Args:
+        messages: The question.
+        read: Makes the value: `typed(…)`, `listed(…)` or a function of your own.
+        repair: Prompt with the placeholder `$problems`.
+    """
+    reply = yield list(messages)
+    first = read_reply(reply, read)
+    if not first.problems:
+        return first
+    told = "\n".join(f"- {problem}" for problem in first.problems)
+    correction = (repair or shipped("repair")).render(problems=told)
+    corrected = yield [
+        *messages,
+        AIMessage(reply[:REPLY_SHOWN] if reply.strip() else _EMPTY),
+        HumanMessage(correction),
+    ]
+    second = read_reply(corrected, read)
+    worse = second.value is None and first.value is not None
+    return replace(first if worse else second, calls=2)
+
+
+def typed(kind: type[T] | TypeAdapter[T], objection: Callable[[T], str] | None = None) -> Reader[T]:
+    """Make the reader of one value.
+
+    Args:
+        kind: A pydantic type, or the adapter of any other.
+        objection: Says why a value of that type is not acceptable; an empty text accepts it.
+    """
+    adapter = _adapter(kind)
+
+    def read(value: Any) -> Read[T]:
+        made = _validated(adapter, value)
+        if objection is not None and (problem := objection(made)):
+            raise ValueError(problem)
+        return Read(made)
+
+    return read
+
+
+def listed(
+    kind: type[T] | TypeAdapter[T], objection: Objection[T] | None = None
+) -> Reader[list[T]]:
+    """Make the reader of a list, whose bad entries are left out and told.
+
+    A list of nothing but bad entries cannot be used; an empty one can.
+
+    Args:
+        kind: Type of one entry.
+        objection: Says why an entry cannot follow those already kept.
+    """
+    adapter = _adapter(kind)
+
+    def read(value: Any) -> Read[list[T]]:
+        if not isinstance(value, list):
+            msg = f"expected a JSON list, got {_NAMES.get(type(value), 'a single value')}"
+            raise ValueError(msg)  # noqa: TRY004  (one kind of error for every bad reply)
+        kept: list[T] = []
+        problems: list[str] = []
+        for number, entry in enumerate(value, start=1):
+            try:
+                made = _validated(adapter, entry)
+                problem = "" if objection is None else objection(made, kept)
+            except ValueError as error:
+                problem = str(error)
+            if problem:
+                problems.append(f"entry {number}: {problem}")
+            else:
+                kept.append(made)
+        if problems and not kept:
+            raise ValueError(_joined(problems))
+        return Read(kept, tuple(problems))
+
+    return read
+
+
+_NAMES = {dict: "an object", str: "a text", type(None): "null"}
+
+
+def read_reply(text: str, read: Reader[T]) -> Answer[T]:
+    """Read a value from a model's reply, whatever else the reply holds.
+
+    Of several values that can be used the last one counts, as models come to their conclusion
+    at the end; an empty one does not take the place of another.
+    """
+    found: Read[T] | None = None
+    problems = ["the reply holds no complete JSON value"]
+    try:
+        for value in json_values(text):
+            try:
+                usable = read(cleaned(value))
+            except ValueError as error:
+                problems = [str(error)]
+            else:
+                if found is None or value:
+                    found = usable
+    except RecursionError:
+        problems = ["the JSON is nested too deeply"]
+    if found is None:
+        return Answer(None, _told(problems), 1)
+    return Answer(found.value, _told(found.problems), 1)
+
+
+def _adapter(kind: type[T] | TypeAdapter[T]) -> TypeAdapter[T]:
+    return kind if isinstance(kind, TypeAdapter) else TypeAdapter(kind)
+
+
+def _validated(adapter: TypeAdapter[T], value: Any) -> T:
+    try:
+        return adapter.validate_python(value)
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_context=False, include_input=False)
+        raise ValueError(_joined([_problem(each["loc"], each["msg"]) for each in found])) from error
+
+
+def _problem(place: Sequence[int | str], message: str) -> str:
+    where = ".".join(map(str, place))
+    return f"`{where}`: {message}" if where else message
+
+
+def _joined(problems: Sequence[str]) -> str:
+    return "; ".join(problems[:PROBLEMS_TOLD])
+
+
+def _told(problems: Sequence[str]) -> tuple[str, ...]:
+    return tuple(encodable(problem)[:PROBLEM_LENGTH] for problem in problems[:PROBLEMS_TOLD])
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended(Generic[T]):
+    value: T
+
+
+def converse(conversation: Conversation[T], model: BaseChatModel) -> T:
+    """Hold a conversation with a model."""
+    step = _advance(conversation)
+    while not isinstance(step, _Ended):
+        step = _advance(conversation, reply_text(model.invoke(step)))
+    return step.value
+
+
+async def aconverse(conversation: Conversation[T], model: BaseChatModel) -> T:
+    """Hold a conversation with a model, without blocking."""
+    step = _advance(conversation)
+    while not isinstance(step, _Ended):
+        step = _advance(conversation, reply_text(await model.ainvoke(step)))
+    return step.value
+
+
+def _advance(
+    conversation: Conversation[T], reply: str | None = None
+) -> list[BaseMessage] | _Ended[T]:
+    # Apart from the model's call, which may raise `StopIteration` of its own.
+    try:
+        return next(conversation) if reply is None else conversation.send(reply)
+    except StopIteration as stop:
+        return _Ended(stop.value)
