@@ -103,7 +103,7 @@ def _add_learning(
         return END
     graph.add_node("remember", remember_node(memory))
     graph.add_edge("remember", END)
-    if not memory.wants_lessons:
+    if "lessons" not in memory.needs:
         return "remember"
     graph.add_node("reflect", reflect_node(model, prompt=prompt))
     graph.add_edge("reflect", "remember")

@@ -37,6 +37,8 @@ ORDER_FIELD: Final = "item.order_index"
 """Field of an item's record that decides between equals."""
 DOMAIN_FIELD: Final = "item.source_domain"
 """Field of an item's record that tells its domain."""
+TASK_FIELD: Final = "item.task_id"
+"""Field of an item's record that tells the task it was learned on."""
 PAGE: Final = 1000
 RECORDS: Final = "langgraft-bank"
 """Last label of the namespace that a bank's records are in."""
@@ -117,6 +119,15 @@ def read_content(namespace: Namespace) -> Program[BankContent]:
     return content
 
 
+def loaded(records: Iterable[Item | None]) -> BankContent:
+    """Return what some records of a bank hold; `None` for those that are not there is passed over."""
+    content = BankContent()
+    for record in records:
+        if record is not None:
+            _load(record, content)
+    return content
+
+
 def _load(record: Item, content: BankContent) -> None:
     if record.key.startswith(_ITEM):
         value = unseal(record.value)
@@ -153,10 +164,7 @@ def apply_delta(namespace: Namespace, delta: MemoryDelta) -> Program[None]:
         return
     touched = list(dict.fromkeys(_item_ids(delta)))
     results = yield [GetOp(namespace, item_key(identity)) for identity in touched]
-    content = BankContent()
-    for record in cast("Sequence[Item | None]", results):
-        if record is not None:
-            _load(record, content)
+    content = loaded(cast("Sequence[Item | None]", results))
     states: dict[str, JSON] = {}
     for change in delta:
         if isinstance(change, SetState):

@@ -17,7 +17,7 @@ from langgraft.memory import bank
 from langgraft.memory.deltas import Change, MemoryDelta
 from langgraft.memory.episodes import Episode
 from langgraft.memory.items import MemoryItem
-from langgraft.memory.provider import MemoryProvider
+from langgraft.memory.provider import MemoryProvider, Need
 from langgraft.memory.rankers.tokens import tokenize
 from langgraft.memory.recall import Found, RecallContext
 from langgraft.memory.settings import ProviderSettings
@@ -36,13 +36,17 @@ class Control(MemoryProvider[ProviderSettings]):
         seed: Decides between equals.
     """
 
-    wants_lessons: ClassVar[bool] = False
-
     def __init__(self, inner: MemoryProvider[Any], *, seed: int = 0) -> None:
         super().__init__(ReadOnlyStore(inner.store))
         self.namespace = inner.namespace
         self.inner = inner
         self.seed = seed
+
+    @property
+    @override
+    def needs(self) -> frozenset[Need]:
+        """Nothing: nothing is filed."""
+        return frozenset()
 
     @override
     def asks_again(self, query: str, context: RecallContext, last: RecallContext) -> bool:

@@ -1,19 +1,27 @@
 """What an agent hands to memory after an attempt: an `Episode` and the parts it is made of."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError
 from langgraft.memory.items import ItemType
-from langgraft.memory.questions import Verdict
-from langgraft.memory.recall import Receipt
+from langgraft.memory.questions import By, Verdict
+from langgraft.memory.recall import BLOCK_START, Receipt, strip_block
 
 T = TypeVar("T")
 
 Result: TypeAlias = Literal["success", "failure", ""]
 """How a trajectory ended, as far as its text says."""
+
+Feedback: TypeAlias = Literal["environment", "self", "oracle"]
+"""Where the word on success comes from: a reward the agent is entitled to, its own judgment, or
+gold answers that no agent would have in earnest."""
+
+ErrorKind: TypeAlias = Literal["code", "environment", "resource"]
+"""What failed: the program, what it runs in (files, packages, network), or a limit on time or
+memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +45,8 @@ class Outcome:
     """The world's own score, in its own unit."""
     reason: str = ""
     """Why it ended: `goal reached`, `out of rounds` …"""
+    feedback: Feedback = "environment"
+    """Who says so. A provider refuses `oracle` unless its settings declare it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +58,7 @@ class Lesson:
     when_to_use: str = ""
     """The situation it applies to; what it is retrieved by when stored on its own."""
     type: ItemType = "strategic"
+    by: By = "model"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +68,10 @@ class ErrorRecord:
     package: str
     error: str
     fix: str
-    kind: str = "code"
-    """`code`, `environment` or `resource`."""
+    kind: ErrorKind = "code"
     verified: bool = False
     """A later program that contains the fix ran."""
+    by: By = "model"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +91,8 @@ class Episode:
     verdicts: tuple[Verdict, ...] = ()
     recalls: tuple[Receipt, ...] = ()
     """Receipts of what memory the agent was given in this episode."""
+    resolves: tuple[str, ...] = ()
+    """Ids of earlier episodes whose errors are gone in this one: that verifies their fixes."""
 
     def __post_init__(self) -> None:
         if not self.id:
@@ -101,6 +114,18 @@ class Episode:
         """Whether the goal was reached, as far as anybody can tell."""
         return self.outcome.success is True
 
+    def without_memory(self) -> "Episode":
+        """Return the episode with recalled blocks taken out of all its texts."""
+        return replace(
+            self,
+            task=strip_block(self.task),
+            steps=tuple(_stripped(step) for step in self.steps),
+            outcome=_stripped(self.outcome),
+            lessons=tuple(_stripped(lesson) for lesson in self.lessons),
+            errors=tuple(_stripped(error) for error in self.errors),
+            verdicts=tuple(replace(v, text=strip_block(v.text)) for v in self.verdicts),
+        )
+
     def to_json(self) -> dict[str, JSON]:
         """Return the episode as JSON."""
         return cast("dict[str, JSON]", asdict(self))
@@ -117,7 +142,19 @@ class Episode:
             if name in parts:
                 parts[name] = tuple(_build(kind, part) for part in _listed(name, parts[name]))
         parts["outcome"] = _build(Outcome, parts.get("outcome", {}))
+        if "resolves" in parts:
+            parts["resolves"] = tuple(_listed("resolves", parts["resolves"]))
         return _build(cls, parts)
+
+
+def _stripped(part: T) -> T:
+    """Return a part of an episode with recalled blocks taken out of its texts."""
+    texts = {
+        field.name: strip_block(text)
+        for field in fields(cast("Any", part))
+        if isinstance(text := getattr(part, field.name), str) and BLOCK_START in text
+    }
+    return replace(cast("Any", part), **texts) if texts else part
 
 
 def _listed(name: str, value: Any) -> Sequence[Any]:

@@ -11,14 +11,19 @@ call                 promise
                      takes effect in the next `take_in` of an episode that carries it, once.
 `asks_again`         Changes nothing. Says whether a graph should call `provide` once more
                      within the episode.
+`draft_questions`    Changes nothing. Lists what a judge should say, before memory is asked,
+                     about a tentative answer; the verdicts come back in the context.
 `questions`          Changes nothing. Lists what is still unanswered for an episode; a question
                      is named by a digest of all it shows, so an answer given before the bank
                      moved counts as none, and the question is asked again.
 `take_in`            Files one episode and returns the delta. Idempotent by episode id: a
-                     second call changes nothing and returns an empty delta. Verdicts on items
-                     that have gone meanwhile are ignored, and logged.
-`manage`             Upkeep (pruning, merging) as a function of the bank alone. Called after
-                     every `take_in`, before an export and once on import; never when frozen.
+                     second call changes nothing and returns an empty delta. Recalled blocks are
+                     taken out of the episode first. Verdicts on items that have gone meanwhile
+                     are ignored, and logged. Receipts are credited, once each, where settings
+                     say so. An outcome by gold answers is refused unless settings declare it.
+`manage`             Upkeep (pruning, merging, forgetting) as a function of the bank alone.
+                     Called after every `take_in`, before an export and once on import; never
+                     when frozen. A dry run only says what would change.
 `export_items`       Writes the surviving items as canonical JSONL.
 `import_items`       Reads items into the bank, all or none; derived values start afresh.
 `describe`           The architecture: provider and settings, as JSON.
@@ -59,8 +64,9 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar, Generic, TypeVar, cast
+from typing import ClassVar, Generic, Literal, TypeAlias, TypeVar, cast
 
 from langgraph.store.base import BaseStore
 from pydantic import ValidationError
@@ -69,19 +75,30 @@ from langgraft._core.canonical import JSON, digest
 from langgraft._core.errors import InputError, SettingsError
 from langgraft.memory import bank
 from langgraft.memory.bank_format import read_items, write_items
+from langgraft.memory.credit import credit
 from langgraft.memory.deltas import (
     Add,
     BankContent,
     Change,
     MemoryDelta,
     SetState,
+    fold,
 )
 from langgraft.memory.episodes import Episode
+from langgraft.memory.forgetting import forgotten
 from langgraft.memory.item_ids import present, with_free_ids
 from langgraft.memory.items import MemoryItem, describe_validation
 from langgraft.memory.questions import Question, Verdict
 from langgraft.memory.rankers.base import Ranker
-from langgraft.memory.recall import Budget, Found, Recall, RecallContext, make_recall
+from langgraft.memory.recall import (
+    SAME_TASK,
+    Budget,
+    Dropped,
+    Found,
+    Recall,
+    RecallContext,
+    make_recall,
+)
 from langgraft.memory.settings import ProviderSettings
 from langgraft.memory.stores.arguments import check_store
 from langgraft.memory.stores.drive import Program, adrive, drive
@@ -96,6 +113,9 @@ NEXT_ORDER = "next_order_index"
 FILED = "filed/"
 """Bookkeeping: prefix of the marks that make `take_in` idempotent."""
 
+Need: TypeAlias = Literal["lessons", "errors", "verdicts", "draft"]
+"""What a provider asks of those around it: an episode's lessons, its errors as records, answers
+to its questions about an episode, or a draft before it is asked, with answers about that."""
 
 SettingsT = TypeVar("SettingsT", bound=ProviderSettings)
 
@@ -127,8 +147,6 @@ class MemoryProvider(ABC, Generic[SettingsT]):
     name: ClassVar[str]
     """The provider's name in plans and manifests."""
     settings_model: ClassVar[type[ProviderSettings]] = ProviderSettings
-    wants_lessons: ClassVar[bool] = True
-    """Whether an episode should be reflected on before it is taken in."""
 
     def __init__(
         self,
@@ -167,6 +185,11 @@ class MemoryProvider(ABC, Generic[SettingsT]):
 
     # What an agent calls ------------------------------------------------------------------
 
+    @property
+    def needs(self) -> frozenset[Need]:
+        """What a graph should have ready; each costs model calls, so ask for nothing idle."""
+        return frozenset({"lessons"})
+
     def asks_again(self, query: str, context: RecallContext, last: RecallContext) -> bool:  # noqa: ARG002
         """Say whether memory should be asked again before the agent goes on.
 
@@ -193,6 +216,14 @@ class MemoryProvider(ABC, Generic[SettingsT]):
         """Do as `provide` does, asynchronously."""
         return await adrive(self._provide(query, context, budget or Budget()), self.store)
 
+    def draft_questions(self, query: str, context: RecallContext) -> list[Question]:
+        """List what a judge should say about `context.draft` and has not; changes nothing."""
+        return drive(self._unanswered_draft(query, context), self.store)
+
+    async def adraft_questions(self, query: str, context: RecallContext) -> list[Question]:
+        """Do as `draft_questions` does, asynchronously."""
+        return await adrive(self._unanswered_draft(query, context), self.store)
+
     def questions(self, episode: Episode) -> list[Question]:
         """List what a judge should answer about `episode` and has not; changes nothing."""
         return drive(self._unanswered(episode), self.store)
@@ -205,7 +236,8 @@ class MemoryProvider(ABC, Generic[SettingsT]):
         """File an episode; filing it again changes nothing and returns an empty delta.
 
         Raises:
-            InputError: The episode holds what no memory can hold, such as a lone surrogate.
+            InputError: The episode holds what no memory can hold, such as a lone surrogate, or
+                its outcome is by gold answers and the settings do not declare that.
             ReadOnlyStoreError: The bank is frozen.
         """
         with self._lock.held():
@@ -216,15 +248,15 @@ class MemoryProvider(ABC, Generic[SettingsT]):
         async with self._lock.aheld():
             return await adrive(self._take_in(episode), self.store)
 
-    def manage(self) -> MemoryDelta:
-        """Do the upkeep that is due."""
+    def manage(self, *, dry_run: bool = False) -> MemoryDelta:
+        """Do the upkeep that is due; a dry run only says what would change."""
         with self._lock.held():
-            return drive(self._manage(), self.store)
+            return drive(self._manage(dry_run=dry_run), self.store)
 
-    async def amanage(self) -> MemoryDelta:
+    async def amanage(self, *, dry_run: bool = False) -> MemoryDelta:
         """Do as `manage` does, asynchronously."""
         async with self._lock.aheld():
-            return await adrive(self._manage(), self.store)
+            return await adrive(self._manage(dry_run=dry_run), self.store)
 
     # Content ------------------------------------------------------------------------------
 
@@ -319,18 +351,45 @@ class MemoryProvider(ABC, Generic[SettingsT]):
         return ()
         yield
 
+    def _ask_draft(
+        self,
+        query: str,  # noqa: ARG002  (for subclasses)
+        context: RecallContext,  # noqa: ARG002
+    ) -> Program[Sequence[Question]]:
+        """List all questions about a draft, answered or not."""
+        return ()
+        yield
+
+    def _settle(
+        self,
+        items: Sequence[MemoryItem],  # noqa: ARG002  (for subclasses)
+    ) -> Program[Sequence[Change]]:
+        """Say what the import of items changes beside adding them, such as notes on them.
+
+        It sees the bank as it is before them.
+        """
+        return ()
+        yield
+
     # How it is put together ---------------------------------------------------------------
 
     def _provide(self, query: str, context: RecallContext, budget: Budget) -> Program[Recall]:
         found = yield from self._recall(query, context)
+        if self.settings.same_task == "exclude":
+            found = _of_other_tasks(found, context.task_id)
         return make_recall(query, context, budget, found)
 
+    def _unanswered_draft(self, query: str, context: RecallContext) -> Program[list[Question]]:
+        asked = yield from self._ask_draft(query, context)
+        return _open(asked, context.verdicts)
+
     def _unanswered(self, episode: Episode) -> Program[list[Question]]:
-        answered = {verdict.question_id for verdict in episode.verdicts}
-        asked = yield from self._ask(episode)
-        return [question for question in asked if question.id not in answered]
+        asked = yield from self._ask(episode.without_memory())
+        return _open(asked, episode.verdicts)
 
     def _take_in(self, episode: Episode) -> Program[MemoryDelta]:
+        self._check_feedback(episode)
+        episode = episode.without_memory()
         filed, position, order = yield from bank.read_state(
             self.namespace, [FILED + episode.id, EPISODES, NEXT_ORDER]
         )
@@ -342,9 +401,13 @@ class MemoryProvider(ABC, Generic[SettingsT]):
         except ValidationError as error:
             msg = f"episode {episode.id!r} makes no memory: {describe_validation(error)}"
             raise InputError(msg) from error
-        changes = yield from with_free_ids(self.namespace, changes)
+        changes = yield from with_free_ids(self.namespace, _stamped(changes, episode))
+        credited: Sequence[Change] = ()
+        if self._counts_uses:
+            credited = yield from credit(self.namespace, episode)
         delta = MemoryDelta(
             (
+                *credited,
                 *changes,
                 *_renumber(changes, first),
                 SetState(EPISODES, count + 1),
@@ -354,9 +417,28 @@ class MemoryProvider(ABC, Generic[SettingsT]):
         yield from bank.apply_delta(self.namespace, delta)
         return delta
 
-    def _manage(self) -> Program[MemoryDelta]:
-        delta = MemoryDelta(tuple((yield from self._maintain())))
-        yield from bank.apply_delta(self.namespace, delta)
+    @property
+    def _counts_uses(self) -> bool:
+        settings = self.settings
+        return settings.credit or any(policy.counts_uses for policy in settings.forgetting)
+
+    def _check_feedback(self, episode: Episode) -> None:
+        if episode.outcome.feedback == "oracle" and self.settings.feedback != "oracle":
+            msg = (
+                f"episode {episode.id!r} is judged by gold answers (feedback 'oracle'), which memory"
+                f" must not see: declare it with the setting feedback='oracle', or leave it out"
+            )
+            raise InputError(msg)
+
+    def _manage(self, *, dry_run: bool = False) -> Program[MemoryDelta]:
+        changes = yield from self._maintain()
+        delta = MemoryDelta(tuple(changes))
+        if self.settings.forgetting:
+            content = yield from bank.read_content(self.namespace)
+            left = fold([delta], content)
+            delta += MemoryDelta(tuple(forgotten(self.settings.forgetting, left)))
+        if not dry_run:
+            yield from bank.apply_delta(self.namespace, delta)
         return delta
 
     def _import(self, path: Path) -> Program[MemoryDelta]:
@@ -367,7 +449,8 @@ class MemoryProvider(ABC, Generic[SettingsT]):
             Add(item.model_copy(update={"order_index": first + offset}))
             for offset, item in enumerate(sorted(items, key=_order))
         ]
-        delta = MemoryDelta((*added, *_renumber(added, first)))
+        settled = yield from self._settle([change.item for change in added])
+        delta = MemoryDelta((*added, *settled, *_renumber(added, first)))
         yield from bank.apply_delta(self.namespace, delta)
         upkeep = yield from self._manage()
         return delta + upkeep
@@ -381,6 +464,40 @@ class MemoryProvider(ABC, Generic[SettingsT]):
         for identity in sorted(gone):
             logger.info("verdict ignored: item %r is no longer in the bank", identity)
         return [verdict for verdict in verdicts if verdict.item_id not in gone]
+
+
+def _open(asked: Sequence[Question], verdicts: Sequence[Verdict]) -> list[Question]:
+    answered = {verdict.question_id for verdict in verdicts}
+    return [question for question in asked if question.id not in answered]
+
+
+def _of_other_tasks(found: Found, task_id: str) -> Found:
+    """Drop what was learned on the task that asks."""
+    kept = [n for n, (item, _) in enumerate(found.items) if item.task_id != task_id]
+    dropped = [Dropped(item.id, SAME_TASK) for item, _ in found.items if item.task_id == task_id]
+    return replace(
+        found,
+        items=tuple(found.items[n] for n in kept),
+        pools=tuple(found.pools[n] for n in kept) if found.pools else (),
+        dropped=(*found.dropped, *dropped),
+    )
+
+
+def _stamped(changes: Sequence[Change], episode: Episode) -> Sequence[Change]:
+    """Say in new items whose word their success is, where it is not the environment's."""
+    feedback = episode.outcome.feedback
+    if feedback == "environment":
+        return changes
+    return [
+        Add(
+            change.item.model_copy(
+                update={"metadata": {**change.item.metadata, "feedback": feedback}}
+            )
+        )
+        if isinstance(change, Add)
+        else change
+        for change in changes
+    ]
 
 
 def _write(path: Path, content: BankContent) -> int:

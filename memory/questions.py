@@ -2,8 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from langgraft._core.canonical import JSON, digest
+
+By: TypeAlias = Literal["model", "rules"]
+"""Who said something: a model, or deterministic rules that stood in for one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +20,8 @@ class Question:
     """
 
     kind: str
-    """What is asked, such as `votes` or `novelty`: selects the prompt of the node."""
+    """What is asked, such as `votes`, `novelty` or `contradiction`: selects the prompt of the
+    node."""
     episode_id: str
     shows: Mapping[str, JSON]
     """What the judge sees, memory items by their ids."""
@@ -38,3 +43,4 @@ class Verdict:
     """The item concerned. A verdict on an item that has gone meanwhile is ignored."""
     text: str = ""
     """New text, where the action carries one."""
+    by: By = "model"

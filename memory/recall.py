@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Final
 
 from langgraft._core.canonical import JSON, digest
 from langgraft._core.errors import SettingsError
@@ -15,6 +16,15 @@ BLOCK_END = "</recalled_memory>"
 BLOCK_INTRODUCTION = (
     "Notes from earlier episodes, possibly of other tasks. Use what fits the task at hand."
 )
+
+OVER_BUDGET: Final = "over the budget"
+"""Why an item was dropped: the block has no room for it any more, or never had."""
+OVER_SHARE: Final = "over its share of the budget"
+"""Why an item was dropped: the items of its pool have used up their part."""
+SAME_TASK: Final = "same task"
+"""Why an item was dropped: it was learned on the task that asks, and settings exclude that."""
+CONTRADICTS: Final = "contradicts the draft"
+"""Why an item was dropped: a judge found that it conflicts with the agent's tentative answer."""
 
 _BLOCK = re.compile(rf"{re.escape(BLOCK_START)}.*?(?:{re.escape(BLOCK_END)}\n?|\Z)", re.DOTALL)
 _MARKERS = re.compile(rf"<(/?{re.escape(BLOCK_START[1:-1])})>")
@@ -58,6 +68,27 @@ class RecallContext:
 
 
 @dataclass(frozen=True, slots=True)
+class Dropped:
+    """An item that was found and is not given to the agent."""
+
+    id: str
+    reason: str
+    """`OVER_BUDGET`, `OVER_SHARE`, `SAME_TASK`, `CONTRADICTS`, or a provider's own words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """A part of the token budget that a group of items has to itself.
+
+    The share is strict: what one pool leaves, no other may use.
+    """
+
+    name: str
+    share: float
+    """Part of the room inside the block's frame, in (0, 1]."""
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
     """What a provider found in its bank."""
 
@@ -68,6 +99,13 @@ class Found:
     tied: int = 0
     """How many items of the bank share the best score: 1 is no tie, 0 is not known, or nothing
     found."""
+    pools: tuple[Pool, ...] = ()
+    """The pool of each item, in the order of `items`; empty: all draw on the whole budget."""
+    best_last: bool = False
+    """Whether the block ends with the best item, next to the task, instead of beginning with it.
+    The budget is filled best first in either case."""
+    dropped: tuple[Dropped, ...] = ()
+    """What the provider left out itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +118,18 @@ class Receipt:
     item_ids: tuple[str, ...]
     scores: tuple[float, ...]
     tokens: int
-    dropped: tuple[str, ...] = ()
-    """Ids of items that were found and did not fit the budget."""
+    dropped: tuple[Dropped, ...] = ()
+    """What was found and not given, and why."""
     searched: str = ""
     """The text that was compared with the keys of the bank."""
     tied: int = 0
     """How many items of the bank shared the best score; 0: not known, or nothing found."""
 
     def __post_init__(self) -> None:
-        for name in ("item_ids", "scores", "dropped"):
+        for name in ("item_ids", "scores"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
+        read = (drop if isinstance(drop, Dropped) else Dropped(**drop) for drop in self.dropped)
+        object.__setattr__(self, "dropped", tuple(read))
 
     def to_json(self) -> dict[str, JSON]:
         """Return the receipt as JSON."""
@@ -100,7 +140,7 @@ class Receipt:
             "item_ids": list(self.item_ids),
             "scores": list(self.scores),
             "tokens": self.tokens,
-            "dropped": list(self.dropped),
+            "dropped": [{"id": drop.id, "reason": drop.reason} for drop in self.dropped],
             "searched": self.searched,
             "tied": self.tied,
         }
@@ -111,13 +151,14 @@ class Recall:
     """The answer to one `provide`."""
 
     items: tuple[MemoryItem, ...]
+    """Best first, whatever the order in `text`."""
     scores: tuple[float, ...]
     text: str
     """The demarcated block for the prompt; empty when nothing is recalled."""
     tokens: int
     """Length of `text` by the budget's counter."""
-    dropped: tuple[str, ...]
-    """Ids of items that were found and did not fit the budget."""
+    dropped: tuple[Dropped, ...]
+    """What was found and not given, and why."""
     receipt: Receipt
 
     def __bool__(self) -> bool:
@@ -153,34 +194,73 @@ def make_recall(
     """Fit what was found into the budget, best first, and render it.
 
     Items are taken whole. One that does not fit is dropped and a later, shorter one may still
-    be taken; the limit holds for the block as rendered.
+    be taken. The limit holds for the block as rendered, by whatever counter; the share of a pool
+    holds for its items in a block of their own, as part of the room inside the frame.
     """
-    kept: list[tuple[MemoryItem, float]] = []
-    dropped: list[str] = []
-    block, tokens = "", 0
-    for item, score in found.items:
-        candidate = render_block([*(other.text for other, _ in kept), item.text])
-        size = budget.count(candidate)
-        if budget.tokens is not None and size > budget.tokens:
-            dropped.append(item.id)
-            continue
-        kept.append((item, score))
-        block, tokens = candidate, size
-    items = tuple(item for item, _ in kept)
-    scores = tuple(score for _, score in kept)
+    fitting = _Fitting(budget, best_last=found.best_last)
+    pools = found.pools or (None,) * len(found.items)
+    for (item, score), pool in zip(found.items, pools, strict=True):
+        fitting.offer(item, score, pool)
+    items = tuple(item for item, _ in fitting.kept)
+    scores = tuple(score for _, score in fitting.kept)
     ids = tuple(item.id for item in items)
+    dropped = (*found.dropped, *fitting.dropped)
+    text = fitting.rendered()
     receipt = Receipt(
         id=_receipt_id(query, context, ids),
         query=query,
         step=context.step,
         item_ids=ids,
         scores=scores,
-        tokens=tokens,
-        dropped=tuple(dropped),
+        tokens=budget.count(text) if text else 0,
+        dropped=dropped,
         searched=found.query or query,
         tied=found.tied,
     )
-    return Recall(items, scores, block, tokens, tuple(dropped), receipt)
+    return Recall(items, scores, text, receipt.tokens, dropped, receipt)
+
+
+@dataclass(slots=True)
+class _Fitting:
+    """Items that fit a budget so far, and those that did not."""
+
+    budget: Budget
+    best_last: bool
+    kept: list[tuple[MemoryItem, float]] = field(default_factory=list)
+    dropped: list[Dropped] = field(default_factory=list)
+    pooled: dict[str, list[str]] = field(default_factory=dict)
+    """Texts of each pool."""
+
+    def offer(self, item: MemoryItem, score: float, pool: Pool | None) -> None:
+        """Keep an item if there is room for it."""
+        if self.budget.tokens is not None:
+            if self._size([*self._texts(), item.text]) > self.budget.tokens:
+                self.dropped.append(Dropped(item.id, OVER_BUDGET))
+                return
+            if pool is not None and not self._within_share(item, pool, self.budget.tokens):
+                self.dropped.append(Dropped(item.id, OVER_SHARE))
+                return
+        if pool is not None:
+            self.pooled.setdefault(pool.name, []).append(item.text)
+        self.kept.append((item, score))
+
+    def rendered(self) -> str:
+        """Return the block of what was kept."""
+        return self._block(self._texts())
+
+    def _within_share(self, item: MemoryItem, pool: Pool, tokens: int) -> bool:
+        frame = self._size([""])
+        alone = self._size([*self.pooled.get(pool.name, []), item.text]) - frame
+        return alone <= pool.share * max(tokens - frame, 0)
+
+    def _texts(self) -> list[str]:
+        return [item.text for item, _ in self.kept]
+
+    def _size(self, texts: Sequence[str]) -> int:
+        return self.budget.count(self._block(texts))
+
+    def _block(self, texts: Sequence[str]) -> str:
+        return render_block(texts[::-1] if self.best_last else texts)
 
 
 def _receipt_id(query: str, context: RecallContext, ids: Sequence[str]) -> str:

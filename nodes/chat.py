@@ -90,7 +90,7 @@ def remember_messages(
     Raises:
         SettingsError: The provider keeps lessons and there is no model to draw them.
     """
-    if memory.wants_lessons and model is None:
+    if "lessons" in memory.needs and model is None:
         msg = f"{type(memory).__name__} keeps lessons: pass `model` to have them drawn"
         raise SettingsError(msg)
     template = prompt or shipped("reflect")
@@ -106,14 +106,14 @@ def remember_messages(
 
     def remember(state: MessagesState) -> Update:
         asked, episode = turn(state)
-        if memory.wants_lessons and model is not None:
+        if "lessons" in memory.needs and model is not None:
             episode = _with_lessons(episode, str(model.invoke(question(episode)).text))
         deltas = (memory.take_in(episode), memory.manage())
         return _without_memory(asked, deltas)
 
     async def aremember(state: MessagesState) -> Update:
         asked, episode = turn(state)
-        if memory.wants_lessons and model is not None:
+        if "lessons" in memory.needs and model is not None:
             reply = await model.ainvoke(question(episode))
             episode = _with_lessons(episode, str(reply.text))
         deltas = (await memory.atake_in(episode), await memory.amanage())

@@ -5,6 +5,7 @@ from typing import Any
 from langchain_core.runnables import Runnable
 
 from langgraft.memory.provider import MemoryProvider
+from langgraft.memory.questions import Verdict
 from langgraft.memory.recall import Budget, Recall, RecallContext
 from langgraft.nodes.state import AgentState, Node, Update
 
@@ -20,10 +21,10 @@ def recall_node(
     """
 
     def recall(state: AgentState) -> Update:
-        return _update(memory.provide(state["instruction"], _context(state), budget))
+        return _update(memory.provide(state["instruction"], recall_context(state), budget))
 
     async def arecall(state: AgentState) -> Update:
-        return _update(await memory.aprovide(state["instruction"], _context(state), budget))
+        return _update(await memory.aprovide(state["instruction"], recall_context(state), budget))
 
     return Node("recall", recall, arecall)
 
@@ -34,10 +35,11 @@ def asks_again(memory: MemoryProvider[Any], state: AgentState) -> bool:
     Where the agent stood then is read off the last receipt, so no state is kept for it.
     """
     last = state["receipts"][-1]["step"]
-    return memory.asks_again(state["instruction"], _context(state), _context(state, last))
+    now, then = recall_context(state), recall_context(state, last)
+    return memory.asks_again(state["instruction"], now, then)
 
 
-def _context(state: AgentState, turn: int | None = None) -> RecallContext:
+def recall_context(state: AgentState, turn: int | None = None) -> RecallContext:
     """Tell where the agent stands, or stood after a turn."""
     taken = len(state["steps"]) - 1 if turn is None else turn
     return RecallContext(
@@ -48,6 +50,8 @@ def _context(state: AgentState, turn: int | None = None) -> RecallContext:
         stage="step" if taken else "start",
         step=taken,
         observation=state["steps"][taken]["observation"],
+        draft=state.get("draft", ""),
+        verdicts=tuple(Verdict(**verdict) for verdict in state.get("draft_verdicts", ())),
     )
 
 

@@ -6,8 +6,9 @@ from langchain_core.runnables import Runnable
 
 from langgraft._core.canonical import JSON
 from langgraft.memory.deltas import MemoryDelta
-from langgraft.memory.episodes import Episode, Lesson, Outcome
+from langgraft.memory.episodes import Episode, ErrorRecord, Lesson, Outcome
 from langgraft.memory.provider import MemoryProvider
+from langgraft.memory.questions import Verdict
 from langgraft.memory.recall import Receipt
 from langgraft.nodes.reflect import episode_steps
 from langgraft.nodes.state import AgentState, Node, Update
@@ -36,7 +37,9 @@ def episode_of(state: AgentState) -> Episode:
         task=state["instruction"],
         steps=episode_steps(state["steps"]),
         outcome=Outcome(state["success"], state["score"], state["reason"]),
-        lessons=tuple(Lesson(lesson["text"], lesson["when_to_use"]) for lesson in state["lessons"]),
+        lessons=tuple(Lesson(**lesson) for lesson in state["lessons"]),
+        errors=tuple(ErrorRecord(**error) for error in state.get("errors", ())),
+        verdicts=tuple(Verdict(**verdict) for verdict in state.get("verdicts", ())),
         recalls=tuple(Receipt(**receipt) for receipt in state.get("receipts", [])),
     )
 

@@ -39,6 +39,8 @@ def start_node(
             "world_instructions": environment.instructions,
             "attempt": episode_id,
             **_lists(state, shown),
+            "draft": "",
+            "draft_verdicts": [],
             "recalled": "",
             "thought": "",
             "action": "",
@@ -50,6 +52,9 @@ def start_node(
             "reason": "",
             "lessons": [],
             "reflection": "",
+            "validation": [],
+            "errors": [],
+            "verdicts": [],
         }
 
     return Node("start", start)

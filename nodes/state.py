@@ -47,6 +47,10 @@ class AgentState(AgentInput, total=False):
     """How the world is played."""
     steps: Annotated[list[StepState], operator.add]
     """The turns so far; the first one holds what the world showed at the start."""
+    draft: str
+    """A tentative answer, for memory that looks for contradictions."""
+    draft_verdicts: list[dict[str, Any]]
+    """What a judge said about it, as `langgraft.memory.questions.Verdict`."""
     recalled: str
     """The block of recalled memory now in the prompt."""
     receipts: Annotated[list[dict[str, Any]], operator.add]
@@ -61,9 +65,16 @@ class AgentState(AgentInput, total=False):
     score: float
     """The world's reward for the last action that reached it."""
     reason: str
-    lessons: list[dict[str, str]]
+    lessons: list[dict[str, Any]]
+    """Lessons drawn from it, as `langgraft.memory.episodes.Lesson`."""
     reflection: str
     """What came of reflecting: `ok`, or why there are no lessons."""
+    validation: list[dict[str, Any]]
+    """Lessons that did not pass validation, each with its score and the reason."""
+    errors: list[dict[str, Any]]
+    """Errors met on the way, as `langgraft.memory.episodes.ErrorRecord`."""
+    verdicts: list[dict[str, Any]]
+    """Answers to memory's questions about the episode, as `Verdict`."""
     deltas: Annotated[list[list[Any]], operator.add]
     """What the episode changed in memory: the journal of `langgraft.memory.deltas`."""
 
@@ -78,8 +89,10 @@ class AgentOutput(TypedDict, total=False):
     reason: str
     steps: list[StepState]
     receipts: list[dict[str, Any]]
-    lessons: list[dict[str, str]]
+    lessons: list[dict[str, Any]]
     reflection: str
+    verdicts: list[dict[str, Any]]
+    draft_verdicts: list[dict[str, Any]]
     deltas: list[list[Any]]
 
 

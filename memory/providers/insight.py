@@ -19,6 +19,7 @@ from langgraft.memory.providers.retrieval import (
     key_text,
     query_text,
     ranked_items,
+    task_filter,
 )
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.bm25 import BM25
@@ -28,8 +29,8 @@ from langgraft.memory.stores.drive import Program
 Granularity: TypeAlias = Literal["aggregate", "individual", "adaptive"]
 
 _UNIT: Final = "item.metadata.unit"
-_BUNDLES: Final = {_UNIT: "bundle"}
-_LESSONS: Final = {_UNIT: {"$ne": "bundle"}}
+_BUNDLES: Final[Filter] = {_UNIT: "bundle"}
+_LESSONS: Final[Filter] = {_UNIT: {"$ne": "bundle"}}
 
 
 class InsightSettings(RetrievalSettings):
@@ -102,21 +103,24 @@ class InsightMemory(MemoryProvider[InsightSettings]):
         settings = self.settings
         fields = settings.requery_fields if context.step else settings.query_fields
         text = query_text(fields, query, context)
-        where: Filter | None = None
+        where = task_filter(settings, context)
         limit = settings.top_k
         if settings.granularity == "adaptive":
-            tells_apart = yield from self._tells_apart(text)
-            where, limit = (_LESSONS, limit) if tells_apart else (_BUNDLES, 1)
+            tells_apart = yield from self._tells_apart(text, where)
+            unit, limit = (_LESSONS, limit) if tells_apart else (_BUNDLES, 1)
+            where = {**where, **unit}
         return (
             yield from retrieve(
                 self.namespace, text, settings, domain=context.domain, limit=limit, where=where
             )
         )
 
-    def _tells_apart(self, text: str) -> Program[bool]:
+    def _tells_apart(self, text: str, where: Filter) -> Program[bool]:
         """Say whether `text` prefers some lessons over others, or few match it at all."""
         slots = self.settings.top_k
-        found = yield from ranked_items(self.namespace, text, slots + 1, where=_LESSONS)
+        found = yield from ranked_items(
+            self.namespace, text, slots + 1, where={**where, **_LESSONS}
+        )
         scores = [score for _, score in found.items]
         if len(scores) <= slots:
             return bool(scores)

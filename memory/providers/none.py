@@ -10,7 +10,7 @@ from typing_extensions import override
 from langgraft.memory import bank
 from langgraft.memory.deltas import Change, MemoryDelta
 from langgraft.memory.episodes import Episode
-from langgraft.memory.provider import MemoryProvider
+from langgraft.memory.provider import MemoryProvider, Need
 from langgraft.memory.recall import Found, RecallContext
 from langgraft.memory.settings import ProviderSettings
 from langgraft.memory.stores.drive import Program
@@ -20,7 +20,6 @@ class NoMemory(MemoryProvider[ProviderSettings]):
     """Recalls nothing and keeps nothing (memory-transplants §4.2, `NO_MEMORY`)."""
 
     name: ClassVar[str] = "none"
-    wants_lessons: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -30,6 +29,12 @@ class NoMemory(MemoryProvider[ProviderSettings]):
         settings: ProviderSettings | None = None,
     ) -> None:
         super().__init__(store or InMemoryStore(), namespace=namespace, settings=settings)
+
+    @property
+    @override
+    def needs(self) -> frozenset[Need]:
+        """Nothing."""
+        return frozenset()
 
     @override
     def _recall(self, query: str, context: RecallContext) -> Program[Found]:

@@ -8,7 +8,9 @@ from pydantic import Field as SettingsField
 
 from langgraft.memory import bank
 from langgraft.memory.episodes import Episode
+from langgraft.memory.portable import portable_text
 from langgraft.memory.recall import Found, RecallContext
+from langgraft.memory.settings import ProviderSettings
 from langgraft.memory.stores.drive import Program
 
 Field: TypeAlias = Literal["task", "observation"]
@@ -35,6 +37,13 @@ def key_text(fields: Sequence[Field], episode: Episode) -> str:
     """Put a retrieval key together from the instruction and the first observation."""
     parts = {"task": episode.task, "observation": episode.first_observation}
     return "\n".join(parts[field] for field in fields)
+
+
+def task_filter(settings: ProviderSettings, context: RecallContext) -> Filter:
+    """Return the filter of items that may be recalled for the task that asks: all, by default."""
+    if settings.same_task == "allow":
+        return {}
+    return {bank.TASK_FIELD: {"$ne": portable_text(context.task_id)}}
 
 
 def ranked_items(
@@ -67,7 +76,7 @@ def _through_the_tie(
     """
     width = limit
     while True:
-        results = yield [SearchOp(namespace, filter=where, query=query, limit=width)]
+        results = yield [SearchOp(namespace, filter=where or None, query=query, limit=width)]
         hits = cast("Sequence[SearchItem]", results[0])
         if not hits:
             return hits, 0

@@ -10,9 +10,9 @@ from typing_extensions import override
 from langgraft.memory.deltas import Add, Change
 from langgraft.memory.episodes import Episode, Result, render_trajectory
 from langgraft.memory.items import MemoryItem
-from langgraft.memory.provider import MemoryProvider
+from langgraft.memory.provider import MemoryProvider, Need
 from langgraft.memory.providers.remedies import RetrievalSettings, retrieve
-from langgraft.memory.providers.retrieval import Fields, key_text, query_text
+from langgraft.memory.providers.retrieval import Fields, key_text, query_text, task_filter
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.bm25 import BM25
 from langgraft.memory.recall import Found, RecallContext
@@ -43,13 +43,21 @@ class TrajectoryMemory(MemoryProvider[TrajectorySettings]):
 
     name: ClassVar[str] = "trajectory"
     settings_model = TrajectorySettings
-    wants_lessons: ClassVar[bool] = False
+
+    @property
+    @override
+    def needs(self) -> frozenset[Need]:
+        """Nothing."""
+        return frozenset()
 
     @override
     def _recall(self, query: str, context: RecallContext) -> Program[Found]:
         settings = self.settings
         text = query_text(settings.query_fields, query, context)
-        return (yield from retrieve(self.namespace, text, settings, domain=context.domain))
+        where = task_filter(settings, context)
+        return (
+            yield from retrieve(self.namespace, text, settings, domain=context.domain, where=where)
+        )
 
     @override
     def _learn(

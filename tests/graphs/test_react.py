@@ -26,7 +26,7 @@ from langgraft.memory.providers import (
     NoMemory,
     TrajectoryMemory,
 )
-from langgraft.memory.recall import BLOCK_START, Budget
+from langgraft.memory.recall import BLOCK_START, OVER_BUDGET, Budget
 from langgraft.nodes import AgentInput
 
 TASK = "toy/corridor/3"
@@ -270,7 +270,8 @@ def test_budget_when_given_limits_every_recall() -> None:
     result = build_react_agent(
         model, environment=Corridors(), memory=memory, budget=Budget(tokens=0)
     ).invoke(given("e1"))
-    assert result["receipts"][0]["dropped"] == ["e0/trajectory"]
+    (dropped,) = result["receipts"][0]["dropped"]
+    assert dropped == {"id": "e0/trajectory", "reason": OVER_BUDGET}
     assert BLOCK_START not in model.seen[0][1].text
 
 

@@ -112,7 +112,7 @@ def test_control_when_described_names_what_it_wraps(name: str) -> None:
     for step in (3, 4):
         asked = wrapped.asks_again("walk", asking(step=step), asking())
         assert asked is memory.asks_again("walk", asking(step=step), asking()) is (step == 4)
-    assert not wrapped.wants_lessons
+    assert not wrapped.needs
 
 
 @pytest.mark.parametrize("control", CONTROLS.values())

@@ -9,9 +9,16 @@ from memory_cases import episodes, make_episode
 
 from langgraft._core.canonical import canonical_json
 from langgraft._core.errors import InputError
-from langgraft.memory.episodes import Episode, Outcome, Step, render_trajectory
-from langgraft.memory.questions import Question
-from langgraft.memory.recall import Receipt
+from langgraft.memory.episodes import (
+    Episode,
+    ErrorRecord,
+    Lesson,
+    Outcome,
+    Step,
+    render_trajectory,
+)
+from langgraft.memory.questions import Question, Verdict
+from langgraft.memory.recall import OVER_BUDGET, Dropped, Receipt, render_block
 
 
 @given(episodes())
@@ -22,7 +29,7 @@ def test_episode_when_written_and_read_back_is_equal(episode: Episode) -> None:
 
 def test_episode_when_it_carries_receipts_keeps_them() -> None:
     """Receipts come back as receipts, tuples included."""
-    receipt = Receipt("r", "query", 4, ("a",), (0.5,), 7, ("b",))
+    receipt = Receipt("r", "query", 4, ("a",), (0.5,), 7, (Dropped("b", OVER_BUDGET),))
     episode = make_episode(recalls=(receipt,))
     assert Episode.from_json(json.loads(canonical_json(episode.to_json()))) == episode
 
@@ -45,6 +52,23 @@ def test_episode_when_a_part_is_wrong_is_refused(change: dict[str, Any], said: s
     """The message names the part."""
     with pytest.raises(InputError, match=said):
         Episode.from_json({**make_episode().to_json(), **change})
+
+
+def test_episode_when_memory_was_quoted_in_it_can_be_cleared_of_it() -> None:
+    """Whatever part of an attempt repeats a recalled block, memory does not take it in again."""
+    block = render_block(["an old lesson"])
+    episode = make_episode(
+        task=f"{block}open the door",
+        steps=(Step(f"I read {block}.", f"go {block}", f"{block}a room"),),
+        outcome=Outcome(success=True, reason=f"done {block}"),
+        lessons=(Lesson(f"{block}look", f"{block}you search"),),
+        errors=(ErrorRecord("numpy", f"{block}ValueError", f"{block}cast"),),
+        verdicts=(Verdict("q", "add", text=f"{block}look"),),
+    )
+    cleared = episode.without_memory()
+    assert "old lesson" not in canonical_json(cleared.to_json())
+    assert cleared.steps == (Step("I read .", "go ", "a room"),)
+    assert make_episode().without_memory() == make_episode()
 
 
 def test_question_when_it_shows_something_else_has_another_id() -> None:

@@ -11,8 +11,12 @@ from langgraft.memory.items import MemoryItem
 from langgraft.memory.recall import (
     BLOCK_END,
     BLOCK_START,
+    OVER_BUDGET,
+    OVER_SHARE,
     Budget,
+    Dropped,
     Found,
+    Pool,
     Receipt,
     make_recall,
     render_block,
@@ -73,7 +77,10 @@ def test_recall_when_the_budget_is_zero_drops_everything_and_says_so() -> None:
     """The frame alone would not fit."""
     recall = make_recall("q", asking(), Budget(tokens=0), FOUND)
     assert (recall.text, recall.tokens) == ("", 0)
-    assert recall.dropped == recall.receipt.dropped == ("long", "short", "other")
+    assert recall.dropped == recall.receipt.dropped
+    assert recall.dropped == tuple(
+        Dropped(name, OVER_BUDGET) for name in ("long", "short", "other")
+    )
 
 
 def test_recall_when_one_item_is_too_long_drops_it_and_keeps_shorter_ones() -> None:
@@ -81,7 +88,7 @@ def test_recall_when_one_item_is_too_long_drops_it_and_keeps_shorter_ones() -> N
     recall = make_recall("q", asking(), Budget(tokens=60), FOUND)
     assert [item.id for item in recall.items] == ["short", "other"]
     assert recall.scores == (2.0, 1.0)
-    assert recall.dropped == ("long",)
+    assert recall.dropped == (Dropped("long", OVER_BUDGET),)
     assert "brief" in recall.text
 
 
@@ -100,6 +107,46 @@ def test_recall_when_counted_otherwise_uses_that_counter() -> None:
     recall = make_recall("q", asking(), budget, FOUND)
     assert [item.id for item in recall.items] == ["short", "other"]
     assert recall.tokens == 10 * len(recall.text)
+
+
+@given(st.lists(st.tuples(items(), st.sampled_from("ab")), max_size=5), st.integers(0, 120))
+def test_recall_when_pooled_keeps_every_pool_within_its_share(
+    listed: list[tuple[MemoryItem, str]], limit: int
+) -> None:
+    """Neither pool takes more than its part of the room, though the other uses nothing."""
+    budget = Budget(tokens=limit)
+    pools = {"a": Pool("a", 0.65), "b": Pool("b", 0.35)}
+    found = Found(
+        tuple((item, 1.0) for item, _ in listed), pools=tuple(pools[name] for _, name in listed)
+    )
+    recall = make_recall("q", asking(), budget, found)
+    frame = budget.count(render_block([""]))
+    assert recall.tokens <= limit
+    for name, pool in pools.items():
+        theirs = [
+            item.text
+            for item, where in listed
+            if where == name and any(item is kept for kept in recall.items)
+        ]
+        alone = budget.count(render_block(theirs)) - frame if theirs else 0
+        assert alone <= pool.share * max(limit - frame, 0)
+
+
+def test_recall_when_a_pool_is_full_says_so() -> None:
+    """What is dropped for its share's sake is told from what no room is left for."""
+    pool = Pool("half", 0.5)
+    found = Found(FOUND.items, pools=(pool, pool, pool))
+    recall = make_recall("q", asking(), Budget(tokens=300), found)
+    assert recall.dropped == (Dropped("long", OVER_SHARE),)
+
+
+def test_recall_when_the_best_is_to_come_last_is_filled_best_first() -> None:
+    """The order in the block is another matter than what has a claim on the room."""
+    found = Found(FOUND.items, best_last=True)
+    recall = make_recall("q", asking(), Budget(tokens=60), found)
+    assert [item.id for item in recall.items] == ["short", "other"]
+    assert "also brief\n\nbrief" in recall.text
+    assert recall.tokens == Budget().count(recall.text)
 
 
 def test_budget_when_negative_is_refused() -> None:

@@ -28,7 +28,7 @@ class Diary(MemoryProvider[DiarySettings]):
 
     name: ClassVar[str] = "diary"
     settings_model = DiarySettings
-    wants_lessons: ClassVar[bool] = False
+    needs = frozenset()
 
     @override
     def _recall(self, query: str, context: RecallContext) -> Program[Found]:

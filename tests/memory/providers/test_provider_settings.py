@@ -109,11 +109,15 @@ def test_settings_when_equal_are_equal_hashable_and_frozen() -> None:
     assert other.architecture != InsightMemory(InMemoryStore()).architecture
 
 
+COMMON = {"feedback": "environment", "same_task": "allow", "credit": False, "forgetting": []}
+
+
 def test_settings_when_described_are_the_papers_defaults() -> None:
     """The published description is stable: a digest of it names an architecture."""
     assert InsightMemory(InMemoryStore()).describe() == {
         "provider": "insight",
         "settings": {
+            **COMMON,
             "ranker": {
                 "ranker": "bm25",
                 "idf": "lucene",
@@ -147,7 +151,7 @@ def test_settings_when_of_another_provider_are_refused() -> None:
 
 def test_no_memory_when_given_no_store_needs_none() -> None:
     """The baseline stands alone."""
-    assert NoMemory().describe() == {"provider": "none", "settings": {}}
+    assert NoMemory().describe() == {"provider": "none", "settings": COMMON}
 
 
 def test_providers_when_put_on_one_store_keep_banks_of_their_own() -> None:

@@ -1,0 +1,173 @@
+"""Forgetting: which items upkeep removes, as policies that can be put together.
+
+=====================  ======================================================================
+policy                 forgets
+=====================  ======================================================================
+`Capacity`             the oldest items, once there are too many
+`FrequencyUtility`     items that were recalled often and rarely helped (ReMe, arXiv:2512.10696)
+`Votes`                items without votes left, then those with the fewest (ExpeL)
+`SuccessRate`          items whose smoothed rate of success is low (EvolveR, arXiv:2510.16079)
+=====================  ======================================================================
+
+A policy is a pure function of the bank. It goes by notes, which start afresh on import, so an
+imported item is judged by what it does here. `provider.manage(dry_run=True)` says what would be
+forgotten, and why, without forgetting it.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Final, Literal, TypeAlias, cast
+
+from pydantic import BaseModel, ConfigDict, Field
+from typing_extensions import override
+
+from langgraft._core.canonical import JSON
+from langgraft.memory.deltas import BankContent, Remove
+from langgraft.memory.items import MemoryItem
+
+USES: Final = "uses"
+"""Note: how often the item was recalled."""
+SUCCESSES: Final = "successes"
+"""Note: how often the episode it was recalled in succeeded."""
+VOTES: Final = "votes"
+"""Note: the votes for the item."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An item of a bank, with the notes on it."""
+
+    item: MemoryItem
+    notes: Mapping[str, JSON]
+
+    def count(self, note: str) -> int:
+        """Return a note that counts something; 0 where it is not there."""
+        return cast("int", self.notes.get(note, 0))
+
+    @property
+    def age(self) -> tuple[int, str]:
+        """What orders items from the oldest to the newest."""
+        return self.item.order_index, self.item.id
+
+
+def entries(content: BankContent) -> list[Entry]:
+    """List the items of a bank with their notes, oldest first."""
+    listed = [
+        Entry(item, content.notes.get(identity, {})) for identity, item in content.items.items()
+    ]
+    return sorted(listed, key=lambda entry: entry.age)
+
+
+class Forgetting(BaseModel, ABC):
+    """Base of the policies: frozen settings that say which items go."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    counts_uses: ClassVar[bool] = False
+    """Whether the policy goes by `uses` and `successes`, which are then counted."""
+
+    @abstractmethod
+    def forget(self, entries: Sequence[Entry]) -> list[Remove]:
+        """Say which of the items go and why; they are listed oldest first."""
+
+
+class Capacity(Forgetting):
+    """Forget the oldest items (FIFO) once there are more than `limit` and `buffer` together."""
+
+    policy: Literal["capacity"] = "capacity"
+    limit: int = Field(ge=0)
+    """Items that stay."""
+    buffer: int = Field(default=0, ge=0)
+    """How many more there may be before anything is forgotten."""
+
+    @override
+    def forget(self, entries: Sequence[Entry]) -> list[Remove]:
+        if len(entries) <= self.limit + self.buffer:
+            return []
+        gone = entries[: len(entries) - self.limit]
+        return [Remove(entry.item.id, f"over the capacity of {self.limit}") for entry in gone]
+
+
+class FrequencyUtility(Forgetting):
+    """Forget what was recalled often and helped rarely; the defaults are ReMe's."""
+
+    policy: Literal["frequency_utility"] = "frequency_utility"
+    counts_uses: ClassVar[bool] = True
+    min_uses: int = Field(default=5, ge=1)
+    """Recalls before an item is judged."""
+    below: float = Field(default=0.5, gt=0, le=1)
+    """Least share of recalls in episodes that succeeded."""
+
+    @override
+    def forget(self, entries: Sequence[Entry]) -> list[Remove]:
+        return [
+            Remove(entry.item.id, f"helped in {good} of {uses} uses")
+            for entry in entries
+            if (uses := entry.count(USES)) >= self.min_uses
+            and (good := entry.count(SUCCESSES)) < self.below * uses
+        ]
+
+
+class Votes(Forgetting):
+    """Forget voted items at or below `floor` votes, then the least voted above `limit`.
+
+    Items nobody has voted on carry no such note and are left alone.
+    """
+
+    policy: Literal["votes"] = "votes"
+    floor: int = 0
+    """ExpeL drops rules that are down to 0."""
+    limit: int | None = Field(default=None, ge=0)
+    """Voted items that stay; `None`: all. Of equals the newest go first."""
+
+    @override
+    def forget(self, entries: Sequence[Entry]) -> list[Remove]:
+        voted = [entry for entry in entries if VOTES in entry.notes]
+        lost = [entry for entry in voted if entry.count(VOTES) <= self.floor]
+        gone = [Remove(entry.item.id, f"{entry.count(VOTES)} votes left") for entry in lost]
+        standing = [entry for entry in voted if entry.count(VOTES) > self.floor]
+        if self.limit is not None:
+            standing.sort(key=lambda entry: -entry.count(VOTES))
+            reason = f"not among the {self.limit} with the most votes"
+            gone += [Remove(entry.item.id, reason) for entry in standing[self.limit :]]
+        return gone
+
+
+class SuccessRate(Forgetting):
+    """Forget items whose rate of success, (successes + 1) / (uses + 2), is below a threshold.
+
+    Laplace's rule gives an item that was never recalled 1/2, so new items are on probation, not
+    out of the running.
+    """
+
+    policy: Literal["success_rate"] = "success_rate"
+    counts_uses: ClassVar[bool] = True
+    below: float = Field(default=0.3, gt=0, lt=1)
+    """EvolveR prunes below 0.3."""
+
+    @override
+    def forget(self, entries: Sequence[Entry]) -> list[Remove]:
+        return [
+            Remove(entry.item.id, f"success rate {rate:.3f} in {entry.count(USES)} uses")
+            for entry in entries
+            if (rate := (entry.count(SUCCESSES) + 1) / (entry.count(USES) + 2)) < self.below
+        ]
+
+
+ForgettingPolicy: TypeAlias = Annotated[
+    Capacity | FrequencyUtility | Votes | SuccessRate, Field(discriminator="policy")
+]
+"""A policy, as settings name it: `{"policy": "capacity", "limit": 100}`."""
+
+
+def forgotten(policies: Sequence[Forgetting], content: BankContent) -> list[Remove]:
+    """Say what policies forget of a bank, each of what the one before has left."""
+    left = entries(content)
+    gone: list[Remove] = []
+    for policy in policies:
+        removed = policy.forget(left)
+        names = {change.id for change in removed}
+        left = [entry for entry in left if entry.item.id not in names]
+        gone += removed
+    return gone
