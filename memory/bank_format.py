@@ -3,25 +3,24 @@
 The file is UTF-8 without a byte-order mark, one canonical JSON object a line, each line ended
 by one line feed, items in `order_index` order. It is *content* and nothing else
 (memory-transplants §3.1-3.2): no settings, no notes, no vectors. `item_schema` publishes the
-JSON schema of a line.
+JSON schema of a line. Content together with where it comes from is a *bundle*
+(`langgraft.memory.bundle`), which is never read in the place of this.
 """
 
-import json
-import os
-import secrets
-from collections.abc import Container, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Container, Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.errors import BankFormatError, InputError
 from langgraft.memory.items import MemoryItem
+from langgraft.memory.json_lines import MAX_LINE_BYTES, open_lines, parse_line, split_lines
+from langgraft.memory.whole_file import write_whole
 
 SCHEMA_VERSION: Final = 1
 """Version of the line format; a file may say it in `schema_version` of each line."""
-MAX_LINE_BYTES: Final = 16 * 2**20
-"""Longer lines are refused: a memory is text for a prompt."""
+BUNDLE_START: Final = b"PK\x03\x04"
+"""What a bundle begins with; no line of JSON does."""
 
 
 def item_schema() -> dict[str, Any]:
@@ -39,23 +38,15 @@ def write_items(path: Path, items: Iterable[MemoryItem]) -> None:
     Raises:
         InputError: The path cannot be written, or an item is longer than a line may be.
     """
-    temporary = path.parent / f".{secrets.token_hex(8)}.tmp"
-    try:
-        with temporary.open("xb") as file:
-            for item in items:
-                file.write(_line(item))
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError as error:
-        msg = f"{path}: cannot be written: {error.strerror}"
-        raise InputError(msg) from error
-    finally:
-        with suppress(OSError):  # it is in place, or never came to be
-            temporary.unlink()
+    write_whole(path, map(item_line, items))
 
 
-def _line(item: MemoryItem) -> bytes:
+def item_line(item: MemoryItem) -> bytes:
+    """Return the line of an item.
+
+    Raises:
+        InputError: It is longer than a line may be.
+    """
     line = (canonical_json(item.to_json()) + "\n").encode()
     if len(line) > MAX_LINE_BYTES:
         msg = f"item {item.id!r:.80} is longer than the {MAX_LINE_BYTES:,} bytes of a line"
@@ -71,13 +62,34 @@ def read_items(path: Path, *, taken: Container[str] = ()) -> list[MemoryItem]:
         taken: Ids that may not occur.
 
     Raises:
-        BankFormatError: A row is not an item; the message names the row, the field and what
-            stood there.
+        BankFormatError: The file is a bundle, or a row is not an item; the message names the
+            row, the field and what stood there.
     """
+    return _items(open_lines(path), path, taken)
+
+
+def parse_items(file: BinaryIO, path: Path) -> list[MemoryItem]:
+    """Do as `read_items` does with what is open already; `path` is for messages.
+
+    Raises:
+        BankFormatError: A row is not an item.
+    """
+    return _items(split_lines(file, path), path, ())
+
+
+def _items(
+    lines: Iterable[tuple[int, bytes]], path: Path, taken: Container[str]
+) -> list[MemoryItem]:
     items: list[MemoryItem] = []
     rows: dict[str, int] = {}
-    for row, line in _lines(path):
-        item = _read_line(path, row, line)
+    for row, line in lines:
+        if row == 1 and line.startswith(BUNDLE_START):
+            msg = (
+                "this is a bundle, not bare canonical JSONL, which is all that a transplant reads;"
+                " `langgraft memory convert BUNDLE FILE` writes its bare content"
+            )
+            raise BankFormatError(msg, path=path)
+        item = _item(path, row, parse_line(path, row, line))
         if item.id in rows:
             msg = f"id {item.id!r} is already used in row {rows[item.id]}"
             raise BankFormatError(msg, path=path, row=row)
@@ -89,46 +101,7 @@ def read_items(path: Path, *, taken: Container[str] = ()) -> list[MemoryItem]:
     return items
 
 
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    row = 0
-    try:
-        with path.open("rb") as file:
-            while line := file.readline(MAX_LINE_BYTES + 1):
-                row += 1
-                if len(line) > MAX_LINE_BYTES:
-                    msg = f"longer than {MAX_LINE_BYTES:,} bytes"
-                    raise BankFormatError(msg, path=path, row=row)
-                yield row, line
-    except OSError as error:
-        msg = f"cannot be read: {error.strerror}"
-        raise BankFormatError(msg, path=path) from error
-
-
-def _read_line(path: Path, row: int, line: bytes) -> MemoryItem:
-    for wrong, msg in (
-        (line.startswith(b"\xef\xbb\xbf"), "starts with a byte-order mark; save as plain UTF-8"),
-        (not line.endswith(b"\n"), "the last line is not ended: the file is truncated"),
-        (line.endswith(b"\r\n"), "ends in CR LF; lines end in a single line feed"),
-        (not line.strip(), "the line is empty"),
-    ):
-        if wrong:
-            raise BankFormatError(msg, path=path, row=row)
-    try:
-        text = line.decode("utf-8")
-        value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_unique_keys)
-    except UnicodeDecodeError as error:
-        msg = f"not UTF-8 at byte {error.start}"
-        raise BankFormatError(msg, path=path, row=row) from error
-    except (ValueError, RecursionError) as error:
-        msg = f"not JSON: {error}"
-        raise BankFormatError(msg, path=path, row=row) from error
-    return _read_item(path, row, value)
-
-
-def _read_item(path: Path, row: int, value: JSON) -> MemoryItem:
-    if not isinstance(value, dict):
-        msg = f"expected an object, got {type(value).__name__}"
-        raise BankFormatError(msg, path=path, row=row)
+def _item(path: Path, row: int, value: dict[str, JSON]) -> MemoryItem:
     version = value.pop("schema_version", SCHEMA_VERSION)
     if type(version) is not int or version != SCHEMA_VERSION:  # `True` and 1.0 equal 1
         msg = f"schema_version {version!r:.80} is not supported; this langgraft reads {SCHEMA_VERSION}"
@@ -137,18 +110,3 @@ def _read_item(path: Path, row: int, value: JSON) -> MemoryItem:
         return MemoryItem.from_json(value)
     except InputError as error:
         raise BankFormatError(str(error), path=path, row=row) from error
-
-
-def _refuse_constant(name: str) -> None:
-    msg = f"{name} is not JSON"
-    raise ValueError(msg)
-
-
-def _unique_keys(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
-    value = dict(pairs)
-    if len(value) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        msg = f"field {twice!r} stands twice"
-        raise ValueError(msg)
-    return value
