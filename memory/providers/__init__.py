@@ -14,18 +14,35 @@ if TYPE_CHECKING:
     from langgraph.store.base import BaseStore
 
     from langgraft.memory.provider import MemoryProvider
+    from langgraft.memory.providers.agent_kb import AgentKB, AgentKBSettings
+    from langgraft.memory.providers.full_history import FullHistory
     from langgraft.memory.providers.insight import InsightMemory, InsightSettings
+    from langgraft.memory.providers.lightweight import LightweightMemory, LightweightSettings
     from langgraft.memory.providers.none import NoMemory
+    from langgraft.memory.providers.recency import RecencyFewShot, RecencySettings
     from langgraft.memory.providers.remedies import RetrievalSettings
+    from langgraft.memory.providers.self_examples import SelfExamplesSettings, SelfGeneratedExamples
+    from langgraft.memory.providers.simple_rag import SimpleRAG, SimpleRAGSettings
     from langgraft.memory.providers.trajectory import TrajectoryMemory, TrajectorySettings
     from langgraft.memory.settings import ProviderSettings
 
 __all__ = [
     "PROVIDERS",
+    "AgentKB",
+    "AgentKBSettings",
+    "FullHistory",
     "InsightMemory",
     "InsightSettings",
+    "LightweightMemory",
+    "LightweightSettings",
     "NoMemory",
+    "RecencyFewShot",
+    "RecencySettings",
     "RetrievalSettings",
+    "SelfExamplesSettings",
+    "SelfGeneratedExamples",
+    "SimpleRAG",
+    "SimpleRAGSettings",
     "TrajectoryMemory",
     "TrajectorySettings",
     "make_provider",
@@ -36,6 +53,12 @@ PROVIDERS: Final[Mapping[str, tuple[str, str]]] = {
     "none": ("langgraft.memory.providers.none", "NoMemory"),
     "trajectory": ("langgraft.memory.providers.trajectory", "TrajectoryMemory"),
     "insight": ("langgraft.memory.providers.insight", "InsightMemory"),
+    "agent_kb": ("langgraft.memory.providers.agent_kb", "AgentKB"),
+    "full_history": ("langgraft.memory.providers.full_history", "FullHistory"),
+    "lightweight": ("langgraft.memory.providers.lightweight", "LightweightMemory"),
+    "recency": ("langgraft.memory.providers.recency", "RecencyFewShot"),
+    "self_examples": ("langgraft.memory.providers.self_examples", "SelfGeneratedExamples"),
+    "simple_rag": ("langgraft.memory.providers.simple_rag", "SimpleRAG"),
 }
 """Name in plans → module and class."""
 
@@ -48,6 +71,17 @@ __getattr__, __dir__ = lazy_exports(
         "TrajectorySettings": "langgraft.memory.providers.trajectory",
         "InsightMemory": "langgraft.memory.providers.insight",
         "InsightSettings": "langgraft.memory.providers.insight",
+        "AgentKB": "langgraft.memory.providers.agent_kb",
+        "AgentKBSettings": "langgraft.memory.providers.agent_kb",
+        "FullHistory": "langgraft.memory.providers.full_history",
+        "LightweightMemory": "langgraft.memory.providers.lightweight",
+        "LightweightSettings": "langgraft.memory.providers.lightweight",
+        "RecencyFewShot": "langgraft.memory.providers.recency",
+        "RecencySettings": "langgraft.memory.providers.recency",
+        "SelfExamplesSettings": "langgraft.memory.providers.self_examples",
+        "SelfGeneratedExamples": "langgraft.memory.providers.self_examples",
+        "SimpleRAG": "langgraft.memory.providers.simple_rag",
+        "SimpleRAGSettings": "langgraft.memory.providers.simple_rag",
     },
 )
 

@@ -1,0 +1,133 @@
+"""`LightweightMemory`: two tiers by success, asked every few episodes (memory-transplants §4.2)."""
+
+from collections.abc import Sequence
+from typing import ClassVar, Final, cast
+
+from pydantic import Field as SettingsField
+from pydantic import SkipValidation
+from typing_extensions import override
+
+from langgraft.memory import bank
+from langgraft.memory.deltas import Change
+from langgraft.memory.episodes import Episode
+from langgraft.memory.items import MemoryItem
+from langgraft.memory.provider import EPISODES, MemoryProvider
+from langgraft.memory.providers.arrivals import Arrivals
+from langgraft.memory.providers.episode_items import note_of
+from langgraft.memory.providers.retrieval import ranked_items, task_filter
+from langgraft.memory.rankers.base import Ranker
+from langgraft.memory.rankers.bm25 import BM25
+from langgraft.memory.recall import Found, Pool, RecallContext
+from langgraft.memory.settings import RankedSettings
+from langgraft.memory.stores.drive import Program
+
+LONG_TERM: Final = "long_term"
+"""The tier of items from successful episodes."""
+SHORT_TERM: Final = "short_term"
+"""The tier of all others."""
+
+
+class LightweightSettings(RankedSettings):
+    """Settings of `LightweightMemory`; the defaults are those of memory-transplants §4.2, App. B."""
+
+    max_short_term: int = SettingsField(default=80, ge=1)
+    """Items the short-term tier holds (§4.2: 80)."""
+    max_long_term: int = SettingsField(default=160, ge=1)
+    """Items the long-term tier holds (§4.2: 160)."""
+    every: int = SettingsField(default=3, ge=1)
+    """Recall in one of so many episodes, the first included (§4.2, App. B: N = 3)."""
+    long_term_share: float = SettingsField(default=0.5, gt=0, lt=1)
+    """Part of the token budget for the long-term tier; the other has the rest (§4.2: 50/50)."""
+    top_k: int = SettingsField(default=5, ge=1)
+    """Items per recall of each tier, before the budget. The paper does not say; 5 is the default
+    for long-term items in the code of MemEvolve."""
+    ranker: SkipValidation[Ranker] = BM25(ties="newest")
+    """The paper does not say how either tier is searched, nor how ties are ordered; the latest
+    experience comes first here."""
+
+
+class LightweightMemory(MemoryProvider[LightweightSettings]):
+    """Keeps notes of successes and of failures apart, and recalls both every third episode.
+
+    The tier of an item is a function of its `success` and is written nowhere, so an imported item
+    finds its own. What succeeded is long-term; what failed, or ended nobody knows how, is
+    short-term. Each tier is pruned by itself, the first in first out.
+
+    The position of an episode is `RecallContext.episode_index`, or else how many were taken in:
+    then a frozen bank stands still, and recalls always or never.
+
+    ===============  =====================================  ===================================
+    what             MemEvolve's `LIGHTWEIGHT_MEMORY`       here, after §4.2 and App. B
+    ===============  =====================================  ===================================
+    selection        a model reads all items, picks some    a ranker picks; items are recalled
+                     and words them as guidance             as they are
+    long term        at most two lessons of each of two     one note of each success
+                     kinds, by a model, from successes
+    short term       facts of the task under way, taken     one note of each episode that did
+                     from every step by a model             not succeed, kept across tasks
+    failures         leave nothing                          `error_trace` items
+    cadence          every few steps of an episode          every third episode
+    capacity         30 items of a kind and 20 to spare;    160 and 80; the oldest go
+                     a model says which go
+    beginning        seven items written by hand            empty: seeds would be content
+    success counts   kept, and shown to the model           none, unless `credit` is set
+    ===============  =====================================  ===================================
+    """
+
+    name: ClassVar[str] = "lightweight"
+    settings_model = LightweightSettings
+
+    @override
+    def _recall(self, query: str, context: RecallContext) -> Program[Found]:
+        if not (yield from self._is_due(context)):
+            return Found()
+        settings, share = self.settings, self.settings.long_term_share
+        where = task_filter(settings, context)
+        listed: list[tuple[tuple[MemoryItem, float], Pool]] = []
+        tied: list[tuple[float, int]] = []
+        found = Found()
+        for success, pool in ((True, Pool(LONG_TERM, share)), (False, Pool(SHORT_TERM, 1 - share))):
+            found = yield from ranked_items(
+                self.namespace, query, settings.top_k, where={**where, "item.success": success}
+            )
+            listed += [(scored, pool) for scored in found.items]
+            tied += [(found.items[0][1], found.tied)] if found.items else []
+        listed.sort(key=lambda entry: -entry[0][1])
+        return Found(
+            tuple(scored for scored, _ in listed),
+            found.query,
+            sum(count for score, count in tied if score == listed[0][0][1]),
+            tuple(pool for _, pool in listed),
+        )
+
+    def _is_due(self, context: RecallContext) -> Program[bool]:
+        index = context.episode_index
+        if index is None:
+            (taken_in,) = yield from bank.read_state(self.namespace, [EPISODES])
+            index = cast("int", taken_in or 0)
+        return index % self.settings.every == 0
+
+    @override
+    def _learn(
+        self, episode: Episode, position: int, order_index: int
+    ) -> Program[Sequence[Change]]:
+        item = note_of(episode, order_index)
+        return (yield from self._tier(success=item.success).add(item))
+
+    @override
+    def _maintain(self) -> Program[Sequence[Change]]:
+        settings = self.settings
+        long = yield from self._tier(success=True).overflow(settings.max_long_term)
+        short = yield from self._tier(success=False).overflow(settings.max_short_term)
+        return [*long, *short]
+
+    @override
+    def _settle(self, items: Sequence[MemoryItem]) -> Program[Sequence[Change]]:
+        changes: list[Change] = []
+        for success in (True, False):
+            ids = [item.id for item in items if item.success is success]
+            changes += yield from self._tier(success=success).join(ids)
+        return changes
+
+    def _tier(self, *, success: bool) -> Arrivals:
+        return Arrivals(self.namespace, LONG_TERM if success else SHORT_TERM)
