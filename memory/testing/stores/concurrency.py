@@ -7,7 +7,8 @@ import pytest
 from langgraph.store.base import BaseStore, GetOp, Item, PutOp, Result
 
 from langgraft.memory.testing.stores.calls import Calls
-from langgraft.memory.testing.stores.suite import StoreSuite, needs
+from langgraft.memory.testing.stores.suite import StoreSuite
+from langgraft.memory.testing.suite import needs
 
 NAMESPACE = ("concurrency",)
 WORKERS = 16

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from langgraft.memory.testing.stores.calls import Calls
-from langgraft.memory.testing.stores.suite import StoreSuite, needs
+from langgraft.memory.testing.stores.suite import StoreSuite
+from langgraft.memory.testing.suite import needs
 
 NAMESPACE = ("filters",)
 

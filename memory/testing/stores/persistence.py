@@ -7,7 +7,8 @@ from langgraph.store.base import BaseStore
 
 from langgraft._core.errors import SettingsError
 from langgraft.memory.testing.stores.calls import Calls
-from langgraft.memory.testing.stores.suite import StoreSuite, needs
+from langgraft.memory.testing.stores.suite import StoreSuite
+from langgraft.memory.testing.suite import needs
 
 NAMESPACE = ("persistence",)
 

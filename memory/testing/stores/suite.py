@@ -1,41 +1,22 @@
 """What the parts of the suite share: how a store says what it does, and where it departs."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import pytest
 from langgraph.store.base import BaseStore
+from typing_extensions import override
 
 from langgraft._core.errors import SettingsError
 from langgraft.memory.testing.stores.calls import Calls
+from langgraft.memory.testing.suite import Suite
 
 Mode: TypeAlias = Literal["sync", "async"]
 
-Test = TypeVar("Test", bound=Callable[..., None])
 
-_NEEDS = "_langgraft_needs"
-
-
-def needs(capability: str, *, value: bool = True) -> Callable[[Test], Test]:
-    """Collect a test only for stores whose class attribute `capability` has this value.
-
-    `sync` and `async` stand for a store that can be called that way.
-    """
-
-    def mark(test: Test) -> Test:
-        setattr(test, _NEEDS, (capability, value))
-        return test
-
-    return mark
-
-
-class StoreSuite:
-    """Base of the suite's parts.
-
-    A test that does not apply to a store is not collected. One in `departures` must fail: it is
-    reported as an expected failure with its reason, and as an error once it passes.
-    """
+class StoreSuite(Suite):
+    """Base of the suite's parts; `sync` and `async` are capabilities too."""
 
     modes: ClassVar[Sequence[Mode]] = ("sync", "async")
     """Ways in which the store can be called."""
@@ -53,27 +34,13 @@ class StoreSuite:
     """Random sequences of operations to try."""
     writes_each: ClassVar[int] = 20
     """Writes of each of 16 workers that write at once."""
-    departures: ClassVar[Mapping[str, str]] = {}
-    """Test, as `test_name` or as `test_name[async]`, → why this store fails it."""
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        tests = {name for name in dir(cls) if name.startswith("test_")}
-        for name in tests:
-            original = _inherited(cls, name)
-            if name not in cls.__dict__ or cls.__dict__[name] is None:
-                setattr(cls, name, original if cls._applies(original) else None)
-        unknown = {name.partition("[")[0] for name in cls.departures} - tests
-        if unknown:
-            msg = f"{cls.__name__}.departures names no test of the suite: {sorted(unknown)}"
-            raise SettingsError(msg)
 
     @classmethod
-    def _applies(cls, test: Any) -> bool:
-        capability, value = getattr(test, _NEEDS, (None, True))
+    @override
+    def _has(cls, capability: str) -> bool:
         if capability in ("sync", "async"):
             return capability in cls.modes
-        return capability is None or getattr(cls, capability) is value
+        return super()._has(capability)
 
     @classmethod
     def describe(cls) -> dict[str, Any]:
@@ -104,28 +71,8 @@ class StoreSuite:
         raise SettingsError(msg)
 
     @pytest.fixture
-    def runner(self) -> Iterator[asyncio.Runner]:
-        """Return the event loop of the asynchronous calls, to open a store in that needs one."""
-        with asyncio.Runner() as runner:
-            yield runner
-
-    @pytest.fixture
     def calls(
         self, request: pytest.FixtureRequest, store: BaseStore, runner: asyncio.Runner
     ) -> Calls:
         """Return the store, called in one of its ways."""
         return Calls(store, runner.run, synchronous=request.param == "sync")
-
-    @pytest.fixture(autouse=True)
-    def _departure(self, request: pytest.FixtureRequest) -> None:
-        """Expect a declared failure."""
-        names = (request.node.name, request.node.originalname)
-        reasons = [self.departures[name] for name in names if name in self.departures]
-        if reasons:
-            request.applymarker(pytest.mark.xfail(strict=True, reason=reasons[0]))
-
-
-def _inherited(cls: type, name: str) -> Any:
-    """Return the test of a name that a base class wrote, whatever a base left out."""
-    found = (vars(base)[name] for base in cls.__mro__ if vars(base).get(name) is not None)
-    return next(found, None)
