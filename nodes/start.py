@@ -55,6 +55,7 @@ def start_node(
             "validation": [],
             "errors": [],
             "verdicts": [],
+            "judging": [],
         }
 
     return Node("start", start)

@@ -70,11 +70,14 @@ class AgentState(AgentInput, total=False):
     reflection: str
     """What came of reflecting: `ok`, or why there are no lessons."""
     validation: list[dict[str, Any]]
-    """Lessons that did not pass validation, each with its score and the reason."""
+    """How each lesson did in validation: whether it was kept, its score, the reason, and who
+    says so."""
     errors: list[dict[str, Any]]
     """Errors met on the way, as `langgraft.memory.episodes.ErrorRecord`."""
     verdicts: list[dict[str, Any]]
     """Answers to memory's questions about the episode, as `Verdict`."""
+    judging: list[dict[str, Any]]
+    """How each question was answered: by a model or by rules, why, and after how many calls."""
     deltas: Annotated[list[list[Any]], operator.add]
     """What the episode changed in memory: the journal of `langgraft.memory.deltas`."""
 
