@@ -18,20 +18,25 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.runnables import Runnable
 from pydantic import TypeAdapter, ValidationError
 
 from langgraft._core.prompts import Prompt
 from langgraft.nodes.json_values import cleaned, json_values
 from langgraft.nodes.prompts import prompt as shipped
 from langgraft.nodes.replies import encodable, reply_text
+from langgraft.nodes.state import AgentState, Node, Update
 
 T = TypeVar("T")
 
-Conversation: TypeAlias = Generator[list[BaseMessage], str, T]
+Conversation: TypeAlias = Generator[list[BaseMessage], str | None, T]
 """Yields messages for a model, is sent the text of its reply, and returns a `T`.
 
-It calls nothing itself, so the same one serves `converse` and `aconverse`.
+It calls nothing itself, so the same one serves `converse` and `aconverse`. Where there is no model
+it is sent `None`, and does what can be done without.
 """
+
+NO_MODEL = "there is no model to ask"
 
 PROBLEMS_TOLD = 5
 """Most problems of one reply that are told; one that is all wrong needs no longer list."""
@@ -68,7 +73,7 @@ class Answer(Generic[T]):
     problems: tuple[str, ...]
     """What was wrong with the reply that was used, or with the last one; empty: nothing."""
     calls: int
-    """How often the model was asked."""
+    """How often a model was asked."""
 
     @property
     def why(self) -> str:
@@ -76,12 +81,17 @@ class Answer(Generic[T]):
         return "; ".join(self.problems) or "ok"
 
 
-def ask(model: BaseChatModel, messages: Sequence[BaseMessage], read: Reader[T]) -> Answer[T]:
-    """Ask a model for a value; a reply with problems is sent back once to be corrected."""
+def ask(model: BaseChatModel | None, messages: Sequence[BaseMessage], read: Reader[T]) -> Answer[T]:
+    """Ask a model for a value; a reply with problems is sent back once to be corrected.
+
+    Without a model there is no value, and `problems` says so.
+    """
     return converse(asking(messages, read), model)
 
 
-async def aask(model: BaseChatModel, messages: Sequence[BaseMessage], read: Reader[T]) -> Answer[T]:
+async def aask(
+    model: BaseChatModel | None, messages: Sequence[BaseMessage], read: Reader[T]
+) -> Answer[T]:
     """Do what `ask` does, without blocking."""
     return await aconverse(asking(messages, read), model)
 
@@ -99,6 +109,8 @@ def asking(
         repair: Prompt with the placeholder `$problems`.
     """
     reply = yield list(messages)
+    if reply is None:
+        return Answer(None, (NO_MODEL,), 0)
     first = read_reply(reply, read)
     if not first.problems:
         return first
@@ -109,7 +121,7 @@ def asking(
         AIMessage(reply[:REPLY_SHOWN] if reply.strip() else _EMPTY),
         HumanMessage(correction),
     ]
-    second = read_reply(corrected, read)
+    second = read_reply(corrected or "", read)
     worse = second.value is None and first.value is not None
     return replace(first if worse else second, calls=2)
 
@@ -225,27 +237,46 @@ class _Ended(Generic[T]):
     value: T
 
 
-def converse(conversation: Conversation[T], model: BaseChatModel) -> T:
-    """Hold a conversation with a model."""
+def converse(conversation: Conversation[T], model: BaseChatModel | None) -> T:
+    """Hold a conversation with a model, or with nobody."""
     step = _advance(conversation)
     while not isinstance(step, _Ended):
-        step = _advance(conversation, reply_text(model.invoke(step)))
+        reply = None if model is None else reply_text(model.invoke(step))
+        step = _advance(conversation, reply)
     return step.value
 
 
-async def aconverse(conversation: Conversation[T], model: BaseChatModel) -> T:
-    """Hold a conversation with a model, without blocking."""
+async def aconverse(conversation: Conversation[T], model: BaseChatModel | None) -> T:
+    """Do what `converse` does, without blocking."""
     step = _advance(conversation)
     while not isinstance(step, _Ended):
-        step = _advance(conversation, reply_text(await model.ainvoke(step)))
+        reply = None if model is None else reply_text(await model.ainvoke(step))
+        step = _advance(conversation, reply)
     return step.value
 
 
 def _advance(
     conversation: Conversation[T], reply: str | None = None
 ) -> list[BaseMessage] | _Ended[T]:
-    # Apart from the model's call, which may raise `StopIteration` of its own.
+    # Apart from the model's call, which may raise `StopIteration` of its own. The first `None`
+    # starts a conversation; later ones say that there is no model.
     try:
-        return next(conversation) if reply is None else conversation.send(reply)
+        return conversation.send(reply)
     except StopIteration as stop:
         return _Ended(stop.value)
+
+
+def conversation_node(
+    name: str,
+    model: BaseChatModel | None,
+    begin: Callable[[AgentState], Conversation[Update]],
+) -> Runnable[AgentState, Update]:
+    """Make the node that holds a conversation about the state; its result is the update."""
+
+    def run(state: AgentState) -> Update:
+        return converse(begin(state), model)
+
+    async def arun(state: AgentState) -> Update:
+        return await aconverse(begin(state), model)
+
+    return Node(name, run, arun)
