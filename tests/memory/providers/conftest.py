@@ -13,9 +13,15 @@ from postgres_server import Schemas
 
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import (
+    AgentKB,
+    FullHistory,
     InsightMemory,
     InsightSettings,
+    LightweightMemory,
     NoMemory,
+    RecencyFewShot,
+    SelfGeneratedExamples,
+    SimpleRAG,
     TrajectoryMemory,
     TrajectorySettings,
 )
@@ -43,6 +49,12 @@ PROVIDERS: dict[str, Make] = {
         store, settings=TrajectorySettings(ranker=MMR(Dense("hashing:32")))
     ),
     "remedied": lambda store: InsightMemory(store, settings=SINGLE.model_copy(update=REMEDIES)),
+    "agent_kb": AgentKB,
+    "full_history": FullHistory,
+    "lightweight": LightweightMemory,
+    "recency": RecencyFewShot,
+    "self_examples": SelfGeneratedExamples,
+    "simple_rag": SimpleRAG,
 }
 
 
