@@ -10,7 +10,14 @@ from langgraft.benchmarks.continual.banks import Banks, domains
 from langgraft.benchmarks.continual.cases import Case, choose_cases
 from langgraft.benchmarks.continual.cells import BASELINE, StudyLog, read_study_log
 from langgraft.benchmarks.continual.contrasts import ContentContrast, Contrast, Noise
-from langgraft.benchmarks.continual.costs import BankSize, Cost, bank_sizes, costs
+from langgraft.benchmarks.continual.costs import (
+    BankSize,
+    Cost,
+    NodeCost,
+    bank_sizes,
+    costs,
+    costs_by_node,
+)
 from langgraft.benchmarks.continual.curves import (
     LearningCurve,
     Milestone,
@@ -72,6 +79,7 @@ class Analysis:
     curves: tuple[LearningCurve, ...]
     milestones: tuple[Milestone, ...]
     costs: tuple[Cost, ...]
+    costs_by_node: tuple[NodeCost, ...]
     banks: tuple[BankSize, ...]
     gates: tuple[Gate, ...]
 
@@ -146,6 +154,7 @@ def analyze(log: PlanLogReader) -> Analysis:
         curves=learning_curves(study),
         milestones=milestones(study, partitions),
         costs=costs(study),
+        costs_by_node=costs_by_node(study),
         banks=bank_sizes(study, log),
         gates=(
             gates.completeness(study),

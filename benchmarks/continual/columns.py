@@ -77,6 +77,7 @@ COLUMNS: Final = {
     "nl": "success on the items failed without memory, %",
     "nl_less_expected": "NL less the expected one, pp",
     "nl_less_rerun": "NL less that of the re-run, paired, pp",
+    "node": "node of the agent's graph that asks the model",
     "noise": "whether a control is within the noise of the re-run",
     "own_share": "items retrieved that are of the tested task family, % (a change: pp)",
     "own_share_after": "own-task share with the remedy, %",

@@ -29,6 +29,21 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeCost:
+    """What one node of the agent's graph asks of its model, per episode.
+
+    So the calls that memory causes (draft, judge, reflect …) are told from the agent's own.
+    """
+
+    condition: str
+    kind: str
+    node: str
+    replies: Spread
+    tokens: Spread
+    """Prompt and completion tokens."""
+
+
+@dataclass(frozen=True, slots=True)
 class BankSize:
     """Items in the banks that the runs of a sequence leave behind."""
 
@@ -39,10 +54,6 @@ class BankSize:
 
 def costs(study: StudyLog) -> tuple[Cost, ...]:
     """Return the costs of each condition, training and evaluation apart."""
-    groups: dict[tuple[str, str], list[RunResults]] = {}
-    for run in study.runs:
-        factors = run.spec.factors
-        groups.setdefault((str(factors["condition"]), str(factors["kind"])), []).append(run)
     return tuple(
         Cost(
             *key,
@@ -53,8 +64,39 @@ def costs(study: StudyLog) -> tuple[Cost, ...]:
             recalled_tokens=_spread(runs, _recalled_tokens),
             tokens=_spread(runs, _tokens),
         )
-        for key, runs in groups.items()
+        for key, runs in _groups(study).items()
     )
+
+
+def costs_by_node(study: StudyLog) -> tuple[NodeCost, ...]:
+    """Return which nodes asked the model, and what that cost, where results tell."""
+    found: list[NodeCost] = []
+    for key, runs in _groups(study).items():
+        nodes = {node for run in runs for result in run.results for node in _by_node(result)}
+        for node in sorted(nodes):
+            replies = _spread(runs, lambda result, node=node: _of_node(result, node, "replies"))
+            tokens = _spread(runs, lambda result, node=node: _of_node(result, node, "tokens"))
+            if replies is not None and tokens is not None:
+                found.append(NodeCost(*key, node, replies, tokens))
+    return tuple(found)
+
+
+def _groups(study: StudyLog) -> dict[tuple[str, str], list[RunResults]]:
+    groups: dict[tuple[str, str], list[RunResults]] = {}
+    for run in study.runs:
+        factors = run.spec.factors
+        groups.setdefault((str(factors["condition"]), str(factors["kind"])), []).append(run)
+    return groups
+
+
+def _by_node(result: Mapping[str, JSON]) -> Mapping[str, Mapping[str, JSON]]:
+    usage = cast("Mapping[str, Any]", result.get("usage") or {})
+    return cast("Mapping[str, Mapping[str, JSON]]", usage.get("by_node") or {})
+
+
+def _of_node(result: Mapping[str, JSON], node: str, what: str) -> float:
+    """Return what a node used in an episode: nothing where it was not reached."""
+    return _number(_by_node(result).get(node, {}).get(what)) or 0.0
 
 
 def _number(value: JSON) -> float | None:

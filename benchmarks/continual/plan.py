@@ -39,11 +39,14 @@ class Condition(BaseModel):
 
 
 class ControlCondition(BaseModel):
-    """A negative control: a condition's banks, with what is recalled taken away."""
+    """A negative control: a condition's banks, with something else recalled from them.
+
+    A frozen bank without recall needs no condition of its own: that is the baseline.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    control: Literal["placebo", "shuffled"]
+    control: Literal["random", "placebo", "shuffled"]
     of: str
     """The condition whose banks are used."""
 

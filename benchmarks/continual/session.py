@@ -14,7 +14,7 @@ from langgraft.benchmarks.harness.study import SIMULATED, BankPlace, ItemOutcome
 from langgraft.benchmarks.harness.usage import metered
 from langgraft.environments.text import TextWorldFactory
 from langgraft.graphs.react import build_react_agent
-from langgraft.memory.controls import CONTROLS
+from langgraft.memory.controls import REPLACEMENTS
 from langgraft.memory.deltas import MemoryDelta, fold
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import make_provider
@@ -101,7 +101,7 @@ def build_memory(
     memory.restore(fold(deltas))
     if run.frozen:
         memory = _provider(condition, ReadOnlyStore(place.store), place.namespace)
-    return CONTROLS[control](memory, seed=plan.seed) if control else memory
+    return REPLACEMENTS[control](memory, seed=plan.seed) if control else memory
 
 
 def _provider(

@@ -50,6 +50,7 @@ def tables(analysis: Analysis) -> tuple[Table, ...]:
         _curves(analysis),
         _milestones(analysis),
         _costs(analysis),
+        _costs_by_node(analysis),
         _banks(analysis),
         _gates(analysis),
         _episodes(analysis),
@@ -197,6 +198,21 @@ def _costs(analysis: Analysis) -> Table:
         for cost in analysis.costs
     )
     return Table("costs", ("condition", "kind", "episodes", *spread_columns(*names)), tuple(rows))
+
+
+def _costs_by_node(analysis: Analysis) -> Table:
+    rows = (
+        (
+            cost.condition,
+            cost.kind,
+            cost.node,
+            *spread_fields(cost.replies),
+            *spread_fields(cost.tokens),
+        )
+        for cost in analysis.costs_by_node
+    )
+    columns = ("condition", "kind", "node", *spread_columns("replies", "tokens"))
+    return Table("costs_by_node", columns, tuple(rows))
 
 
 def _banks(analysis: Analysis) -> Table:

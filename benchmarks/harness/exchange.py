@@ -28,7 +28,12 @@ from langgraft.benchmarks.harness.replies import (
     tokens_of,
 )
 from langgraft.benchmarks.harness.retry import RetryPolicy, Timing
-from langgraft.benchmarks.harness.usage import CallBudget, TokenCounts, current_meters
+from langgraft.benchmarks.harness.usage import (
+    CallBudget,
+    TokenCounts,
+    asking_node,
+    current_meters,
+)
 
 _logger = logging.getLogger(__name__)
 
@@ -118,6 +123,7 @@ class Exchange:
         self._rules = rules
         self._reached = reached
         self._meters = current_meters()
+        self._node = asking_node()
         self._attempts = 0
         self._started = rules.timing.clock.monotonic()
         self._prompt_tokens = 0
@@ -191,7 +197,7 @@ class Exchange:
     def _accept(self, result: ChatResult, *, tokens: TokenCounts | None, hit: bool = False) -> None:
         self.reply = result
         for meter in self._meters:
-            meter.count_reply(tokens, hit=hit)
+            meter.count_reply(tokens, hit=hit, node=self._node)
 
     def _failed(
         self, failure: Failure, error: Exception | None, *, tokens: TokenCounts | None = None

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
+from langchain_core.runnables.config import var_child_runnable_config
+
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import BudgetExceededError
 
@@ -45,6 +47,18 @@ class TokenCounts:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class _NodeUse:
+    """What one node's used replies amount to."""
+
+    replies: int = 0
+    tokens: int = 0
+
+    def and_one(self, tokens: TokenCounts | None) -> "_NodeUse":
+        """Return the use with one more reply."""
+        return _NodeUse(self.replies + 1, self.tokens + (tokens or TokenCounts()).total)
+
+
 class UsageMeter:
     """Counts the model calls made inside a `metered` scope; safe to use from many threads."""
 
@@ -53,6 +67,7 @@ class UsageMeter:
         self._replies = 0
         self._uncounted = 0
         self._used = TokenCounts()
+        self._by_node: dict[str, _NodeUse] = {}
         self._attempts = 0
         self._hits = 0
         self._billed = TokenCounts()
@@ -64,17 +79,20 @@ class UsageMeter:
         with self._lock:
             self._attempts += 1
 
-    def count_reply(self, tokens: TokenCounts | None, *, hit: bool) -> None:
+    def count_reply(self, tokens: TokenCounts | None, *, hit: bool, node: str = "") -> None:
         """Count a reply that was used.
 
         Args:
             tokens: Its tokens; `None` if the provider did not say.
             hit: It came from the response cache and cost nothing.
+            node: The graph's node that asked; empty outside of graphs.
         """
         with self._lock:
             self._replies += 1
             self._uncounted += tokens is None
             self._used += tokens or TokenCounts()
+            if node:
+                self._by_node[node] = self._by_node.get(node, _NodeUse()).and_one(tokens)
             if hit:
                 self._hits += 1
 
@@ -93,13 +111,18 @@ class UsageMeter:
         """Return what the used replies amount to, wherever they came from.
 
         The same replies give the same totals, whether called for or found in the cache: this
-        may stand in a canonical result.
+        may stand in a canonical result. `by_node` says which nodes of a graph asked for them, so
+        that what memory itself asks of a model (draft, judge, reflect …) is told apart.
         """
         with self._lock:
             return {
                 "replies": self._replies,
                 "replies_without_usage": self._uncounted,
                 **self._used.as_json(),
+                "by_node": {
+                    node: {"replies": use.replies, "tokens": use.tokens}
+                    for node, use in sorted(self._by_node.items())
+                },
             }
 
     def billing(self) -> dict[str, JSON]:
@@ -129,6 +152,12 @@ def metered() -> Iterator[UsageMeter]:
         yield meter
     finally:
         _METERS.reset(token)
+
+
+def asking_node() -> str:
+    """Return the name of the LangGraph node that the caller runs in, or nothing."""
+    config = var_child_runnable_config.get() or {}
+    return str(config.get("metadata", {}).get("langgraph_node", ""))
 
 
 def current_meters() -> tuple[UsageMeter, ...]:

@@ -138,7 +138,14 @@ class SyntheticLog:
         usage: dict[str, JSON] = {}
         if self.world.tokens is not None:
             prompt, completion = self.world.tokens
-            usage = {"usage": {"prompt_tokens": prompt, "completion_tokens": completion}}
+            asked: JSON = {"think": {"replies": 1, "tokens": prompt + completion}}
+            usage = {
+                "usage": {
+                    "prompt_tokens": prompt,
+                    "completion_tokens": completion,
+                    "by_node": asked,
+                }
+            }
         told = self.world.told
         lessons: list[JSON] = [] if run.frozen else [{"text": f"{told}look", "when_to_use": "lost"}]
         return {

@@ -298,7 +298,11 @@ def test_csv_when_episodes_are_listed_then_every_result_is_there(written: Report
 def test_csv_when_columns_repeat_a_number_then_interval_and_n_go_with_it() -> None:
     """No table of estimates has a value without interval, n and meaning; rows fit headers."""
     mending = replace(
-        WORLD, conditions=("agg", "fold"), mends={"fold": "agg"}, probes=("fold@agg",)
+        WORLD,
+        conditions=("agg", "fold"),
+        mends={"fold": "agg"},
+        probes=("fold@agg",),
+        tokens=(900, 134),
     )
     for table in tables(analyze(SyntheticLog(mending))):
         assert {len(row) for row in table.rows} == {len(table.columns)}, table.name
@@ -316,6 +320,11 @@ def test_report_when_results_hold_usage_then_tokens_reach_page_and_csv(tmp_path:
     html = report.page.read_text(encoding="utf-8")
     assert '<th scope="col">tokens</th>' in html
     assert "1,034" in Page(html).text
+    assert "Who asks the model" in html
+    rows = read_csv(report, "costs_by_node")
+    assert {(row["node"], row["replies_mean"], row["tokens_mean"]) for row in rows} == {
+        ("think", "1.0", "1034.0")
+    }
 
 
 def test_report_when_nothing_is_detectable_then_page_and_csv_say_so(tmp_path: Path) -> None:

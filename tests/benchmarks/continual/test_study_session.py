@@ -105,6 +105,9 @@ def test_results_when_committed_then_say_how_each_episode_went(log: PlanLog) -> 
             reflected = bool(result["reflection"])
             assert usage["replies"] == result["rounds"] + reflected
             assert usage["replies_without_usage"] == 0
+            asked = {node: use["replies"] for node, use in usage["by_node"].items()}
+            expected = {"think": result["rounds"], **({"reflect": 1} if reflected else {})}
+            assert asked == expected
 
 
 def test_directory_when_finished_then_verifies(log: PlanLog) -> None:

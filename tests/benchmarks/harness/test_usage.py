@@ -36,6 +36,7 @@ def test_metered_when_calls_are_made_then_totals_and_billing_are_json() -> None:
         "completion_tokens": 6,
         "cached_prompt_tokens": 4,
         "reasoning_tokens": 1,
+        "by_node": {},
     }
     assert json.loads(json.dumps(usage.billing())) == {
         "attempts": 2,
