@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from langgraft.memory.provider import MemoryProvider
     from langgraft.memory.providers.agent_kb import AgentKB, AgentKBSettings
+    from langgraft.memory.providers.expel import ExpeL, ExpeLSettings, VoteSettings
     from langgraft.memory.providers.full_history import FullHistory
     from langgraft.memory.providers.insight import InsightMemory, InsightSettings
     from langgraft.memory.providers.lightweight import LightweightMemory, LightweightSettings
@@ -30,6 +31,8 @@ __all__ = [
     "PROVIDERS",
     "AgentKB",
     "AgentKBSettings",
+    "ExpeL",
+    "ExpeLSettings",
     "FullHistory",
     "InsightMemory",
     "InsightSettings",
@@ -45,6 +48,7 @@ __all__ = [
     "SimpleRAGSettings",
     "TrajectoryMemory",
     "TrajectorySettings",
+    "VoteSettings",
     "make_provider",
     "provider_settings",
 ]
@@ -54,6 +58,7 @@ PROVIDERS: Final[Mapping[str, tuple[str, str]]] = {
     "trajectory": ("langgraft.memory.providers.trajectory", "TrajectoryMemory"),
     "insight": ("langgraft.memory.providers.insight", "InsightMemory"),
     "agent_kb": ("langgraft.memory.providers.agent_kb", "AgentKB"),
+    "expel": ("langgraft.memory.providers.expel", "ExpeL"),
     "full_history": ("langgraft.memory.providers.full_history", "FullHistory"),
     "lightweight": ("langgraft.memory.providers.lightweight", "LightweightMemory"),
     "recency": ("langgraft.memory.providers.recency", "RecencyFewShot"),
@@ -73,6 +78,9 @@ __getattr__, __dir__ = lazy_exports(
         "InsightSettings": "langgraft.memory.providers.insight",
         "AgentKB": "langgraft.memory.providers.agent_kb",
         "AgentKBSettings": "langgraft.memory.providers.agent_kb",
+        "ExpeL": "langgraft.memory.providers.expel",
+        "ExpeLSettings": "langgraft.memory.providers.expel",
+        "VoteSettings": "langgraft.memory.providers.expel",
         "FullHistory": "langgraft.memory.providers.full_history",
         "LightweightMemory": "langgraft.memory.providers.lightweight",
         "LightweightSettings": "langgraft.memory.providers.lightweight",

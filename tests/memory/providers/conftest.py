@@ -14,6 +14,8 @@ from postgres_server import Schemas
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import (
     AgentKB,
+    ExpeL,
+    ExpeLSettings,
     FullHistory,
     InsightMemory,
     InsightSettings,
@@ -24,6 +26,7 @@ from langgraft.memory.providers import (
     SimpleRAG,
     TrajectoryMemory,
     TrajectorySettings,
+    VoteSettings,
 )
 from langgraft.memory.rankers import BM25, MMR, Dense, Hybrid
 
@@ -50,6 +53,8 @@ PROVIDERS: dict[str, Make] = {
     ),
     "remedied": lambda store: InsightMemory(store, settings=SINGLE.model_copy(update=REMEDIES)),
     "agent_kb": AgentKB,
+    "expel": ExpeL,
+    "expel by votes": lambda store: ExpeL(store, settings=ExpeLSettings(votes=VoteSettings())),
     "full_history": FullHistory,
     "lightweight": LightweightMemory,
     "recency": RecencyFewShot,

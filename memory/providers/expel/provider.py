@@ -1,0 +1,261 @@
+"""`ExpeL`: insights and trajectories side by side (memory-transplants §4.2, arXiv:2308.10144)."""
+
+import logging
+from collections.abc import Sequence
+from typing import ClassVar, Final, cast
+
+from typing_extensions import override
+
+from langgraft.memory import bank
+from langgraft.memory.deltas import Add, Annotate, BankContent, Change, SetState
+from langgraft.memory.episodes import Episode
+from langgraft.memory.forgetting import VOTES, Entry
+from langgraft.memory.forgetting import Votes as ForgetByVotes
+from langgraft.memory.items import MemoryItem
+from langgraft.memory.portable import portable_text
+from langgraft.memory.provider import FILED, MemoryProvider, Need
+from langgraft.memory.providers.arrivals import Arrivals
+from langgraft.memory.providers.expel.kept import (
+    INSIGHTS,
+    TRAJECTORIES,
+    insights_of,
+    is_insight,
+    latest_successes,
+    one_per_task,
+    trajectory,
+    with_other_outcome,
+)
+from langgraft.memory.providers.expel.question import votes_question
+from langgraft.memory.providers.expel.rules import changes_of, operations, rule_maker, rules_of
+from langgraft.memory.providers.expel.settings import ExpeLSettings, VoteSettings
+from langgraft.memory.providers.remedies import choose, retrieve
+from langgraft.memory.providers.retrieval import Filter, ranked_items, task_filter
+from langgraft.memory.questions import Question
+from langgraft.memory.recall import Found, Pool, RecallContext
+from langgraft.memory.stores.drive import Program
+
+logger = logging.getLogger(__name__)
+
+SUCCEEDED: Final = "succeeded"
+"""Bookkeeping, with votes: how many of the episodes taken in succeeded."""
+
+
+class ExpeL(MemoryProvider[ExpeLSettings]):
+    """Keeps what was learned of each episode and the episode itself, and recalls both.
+
+    As memory-transplants simplifies it (§4.2, App. B), an episode leaves an insight, made of its
+    lessons, and a trajectory; one that no lesson was drawn from leaves the trajectory alone, for
+    memory calls no model that could draw one. Each kind has its own capacity, first in first out,
+    and its own share of the token budget: what insights leave of theirs, trajectories do not get.
+    Both are ranked against the query, insights by their text and trajectories by their task.
+
+    With `votes`, insights are ExpeL's rules. A judge answers one question per episode
+    (`votes_question`), and its verdicts add a rule (2 votes), agree with one (+1), edit one (+1),
+    or remove one (-1; -3 from 25 rules on); without votes left, a rule goes. Only verdicts that
+    answer the question as the bank stands when the episode is filed count: one on a rule that has
+    moved meanwhile does not, and the question is open again. All rules are recalled, the most
+    votes first, with the successful trajectories of the most similar other tasks.
+
+    =================  =====================================  ===================================
+    what               ExpeL                                  here
+    =================  =====================================  ===================================
+    gathering          offline, with up to 3 Reflexion        none: episodes come as they are,
+                       retries per training task              one after the other
+    extraction         offline, over all pairs of a success   one question per episode when it
+                       and a failure of a task, then over     ends, with the latest episode of
+                       shuffled chunks of 8 successes         the task that ended the other way
+                                                              and, at every 8th success, the 7
+                                                              before it
+    operations         4 per prompt; `AGREE` and `REMOVE`     4 per episode, one per rule; all by
+                       hit rules whose text contains the      id; of texts that are equal (case
+                       one quoted; an `ADD` or `EDIT` with    and spaces aside) one stays
+                       an operation's name is lost
+    an edited rule     another text in the same place         another item, with the votes and
+                                                              the ids it had before; counted uses
+                                                              start afresh
+    a full list        20 rules: a sentence in the prompt     `full` in the question; 20 and 25
+                       asks to remove; 25: -3 for each        alike; `manage` keeps 140
+    trajectories       all-mpnet-base-v2 and FAISS, of the    any ranker (BM25), of all domains,
+    recalled           same type of environment; no longer    within their share of the budget;
+                       than the longest example written by    without votes failures too, as in
+                       hand; successes of other tasks, the    memory-transplants
+                       shortest of each
+    when               FAISS is searched at every step, also  at the start of an episode
+                       by thoughts and actions
+    position           rules in the prompt, trajectories as   rules and trajectories in one block
+                       earlier turns of the dialog
+    =================  =====================================  ===================================
+
+    What an item is follows from its type: `strategic` is an insight or a rule, everything else a
+    trajectory. Import keeps items as they are; each imported rule starts with the votes of a new
+    one, whatever it had where it comes from.
+    """
+
+    name: ClassVar[str] = "expel"
+    settings_model = ExpeLSettings
+
+    @property
+    @override
+    def needs(self) -> frozenset[Need]:
+        """Lessons; with votes answers instead."""
+        return frozenset({"lessons"} if self.settings.votes is None else {"verdicts"})
+
+    # Recall -------------------------------------------------------------------------------
+
+    @override
+    def _recall(self, query: str, context: RecallContext) -> Program[Found]:
+        if self.settings.votes is None:
+            insights = yield from self._ranked_insights(query, context)
+            trajectories = yield from self._ranked_trajectories(query, context)
+        else:
+            insights = yield from self._rules(query, self.settings.votes)
+            trajectories = yield from self._successes(query, context)
+        return self._side_by_side(insights, trajectories)
+
+    def _side_by_side(self, insights: Found, trajectories: Found) -> Found:
+        share = self.settings.insight_share
+        ranked = [found for found in (insights, trajectories) if found.tied]
+        best = max((found.items[0][1] for found in ranked), default=0.0)
+        return Found(
+            (*insights.items, *trajectories.items),
+            trajectories.query,
+            sum(found.tied for found in ranked if found.items[0][1] == best),
+            (
+                *(Pool("insights", share) for _ in insights.items),
+                *(Pool("trajectories", 1 - share) for _ in trajectories.items),
+            ),
+        )
+
+    def _ranked_insights(self, query: str, context: RecallContext) -> Program[Found]:
+        where = {**task_filter(self.settings, context), **INSIGHTS}
+        return (
+            yield from retrieve(
+                self.namespace, query, self.settings, domain=context.domain, where=where
+            )
+        )
+
+    def _ranked_trajectories(self, query: str, context: RecallContext) -> Program[Found]:
+        settings = self.settings
+        where = {**task_filter(settings, context), **TRAJECTORIES}
+        limit = settings.top_k_trajectories
+        return (
+            yield from retrieve(
+                self.namespace, query, settings, domain=context.domain, limit=limit, where=where
+            )
+        )
+
+    def _rules(self, query: str, votes: VoteSettings) -> Program[Found]:
+        content = yield from bank.read_content(self.namespace)
+        rules = rules_of(content, votes)
+        return Found(tuple((rule.item, float(rule.votes)) for rule in rules), query)
+
+    def _successes(self, query: str, context: RecallContext) -> Program[Found]:
+        """Find the successful trajectories of the most similar other tasks."""
+        settings = self.settings
+        where: Filter = {
+            **TRAJECTORIES,
+            "item.success": True,
+            bank.TASK_FIELD: {"$ne": portable_text(context.task_id)},
+        }
+        # All that upkeep leaves: the shortest of a task may be the last of those that tie.
+        found = yield from ranked_items(
+            self.namespace, query, settings.max_trajectories, where=where
+        )
+        listed = one_per_task(found.items)
+        limit = settings.top_k_trajectories
+        chosen = choose(listed, settings, domain=context.domain, limit=limit)
+        return Found(tuple(listed[place] for place in chosen), found.query, found.tied)
+
+    # Learning -----------------------------------------------------------------------------
+
+    @override
+    def _ask(self, episode: Episode) -> Program[Sequence[Question]]:
+        votes = self.settings.votes
+        if votes is None:
+            return ()
+        content = yield from bank.read_content(self.namespace)
+        if FILED + episode.id in content.state:
+            return ()
+        return (self._question(episode, content, votes),)
+
+    def _question(self, episode: Episode, content: BankContent, votes: VoteSettings) -> Question:
+        items = list(content.items.values())
+        batch = votes.success_batch
+        complete = (
+            batch is not None and episode.succeeded and (_succeeded(content) + 1) % batch == 0
+        )
+        return votes_question(
+            episode,
+            rules_of(content, votes),
+            votes,
+            other=with_other_outcome(episode, items),
+            successes=latest_successes(items, batch - 1) if batch and complete else (),
+        )
+
+    @override
+    def _learn(
+        self, episode: Episode, position: int, order_index: int
+    ) -> Program[Sequence[Change]]:
+        changes: list[Change] = []
+        if self.settings.votes is None:
+            for item in insights_of(episode, order_index):
+                changes += yield from self._insights.add(item)
+        else:
+            changes += yield from self._judged(episode, order_index, self.settings.votes)
+        new = sum(isinstance(change, Add) for change in changes)
+        kept = yield from self._trajectories.add(trajectory(episode, order_index + new))
+        return [*changes, *kept]
+
+    def _judged(
+        self, episode: Episode, order_index: int, votes: VoteSettings
+    ) -> Program[list[Change]]:
+        """Say what the verdicts on an episode change."""
+        content = yield from bank.read_content(self.namespace)
+        asked = self._question(episode, content, votes).id
+        answers = [verdict for verdict in episode.verdicts if verdict.question_id == asked]
+        if stale := len(episode.verdicts) - len(answers):
+            logger.info("%d verdicts on episode %r answer no open question", stale, episode.id)
+        rules = rules_of(content, votes)
+        make = rule_maker(episode, content.items, order_index)
+        changes = changes_of(operations(answers, rules, votes), rules, votes, make)
+        if episode.succeeded:
+            changes.append(SetState(SUCCEEDED, _succeeded(content) + 1))
+        return changes
+
+    # Upkeep -------------------------------------------------------------------------------
+
+    @override
+    def _maintain(self) -> Program[Sequence[Change]]:
+        settings = self.settings
+        trajectories = yield from self._trajectories.overflow(settings.max_trajectories)
+        if settings.votes is None:
+            insights = yield from self._insights.overflow(settings.max_insights)
+            return [*insights, *trajectories]
+        content = yield from bank.read_content(self.namespace)
+        voted = [
+            Entry(rule.item, {VOTES: rule.votes}) for rule in rules_of(content, settings.votes)
+        ]
+        voted.sort(key=lambda entry: entry.age)
+        return [*ForgetByVotes(limit=settings.max_insights).forget(voted), *trajectories]
+
+    @override
+    def _settle(self, items: Sequence[MemoryItem]) -> Program[Sequence[Change]]:
+        insights = [item.id for item in items if is_insight(item)]
+        others = [item.id for item in items if not is_insight(item)]
+        joined = yield from self._trajectories.join(others)
+        if self.settings.votes is None:
+            return [*(yield from self._insights.join(insights)), *joined]
+        votes = self.settings.votes.added
+        return [*(Annotate(identity, {VOTES: votes}) for identity in insights), *joined]
+
+    @property
+    def _insights(self) -> Arrivals:
+        return Arrivals(self.namespace, "insights")
+
+    @property
+    def _trajectories(self) -> Arrivals:
+        return Arrivals(self.namespace, "trajectories")
+
+
+def _succeeded(content: BankContent) -> int:
+    return cast("int", content.state.get(SUCCEEDED, 0))

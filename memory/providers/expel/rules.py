@@ -1,0 +1,171 @@
+"""Rules and their votes: which verdicts count, and what they change.
+
+Everything goes by ids. ExpeL's code looks for one rule's text within another's, so that a short
+rule is hit by votes for a longer one; here texts are compared only to see what is there already.
+"""
+
+import itertools
+import logging
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, cast
+
+from langgraft._core.canonical import JSON
+from langgraft.memory.deltas import Add, Annotate, BankContent, Change, Remove
+from langgraft.memory.episodes import Episode
+from langgraft.memory.forgetting import VOTES
+from langgraft.memory.items import MemoryItem
+from langgraft.memory.providers.expel.kept import insight, is_insight
+from langgraft.memory.providers.expel.settings import VoteSettings
+from langgraft.memory.questions import Verdict
+
+logger = logging.getLogger(__name__)
+
+HISTORY: Final = "history"
+"""Note: the ids that a rule had before it was edited, oldest first."""
+
+ORDER: Final = ("remove", "agree", "edit", "add")
+"""The order in which operations take effect, as in ExpeL's code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule as the bank holds it."""
+
+    item: MemoryItem
+    votes: int
+    history: tuple[str, ...] = ()
+
+
+def rules_of(content: BankContent, settings: VoteSettings) -> list[Rule]:
+    """List the rules of a bank: the most votes first, then the oldest.
+
+    An insight from before votes were counted has those of a new rule.
+    """
+    rules = [
+        _rule(item, content.notes.get(identity, {}), settings)
+        for identity, item in content.items.items()
+        if is_insight(item)
+    ]
+    return sorted(rules, key=lambda rule: (-rule.votes, rule.item.order_index, rule.item.id))
+
+
+def _rule(item: MemoryItem, notes: Mapping[str, JSON], settings: VoteSettings) -> Rule:
+    votes = cast("int", notes.get(VOTES, settings.added))
+    return Rule(item, votes, tuple(cast("Sequence[str]", notes.get(HISTORY, ()))))
+
+
+def operations(
+    verdicts: Sequence[Verdict], rules: Sequence[Rule], settings: VoteSettings
+) -> list[Verdict]:
+    """Choose the verdicts that count, in the order in which they take effect.
+
+    Of those that can be carried out, the first `max_operations` count, one per rule.
+
+    =============================================  ==================================
+    verdict                                        counts
+    =============================================  ==================================
+    of another action, or on an id not shown       not; logged
+    `add` or `edit` without a text                 not; logged
+    `add` of a rule that is there                  not; logged
+    `edit` to the text of a rule that is there     as `agree` with that rule
+    second one on a rule, or with the same text    not; logged
+    =============================================  ==================================
+    """
+    shown = {rule.item.id for rule in rules}
+    held = {_normal(rule.item.text): rule.item.id for rule in reversed(rules)}
+    targets: set[str | None] = set()
+    texts: set[str] = set()
+    counted: list[Verdict] = []
+    for verdict in verdicts:
+        read = _read(verdict, shown, held)
+        if read is None or read.item_id in targets or _normal(read.text) in texts:
+            logger.info("verdict ignored: %r on %r", verdict.action, verdict.item_id)
+            continue
+        targets |= {read.item_id} - {None}
+        texts |= {_normal(read.text)} - {""}
+        counted.append(read)
+    chosen = counted[: settings.max_operations]
+    return sorted(chosen, key=lambda each: ORDER.index(each.action))
+
+
+def _read(verdict: Verdict, shown: Container[str], held: Mapping[str, str]) -> Verdict | None:
+    """Return a verdict as an operation that can be carried out, with no more than that needs."""
+    text = verdict.text.strip()
+    same = held.get(_normal(text))
+    on_rule = verdict.item_id is not None and verdict.item_id in shown
+    match verdict.action:
+        case "add" if text and same is None:
+            return replace(verdict, item_id=None, text=text)
+        case "edit" if text and on_rule and same is None:
+            return replace(verdict, text=text)
+        case "edit" if text and on_rule:
+            return replace(verdict, action="agree", item_id=same, text="")
+        case "agree" | "remove" if on_rule:
+            return replace(verdict, text="")
+        case _:
+            return None
+
+
+def _normal(text: str) -> str:
+    """Return what equal rules share: case and white space make no difference."""
+    return " ".join(text.split()).casefold()
+
+
+def changes_of(
+    chosen: Sequence[Verdict],
+    rules: Sequence[Rule],
+    settings: VoteSettings,
+    make: Callable[[Verdict], MemoryItem],
+) -> list[Change]:
+    """Say what operations change, in their order; `make` makes a new rule of a verdict's text."""
+    standing = {rule.item.id: rule for rule in rules}
+    full = len(rules) >= settings.max_rules + settings.full_margin
+    penalty = settings.removal_when_full if full else settings.removal
+    changes: list[Change] = []
+    for each in chosen:
+        match each.action:
+            case "remove":
+                changes.append(_voted(standing[cast("str", each.item_id)], -penalty))
+            case "agree":
+                changes.append(_voted(standing[cast("str", each.item_id)], 1))
+            case "edit":
+                changes += _edited(standing[cast("str", each.item_id)], make(each))
+            case _:
+                item = make(each)
+                changes += [Add(item), Annotate(item.id, {VOTES: settings.added})]
+    return changes
+
+
+def rule_maker(
+    episode: Episode, taken: Container[str], order_index: int
+) -> Callable[[Verdict], MemoryItem]:
+    """Return what makes an episode's new rules, one after the other, under names that are free.
+
+    An imported bank may hold rules of an episode of the same name, and verdicts name them.
+    """
+    names = (f"{episode.id}/rule-{number}" for number in itertools.count())
+    free = (name for name in names if name not in taken)
+    places = zip(free, itertools.count(order_index), strict=False)
+
+    def make(verdict: Verdict) -> MemoryItem:
+        name, order = next(places)
+        return insight(episode, name, verdict.text, order, by=verdict.by)
+
+    return make
+
+
+def _voted(rule: Rule, votes: int) -> Change:
+    if rule.votes + votes <= 0:
+        return Remove(rule.item.id, "no votes left")
+    return Annotate(rule.item.id, {VOTES: rule.votes + votes})
+
+
+def _edited(rule: Rule, item: MemoryItem) -> list[Change]:
+    """Put a rule in the place of another: votes and history move over, counted uses do not.
+
+    Those were earned by another text.
+    """
+    history = [*rule.history, rule.item.id]
+    notes: dict[str, JSON] = {VOTES: rule.votes + 1, HISTORY: history}
+    return [Remove(rule.item.id, "edited"), Add(item), Annotate(item.id, notes)]
