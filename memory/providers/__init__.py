@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from langgraft.memory.provider import MemoryProvider
     from langgraft.memory.providers.agent_kb import AgentKB, AgentKBSettings
+    from langgraft.memory.providers.coding import CodingMemory, CodingSettings
     from langgraft.memory.providers.expel import ExpeL, ExpeLSettings, VoteSettings
     from langgraft.memory.providers.full_history import FullHistory
     from langgraft.memory.providers.insight import InsightMemory, InsightSettings
@@ -31,6 +32,8 @@ __all__ = [
     "PROVIDERS",
     "AgentKB",
     "AgentKBSettings",
+    "CodingMemory",
+    "CodingSettings",
     "ExpeL",
     "ExpeLSettings",
     "FullHistory",
@@ -58,6 +61,7 @@ PROVIDERS: Final[Mapping[str, tuple[str, str]]] = {
     "trajectory": ("langgraft.memory.providers.trajectory", "TrajectoryMemory"),
     "insight": ("langgraft.memory.providers.insight", "InsightMemory"),
     "agent_kb": ("langgraft.memory.providers.agent_kb", "AgentKB"),
+    "coding": ("langgraft.memory.providers.coding", "CodingMemory"),
     "expel": ("langgraft.memory.providers.expel", "ExpeL"),
     "full_history": ("langgraft.memory.providers.full_history", "FullHistory"),
     "lightweight": ("langgraft.memory.providers.lightweight", "LightweightMemory"),
@@ -78,6 +82,8 @@ __getattr__, __dir__ = lazy_exports(
         "InsightSettings": "langgraft.memory.providers.insight",
         "AgentKB": "langgraft.memory.providers.agent_kb",
         "AgentKBSettings": "langgraft.memory.providers.agent_kb",
+        "CodingMemory": "langgraft.memory.providers.coding",
+        "CodingSettings": "langgraft.memory.providers.coding",
         "ExpeL": "langgraft.memory.providers.expel",
         "ExpeLSettings": "langgraft.memory.providers.expel",
         "VoteSettings": "langgraft.memory.providers.expel",

@@ -1,0 +1,343 @@
+"""`CodingMemory`: errors and their fixes, by task and package (mle-agent-memory §3.3)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final, Literal, Self, TypeAlias, cast
+
+from langgraph.store.base import GetOp, Item
+from pydantic import Field as SettingsField
+from pydantic import SkipValidation, field_validator, model_validator
+from typing_extensions import override
+
+from langgraft._core.canonical import JSON
+from langgraft._core.errors import InputError
+from langgraft.memory import bank
+from langgraft.memory.deltas import Annotate, Change
+from langgraft.memory.episodes import Episode, ErrorKind, ErrorRecord
+from langgraft.memory.items import MemoryItem
+from langgraft.memory.portable import portable_text
+from langgraft.memory.provider import FILED, MemoryProvider, Need
+from langgraft.memory.providers.coding_entries import (
+    KIND,
+    TASK,
+    CodingEntry,
+    entries_of,
+    entry_of,
+    has_words,
+    in_place,
+    same_place,
+    shown_neighbours,
+)
+from langgraft.memory.providers.coding_filing import Filing, entries_key
+from langgraft.memory.providers.coding_tracebacks import canonical_error, parse_traceback
+from langgraft.memory.providers.remedies import RetrievalSettings, retrieve
+from langgraft.memory.providers.retrieval import Filter, ranked_items, task_filter
+from langgraft.memory.questions import Question, Verdict
+from langgraft.memory.rankers.base import Ranker
+from langgraft.memory.rankers.dense import Dense
+from langgraft.memory.recall import Found, RecallContext
+from langgraft.memory.stores.drive import Program, adrive, drive
+
+NEIGHBORS: Final = 5
+"""Entries of the same task and package that a new one is compared with (§3.3)."""
+NOVELTY: Final = "novelty"
+"""Kind of the question whether an error is new: `add` or `none`."""
+KINDS: Final[tuple[ErrorKind, ...]] = ("code", "environment", "resource")
+
+_IMPORTED: Final = "notes.imported"
+_VERIFIED: Final = "notes.verified"
+
+KindsByStage: TypeAlias = tuple[tuple[str, tuple[ErrorKind, ...]], ...]
+
+
+class CodingSettings(RetrievalSettings):
+    """Settings of `CodingMemory`: what is recalled, and where in a search it is shown.
+
+    The published system has all of the scope in one: memory on or off. Its own figures
+    contradict its text on two of the choices (see `CodingMemory`), so that each is a setting.
+    """
+
+    stages: tuple[str, ...] = ("start", "debug", "improve")
+    """Stages that memory speaks in. §3.3: a tree search is given memory when it debugs and when
+    it improves, a chain agent in the first message of an attempt, which is the stage `start`."""
+    start: Literal["warm", "cold"] = "warm"
+    """`cold` recalls only what this bank took in itself, and none of what was imported."""
+    tasks: Literal["same", "all"] = "same"
+    """Whose entries may be recalled (§3.3: those of the task alone)."""
+    from_step: int = SettingsField(default=0, ge=0)
+    """The first step that memory speaks in. §5 (Limitations) proposes to leave early exploration
+    alone."""
+    kinds_by_stage: KindsByStage = ()
+    """Kinds that may be recalled, for stages where it is not all of them: `{"improve":
+    ["code", "environment"]}`. §4.6: 40.7 % of one bank were timeouts, 57.9 % of what was recalled
+    for buggy nodes were, and they steered the search to light models."""
+    verified_only: bool = False
+    """Recall only fixes with which a later program ran."""
+    top_k: int = SettingsField(default=3, ge=1)
+    """Entries per recall. The paper does not say; ours."""
+    ranker: SkipValidation[Ranker] = Dense(ties="newest")
+    """Cosine of embeddings (§3.3). The paper does not name the model; the default compares
+    spelling and works offline. Any embeddings: `Dense("openai:text-embedding-3-small")`."""
+
+    @field_validator("kinds_by_stage", mode="before")
+    @classmethod
+    def _listed(cls, value: Any) -> Any:
+        return tuple(sorted(value.items())) if isinstance(value, Mapping) else value
+
+    @model_validator(mode="after")
+    def _recalls_something(self) -> Self:
+        if self.tasks == "same" and self.same_task == "exclude":
+            msg = "tasks 'same' with same_task 'exclude' leaves nothing to recall; take tasks 'all'"
+            raise ValueError(msg)
+        return self
+
+    def kinds(self, stage: str) -> tuple[ErrorKind, ...]:
+        """Return the kinds that may be recalled at a stage."""
+        return dict(self.kinds_by_stage).get(stage, KINDS)
+
+
+class CodingMemory(MemoryProvider[CodingSettings]):
+    """Keeps each error with the package it belongs to and its fix, and recalls them by task.
+
+    An entry is a `MemoryItem` of type `error_trace`: `metadata` has `package` (`general` where
+    no package owns the error), `error` (canonical), `fix`, `kind`, `by` (`model` or `rules`) and,
+    where a fix was left out, `fix_left_out`. Notes: `seen` (how many records it stands for, from
+    two on), `verified`, `imported`.
+
+    What is recalled: with an error in sight (an observation that shows one, or any observation
+    when debugging) the entries nearest to it in canonical form; without one the newest, as there
+    is nothing to compare (§3.3: a query does not reveal the code that is yet to be written).
+    Finding the newest reads the bank once.
+
+    An error is new unless an entry of the same task and package is exactly equal, or the judge
+    answers `none` and names one of the five it was shown (without a name, the nearest). What is
+    not answered when the episode is filed, is new. Where there is nothing to compare with, or an
+    equal entry, no question is asked. An entry that stands for a record counts it.
+
+    =================  ===================================  ======================================
+    what               published (mle-agent-memory)         here
+    =================  ===================================  ======================================
+    fix                §3.3: what resolved the error;       the fix as recorded; verified apart,
+                       Fig. 5: what the review suggests     by a note, once an episode that
+                       when it fails                        `resolves` the failed one is filed;
+                                                            `verified_only`
+    fixes left out     the summarizer is told to            a rule at filing (`fix_needs`); the
+                                                            error is kept
+    ADD / NONE         a model, always; told to prefer      a question where it can matter; the
+                       ADD; NONE leaves no trace            unanswered is ADD; NONE counts
+    threshold          "highly similar" (§3.3), "exactly    none: equality, or the judge
+                       the same" (Fig. 6); no number
+    query, k, model,   not given                            above; 3; hashing; package, error and
+    rendering                                               fix on lines of their own
+    package            Fig. 5: downloads are `general`;     as diagnosed
+                       Table 4 has one under `timm`
+    timeouts           entries like all others; they        a kind of their own; `kinds_by_stage`
+                       mislead the search (§4.6)
+    stages             §3.3: debug and improve; but the     `stages`
+                       first valid node came at 0.80 for
+                       3.12 (Table 2), among the drafts
+    first store        as above, it held earlier runs of    `start`
+                       the same task
+    scope              the same task; cross-task and        `tasks`, `from_step`
+                       scheduling as future work (§5)
+    order              not given                            equal scores: newest first
+    =================  ===================================  ======================================
+    """
+
+    name: ClassVar[str] = "coding"
+    settings_model = CodingSettings
+
+    @property
+    @override
+    def needs(self) -> frozenset[Need]:
+        """Error records, and verdicts on whether they are new."""
+        return frozenset({"errors", "verdicts"})
+
+    def neighbours(
+        self, record: ErrorRecord, k: int = NEIGHBORS, *, task_id: str | None = None
+    ) -> list[MemoryItem]:
+        """Return the `k` nearest entries of the record's package, nearest first.
+
+        Args:
+            record: The error, in any form.
+            k: How many.
+            task_id: The task whose entries count; `None`: those of all tasks.
+
+        Raises:
+            InputError: `k` is below 1, or the record holds a lone surrogate.
+        """
+        return drive(self._neighbors_of(record, k, task_id), self.store)
+
+    async def aneighbours(
+        self, record: ErrorRecord, k: int = NEIGHBORS, *, task_id: str | None = None
+    ) -> list[MemoryItem]:
+        """Do as `neighbours` does, asynchronously."""
+        return await adrive(self._neighbors_of(record, k, task_id), self.store)
+
+    # Recall -------------------------------------------------------------------------------
+
+    @override
+    def _recall(self, query: str, context: RecallContext) -> Program[Found]:
+        settings = self.settings
+        kinds = settings.kinds(context.stage)
+        if context.stage not in settings.stages or context.step < settings.from_step or not kinds:
+            return Found()
+        where = self._where(context, kinds)
+        error = error_in_sight(context)
+        if not has_words(error):
+            return (yield from self._newest(context, kinds))
+        found = yield from retrieve(
+            self.namespace, error, settings, domain=context.domain, where=where
+        )
+        if settings.tasks == "all":
+            return found
+        ours = tuple(hit for hit in found.items if hit[0].task_id == context.task_id)
+        return Found(ours, found.query, found.tied)
+
+    def _where(self, context: RecallContext, kinds: Sequence[ErrorKind]) -> Filter:
+        """Return the filter of what may be recalled; items that tell no kind pass, unless only
+        one kind does.
+        """  # noqa: D205
+        where = task_filter(self.settings, context)
+        if self.settings.tasks == "same":
+            where[TASK] = portable_text(context.task_id)
+        if self.settings.start == "cold":
+            where[_IMPORTED] = {"$ne": True}
+        if self.settings.verified_only:
+            where[_VERIFIED] = True
+        barred = set(KINDS).difference(kinds)
+        if len(barred) == 1:
+            where[KIND] = {"$ne": barred.pop()}
+        elif barred:  # a filter names one kind that it is not, so here the one that it is
+            where[KIND] = kinds[0]
+        return where
+
+    def _newest(self, context: RecallContext, kinds: Sequence[ErrorKind]) -> Program[Found]:
+        settings = self.settings
+        content = yield from bank.read_content(self.namespace)
+        barred = set(KINDS).difference(kinds)
+
+        def may_be_recalled(item: MemoryItem) -> bool:
+            notes = content.notes.get(item.id, {})
+            kind = item.metadata.get("kind")
+            return (
+                (settings.tasks == "all" or item.task_id == context.task_id)
+                and (settings.same_task == "allow" or item.task_id != context.task_id)
+                and (settings.start == "warm" or not notes.get("imported"))
+                and (not settings.verified_only or notes.get("verified") is True)
+                and (kind == kinds[0] if len(barred) > 1 else kind not in barred)
+            )
+
+        items = sorted(
+            filter(may_be_recalled, content.items.values()),
+            key=lambda item: (-item.order_index, item.id),
+        )
+        return Found(tuple((item, 0.0) for item in items[: settings.top_k]))
+
+    # Is it new? ---------------------------------------------------------------------------
+
+    @override
+    def _ask(self, episode: Episode) -> Program[Sequence[Question]]:
+        (filed,) = yield from bank.read_state(self.namespace, [FILED + episode.id])
+        if filed is not None:
+            return ()
+        asked: list[Question] = []
+        for entry in entries_of(episode):
+            near = yield from self._near(entry, NEIGHBORS, episode.task_id)
+            if near and _equal(entry, near) is None:
+                asked.append(_novelty(episode, entry, near))
+        return asked
+
+    def _neighbors_of(
+        self, record: ErrorRecord, k: int, task_id: str | None
+    ) -> Program[list[MemoryItem]]:
+        if k < 1:
+            msg = f"{k} neighbors cannot be found; ask for at least 1"
+            raise InputError(msg)
+        entry = entry_of(record)
+        return [] if entry is None else (yield from self._near(entry, k, task_id))
+
+    def _near(self, entry: CodingEntry, k: int, task_id: str | None) -> Program[list[MemoryItem]]:
+        where = same_place(entry.package, task_id)
+        if has_words(entry.key):
+            found = yield from ranked_items(self.namespace, entry.key, k, where=where)
+            near = [item for item, _ in found.items]
+        else:  # such a text has no direction: only what equals it can be near
+            content = yield from bank.read_content(self.namespace)
+            near = [i for i in content.items.values() if i.retrieval_key == entry.key][:k]
+        return [item for item in near if in_place(item, entry.package, task_id)]
+
+    # Filing -------------------------------------------------------------------------------
+
+    @override
+    def _learn(
+        self, episode: Episode, position: int, order_index: int
+    ) -> Program[Sequence[Change]]:
+        filing = Filing(self.namespace, episode, order_index)
+        for entry in entries_of(episode):
+            standing = filing.equal(entry) or (yield from self._known(entry, episode))
+            if standing is None:
+                yield from filing.add(entry)
+            else:
+                yield from filing.count(standing, entry)
+        yield from filing.verify((yield from self._resolved(episode)))
+        return filing.changes()
+
+    def _known(self, entry: CodingEntry, episode: Episode) -> Program[MemoryItem | None]:
+        """Return the entry that already stands for this one, if there is one."""
+        near = yield from self._near(entry, NEIGHBORS, episode.task_id)
+        equal = _equal(entry, near)
+        if equal is not None or not near:
+            return equal
+        verdicts = yield from self._standing(episode.verdicts)
+        return _named(_novelty(episode, entry, near), near, verdicts)
+
+    def _resolved(self, episode: Episode) -> Program[list[MemoryItem]]:
+        """Return what stands for the errors of the episodes that this one resolves."""
+        keys = [entries_key(name) for name in dict.fromkeys(episode.resolves)]
+        listed = yield from bank.read_state(self.namespace, keys)
+        ids = dict.fromkeys(name for names in listed for name in cast("list[str]", names or []))
+        records = yield [GetOp(self.namespace, bank.item_key(name)) for name in ids]
+        return [bank.item_of(record) for record in cast("Sequence[Item | None]", records) if record]
+
+    @override
+    def _settle(self, items: Sequence[MemoryItem]) -> Program[Sequence[Change]]:
+        return [Annotate(item.id, {"imported": True}) for item in items]
+        yield
+
+
+def error_in_sight(context: RecallContext) -> str:
+    """Return the error that the agent sees, in canonical form, or nothing.
+
+    When debugging all that is seen counts, whether or not it reads like a traceback.
+    """
+    seen = context.observation
+    if context.stage == "debug" or parse_traceback(seen) is not None:
+        return canonical_error(seen)
+    return ""
+
+
+def _equal(entry: CodingEntry, near: Sequence[MemoryItem]) -> MemoryItem | None:
+    return next((item for item in near if item.retrieval_key == entry.key), None)
+
+
+def _novelty(episode: Episode, entry: CodingEntry, near: Sequence[MemoryItem]) -> Question:
+    shows: dict[str, JSON] = {
+        "task": episode.task_id,
+        "record": entry.shown(),
+        "neighbours": shown_neighbours(near),
+    }
+    return Question(NOVELTY, episode.id, shows)
+
+
+def _named(
+    question: Question, near: Sequence[MemoryItem], verdicts: Sequence[Verdict]
+) -> MemoryItem | None:
+    """Return what a judge says already stands for the record; an unknown id is no answer."""
+    for verdict in verdicts:
+        if verdict.question_id == question.id:
+            if verdict.action != "none":
+                return None
+            if verdict.item_id is None:
+                return near[0]
+            return next((item for item in near if item.id == verdict.item_id), None)
+    return None

@@ -1,0 +1,260 @@
+"""Reading Python's tracebacks, and the one form in which an error is kept.
+
+It knows the formats in which Python itself and IPython tell of an exception, and no library's
+messages: plain and chained tracebacks, syntax errors, exception groups, colored output, and
+output that was cut so that only the last line is left.
+"""
+
+import builtins
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from langgraft.memory.providers.coding_masks import masked, plain
+
+LONGEST_ERROR: Final = 1000
+"""Most characters of a canonical error: a message, not the value it quotes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One line of a stack."""
+
+    file: str
+    line: int | None
+    function: str
+    """Empty where the format does not tell."""
+    code: str = ""
+    """The failing line, where it is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """An exception as a traceback tells it."""
+
+    exception: str
+    """The class as printed, with its module: `lightgbm.basic.LightGBMError`."""
+    message: str
+    frames: tuple[Frame, ...] = ()
+    """Outermost first; empty where only the last line was found."""
+    causes: tuple["Raised", ...] = ()
+    """Exceptions that led to this one, first one first; of a group, its further members."""
+
+    @property
+    def name(self) -> str:
+        """The class without its module."""
+        return self.exception.rpartition(".")[2]
+
+    @property
+    def module(self) -> str:
+        """The module of the class, or nothing for builtins and where it is not told."""
+        return self.exception.rpartition(".")[0]
+
+
+_RULE: Final = "| Traceback (most recent call last):"
+_HEADER = re.compile(
+    r"^(?P<indent>[| ]*)(?:Exception Group )?Traceback \(most recent call last\):?$"
+)
+_IPYTHON_HEADER = re.compile(
+    r"^(?P<cls>[A-Za-z_][\w.]*)\s+Traceback \(most recent call last\)\s*$", re.MULTILINE
+)
+_GROUP_BAR = re.compile(r"^\s*(?:[|+]\s?)+")
+_MEMBER = re.compile(r"^[ |]*\+(?:-\+)?-{10,}(?: (?:\d+|\.\.\.) -{10,})?$")
+"""The rule above each member of an exception group, and below the last."""
+_FRAME = re.compile(r'^\s+File "(?P<file>.+?)", line (?P<line>\d+)(?:, in (?P<function>.+))?$')
+_IPYTHON_FRAME = re.compile(
+    r"^(?:File )?(?P<file>(?:Cell )?\S[^\n]*?)"
+    r"(?::(?P<line>\d+)|, line (?P<cell>\d+))?(?:,? in (?P<function>[\w.<>]+)(?:\([^\n]*\))?)?:?$"
+)
+_ARROW = re.compile(r"^-+>\s*(?P<line>\d+)\s?(?P<code>.*)$")
+_RAISED = re.compile(r"^(?P<cls>[^\W\d][\w.]*)(?::(?: (?P<message>.*)|\s*))?$")
+_LINKS = (
+    "During handling of the above exception, another exception occurred:",
+    "The above exception was the direct cause of the following exception:",
+)
+_BUILTINS: Final = frozenset(
+    name
+    for name, value in vars(builtins).items()
+    if isinstance(value, type) and issubclass(value, BaseException)
+)
+_EXCEPTION_NAME = re.compile(r"[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Expired|Timeout|Fault)$")
+_GROUPS: Final = ("ExceptionGroup", "BaseExceptionGroup")
+
+
+def is_exception_name(name: str) -> bool:
+    """Say whether a name is that of an exception class, by itself: builtin, or named like one."""
+    last = name.rpartition(".")[2]
+    known = last in _BUILTINS and not last.endswith("Warning")
+    return known or _EXCEPTION_NAME.match(last) is not None
+
+
+def parse_traceback(text: str) -> Raised | None:
+    """Read the last exception in a program's output, with those that led to it.
+
+    Of an exception group the first member is returned: what the group says itself is only how
+    many there are. Without any traceback the last line that reads like the end of one counts.
+
+    Returns:
+        The exception, or `None` where the output tells of none.
+    """
+    lines = [_without_bars(line) for line in plain(text).split("\n")]
+    found = _chained(lines) or _ipython(lines)
+    return found if found is not None else _last_line(lines)
+
+
+def canonical_error(text: str) -> str:
+    """Write an error in the form that is kept and compared: class and message, masked.
+
+    Where the message is empty the failing line stands in for it. A text without an exception
+    is masked as a whole.
+    """
+    raised = parse_traceback(text)
+    return canonical(raised) if raised is not None else _short(masked(text))
+
+
+def canonical(raised: Raised) -> str:
+    """Write an exception in the form that is kept."""
+    if raised.message:
+        return _short(f"{raised.name}: {masked(raised.message)}")
+    code = raised.frames[-1].code if raised.frames else ""
+    return _short(f"{raised.name} at {masked(code)}" if code else raised.name)
+
+
+def _short(text: str) -> str:
+    text = "\n".join(line.rstrip() for line in text.strip().split("\n"))
+    return text if len(text) <= LONGEST_ERROR else text[: LONGEST_ERROR - 1].rstrip() + "…"
+
+
+def _without_bars(line: str) -> str:
+    """Take away the margin that a group's members are set in; a rule becomes a header.
+
+    A member that was never raised by itself has no header of its own.
+    """
+    if not line.lstrip().startswith(("|", "+")):
+        return line
+    return _RULE if _MEMBER.match(line) else _GROUP_BAR.sub("", line, count=1)
+
+
+def _chained(lines: Sequence[str]) -> Raised | None:
+    """Read the tracebacks of the last chain."""
+    starts = [(i, match) for i, line in enumerate(lines) if (match := _HEADER.match(line))]
+    stops = [start for start, _ in starts[1:]] + [len(lines)]
+    chain: list[Raised] = []
+    end = 0
+    for (start, match), stop in zip(starts, stops, strict=False):
+        section = _section(lines[start + 1 : stop], len(match["indent"]))
+        if section is None:
+            continue
+        raised, length = section
+        linked = any(line.strip() in (*_LINKS, _RULE) for line in lines[end : start + 1])
+        chain = [*chain, raised] if linked else [raised]
+        end = start + 1 + length
+    if not chain:
+        return _syntax_error(lines)
+    # Of what came later only the end may be left, where the output was cut.
+    return _last_line(lines[end:]) or _joined(chain)
+
+
+def _joined(chain: Sequence[Raised]) -> Raised:
+    groups = [i for i, raised in enumerate(chain) if raised.name in _GROUPS]
+    if groups and groups[0] + 1 < len(chain):
+        # A group, then its members: the first of them is told, the others go along.
+        first = groups[0] + 1
+        return replace(chain[first], causes=(*chain[:first], *chain[first + 1 :]))
+    return replace(chain[-1], causes=tuple(chain[:-1]))
+
+
+def _section(lines: Sequence[str], indent: int) -> tuple[Raised, int] | None:
+    """Read the frames and the last line below a header, and how many lines that takes."""
+    frames: list[Frame] = []
+    for number, raw in enumerate(lines):
+        line = raw[indent:] if not raw[:indent].strip() else raw
+        if match := _FRAME.match(line):
+            frames.append(Frame(match["file"], int(match["line"]), match["function"] or ""))
+        elif line.startswith((" ", "\t")) or not line.strip():
+            if frames and not frames[-1].code and set(line.strip()) - set("^~ "):
+                frames[-1] = replace(frames[-1], code=line.strip())
+        elif match := _RAISED.match(line):
+            message, taken = _message(match["message"] or "", lines[number + 1 :])
+            return Raised(match["cls"], message, tuple(frames)), number + 1 + taken
+        else:
+            return None
+    return None
+
+
+def _message(first: str, rest: Sequence[str]) -> tuple[str, int]:
+    """Return a message of one or more lines.
+
+    What a program prints after it looks the same as more of it. Lines go on that are indented,
+    or up to a blank one where the first ends with a colon.
+    """
+    open_ended = first.rstrip().endswith(":")
+    more: list[str] = []
+    for line in rest:
+        if not line.strip() or line.strip() in _LINKS or _HEADER.match(line):
+            break
+        if not (open_ended or line.startswith((" ", "\t"))):
+            break
+        more.append(f"  {line.strip()}")  # read again, they are still part of the message
+    return "\n".join([first.strip(), *more]), len(more)
+
+
+def _syntax_error(lines: Sequence[str]) -> Raised | None:
+    """Read a syntax error that comes without a header, as compiling a program gives it."""
+    for number in range(len(lines) - 1, -1, -1):
+        match = _RAISED.match(lines[number])
+        if match is None or not match["cls"].endswith(
+            ("SyntaxError", "IndentationError", "TabError")
+        ):
+            continue
+        for above in range(number - 1, max(-1, number - 5), -1):
+            if frame := _FRAME.match(lines[above]):
+                code = lines[above + 1].strip() if above + 1 < number else ""
+                at = Frame(frame["file"], int(frame["line"]), "", code)
+                return Raised(match["cls"], (match["message"] or "").strip(), (at,))
+    return None
+
+
+def _ipython(lines: Sequence[str]) -> Raised | None:
+    """Read a traceback as IPython shows it: the class above, arrows at the failing lines."""
+    starts = [(i, m) for i, line in enumerate(lines) if (m := _IPYTHON_HEADER.match(line))]
+    if not starts:
+        return None
+    start, header = starts[-1]
+    frames: list[Frame] = []
+    wanted = header["cls"].rpartition(".")[2]
+    for number, line in enumerate(lines[start + 1 :], start=start + 1):
+        if arrow := _ARROW.match(line):
+            if frames:
+                at = int(arrow["line"])
+                frames[-1] = replace(frames[-1], line=at, code=arrow["code"].strip())
+            continue
+        match = _RAISED.match(line)
+        if match and match["cls"].rpartition(".")[2] == wanted:
+            message, _ = _message(match["message"] or "", lines[number + 1 :])
+            return Raised(match["cls"], message, tuple(frames))
+        frames += _ipython_frame(line)
+    return Raised(header["cls"], "", tuple(frames))
+
+
+def _ipython_frame(line: str) -> Iterator[Frame]:
+    where = line.startswith(("File ", "Cell In[", "Input In ", "<ipython-input")) or " in " in line
+    if not where or line.startswith((" ", "\t")):
+        return
+    if match := _IPYTHON_FRAME.match(line):
+        number = match["line"] or match["cell"]
+        yield Frame(match["file"], int(number) if number else None, match["function"] or "")
+
+
+def _last_line(lines: Sequence[str]) -> Raised | None:
+    """Read the last line of a traceback whose beginning was cut off."""
+    for number in range(len(lines) - 1, -1, -1):
+        match = _RAISED.match(lines[number].strip())
+        if match is None or not is_exception_name(match["cls"]):
+            continue
+        if match["message"] is None and ":" in lines[number]:
+            continue
+        message, _ = _message(match["message"] or "", lines[number + 1 :])
+        return Raised(match["cls"], message)
+    return None
