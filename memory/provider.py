@@ -25,7 +25,8 @@ call                 promise
                      Called after every `take_in`, before an export and once on import; never
                      when frozen. A dry run only says what would change.
 `export_items`       Writes the surviving items as canonical JSONL.
-`import_items`       Reads items into the bank, all or none; derived values start afresh.
+`import_items`       Reads items into the bank, all or none; derived values start afresh. With
+                     `ImportChoices` also from a bundle, filtered, remapped, over conflicts.
 `describe`           The architecture: provider and settings, as JSON.
 ===================  =========================================================================
 
@@ -69,12 +70,13 @@ from pathlib import Path
 from typing import ClassVar, Generic, Literal, TypeAlias, TypeVar, cast
 
 from langgraph.store.base import BaseStore
+from langgraph.store.memory import InMemoryStore
 from pydantic import ValidationError
 
 from langgraft._core.canonical import JSON, digest
 from langgraft._core.errors import InputError, SettingsError
 from langgraft.memory import bank
-from langgraft.memory.bank_format import read_items, write_items
+from langgraft.memory.bank_format import write_items
 from langgraft.memory.credit import credit
 from langgraft.memory.deltas import (
     Add,
@@ -86,6 +88,7 @@ from langgraft.memory.deltas import (
 )
 from langgraft.memory.episodes import Episode
 from langgraft.memory.forgetting import forgotten
+from langgraft.memory.importing import ImportChoices, import_changes
 from langgraft.memory.item_ids import present, with_free_ids
 from langgraft.memory.items import MemoryItem, describe_validation
 from langgraft.memory.questions import Question, Verdict
@@ -102,6 +105,7 @@ from langgraft.memory.recall import (
 from langgraft.memory.settings import ProviderSettings
 from langgraft.memory.stores.arguments import check_store
 from langgraft.memory.stores.drive import Program, adrive, drive
+from langgraft.memory.stores.forked import ForkedStore
 from langgraft.memory.stores.ranked import RankedStore
 
 logger = logging.getLogger(__name__)
@@ -294,22 +298,43 @@ class MemoryProvider(ABC, Generic[SettingsT]):
         """Do as `export_items` does, asynchronously."""
         return await asyncio.to_thread(_write, Path(path), await self.acontent())
 
-    def import_items(self, path: Path | str) -> MemoryDelta:
-        """Read items from canonical JSONL into the bank, all or none.
+    def import_items(
+        self, path: Path | str, choices: ImportChoices | None = None, *, dry_run: bool = False
+    ) -> MemoryDelta:
+        """Read items from a file into the bank, all or none; no model is called.
 
-        Texts, keys, ids and the order among the items stay as they are; `order_index` is
-        renumbered after the bank's last, and notes start afresh. No model is called.
+        Texts, keys, ids and the order among the items stay as they are, and notes start afresh.
+        `order_index` stays as it is in a bank that never held an item, and is renumbered after
+        the bank's last in any other (see `langgraft.memory.importing`).
+
+        Args:
+            path: Bare canonical JSONL or, where there are choices, also a bundle.
+            choices: What to take, under which domain and task, and what happens where an id is
+                taken; `None`, as in a transplant, takes all of it as it is.
+            dry_run: Write nothing; only say what would change.
+
+        Returns:
+            What was added, what it replaced, and what upkeep then removed.
 
         Raises:
-            BankFormatError: The file is not canonical JSONL, or an id is already taken.
+            BankFormatError: The file cannot be read, is a bundle where no choices are made, or
+                holds an id that is already taken and may not be.
         """
         with self._lock.held():
-            return drive(self._import(Path(path)), self.store)
+            delta = drive(self._import(Path(path), choices), self._trial())
+            if not dry_run:
+                drive(bank.apply_delta(self.namespace, delta), self.store)
+            return delta
 
-    async def aimport_items(self, path: Path | str) -> MemoryDelta:
+    async def aimport_items(
+        self, path: Path | str, choices: ImportChoices | None = None, *, dry_run: bool = False
+    ) -> MemoryDelta:
         """Do as `import_items` does; the store is asked asynchronously, the file is read at once."""
         async with self._lock.aheld():
-            return await adrive(self._import(Path(path)), self.store)
+            delta = await adrive(self._import(Path(path), choices), self._trial())
+            if not dry_run:
+                await adrive(bank.apply_delta(self.namespace, delta), self.store)
+            return delta
 
     def describe(self) -> dict[str, JSON]:
         """Return the architecture: the provider's name and its settings."""
@@ -441,19 +466,27 @@ class MemoryProvider(ABC, Generic[SettingsT]):
             yield from bank.apply_delta(self.namespace, delta)
         return delta
 
-    def _import(self, path: Path) -> Program[MemoryDelta]:
+    def _import(self, path: Path, choices: ImportChoices | None) -> Program[MemoryDelta]:
         content = yield from bank.read_content(self.namespace)
         first = cast("int", content.state.get(NEXT_ORDER, 0))
-        items = read_items(path, taken=content.items)
-        added = [
-            Add(item.model_copy(update={"order_index": first + offset}))
-            for offset, item in enumerate(sorted(items, key=_order))
-        ]
-        settled = yield from self._settle([change.item for change in added])
-        delta = MemoryDelta((*added, *settled, *_renumber(added, first)))
+        changes = import_changes(path, choices, content.items, first)
+        added = [change.item for change in changes if isinstance(change, Add)]
+        settled = yield from self._settle(added)
+        following = (SetState(NEXT_ORDER, added[-1].order_index + 1),) if added else ()
+        delta = MemoryDelta((*changes, *settled, *following))
         yield from bank.apply_delta(self.namespace, delta)
         upkeep = yield from self._manage()
         return delta + upkeep
+
+    def _trial(self) -> BaseStore:
+        """Return the store as it is, to be changed without a trace.
+
+        An import is worked out here, upkeep included, so that what goes wrong on the way leaves
+        the bank as it was, and what goes well is written at once.
+        """
+        if self._ranked is None:
+            return ForkedStore(self.store, InMemoryStore())
+        return _ranked(ForkedStore(self._ranked.store, InMemoryStore()), self._ranked.ranker, None)
 
     # For subclasses -----------------------------------------------------------------------
 

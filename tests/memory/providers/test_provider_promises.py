@@ -224,13 +224,17 @@ def test_import_when_the_file_is_bad_or_an_id_is_taken_changes_nothing(
 def test_import_when_lines_are_out_of_order_follows_their_numbers(
     make: Make, tmp_path: Path
 ) -> None:
-    """The order among the items is theirs, however the lines were joined."""
+    """The order among the items is theirs, however the lines were joined; a new bank keeps it."""
     memory = make(InMemoryStore())
     path = tmp_path / "bank.jsonl"
     write_items(path, [make_item("late", order_index=7), make_item("early", order_index=2)])
     memory.import_items(path)
     orders = {item.id: item.order_index for item in memory.content().items.values()}
-    assert orders == {"early": 0, "late": 1}
+    assert orders == {"early": 2, "late": 7}
+    write_items(path, [make_item("last", order_index=7), make_item("then", order_index=2)])
+    memory.import_items(path)
+    orders = {item.id: item.order_index for item in memory.content().items.values()}
+    assert orders == {"early": 2, "late": 7, "then": 8, "last": 9}
 
 
 def test_architecture_when_built_again_is_the_same_and_tells_settings_apart(make: Make) -> None:
