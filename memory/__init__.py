@@ -8,6 +8,8 @@ controls                  negative controls that wrap any provider
 rankers/, stores/         what orders records, and what keeps them: two separate things
 embedders/                vectors for rankers, asked for once
 bank_format               canonical JSONL, the form in which content travels
+bundle, importing         content with where it comes from; what an import makes of a file
+converters/               memory that other systems wrote
 """
 
 from typing import TYPE_CHECKING
@@ -16,6 +18,13 @@ from langgraft._core.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from langgraft.memory.bank_format import item_schema, read_items, write_items
+    from langgraft.memory.bundle import (
+        Bundle,
+        Manifest,
+        Provenance,
+        read_bundle,
+        write_bundle,
+    )
     from langgraft.memory.controls import Placebo, Shuffled
     from langgraft.memory.deltas import (
         Add,
@@ -27,6 +36,7 @@ if TYPE_CHECKING:
         fold,
     )
     from langgraft.memory.episodes import Episode, ErrorRecord, Lesson, Outcome, Step
+    from langgraft.memory.importing import ImportChoices
     from langgraft.memory.items import MemoryItem
     from langgraft.memory.provider import MemoryProvider
     from langgraft.memory.questions import Question, Verdict
@@ -45,15 +55,19 @@ __all__ = [
     "Annotate",
     "BankContent",
     "Budget",
+    "Bundle",
     "Episode",
     "ErrorRecord",
     "Found",
+    "ImportChoices",
     "Lesson",
+    "Manifest",
     "MemoryDelta",
     "MemoryItem",
     "MemoryProvider",
     "Outcome",
     "Placebo",
+    "Provenance",
     "ProviderSettings",
     "Question",
     "RankedSettings",
@@ -67,16 +81,20 @@ __all__ = [
     "Verdict",
     "fold",
     "item_schema",
+    "read_bundle",
     "read_items",
     "strip_block",
+    "write_bundle",
     "write_items",
 ]
 
 _MODULES = {
     "bank_format": ("item_schema", "read_items", "write_items"),
+    "bundle": ("Bundle", "Manifest", "Provenance", "read_bundle", "write_bundle"),
     "controls": ("Placebo", "Shuffled"),
     "deltas": ("Add", "Annotate", "BankContent", "MemoryDelta", "Remove", "SetState", "fold"),
     "episodes": ("Episode", "ErrorRecord", "Lesson", "Outcome", "Step"),
+    "importing": ("ImportChoices",),
     "items": ("MemoryItem",),
     "provider": ("MemoryProvider",),
     "questions": ("Question", "Verdict"),

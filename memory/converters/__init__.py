@@ -1,0 +1,27 @@
+"""Converters: memory that other systems wrote, as items of ours.
+
+field_map   which field of an item comes from where in a row
+jsonl       any file of one JSON object a line, by a field map
+reme        the field map of ReMe's memory libraries
+"""
+
+from typing import TYPE_CHECKING
+
+from langgraft._core.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from langgraft.memory.converters.field_map import FieldMap, FieldSource
+    from langgraft.memory.converters.jsonl import convert_jsonl
+    from langgraft.memory.converters.reme import REME
+
+__all__ = ["REME", "FieldMap", "FieldSource", "convert_jsonl"]
+
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        "FieldMap": "langgraft.memory.converters.field_map",
+        "FieldSource": "langgraft.memory.converters.field_map",
+        "convert_jsonl": "langgraft.memory.converters.jsonl",
+        "REME": "langgraft.memory.converters.reme",
+    },
+)

@@ -1,0 +1,191 @@
+"""Field maps: which field of an item comes from where in a row that others wrote."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from langgraft._core.canonical import JSON, canonical_json
+from langgraft._core.errors import InputError, SettingsError
+from langgraft.memory.items import MemoryItem, Scalar, describe_validation
+
+_ALWAYS: Final = ("id", "text", "type", "source_domain", "episode_id", "success")
+_SOMETIMES: Final = ("task_id", "key")
+
+
+class FieldSource(BaseModel):
+    """Where a value comes from: the first of `paths` that holds one, or else `constant`.
+
+    A path names a field, `content`, or one within others, `metadata.author`. A field that is
+    `null` holds no value. Where a whole source is written as one text or a list of texts, these
+    are its paths.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    paths: tuple[str, ...] = ()
+    """Where to look, in order: alternatives for what is spelled in several ways."""
+    constant: Scalar | None = None
+    """The value where no path holds one; `None`: there is none."""
+    required: bool = False
+    """Refuse a row without a value, also where an item could do without."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, value: object) -> object:
+        if isinstance(value, str):
+            return {"paths": (value,)}
+        return {"paths": tuple(value)} if isinstance(value, list | tuple) else value
+
+    @model_validator(mode="after")
+    def _possible(self) -> "FieldSource":
+        canonical_json(self.constant)  # refuses NaN and lone surrogates
+        if not self.paths and self.constant is None:
+            msg = "a source has paths, a constant, or both"
+            raise ValueError(msg)
+        if any(not part for path in self.paths for part in path.split(".")):
+            msg = f"a path is names joined by periods, got {list(self.paths)}"
+            raise ValueError(msg)
+        return self
+
+    def find(self, row: Mapping[str, JSON]) -> tuple[str, JSON]:
+        """Return the path that holds a value, and the value; `None` where there is none."""
+        for path in self.paths:
+            value = _at(row, path)
+            if value is not None:
+                return path, value
+        return "constant", self.constant
+
+    def __str__(self) -> str:
+        return " or ".join(map(repr, self.paths)) or "a constant"
+
+
+class FieldMap(BaseModel):
+    """Which field of a `MemoryItem` comes from where; `order_index` is the row's, from 0.
+
+    ```yaml
+    id: [memory_id, experience_id]      # the first of the two that is there
+    text: content
+    key: {paths: [when_to_use], required: true}
+    type: {constant: strategic}
+    source_domain: {paths: [workspace_id], constant: unknown}
+    episode_id: {constant: ""}
+    success: {constant: false}
+    metadata:
+      author: metadata.author
+    ```
+
+    Values are taken as they are: a text stays the text, a number does not become one.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: FieldSource
+    text: FieldSource
+    type: FieldSource
+    source_domain: FieldSource
+    episode_id: FieldSource
+    success: FieldSource
+    task_id: FieldSource | None = None
+    key: FieldSource | None = None
+    metadata: Mapping[str, FieldSource] = Field(default_factory=dict)
+    """Name → source. Written as a list of paths, each is named by its last part. What a row
+    does not hold is left out, and a list or an object is refused: metadata is flat."""
+
+    @field_validator("metadata", mode="before")
+    @classmethod
+    def _listed(cls, value: object) -> object:
+        if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
+            return value
+        named = {path.rpartition(".")[2]: path for path in value}
+        if len(named) != len(value):
+            msg = "two paths end in the same name; give a mapping of names to paths"
+            raise ValueError(msg)
+        return named
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any]) -> "FieldMap":
+        """Read a field map from plain settings, such as a YAML file's.
+
+        Raises:
+            SettingsError: It is none; one line says what is wrong with which field.
+        """
+        try:
+            return cls.model_validate(dict(settings))
+        except ValidationError as error:
+            msg = f"field map: {describe_validation(error)}"
+            raise SettingsError(msg) from error
+
+    def item(self, row: Mapping[str, JSON], number: int) -> MemoryItem:
+        """Make an item of a row.
+
+        Args:
+            row: The row's fields.
+            number: Its place in the file, from 0.
+
+        Raises:
+            InputError: A field is missing, or of a kind that an item's is not.
+        """
+        values: dict[str, JSON] = {"order_index": number}
+        for name in (*_ALWAYS, *_SOMETIMES):
+            source: FieldSource | None = getattr(self, name)
+            if source is not None:
+                value = _value(name, source, row, required=name in _ALWAYS)
+                if value is not None:
+                    values[name] = value
+        values["metadata"] = self._metadata(row)
+        try:
+            return MemoryItem.from_json(values)
+        except InputError as error:  # what only an item knows: its types, encodable texts
+            sources = [f"{name} comes from {getattr(self, name)}" for name in _named(error, self)]
+            raise InputError("; ".join([str(error), *sources])) from error
+
+    def _metadata(self, row: Mapping[str, JSON]) -> dict[str, JSON]:
+        values: dict[str, JSON] = {}
+        for name, source in self.metadata.items():
+            value = _value(f"metadata.{name}", source, row, required=False)
+            if value is not None:
+                values[name] = value
+        return values
+
+
+def _value(name: str, source: FieldSource, row: Mapping[str, JSON], *, required: bool) -> JSON:
+    path, value = source.find(row)
+    if value is None and (required or source.required):
+        msg = f"field {source} is missing, which {name} comes from"
+        raise InputError(msg)
+    expected = _KINDS.get(name, (str, bool, int, float))
+    if value is not None and not isinstance(value, expected):
+        kinds = " or ".join(_WORDS[kind] for kind in expected)
+        msg = f"field {path!r} must be {kinds} to be {name} (got {value!r:.80})"
+        raise InputError(msg)
+    return value
+
+
+_KINDS: Final[Mapping[str, tuple[type, ...]]] = {
+    **dict.fromkeys((*_ALWAYS, *_SOMETIMES), (str,)),
+    "success": (bool,),
+}
+_WORDS: Final[Mapping[type, str]] = {
+    str: "a text",
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+}
+
+
+def _named(error: InputError, fields: FieldMap) -> Sequence[str]:
+    return [
+        name
+        for name in (*_ALWAYS, *_SOMETIMES)
+        if str(error).startswith(f"{name}:") and getattr(fields, name) is not None
+    ]
+
+
+def _at(row: Mapping[str, JSON], path: str) -> JSON:
+    value: JSON = dict(row)
+    for name in path.split("."):
+        if not isinstance(value, Mapping):
+            return None
+        value = value.get(name)
+    return value
