@@ -7,13 +7,16 @@ from langgraft._core.lazy import lazy_exports
 if TYPE_CHECKING:
     from langgraft.nodes.act import act_node
     from langgraft.nodes.chat import recall_for_messages, remember_messages
+    from langgraft.nodes.draft import draft_node
+    from langgraft.nodes.judge import judge_node
     from langgraft.nodes.recall import asks_again, recall_node
-    from langgraft.nodes.reflect import reflect_node
+    from langgraft.nodes.reflect import reflect_by_outcome_node, reflect_node
     from langgraft.nodes.remember import remember_node
     from langgraft.nodes.sessions import EnvironmentSessions
     from langgraft.nodes.start import start_node
     from langgraft.nodes.state import AgentInput, AgentOutput, AgentState
     from langgraft.nodes.think import think_node
+    from langgraft.nodes.validate import validate_node
 
 __all__ = [
     "AgentInput",
@@ -22,13 +25,17 @@ __all__ = [
     "EnvironmentSessions",
     "act_node",
     "asks_again",
+    "draft_node",
+    "judge_node",
     "recall_for_messages",
     "recall_node",
+    "reflect_by_outcome_node",
     "reflect_node",
     "remember_messages",
     "remember_node",
     "start_node",
     "think_node",
+    "validate_node",
 ]
 
 _STATE = "langgraft.nodes.state"
@@ -41,12 +48,16 @@ __getattr__, __dir__ = lazy_exports(
         "EnvironmentSessions": "langgraft.nodes.sessions",
         "act_node": "langgraft.nodes.act",
         "asks_again": "langgraft.nodes.recall",
+        "draft_node": "langgraft.nodes.draft",
+        "judge_node": "langgraft.nodes.judge",
         "recall_for_messages": "langgraft.nodes.chat",
         "recall_node": "langgraft.nodes.recall",
+        "reflect_by_outcome_node": "langgraft.nodes.reflect",
         "reflect_node": "langgraft.nodes.reflect",
         "remember_messages": "langgraft.nodes.chat",
         "remember_node": "langgraft.nodes.remember",
         "start_node": "langgraft.nodes.start",
         "think_node": "langgraft.nodes.think",
+        "validate_node": "langgraft.nodes.validate",
     },
 )

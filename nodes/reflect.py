@@ -1,29 +1,41 @@
-"""`reflect`: distill lessons from a finished episode (continual-memory §3, *Insight*)."""
+"""`reflect`: distill lessons from a finished episode (continual-memory §3, *Insight*).
 
-import json
-import re
-from collections.abc import Sequence
+`reflect_node` asks one question whatever the outcome, once, and takes the reply as it is: the
+node of the continual study. `reflect_by_outcome_node` asks one of three questions, about a success,
+a failure, or two attempts at the same task side by side (the three distillations of ReMe,
+arXiv:2512.10696 §3), has a bad reply corrected, and where that fails notes what is known by rules.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Annotated, TypeAlias
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import Runnable
-from langchain_core.utils.json import parse_json_markdown
+from pydantic import BaseModel, BeforeValidator, Field
 
 from langgraft._core.prompts import Prompt
-from langgraft.memory.episodes import Outcome, Step, render_trajectory
+from langgraft.memory.episodes import Lesson, Outcome, Step, render_trajectory
 from langgraft.memory.recall import strip_block
 from langgraft.nodes.prompts import prompt as shipped
-from langgraft.nodes.replies import encodable
+from langgraft.nodes.replies import reply_text
 from langgraft.nodes.state import AgentState, Node, StepState, Update
+from langgraft.nodes.structured import (
+    Conversation,
+    asking,
+    conversation_node,
+    listed,
+    read_reply,
+)
 
 MAX_LESSONS = 3
 """About three insights per episode (continual-memory §A.1.4)."""
-
-_LIST = re.compile(r"\[\s*(?:\{.*\}\s*)?\]", re.DOTALL)
-# Line breaks within strings are a common slip; a list that is cut off is not repaired.
-_loads = partial(json.loads, strict=False)
+LAST_ACTIONS = 3
+"""How many actions a lesson by rules names."""
+QUOTED = 200
+"""Most characters a lesson by rules quotes of a task or an action."""
 
 
 def reflect_node(
@@ -58,14 +70,22 @@ def reflection_messages(
     template: Prompt, task: str, steps: Sequence[Step], outcome: Outcome, limit: int
 ) -> list[BaseMessage]:
     """Write the question for lessons."""
+    return [HumanMessage(template.render(**_filled(task, steps, outcome, limit)))]
+
+
+def _filled(task: str, steps: Sequence[Step], outcome: Outcome, limit: int) -> dict[str, str]:
+    return {
+        "task": task,
+        "outcome": describe_outcome(outcome),
+        "trajectory": render_trajectory(steps, result=""),
+        "limit": str(limit),
+    }
+
+
+def describe_outcome(outcome: Outcome) -> str:
+    """Say in a few words how an attempt ended."""
     ended = {True: "success", False: f"failure ({outcome.reason})", None: "unknown"}
-    text = template.render(
-        task=task,
-        outcome=ended[outcome.success],
-        trajectory=render_trajectory(steps, result=""),
-        limit=str(limit),
-    )
-    return [HumanMessage(text)]
+    return ended[outcome.success]
 
 
 def episode_steps(steps: Sequence[StepState]) -> tuple[Step, ...]:
@@ -79,42 +99,150 @@ def parse_lessons(text: str, limit: int) -> tuple[list[dict[str, str]], str]:
     Returns:
         The lessons as `{"text", "when_to_use"}`, and `ok` or why there are none.
     """
-    try:
-        value = _parse_list(text)
-    except (ValueError, RecursionError) as error:
-        return [], f"unreadable: {error}"
-    lessons = [lesson for entry in value if (lesson := _lesson(entry)) is not None]
-    return lessons[:limit], "ok" if len(lessons) == len(value) else "some entries were unreadable"
+    found = read_reply(text, _READ_LESSONS)
+    if found.value is None:
+        return [], f"unreadable: {found.why}"
+    lessons = [{"text": each.lesson, "when_to_use": each.when_to_use} for each in found.value]
+    return lessons[:limit], "some entries were unreadable" if found.problems else "ok"
 
 
-def _parse_list(text: str) -> list[Any]:
-    try:
-        value = parse_json_markdown(text, parser=_loads)
-    except json.JSONDecodeError:
-        found = _LIST.search(text)
-        if found is None:
-            msg = "the reply holds no JSON list"
-            raise ValueError(msg) from None
-        value = _loads(found.group())
-    if not isinstance(value, list):
-        msg = f"expected a JSON list, got {type(value).__name__}"
-        raise ValueError(msg)  # noqa: TRY004  (one kind of error for every unreadable reply)
-    return value
+class _Lesson(BaseModel):
+    lesson: str = Field(min_length=1)
+    # Some models write null, or true, where nothing comes to mind.
+    when_to_use: Annotated[str, BeforeValidator(lambda v: v if isinstance(v, str) else "")] = ""
 
 
-def _lesson(entry: Any) -> dict[str, str] | None:
-    if not isinstance(entry, dict) or not isinstance(entry.get("lesson"), str):
-        return None
-    text = _clean(entry["lesson"])
-    when = entry.get("when_to_use")
-    situation = _clean(when) if isinstance(when, str) else ""
-    return {"text": text, "when_to_use": situation} if text else None
-
-
-def _clean(text: str) -> str:
-    return strip_block(encodable(text)).strip()
+_READ_LESSONS = listed(_Lesson)
 
 
 def _lessons(message: BaseMessage, limit: int) -> Update:
-    lessons, reflection = parse_lessons(str(message.text), limit)
+    lessons, reflection = parse_lessons(reply_text(message), limit)
     return {"lessons": lessons, "reflection": reflection}
+
+
+# By outcome -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """An attempt at a task, to be learned from."""
+
+    steps: tuple[Step, ...]
+    outcome: Outcome
+
+
+OtherAttempt: TypeAlias = Callable[[AgentState], Attempt | None]
+"""Finds another attempt at the same task, where there is one to compare with."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReflectionPrompts:
+    """One prompt for each occasion, with `$task`, `$outcome`, `$trajectory` and `$limit`."""
+
+    success: Prompt = field(default_factory=partial(shipped, "reflect_success"))
+    failure: Prompt = field(default_factory=partial(shipped, "reflect_failure"))
+    comparative: Prompt = field(default_factory=partial(shipped, "reflect_comparative"))
+    """Has `$other_outcome` and `$other_trajectory` too."""
+    unknown: Prompt = field(default_factory=partial(shipped, "reflect"))
+    """Where nobody can tell how the attempt ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Distilled:
+    """What came of reflecting."""
+
+    lessons: tuple[Lesson, ...]
+    why: str
+    """`ok`, or what was wrong with a model's reply, or that rules wrote the lesson, and why."""
+    calls: int
+    """How often a model was asked."""
+
+
+def reflect_by_outcome_node(
+    model: BaseChatModel | None,
+    *,
+    other_attempt: OtherAttempt | None = None,
+    prompts: ReflectionPrompts | None = None,
+    max_lessons: int = MAX_LESSONS,
+) -> Runnable[AgentState, Update]:
+    """Make the node that asks for the lessons of a success, a failure, or two attempts.
+
+    Where no reply can be used, one lesson by rules takes its place: it says `by="rules"`, and
+    `reflection` in the state says why.
+
+    Args:
+        model: Any chat model; `None` leaves reflecting to the rules.
+        other_attempt: Finds another attempt at the task; where it does, the two are compared.
+        prompts: One for each occasion; `None` takes those that ship.
+        max_lessons: Most lessons kept of one episode.
+    """
+
+    def begin(state: AgentState) -> Conversation[Update]:
+        outcome = Outcome(state["success"], state["score"], state["reason"])
+        attempt = Attempt(episode_steps(state["steps"]), outcome)
+        other = other_attempt(state) if other_attempt is not None else None
+        drawn = yield from distilling(
+            state["instruction"], attempt, other=other, prompts=prompts, limit=max_lessons
+        )
+        return {
+            "lessons": [
+                {"text": each.text, "when_to_use": each.when_to_use, "by": each.by}
+                for each in drawn.lessons
+            ],
+            "reflection": drawn.why,
+        }
+
+    return conversation_node("reflect", model, begin)
+
+
+def distilling(
+    task: str,
+    attempt: Attempt,
+    *,
+    other: Attempt | None = None,
+    prompts: ReflectionPrompts | None = None,
+    limit: int = MAX_LESSONS,
+) -> Conversation[Distilled]:
+    """Ask for the lessons of an attempt, or of two; see `reflect_by_outcome_node`."""
+    question = _question(task, attempt, other, prompts or ReflectionPrompts(), limit)
+    said = yield from asking([question], _READ_LESSONS)
+    if said.value is None:
+        lessons = lessons_by_rules(task, attempt)
+        return Distilled(lessons, f"by rules: {said.why}", said.calls)
+    lessons = tuple(Lesson(each.lesson, each.when_to_use) for each in said.value[:limit])
+    return Distilled(lessons, said.why, said.calls)
+
+
+def lessons_by_rules(task: str, attempt: Attempt) -> tuple[Lesson, ...]:
+    """Note task, outcome and last actions as one lesson; none where nothing was done."""
+    actions = [_quoted(step.action) for step in attempt.steps if step.action.strip()]
+    if not actions:
+        return ()
+    ending = "; ".join(actions[-LAST_ACTIONS:])
+    reason = _quoted(attempt.outcome.reason)
+    said = {
+        True: f"This reached the goal, and ended with: {ending}.",
+        False: f"This did not reach the goal ({reason or 'no reason given'}): {ending}.",
+        None: f"How this ended is not known: {ending}.",
+    }
+    when = f"the task is like this one: {_quoted(task)}"
+    return (Lesson(said[attempt.outcome.success], when, by="rules"),)
+
+
+def _question(
+    task: str, attempt: Attempt, other: Attempt | None, prompts: ReflectionPrompts, limit: int
+) -> HumanMessage:
+    values = _filled(task, attempt.steps, attempt.outcome, limit)
+    by_outcome = {True: prompts.success, False: prompts.failure, None: prompts.unknown}
+    template = by_outcome[attempt.outcome.success]
+    if other is not None:
+        template = prompts.comparative
+        values["other_outcome"] = describe_outcome(other.outcome)
+        values["other_trajectory"] = strip_block(render_trajectory(other.steps, result=""))
+    return HumanMessage(template.render(**values))
+
+
+def _quoted(text: str) -> str:
+    """Return a text on one line, cut short."""
+    line = " ".join(strip_block(text).split())
+    return line if len(line) <= QUOTED else line[: QUOTED - 1] + "…"

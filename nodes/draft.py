@@ -1,0 +1,42 @@
+"""`draft`: a tentative answer, before memory is asked, for memory that looks for contradictions."""
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import HumanMessage
+from langchain_core.runnables import Runnable
+
+from langgraft._core.prompts import Prompt
+from langgraft.memory.recall import strip_block
+from langgraft.nodes.prompts import prompt as shipped
+from langgraft.nodes.state import AgentState, Update
+from langgraft.nodes.structured import Conversation, conversation_node
+
+NOTHING_KNOWN = "(nothing)"
+
+
+def draft_node(
+    model: BaseChatModel | None, *, prompt: Prompt | None = None
+) -> Runnable[AgentState, Update]:
+    """Make the node that asks for a short answer or plan to the instruction.
+
+    The reply is kept whole as the state's `draft`. Without a model the draft is empty, and then
+    memory has nothing to ask about it.
+
+    Args:
+        model: Any chat model.
+        prompt: Prompt with the placeholders `$task` and `$situation`.
+    """
+    template = prompt or shipped("draft")
+
+    def begin(state: AgentState) -> Conversation[Update]:
+        text = template.render(task=state["instruction"], situation=_situation(state))
+        reply = yield [HumanMessage(text)]
+        return {"draft": strip_block(reply or "").strip()}
+
+    return conversation_node("draft", model, begin)
+
+
+def _situation(state: AgentState) -> str:
+    """Say how the world is played and what it showed last, where there is a world."""
+    steps = state.get("steps", ())
+    seen = strip_block(steps[-1]["observation"]) if steps else ""
+    return "\n\n".join(filter(None, (state.get("world_instructions", ""), seen))) or NOTHING_KNOWN

@@ -1,0 +1,191 @@
+"""`judge`: answer what memory asks, by a model or, where there is none, by rules.
+
+    graph.add_node("draft", draft_node(model))
+    graph.add_node("gate", judge_node(memory, model, about="draft"))  # before recall
+    graph.add_node("judge", judge_node(memory, model))  # before remember
+
+Outside of graphs, `answer(question, model)` and `aanswer` do the same for one question. A verdict
+on anything that the question did not show is sent back once for correction, and then dropped.
+Where no reply can be used the rules of the question's kind answer, their verdicts say
+`by="rules"`, and `why` says what happened.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, TypeAlias
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import HumanMessage
+from langchain_core.runnables import Runnable
+from pydantic import ValidationError
+
+from langgraft._core.errors import InputError, SettingsError
+from langgraft._core.prompts import Prompt
+from langgraft.memory.items import describe_validation
+from langgraft.memory.provider import MemoryProvider
+from langgraft.memory.questions import By, Question, Verdict
+from langgraft.nodes.judging.contradiction import Contradiction
+from langgraft.nodes.judging.novelty import Novelty
+from langgraft.nodes.judging.shown import Ruling, Shown
+from langgraft.nodes.judging.votes import Votes
+from langgraft.nodes.prompts import prompt as shipped
+from langgraft.nodes.recall import recall_context
+from langgraft.nodes.remember import episode_of
+from langgraft.nodes.state import AgentState, Node, Update
+from langgraft.nodes.structured import Conversation, aconverse, asking, converse
+
+KINDS: Mapping[str, type[Shown]] = {
+    "votes": Votes,
+    "novelty": Novelty,
+    "contradiction": Contradiction,
+}
+"""What can be judged, by `Question.kind`."""
+
+Prompts: TypeAlias = Mapping[str, Prompt]
+"""Prompts by kind, in place of those that ship."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgment:
+    """How one question was answered."""
+
+    question_id: str
+    kind: str
+    verdicts: tuple[Verdict, ...]
+    by: By
+    """Who answered; of a model's verdicts some may still be by rules, and say so."""
+    why: str
+    """`ok`, or what was wrong with a model's reply, or why no model was asked."""
+    calls: int
+    """How often a model was asked."""
+
+
+def answer(
+    question: Question,
+    model: BaseChatModel | None,
+    *,
+    lessons: Sequence[str] = (),
+    prompts: Prompts | None = None,
+) -> Judgment:
+    """Answer one question.
+
+    Args:
+        question: What a provider asks.
+        model: Any chat model; `None` answers by rules.
+        lessons: What was drawn from the episode, for a question about its rules.
+        prompts: Prompts by kind, in place of those that ship.
+
+    Raises:
+        InputError: Nobody knows how to answer a question of that kind, or it does not show what
+            its kind shows.
+        SettingsError: A prompt cannot be filled in.
+    """
+    return converse(answering(question, lessons, prompts), model)
+
+
+async def aanswer(
+    question: Question,
+    model: BaseChatModel | None,
+    *,
+    lessons: Sequence[str] = (),
+    prompts: Prompts | None = None,
+) -> Judgment:
+    """Do what `answer` does, without blocking."""
+    return await aconverse(answering(question, lessons, prompts), model)
+
+
+def answering(
+    question: Question, lessons: Sequence[str] = (), prompts: Prompts | None = None
+) -> Conversation[Judgment]:
+    """Put one question to a model, and rule on it where that does not help."""
+    shown = _shown(question)
+    if shown.needless:
+        return _judgment(question, shown.by_rules(lessons), "rules", shown.needless, 0)
+    template = (prompts or {}).get(question.kind) or shipped(shown.prompt)
+    asked = HumanMessage(template.render(**shown.values(lessons)))
+    said = yield from asking([asked], shown.reader())
+    if said.value is None:
+        return _judgment(question, shown.by_rules(lessons), "rules", said.why, said.calls)
+    return _judgment(question, said.value, "model", said.why, said.calls)
+
+
+def judge_node(
+    memory: MemoryProvider[Any],
+    model: BaseChatModel | None,
+    *,
+    about: Literal["episode", "draft"] = "episode",
+    prompts: Prompts | None = None,
+) -> Runnable[AgentState, Update]:
+    """Make the node that answers memory's questions.
+
+    Its update holds `verdicts`, or `draft_verdicts`, and in `judging` one entry a question: who
+    answered it, why, and after how many calls.
+
+    Args:
+        memory: The provider that asks.
+        model: Any chat model; `None` answers by rules.
+        about: `episode` answers questions about a finished episode, before `remember`; `draft`
+            those about the state's `draft`, before `recall`.
+        prompts: Prompts by kind, in place of those that ship.
+
+    Raises:
+        SettingsError: A prompt is for a kind that does not exist.
+    """
+    if unknown := sorted(set(prompts or ()) - set(KINDS)):
+        msg = f"no question is of the kind {', '.join(unknown)}; prompts may be for {list(KINDS)}"
+        raise SettingsError(msg)
+
+    def judge(state: AgentState) -> Update:
+        if about == "draft":
+            questions = memory.draft_questions(state["instruction"], recall_context(state))
+        else:
+            questions = memory.questions(episode_of(state))
+        return converse(_update(state, questions, about, prompts), model)
+
+    async def ajudge(state: AgentState) -> Update:
+        if about == "draft":
+            context = recall_context(state)
+            questions = await memory.adraft_questions(state["instruction"], context)
+        else:
+            questions = await memory.aquestions(episode_of(state))
+        return await aconverse(_update(state, questions, about, prompts), model)
+
+    return Node("judge", judge, ajudge)
+
+
+def _update(
+    state: AgentState, questions: Sequence[Question], about: str, prompts: Prompts | None
+) -> Conversation[Update]:
+    key: Literal["draft_verdicts", "verdicts"]
+    key = "draft_verdicts" if about == "draft" else "verdicts"
+    lessons = [str(lesson["text"]) for lesson in state.get("lessons", ())]
+    verdicts = list(state.get(key, ()))
+    judging = list(state.get("judging", ()))
+    for question in questions:
+        judgment = yield from answering(question, lessons, prompts)
+        verdicts += [asdict(verdict) for verdict in judgment.verdicts]
+        judging.append({k: v for k, v in asdict(judgment).items() if k != "verdicts"})
+    return {key: verdicts, "judging": judging}
+
+
+def _shown(question: Question) -> Shown:
+    kind = KINDS.get(question.kind)
+    if kind is None:
+        msg = (
+            f"nobody knows how to judge a question of the kind {question.kind!r}; known are "
+            f"{', '.join(KINDS)}: answer it in a node of your own"
+        )
+        raise InputError(msg)
+    try:
+        return kind.model_validate(dict(question.shows))
+    except ValidationError as error:
+        msg = f"a question of the kind {question.kind!r} does not show what it should: "
+        raise InputError(msg + describe_validation(error)) from error
+
+
+def _judgment(
+    question: Question, rulings: Sequence[Ruling], by: By, why: str, calls: int
+) -> Judgment:
+    name = question.id
+    verdicts = tuple(Verdict(name, r.action, r.item_id, r.text, r.by) for r in rulings)
+    return Judgment(name, question.kind, verdicts, by, why, calls)
