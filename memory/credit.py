@@ -6,6 +6,7 @@ bank says that the receipt took effect, so that it counts once however many epis
 branches of a search may share one recall.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final, cast
 
@@ -15,6 +16,7 @@ from langgraft.memory import bank
 from langgraft.memory.deltas import Annotate, BankContent, Change, SetState
 from langgraft.memory.episodes import Episode
 from langgraft.memory.forgetting import SUCCESSES, USES
+from langgraft.memory.recall import Receipt
 from langgraft.memory.stores.drive import Program
 
 CREDITED: Final = "credited/"
@@ -22,42 +24,60 @@ CREDITED: Final = "credited/"
 
 
 def credit(namespace: bank.Namespace, episode: Episode) -> Program[list[Change]]:
-    """Say what an episode's receipts change; items that have gone meanwhile are passed over.
+    """Say what an episode's receipts change.
 
-    Where nobody can tell how the episode ended, receipts count no use: it would lower the rate of
-    success of what may have helped.
+    =====================================  ==================================================
+    receipt                                counts
+    =====================================  ==================================================
+    of an episode that succeeded           a use and a success for each item
+    of one that failed                     a use for each item
+    of one that nobody could judge         nothing, so that another episode that carries it
+                                           still can: a use alone would be held against what
+                                           may have helped
+    some of whose items have gone          for the others
+    of which the bank holds no item        nothing, and leaves no mark: it is another bank's
+    =====================================  ==================================================
     """
+    if episode.outcome.success is None:
+        return []
+    receipts = yield from _fresh(namespace, episode)
+    content = yield from _held(namespace, receipts)
+    uses = Counter(
+        name
+        for receipt in receipts
+        for name in dict.fromkeys(receipt.item_ids)
+        if name in content.items
+    )
+    return [
+        *(_counted(content, name, new, succeeded=episode.succeeded) for name, new in uses.items()),
+        *(
+            SetState(CREDITED + receipt.id, episode.id)
+            for receipt in receipts
+            if not content.items.keys().isdisjoint(receipt.item_ids)
+        ),
+    ]
+
+
+def _fresh(namespace: bank.Namespace, episode: Episode) -> Program[list[Receipt]]:
+    """List the receipts that have not taken effect, each once."""
     receipts = {receipt.id: receipt for receipt in episode.recalls if receipt.item_ids}
-    if not receipts or episode.outcome.success is None:
+    if not receipts:
         return []
     marks = yield from bank.read_state(namespace, [CREDITED + name for name in receipts])
-    fresh = [
-        receipt for receipt, mark in zip(receipts.values(), marks, strict=True) if mark is None
-    ]
-    named = list(dict.fromkeys(name for receipt in fresh for name in receipt.item_ids))
-    content = yield from _notes(namespace, named)
-    counted: dict[str, list[int]] = {}
-    for receipt in fresh:
-        for name in set(receipt.item_ids) & content.items.keys():
-            counts = counted.setdefault(name, _counts(content, name))
-            counts[0] += 1
-            counts[1] += episode.succeeded
-    changes: list[Change] = [
-        Annotate(name, {USES: counted[name][0], SUCCESSES: counted[name][1]})
-        for name in named
-        if name in counted
-    ]
-    return [*changes, *(SetState(CREDITED + receipt.id, episode.id) for receipt in fresh)]
+    return [receipt for receipt, mark in zip(receipts.values(), marks, strict=True) if mark is None]
 
 
-def _notes(namespace: bank.Namespace, names: Sequence[str]) -> Program[BankContent]:
-    """Read some items with their notes."""
+def _held(namespace: bank.Namespace, receipts: Sequence[Receipt]) -> Program[BankContent]:
+    """Read those items of receipts that the bank holds, with their notes."""
+    names = dict.fromkeys(name for receipt in receipts for name in receipt.item_ids)
     if not names:
         return BankContent()
     results = yield [GetOp(namespace, bank.item_key(name)) for name in names]
     return bank.loaded(cast("Sequence[Item | None]", results))
 
 
-def _counts(content: BankContent, name: str) -> list[int]:
+def _counted(content: BankContent, name: str, new: int, *, succeeded: bool) -> Annotate:
     notes = content.notes.get(name, {})
-    return [cast("int", notes.get(USES, 0)), cast("int", notes.get(SUCCESSES, 0))]
+    uses = cast("int", notes.get(USES, 0)) + new
+    successes = cast("int", notes.get(SUCCESSES, 0)) + (new if succeeded else 0)
+    return Annotate(name, {USES: uses, SUCCESSES: successes})

@@ -105,7 +105,7 @@ class FrequencyUtility(Forgetting):
             Remove(entry.item.id, f"helped in {good} of {uses} uses")
             for entry in entries
             if (uses := entry.count(USES)) >= self.min_uses
-            and (good := entry.count(SUCCESSES)) < self.below * uses
+            and (good := entry.count(SUCCESSES)) / uses < self.below
         ]
 
 
@@ -119,7 +119,8 @@ class Votes(Forgetting):
     floor: int = 0
     """ExpeL drops rules that are down to 0."""
     limit: int | None = Field(default=None, ge=0)
-    """Voted items that stay; `None`: all. Of equals the newest go first."""
+    """Voted items that stay; `None`: all. Of equals the oldest go first: they had the longest time
+    to win votes, and a list of equals would otherwise never take in another rule."""
 
     @override
     def forget(self, entries: Sequence[Entry]) -> list[Remove]:
@@ -127,31 +128,37 @@ class Votes(Forgetting):
         lost = [entry for entry in voted if entry.count(VOTES) <= self.floor]
         gone = [Remove(entry.item.id, f"{entry.count(VOTES)} votes left") for entry in lost]
         standing = [entry for entry in voted if entry.count(VOTES) > self.floor]
-        if self.limit is not None:
-            standing.sort(key=lambda entry: -entry.count(VOTES))
+        if self.limit is not None and len(standing) > self.limit:
+            standing.sort(key=lambda entry: entry.count(VOTES))
             reason = f"not among the {self.limit} with the most votes"
-            gone += [Remove(entry.item.id, reason) for entry in standing[self.limit :]]
+            fewest = standing[: len(standing) - self.limit]
+            gone += [Remove(entry.item.id, reason) for entry in fewest]
         return gone
 
 
 class SuccessRate(Forgetting):
     """Forget items whose rate of success, (successes + 1) / (uses + 2), is below a threshold.
 
-    Laplace's rule gives an item that was never recalled 1/2, so new items are on probation, not
-    out of the running.
+    Laplace's rule starts every item at 1/2, so that one failure says little. An item that was
+    recalled less than `min_uses` times is on probation: it stays, whatever the threshold.
     """
 
     policy: Literal["success_rate"] = "success_rate"
     counts_uses: ClassVar[bool] = True
     below: float = Field(default=0.3, gt=0, lt=1)
-    """EvolveR prunes below 0.3."""
+    """Least rate. MemEvolve configures its EvolveR with 0.3: two failures and no success are
+    enough."""
+    min_uses: int = Field(default=1, ge=1)
+    """Recalls before an item is judged. Ours: above 1/2, the threshold would else forget every
+    item as it comes."""
 
     @override
     def forget(self, entries: Sequence[Entry]) -> list[Remove]:
         return [
-            Remove(entry.item.id, f"success rate {rate:.3f} in {entry.count(USES)} uses")
+            Remove(entry.item.id, f"success rate {rate:.3f} in {uses} uses")
             for entry in entries
-            if (rate := (entry.count(SUCCESSES) + 1) / (entry.count(USES) + 2)) < self.below
+            if (uses := entry.count(USES)) >= self.min_uses
+            and (rate := (entry.count(SUCCESSES) + 1) / (uses + 2)) < self.below
         ]
 
 
