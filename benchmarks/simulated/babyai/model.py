@@ -23,6 +23,7 @@ from langgraft.benchmarks.simulated.babyai.reflect import parse_review, write_le
 from langgraft.benchmarks.simulated.babyai.scene import Scene
 from langgraft.benchmarks.simulated.babyai.sight import CACHED_TEXTS, Kind, parse_goal, parse_view
 from langgraft.benchmarks.simulated.babyai.words import read_plan, state_plan
+from langgraft.benchmarks.simulated.judging import judging_reply
 from langgraft.memory.recall import BLOCK_END, BLOCK_START, strip_block
 
 MODEL_NAME = "simulated-babyai"
@@ -111,6 +112,8 @@ def answer(messages: Sequence[BaseMessage], *, seed: int, sampled: bool) -> str:
     first = next((i for i, m in enumerate(messages) if isinstance(m, HumanMessage)), None)
     if first is not None:
         opening = texts[first]
+        if (judged := judging_reply(opening)) is not None:
+            return judged
         dice = Dice(seed, sampled, _digest(opening))
         if review := parse_review(opening):
             return write_lessons(review, dice, _limit(opening))
