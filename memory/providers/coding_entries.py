@@ -131,17 +131,17 @@ def entries_of(episode: Episode) -> list[CodingEntry]:
     return [entry for entry in entries if entry is not None]
 
 
-def shown_neighbours(items: Sequence[MemoryItem]) -> list[JSON]:
+def shown_neighbours(items: Sequence[MemoryItem]) -> dict[str, JSON]:
     """Return what a judge sees of the entries that a new one is compared with, by their ids."""
-    return [
-        {
-            "id": item.id,
+    return {
+        item.id: {
+            "package": item.metadata.get("package", GENERAL),
             "error": item.metadata.get("error", item.text),
             "fix": item.metadata.get("fix", ""),
             "kind": item.metadata.get("kind", ""),
         }
         for item in items
-    ]
+    }
 
 
 def same_place(package: str, task_id: str | None) -> Filter:

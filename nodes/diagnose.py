@@ -1,0 +1,255 @@
+"""`diagnose`: turn a failed run into an error record (mle-agent-memory §3.3, Fig. 5).
+
+    graph.add_node("diagnose", diagnose_node(model))
+    diagnose(failure, model).record  # the same outside of graphs
+    diagnose_by_rules(failure)       # without a model
+
+A model is given the program, its output, the review and what rules read from them. Where it does
+not give a usable record after one correction, or there is no model, the rules' record counts and
+says `by="rules"`. The rules never make up a fix: they take the sentences of the review that
+advise one.
+"""
+
+import re
+from dataclasses import asdict, dataclass, replace
+from typing import Annotated, Any, Final
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.runnables import Runnable
+from pydantic import BaseModel, BeforeValidator
+
+from langgraft._core.prompts import Prompt
+from langgraft.memory.episodes import ErrorKind, ErrorRecord
+from langgraft.memory.providers.coding_fixes import fix_needs
+from langgraft.memory.recall import strip_block
+from langgraft.nodes.code_names import code_names
+from langgraft.nodes.prompts import prompt as shipped
+from langgraft.nodes.replies import encodable
+from langgraft.nodes.state import AgentState, Update
+from langgraft.nodes.structured import (
+    Conversation,
+    aconverse,
+    asking,
+    conversation_node,
+    converse,
+    typed,
+)
+from langgraft.nodes.tracebacks import (
+    GENERAL,
+    Raised,
+    canonical,
+    error_kind,
+    masked,
+    mentioned_error,
+    parse_traceback,
+    responsible_package,
+)
+
+OUTPUT_SHOWN: Final = 6_000
+"""Most characters of output that a model is shown, from its end: tracebacks come last."""
+CODE_SHOWN: Final = 20_000
+"""Most characters of a program that a model is shown."""
+LONGEST_TALE: Final = 300
+"""Most characters of an error that no exception tells: a sentence or two."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What is known of a run that failed."""
+
+    output: str = ""
+    """What the program printed, traceback included, whole or cut."""
+    code: str = ""
+    analysis: str = ""
+    """What a review made of the run, if there was one."""
+    exception: str = ""
+    """The class of the exception, where it is told apart from the output."""
+    message: str = ""
+    """Its message, likewise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What came of diagnosing a failure."""
+
+    record: ErrorRecord | None
+    """`None` where nothing at all tells of an error."""
+    why: str
+    """`ok`, or what was wrong with a model's reply, or why no model was asked."""
+    calls: int
+    """How often a model was asked."""
+
+
+def diagnose(
+    failure: Failure, model: BaseChatModel | None, *, prompt: Prompt | None = None
+) -> Diagnosis:
+    """Diagnose a failure.
+
+    Args:
+        failure: What is known of it.
+        model: Any chat model; `None` diagnoses by rules.
+        prompt: Prompt with the placeholders `$code`, `$output`, `$analysis`, `$rules`.
+    """
+    return converse(diagnosing(failure, prompt), model)
+
+
+async def adiagnose(
+    failure: Failure, model: BaseChatModel | None, *, prompt: Prompt | None = None
+) -> Diagnosis:
+    """Do what `diagnose` does, without blocking."""
+    return await aconverse(diagnosing(failure, prompt), model)
+
+
+def diagnose_node(
+    model: BaseChatModel | None, *, prompt: Prompt | None = None
+) -> Runnable[AgentState, Update]:
+    """Make the node that adds an error record to the state's `errors`.
+
+    It reads `code`, `output` and, where there is one, `analysis` from the state; its update holds
+    `errors`, and in `diagnosis` what came of it: who says so, why, and after how many calls. A
+    graph that keeps programs by reference calls `diagnose` in a node of its own.
+
+    Args:
+        model: Any chat model; `None` diagnoses by rules.
+        prompt: Prompt with the placeholders `$code`, `$output`, `$analysis`, `$rules`.
+    """
+
+    def begin(state: AgentState) -> Conversation[Update]:
+        held: dict[str, Any] = dict(state)
+        parts = {name: str(held.get(name) or "") for name in ("code", "output", "analysis")}
+        found = yield from diagnosing(Failure(**parts), prompt)
+        made = [] if found.record is None else [asdict(found.record)]
+        by = "" if found.record is None else found.record.by
+        return {
+            "errors": [*state.get("errors", ()), *made],
+            "diagnosis": {"by": by, "why": found.why, "calls": found.calls},
+        }
+
+    return conversation_node("diagnose", model, begin)
+
+
+def diagnosing(failure: Failure, prompt: Prompt | None = None) -> Conversation[Diagnosis]:
+    """Diagnose a failure in a conversation; see `diagnose`."""
+    rules = diagnose_by_rules(failure)
+    if rules is None:
+        return Diagnosis(None, "nothing tells of an error", 0)
+    messages = diagnosis_messages(failure, rules, prompt or shipped("diagnose"))
+    said = yield from asking(messages, typed(_Reply, _objection))
+    if said.value is None:
+        return Diagnosis(rules, said.why, said.calls)
+    return Diagnosis(_record(said.value, failure), said.why, said.calls)
+
+
+def diagnosis_messages(failure: Failure, rules: ErrorRecord, template: Prompt) -> list[BaseMessage]:
+    """Write the question for a diagnosis."""
+    output = failure.output or f"{failure.exception}: {failure.message}".strip(": ")
+    text = template.render(
+        code=_shown(failure.code[:CODE_SHOWN]),
+        output=_shown(output[-OUTPUT_SHOWN:]),
+        analysis=_shown(failure.analysis),
+        rules=f"package {rules.package}; kind {rules.kind}; {rules.error}",
+    )
+    return [HumanMessage(encodable(text))]
+
+
+def _shown(text: str) -> str:
+    return strip_block(text).strip() or "(empty)"
+
+
+# By a model --------------------------------------------------------------------------------
+
+_Text = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]
+
+
+class _Reply(BaseModel):
+    package: _Text
+    error: str
+    fix: _Text
+    kind: Annotated[
+        ErrorKind,
+        BeforeValidator(lambda kind: kind.strip().lower() if isinstance(kind, str) else kind),
+    ]
+
+
+def _objection(reply: _Reply) -> str:
+    if not reply.error.strip():
+        return "`error` is empty; say the class of the exception and what went wrong"
+    needs = fix_needs(reply.fix)
+    return f"`fix` needs {needs}; give one that does not, or leave it empty" if needs else ""
+
+
+def _record(reply: _Reply, failure: Failure) -> ErrorRecord:
+    """Make the record; a package that the program imports is named as it is imported."""
+    package = reply.package.strip().partition(".")[0]
+    imported = {name.casefold(): name for name in code_names(failure.code).packages}
+    package = imported.get(package.casefold(), package) or GENERAL
+    if package.casefold() == GENERAL:
+        package = GENERAL
+    fix = strip_block(reply.fix).strip()
+    return ErrorRecord(package, strip_block(reply.error).strip(), fix, reply.kind, by="model")
+
+
+# By rules ----------------------------------------------------------------------------------
+
+
+def diagnose_by_rules(failure: Failure) -> ErrorRecord | None:
+    """Diagnose a failure without a model; always the same for the same failure.
+
+    The exception is that of the output, or the one told apart from it, or the one that the review
+    tells of. Without any, the error is what the review, or the end of the output, says.
+    """
+    raised = _raised(failure)
+    analysis = strip_block(failure.analysis)
+    tale = analysis.strip() or strip_block(failure.output).strip()[-LONGEST_TALE:]
+    error = _first_words(masked(tale)) if raised is None else canonical(raised)
+    if not error:
+        return None
+    return ErrorRecord(
+        package=GENERAL if raised is None else responsible_package(raised, failure.code),
+        error=error,
+        fix=advised_fix(analysis),
+        kind=error_kind(raised, tale),
+        by="rules",
+    )
+
+
+def _raised(failure: Failure) -> Raised | None:
+    raised = parse_traceback(strip_block(failure.output))
+    if raised is not None:
+        return raised
+    told = mentioned_error(strip_block(failure.analysis))
+    if not failure.exception:
+        return told
+    raised = Raised(failure.exception, failure.message)
+    same = told is not None and told.name == raised.name
+    return replace(raised, message=told.message) if told and same and not raised.message else raised
+
+
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`(])|\n+")
+_ADVICE = re.compile(
+    r"^(?:to\s+(?:fix|resolve|solve|address)|(?:a|the|one|suggested|proposed|possible)?\s*"
+    r"(?:fix|solution|remedy|suggestion|recommendation)\b"
+    r"|(?:use|remove|replace|pass|set|change|convert|cast|rename|drop|switch|move|add|call|wrap|try"
+    r"|consider|ensure|make\s+sure|avoid|reduce|define|import|check|update|correct|handle)\s+\w)"
+    r"|\b(?:can|could|should|must|needs?\s+to)\s+be\s+(?:fixed|replaced|removed|changed|passed|set"
+    r"|converted|cast|renamed|moved|resolved|reduced|updated|corrected|handled)\b"
+    r"|\bto\s+fix\s+(?:this|it|the)\b|\bfix\s*:|\b(?:suggest|recommend)(?:ed|s)?\b",
+    re.IGNORECASE,
+)
+
+
+def advised_fix(analysis: str) -> str:
+    """Return the sentences of a review that advise a fix which needs nothing more, or nothing."""
+    sentences = (part.strip() for part in _SENTENCE.split(analysis))
+    return " ".join(s for s in sentences if _ADVICE.search(s) and not fix_needs(s))
+
+
+def _first_words(tale: str) -> str:
+    """Cut a tale after the last sentence that fits."""
+    tale = " ".join(tale.split())
+    if len(tale) <= LONGEST_TALE:
+        return tale
+    cut = tale[:LONGEST_TALE]
+    end = max(cut.rfind(". "), cut.rfind("; "))
+    return cut[: end + 1] if end > 0 else cut.rstrip() + "…"
