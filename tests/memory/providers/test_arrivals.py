@@ -1,0 +1,124 @@
+"""`Arrivals`: the oldest and the newest of a bank, found without reading it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from dict_store import DictStore
+from hypothesis import given
+from hypothesis import strategies as st
+from langgraph.store.base import SearchOp
+from langgraph.store.memory import InMemoryStore
+from memory_cases import make_episode, make_item, names
+
+from langgraft.memory.bank_format import write_items
+from langgraft.memory.deltas import Remove, SetState, fold
+from langgraft.memory.forgetting import Capacity, entries
+from langgraft.memory.providers import SimpleRAG, SimpleRAGSettings
+from langgraft.memory.providers.arrivals import Arrivals
+from langgraft.memory.stores.drive import drive
+
+
+def survivors(memory: SimpleRAG) -> list[str]:
+    """List the ids in a bank, oldest first."""
+    return [entry.item.id for entry in entries(memory.content())]
+
+
+@given(ids=st.lists(names, max_size=30, unique=True), limit=st.integers(1, 8))
+def test_line_when_over_its_limit_loses_exactly_the_first(ids: Sequence[str], limit: int) -> None:
+    """First in, first out, whatever the names are; each removal says why."""
+    memory = SimpleRAG(DictStore(), settings=SimpleRAGSettings(max_items=limit))
+    log = []
+    for name in ids:
+        log += [memory.take_in(make_episode(name)), memory.manage()]
+        assert len(memory.content().items) <= limit
+    assert survivors(memory) == [f"{name}/note" for name in ids][-limit:]
+    removed = [change for delta in log for change in delta if isinstance(change, Remove)]
+    assert [change.id for change in removed] == [f"{name}/note" for name in ids][:-limit]
+    assert {change.reason for change in removed} <= {f"over the capacity of {limit}"}
+    assert fold(log) == memory.content()
+
+
+@given(ids=st.lists(names, min_size=1, max_size=20, unique=True), limit=st.integers(1, 25))
+def test_line_when_asked_for_its_ends_reads_them_in_order(ids: Sequence[str], limit: int) -> None:
+    """The newest come newest first, and no listing of the bank is needed for either end."""
+    store = DictStore()
+    memory = SimpleRAG(store)
+    for name in ids:
+        memory.take_in(make_episode(name))
+    store.log.clear()
+    line = Arrivals(memory.namespace)
+    newest = drive(line.newest(limit), store)
+    assert [item.episode_id for item in newest] == list(ids)[::-1][:limit]
+    some = drive(line.newest(limit, where=lambda item: item.order_index % 2 == 0), store)
+    assert [item.order_index for item in some] == list(range(0, len(ids), 2))[::-1][:limit]
+    oldest = drive(line.oldest(), store)
+    assert oldest is not None
+    assert oldest.episode_id == ids[0]
+    assert not any(isinstance(op, SearchOp) for batch in store.log for op in batch)
+
+
+def test_line_when_nobody_ever_joined_is_empty() -> None:
+    """An empty bank has no first and no last."""
+    memory = SimpleRAG(InMemoryStore())
+    line = Arrivals(memory.namespace)
+    assert drive(line.newest(3), memory.store) == []
+    assert drive(line.oldest(), memory.store) is None
+    assert not memory.manage()
+
+
+def test_line_when_a_policy_forgot_items_passes_them_over() -> None:
+    """What others remove leaves no trace in what is recalled, and is not removed twice."""
+    settings = SimpleRAGSettings(max_items=4, forgetting=(Capacity(limit=2),))
+    memory = SimpleRAG(InMemoryStore(), settings=settings)
+    log = []
+    for number in range(9):
+        log += [memory.take_in(make_episode(f"e{number}")), memory.manage()]
+    assert survivors(memory) == ["e7/note", "e8/note"]
+    line = Arrivals(memory.namespace)
+    oldest = drive(line.oldest(), memory.store)
+    assert oldest is not None
+    assert oldest.episode_id == "e7"
+    assert [item.episode_id for item in drive(line.newest(4), memory.store)] == ["e8", "e7"]
+    assert fold(log) == memory.content()
+    places = [key for key in memory.content().state if key.startswith("arrivals/items/")]
+    assert len(places) == 4
+
+
+def test_line_when_items_are_imported_begins_anew_and_prunes(tmp_path: Path) -> None:
+    """Imported items join in the order of the file, after what is there, within capacity."""
+    path = tmp_path / "bank.jsonl"
+    write_items(path, [make_item(name, order_index=number) for number, name in enumerate("abcd")])
+    memory = SimpleRAG(InMemoryStore(), settings=SimpleRAGSettings(max_items=3))
+    log = [memory.take_in(make_episode("own")), memory.import_items(path)]
+    assert survivors(memory) == ["b", "c", "d"]
+    assert [change.id for change in log[1] if isinstance(change, Remove)] == ["own/note", "a"]
+    log += [memory.take_in(make_episode("later")), memory.manage()]
+    assert survivors(memory) == ["c", "d", "later/note"]
+    assert fold(log) == memory.content()
+
+
+def test_line_when_an_imported_item_has_a_new_ones_id_holds_the_name_it_got(
+    tmp_path: Path,
+) -> None:
+    """Both items leave in their turn, under their own names."""
+    donor = SimpleRAG(InMemoryStore())
+    donor.take_in(make_episode("e"))
+    donor.export_items(tmp_path / "bank.jsonl")
+    memory = SimpleRAG(InMemoryStore(), settings=SimpleRAGSettings(max_items=2))
+    memory.import_items(tmp_path / "bank.jsonl")
+    memory.take_in(make_episode("e"))
+    assert survivors(memory) == ["e/note", "e/note~2"]
+    for name in ("x", "y"):
+        memory.take_in(make_episode(name))
+        memory.manage()
+    assert survivors(memory) == ["x/note", "y/note"]
+
+
+def test_delta_when_an_episode_is_filed_is_short_however_large_the_bank_is() -> None:
+    """The log grows with what happens, not with what there is."""
+    memory = SimpleRAG(InMemoryStore(), settings=SimpleRAGSettings(max_items=50))
+    for number in range(120):
+        taken = memory.take_in(make_episode(f"e{number}"))
+        pruned = memory.manage()
+    assert len(taken.changes) == 6
+    assert [type(change) for change in pruned] == [Remove, SetState, SetState]
