@@ -151,8 +151,8 @@ def _chosen(path: Path, choices: ImportChoices | None, present: Container[str]) 
     if conflicts and choices.on_conflict == "refuse":
         more = f", and {len(conflicts) - 1:,} more" if len(conflicts) > 1 else ""
         msg = (
-            f"id {conflicts[0]!r:.80}{more} is already in the bank; skip, replace or rename what"
-            " is there twice"
+            f"id {conflicts[0]!r:.80} is already in the bank{more}; choose to skip, replace or"
+            " rename on a conflict"
         )
         raise BankFormatError(msg, path=path)
     if choices.on_conflict == "skip":

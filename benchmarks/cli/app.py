@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from langgraft._core.errors import InputError, LanggraftError, MissingExtraError
+from langgraft.benchmarks.cli.memory.app import app as memory_app
 
 app = typer.Typer(
     name="langgraft",
@@ -18,6 +19,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # rich's own help costs a third of a second of imports
 )
+
+app.add_typer(memory_app)
 
 EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2

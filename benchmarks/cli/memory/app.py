@@ -1,0 +1,207 @@
+"""The `langgraft memory` commands and their options. Everything heavy is imported inside a
+command, so that help answers at once.
+"""  # noqa: D205
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    name="memory",
+    help="Look into banks, search and compare them, and move what they hold. A bank is a file"
+    " (bare canonical JSONL, or a bundle) or lies in a store.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+FileArgument = Annotated[
+    Path | None,
+    typer.Argument(metavar="[FILE]", help="A bank as a file; none: the one in the store."),
+]
+StoreOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Where the bank lies: chroma:PATH, http://HOST:PORT or"
+        " postgresql://USER@HOST/DATABASE.",
+        show_default=False,
+    ),
+]
+ProviderOption = Annotated[
+    str | None,
+    typer.Option(help="The bank's provider: a name, or package.module:Class.", show_default=False),
+]
+SettingsOption = Annotated[
+    str, typer.Option(help="The provider's settings as YAML or JSON, or a file of them.")
+]
+NamespaceOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="A/B", help="Where in the store the bank is.", show_default="the provider's own"
+    ),
+]
+BundleOption = Annotated[
+    bool, typer.Option("--bundle", help="Write a bundle: content with where it comes from.")
+]
+ProvenanceOption = Annotated[
+    str,
+    typer.Option(
+        help="For a bundle: study, run, model, prompts, parents and text, as YAML or JSON."
+    ),
+]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace a file that is there.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON to standard output.")]
+
+
+@app.command()
+def show(
+    file: FileArgument = None,
+    *,
+    store: StoreOption = None,
+    provider: ProviderOption = None,
+    settings: SettingsOption = "",
+    namespace: NamespaceOption = None,
+    item: Annotated[str | None, typer.Option(help="Show the item of this id in full.")] = None,
+    first: Annotated[int, typer.Option(min=0, help="How many items to list.")] = 10,
+    json: JsonOption = False,
+) -> None:
+    """Show what a bank holds, or one item in full."""
+    from langgraft.benchmarks.cli.memory import banks, showing  # noqa: PLC0415
+
+    bank = banks.read(banks.Address(file, store, provider, settings, namespace))
+    if item is None:
+        showing.show_bank(bank, first=first, as_json=json)
+    else:
+        showing.show_item(bank, item, as_json=json)
+
+
+@app.command()
+def search(
+    query: Annotated[str, typer.Argument(help="What to look for.")],
+    file: FileArgument = None,
+    *,
+    store: StoreOption = None,
+    provider: ProviderOption = None,
+    settings: SettingsOption = "",
+    namespace: NamespaceOption = None,
+    ranker: Annotated[
+        str, typer.Option(help="A ranker's name, or its settings as YAML or JSON.")
+    ] = "bm25",
+    top_k: Annotated[int, typer.Option(min=1, help="How many items to find.")] = 5,
+    json: JsonOption = False,
+) -> None:
+    """Find the items of a bank whose keys fit a query best; changes nothing."""
+    from langgraft.benchmarks.cli.memory import banks, searching  # noqa: PLC0415
+
+    bank = banks.read(banks.Address(file, store, provider, settings, namespace))
+    searching.search(bank, query, ranker=ranker, top_k=top_k, as_json=json)
+
+
+@app.command()
+def diff(
+    before: Annotated[Path, typer.Argument(metavar="A", help="A bank as a file.")],
+    after: Annotated[
+        Path | None,
+        typer.Argument(metavar="[B]", help="Another one; none: the bank in the store."),
+    ] = None,
+    *,
+    store: StoreOption = None,
+    provider: ProviderOption = None,
+    settings: SettingsOption = "",
+    namespace: NamespaceOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Show which items were added, removed and changed from A to B; exit with 1 if any were."""
+    from langgraft.benchmarks.cli.memory import banks, comparing  # noqa: PLC0415
+
+    old = banks.read(banks.Address(before))
+    new = banks.read(banks.Address(after, store, provider, settings, namespace))
+    raise typer.Exit(int(comparing.compare(old, new, as_json=json)))
+
+
+@app.command()
+def export(
+    target: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write.")],
+    *,
+    store: StoreOption = None,
+    provider: ProviderOption = None,
+    settings: SettingsOption = "",
+    namespace: NamespaceOption = None,
+    bundle: BundleOption = False,
+    provenance: ProvenanceOption = "",
+    force: ForceOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Write a bank in a store to a file: bare content, or a bundle."""
+    from langgraft.benchmarks.cli.memory import banks, moving  # noqa: PLC0415
+
+    address = banks.Address(None, store, provider, settings, namespace)
+    told = moving.provenance_of(provenance, bundle=bundle)
+    moving.check_free(target, force=force)
+    moving.write(banks.read(address), target, bundle=bundle, provenance=told, as_json=json)
+
+
+@app.command("import")
+def import_(
+    source: Annotated[Path, typer.Argument(metavar="FILE", help="Bare content or a bundle.")],
+    *,
+    store: StoreOption = None,
+    provider: ProviderOption = None,
+    settings: SettingsOption = "",
+    namespace: NamespaceOption = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FIELD=VALUE",
+            help="Only items with this value of type, domain, success, task_id or metadata.NAME."
+            " Of several values of a field any will do; of several fields all must fit.",
+        ),
+    ] = None,
+    remap: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FIELD[:OLD]=NEW",
+            help="Put items under another domain or task_id: all, or those of an OLD one.",
+        ),
+    ] = None,
+    on_conflict: Annotated[
+        str,
+        typer.Option(help="Where an id is in the bank already: refuse, skip, replace or rename."),
+    ] = "refuse",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Write nothing; show what would change.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Read a file into a bank in a store, and show what came in and what was pruned."""
+    from langgraft.benchmarks.cli.memory import arguments, banks, moving  # noqa: PLC0415
+
+    choices = arguments.import_choices(where or (), remap or (), on_conflict)
+    address = banks.Address(None, store, provider, settings, namespace)
+    moving.bring_in(source, address, choices, dry_run=dry_run, as_json=json)
+
+
+@app.command()
+def convert(
+    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="What to read.")],
+    target: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write.")],
+    *,
+    kind: Annotated[
+        str | None, typer.Option("--from", help="Whose format it is: reme.", show_default=False)
+    ] = None,
+    field_map: Annotated[
+        Path | None,
+        typer.Option("--map", metavar="MAP.yaml", help="A field map for a JSONL file of any kind."),
+    ] = None,
+    bundle: BundleOption = False,
+    provenance: ProvenanceOption = "",
+    force: ForceOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Make bare content of a bundle or of what others wrote, or a bundle of either."""
+    from langgraft.benchmarks.cli.memory import converting, moving  # noqa: PLC0415
+
+    told = moving.provenance_of(provenance, bundle=bundle)
+    moving.check_free(target, force=force)
+    bank = converting.read(source, kind=kind, field_map=field_map, bundle=bundle)
+    moving.write(bank, target, bundle=bundle, provenance=told, as_json=json)

@@ -1,0 +1,161 @@
+"""From what a user typed to a bank: a file, or one in a store."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from langgraph.store.base import BaseStore
+
+from langgraft._core.canonical import JSON
+from langgraft._core.errors import InputError
+from langgraft.benchmarks.cli.memory.arguments import mapping
+from langgraft.memory.bank import Namespace, place, read_content
+from langgraft.memory.bundle import Bundle, Manifest, read_bank_file
+from langgraft.memory.deltas import BankContent
+from langgraft.memory.items import MemoryItem
+from langgraft.memory.provider import MemoryProvider
+from langgraft.memory.providers import make_provider, provider_settings
+from langgraft.memory.stores.drive import drive
+from langgraft.memory.stores.named import open_store, shown, store_kind
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a bank is, as it was typed."""
+
+    file: Path | None = None
+    store: str | None = None
+    provider: str | None = None
+    settings: str = ""
+    namespace: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bank:
+    """A bank that was read."""
+
+    name: str
+    content: BankContent
+    architecture: Mapping[str, JSON] = field(default_factory=dict)
+    manifest: Manifest | None = None
+
+    @property
+    def items(self) -> list[MemoryItem]:
+        """The items in their order."""
+        return sorted(self.content.items.values(), key=lambda item: (item.order_index, item.id))
+
+
+def read(address: Address) -> Bank:
+    """Read a bank.
+
+    Raises:
+        InputError: There is no such bank, or it is not told which.
+    """
+    if address.file is None:
+        return _read_store(address)
+    if address.store or address.provider or address.settings or address.namespace:
+        msg = f"{address.file}: a bank is a file or lies in a store; give one of the two"
+        raise InputError(msg)
+    return read_file(address.file)
+
+
+def read_file(path: Path) -> Bank:
+    """Read a bundle or bare content.
+
+    Raises:
+        BankFormatError: The file is neither, or damaged.
+    """
+    found = read_bank_file(path)
+    if not isinstance(found, Bundle):
+        return Bank(str(path), of_items(found))
+    content = of_items(found.items)
+    content.notes = {identity: dict(notes) for identity, notes in found.notes.items()}
+    return Bank(str(path), content, found.manifest.architecture, found.manifest)
+
+
+def of_items(items: tuple[MemoryItem, ...] | list[MemoryItem]) -> BankContent:
+    """Return the content of a bank that holds items and nothing else."""
+    return BankContent(items={item.id: item for item in items})
+
+
+@contextmanager
+def provider_at(address: Address, *, dry_run: bool) -> Iterator[MemoryProvider[Any]]:
+    """Open the provider of a bank in a store, which may be a new one.
+
+    Raises:
+        InputError: It is not told which, or something of it is not possible; nothing was made.
+    """
+    store, name = address.store, address.provider
+    if store is None or name is None:
+        msg = "an import goes into a provider's bank in a store: give --store and --provider"
+        raise InputError(msg)
+    _look_here()
+    settings = mapping("--settings", address.settings)
+    provider_settings(name, settings)
+    namespace = _namespace(address)
+    # A new folder would be a trace, and holds nothing that a preview could depend on.
+    spec = "memory" if dry_run and _is_missing(store) else store
+    with open_store(spec) as opened:
+        yield make_provider(name, opened, settings=settings, namespace=namespace)
+
+
+def _read_store(address: Address) -> Bank:
+    spec = address.store
+    if spec is None:
+        msg = "which bank? Give a file, or --store and --provider or --namespace"
+        raise InputError(msg)
+    if _is_missing(spec):
+        msg = f"there is no store {spec!r}: no such folder"
+        raise InputError(msg)
+    namespace = _namespace(address)
+    if address.provider is None and namespace is None:
+        msg = f"store {shown(spec)} may hold many banks: give --provider or --namespace"
+        raise InputError(msg)
+    settings = mapping("--settings", address.settings)
+    with open_store(spec) as store:
+        return _read_bank(store, shown(spec), address.provider, settings, namespace)
+
+
+def _read_bank(
+    store: BaseStore,
+    name: str,
+    provider: str | None,
+    settings: Mapping[str, Any],
+    namespace: Namespace | None,
+) -> Bank:
+    if provider is None:
+        assert namespace is not None
+        exact, architecture = place(namespace), {}
+    else:
+        _look_here()
+        memory = make_provider(provider, store, settings=settings, namespace=namespace)
+        exact, architecture = memory.namespace, memory.describe()
+    content = drive(read_content(exact), store)
+    return Bank(f"{name} {'/'.join(exact[:-1])}", content, architecture)
+
+
+def _namespace(address: Address) -> Namespace | None:
+    if address.namespace is None:
+        return None
+    namespace = tuple(address.namespace.split("/"))
+    place(namespace)  # before a store is opened
+    return namespace
+
+
+def _is_missing(spec: str) -> bool:
+    """Say whether opening a store would make it."""
+    return store_kind(spec) == "chroma" and not _folder(spec).exists()
+
+
+def _folder(spec: str) -> Path:
+    return Path(spec.partition(":")[2]).expanduser()
+
+
+def _look_here() -> None:
+    """Let a provider lie in the current folder, where a console script does not look."""
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)

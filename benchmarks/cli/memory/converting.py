@@ -1,0 +1,44 @@
+"""`langgraft memory convert`: what it reads."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from langgraft._core.errors import InputError
+from langgraft.benchmarks.cli.memory.arguments import mapping
+from langgraft.benchmarks.cli.memory.banks import Bank, of_items, read_file
+from langgraft.memory.converters.field_map import FieldMap
+from langgraft.memory.converters.jsonl import convert_jsonl
+from langgraft.memory.converters.reme import REME
+
+FORMATS: Final[Mapping[str, FieldMap]] = {"reme": REME}
+"""Name → field map."""
+
+
+def read(source: Path, *, kind: str | None, field_map: Path | None, bundle: bool) -> Bank:
+    """Read what is to be converted.
+
+    Raises:
+        InputError: It cannot be read, or is already what it is to become.
+    """
+    fields = _fields(kind, field_map)
+    if fields is not None:
+        return Bank(str(source), of_items(convert_jsonl(source, fields)))
+    bank = read_file(source)
+    if bundle == (bank.manifest is not None):
+        already = "a bundle" if bundle else "bare content; --bundle makes a bundle of it"
+        msg = f"{source} is already {already}"
+        raise InputError(msg)
+    return bank
+
+
+def _fields(kind: str | None, field_map: Path | None) -> FieldMap | None:
+    if kind is not None and field_map is not None:
+        msg = "--from and --map both say how to read the file; give one of them"
+        raise InputError(msg)
+    if kind is not None and kind not in FORMATS:
+        msg = f"no format is called {kind!r:.80}; there are {', '.join(FORMATS)}, or --map"
+        raise InputError(msg)
+    if field_map is None:
+        return None if kind is None else FORMATS[kind]
+    return FieldMap.from_settings(mapping("--map", str(field_map)))
