@@ -184,7 +184,7 @@ class AgentKB(MemoryProvider[AgentKBSettings]):
 
     @override
     def _settle(self, items: Sequence[MemoryItem]) -> Program[Sequence[Change]]:
-        return (yield from self._line.join([item.id for item in items]))
+        return (yield from self._line.join(items))
 
 
 def _question(query: str, context: RecallContext, found: Found) -> Question:

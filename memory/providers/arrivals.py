@@ -1,21 +1,22 @@
 """In which order items came, so that the first and the last are found without reading a bank.
 
 LangGraph stores list records in no promised order, and filters of a plain listing do not reach
-into an item. So providers that forget or recall by age keep a line of ids in their bookkeeping,
-one id a record: who joins it and who leaves it costs a few records, however large the bank is.
-The line is a function of the log, as all bookkeeping is, and is begun anew where items are
-imported (`MemoryProvider._settle`).
+into an item. So providers that forget or recall by age keep a line of items in their bookkeeping,
+one place a record. Joining writes two records, reading an end reads a few, and pruning reads as
+many as there may be: a bank keeps marks of all episodes ever filed, and none of them is read.
+The line is a function of the log, as all bookkeeping is; imported items join it as they settle
+(`MemoryProvider._settle`).
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 from langgraph.store.base import GetOp, Item
 
 from langgraft.memory import bank
 from langgraft.memory.deltas import Add, Change, Remove, SetState
-from langgraft.memory.item_ids import present, with_free_ids
+from langgraft.memory.item_ids import with_free_ids
 from langgraft.memory.items import MemoryItem
 from langgraft.memory.stores.drive import Program
 
@@ -25,7 +26,10 @@ _BLOCK = 64
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """A line of items in the order they came; those that others removed are passed over.
+    """A line of items in the order they came.
+
+    Items that something else removed, a policy or an import that replaces them, leave their
+    place empty and are passed over; one of the same name that comes later has its own.
 
     Args:
         namespace: The bank.
@@ -38,33 +42,34 @@ class Arrivals:
     def add(self, item: MemoryItem) -> Program[list[Change]]:
         """Say what a new item changes: it enters the bank, and joins the line.
 
-        The line holds ids as the bank does, where an imported item may have this one's.
+        The line holds names as the bank does, where an imported item may have this one's. Ask
+        once in a delta: the next place is read off the bank.
         """
         changes = yield from with_free_ids(self.namespace, [Add(item)])
-        added = [change.item.id for change in changes if isinstance(change, Add)]
+        added = [change.item for change in changes if isinstance(change, Add)]
         return [*changes, *(yield from self.join(added))]
 
-    def join(self, ids: Sequence[str]) -> Program[list[SetState]]:
+    def join(self, items: Sequence[MemoryItem]) -> Program[list[SetState]]:
         """Say what changes when items join the end of the line."""
         first, end = yield from self._bounds()
-        if not ids:
-            return []
-        places = [SetState(self._place(number), name) for number, name in enumerate(ids, end)]
-        return [*places, SetState(self._key, [first, end + len(ids)])]
+        return self._placed(items, first, end) if items else []
 
     def overflow(self, limit: int) -> Program[list[Change]]:
-        """Say what changes when those leave after whom at least `limit` others came (FIFO)."""
+        """Say what changes when the oldest leave, until there are `limit` (FIFO)."""
         first, end = yield from self._bounds()
-        left = max(first, end - limit)
-        if left == first:
+        if end - first <= limit:
             return []
-        ids = yield from self._ids(first, left)
-        held = yield from present(self.namespace, ids)
-        return [
-            *(Remove(name, f"over the capacity of {limit}") for name in held),
-            *(SetState(self._place(number), None) for number in range(first, left)),
-            SetState(self._key, [left, end]),
-        ]
+        held = yield from self._held(first, end)
+        surplus = max(0, len(held) - limit)
+        gone, kept = held[:surplus], held[surplus:]
+        removed = [Remove(item.id, f"over the capacity of {limit}") for _, item in gone]
+        start = kept[0][0] if kept else end
+        if end - start <= 2 * limit:
+            moved = [self._set_bounds(start, end)] if start > first else []
+            return [*removed, *self._vacated(first, start), *moved]
+        # Too many empty places between the items: they line up anew.
+        moved = self._placed([item for _, item in kept], end, end)
+        return [*removed, *self._vacated(first, end), *moved]
 
     def newest(
         self, limit: int, *, where: Callable[[MemoryItem], bool] = lambda _: True
@@ -75,8 +80,8 @@ class Arrivals:
         width = max(limit, _BLOCK)
         while end > first and len(found) < limit:
             start = max(first, end - width)
-            block = yield from self._items(start, end)
-            found += [item for item in reversed(block) if where(item)]
+            block = yield from self._held(start, end)
+            found += [item for _, item in reversed(block) if where(item)]
             end, width = start, 2 * width
         return found[:limit]
 
@@ -84,9 +89,9 @@ class Arrivals:
         """Read the first item that is still there."""
         first, end = yield from self._bounds()
         for start in range(first, end, _BLOCK):
-            block = yield from self._items(start, min(start + _BLOCK, end))
+            block = yield from self._held(start, min(start + _BLOCK, end))
             if block:
-                return block[0]
+                return block[0][1]
         return None
 
     @property
@@ -97,22 +102,38 @@ class Arrivals:
         return f"{self._key}/{number}"
 
     def _bounds(self) -> Program[tuple[int, int]]:
-        """Return the number of the first place that is taken, and of the first that is free."""
+        """Return the number of the first place in use, and of the first behind the line."""
         (held,) = yield from bank.read_state(self.namespace, [self._key])
         first, end = cast("list[int]", held or [0, 0])
         return first, end
 
-    def _ids(self, start: int, end: int) -> Program[list[str]]:
-        keys = [self._place(number) for number in range(start, end)]
-        ids = yield from bank.read_state(self.namespace, keys)
-        # Whoever reads without the writer's lock may find a place given up meanwhile.
-        return [cast("str", name) for name in ids if name is not None]
+    def _set_bounds(self, first: int, end: int) -> SetState:
+        return SetState(self._key, [first, end])
 
-    def _items(self, start: int, end: int) -> Program[list[MemoryItem]]:
-        ids = yield from self._ids(start, end)
-        records = yield [GetOp(self.namespace, bank.item_key(name)) for name in ids]
-        return [
-            bank.item_of(record)
+    def _placed(self, items: Sequence[MemoryItem], first: int, end: int) -> list[SetState]:
+        """Put items behind a line of these bounds."""
+        places = [
+            SetState(self._place(number), [item.id, item.order_index])
+            for number, item in enumerate(items, end)
+        ]
+        return [*places, self._set_bounds(first, end + len(items))]
+
+    def _vacated(self, start: int, end: int) -> list[SetState]:
+        return [SetState(self._place(number), None) for number in range(start, end)]
+
+    def _held(self, start: int, end: int) -> Program[list[tuple[int, MemoryItem]]]:
+        """Read the items that are at their places, with the numbers of these."""
+        keys = [self._place(number) for number in range(start, end)]
+        values = cast("list[list[Any] | None]", (yield from bank.read_state(self.namespace, keys)))
+        # A reader has no lock: a place may have been given up since.
+        places = [(number, *held) for number, held in enumerate(values, start) if held]
+        records = yield [GetOp(self.namespace, bank.item_key(name)) for _, name, _ in places]
+        items = [
+            None if record is None else bank.item_of(record)
             for record in cast("Sequence[Item | None]", records)
-            if record is not None
+        ]
+        return [
+            (number, item)
+            for (number, _, order), item in zip(places, items, strict=True)
+            if item is not None and item.order_index == order
         ]

@@ -125,8 +125,8 @@ class LightweightMemory(MemoryProvider[LightweightSettings]):
     def _settle(self, items: Sequence[MemoryItem]) -> Program[Sequence[Change]]:
         changes: list[Change] = []
         for success in (True, False):
-            ids = [item.id for item in items if item.success is success]
-            changes += yield from self._tier(success=success).join(ids)
+            tier = [item for item in items if item.success is success]
+            changes += yield from self._tier(success=success).join(tier)
         return changes
 
     def _tier(self, *, success: bool) -> Arrivals:

@@ -78,4 +78,4 @@ class RecencyFewShot(MemoryProvider[RecencySettings]):
 
     @override
     def _settle(self, items: Sequence[MemoryItem]) -> Program[Sequence[Change]]:
-        return (yield from self._line.join([item.id for item in items if item.success]))
+        return (yield from self._line.join([item for item in items if item.success]))

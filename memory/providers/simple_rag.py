@@ -46,8 +46,7 @@ class SimpleRAG(MemoryProvider[SimpleRAGSettings]):
                       §4.2: term overlap                are recalled
     what is compared  not said                          the tasks
     items per recall  not said                          5, a setting
-    what leaves       §4.2: the oldest                  the same: an item goes once 200 others
-                                                        came after it
+    what leaves       §4.2: the oldest                  the same
     ================  ================================  ==================================
     """
 
@@ -75,4 +74,4 @@ class SimpleRAG(MemoryProvider[SimpleRAGSettings]):
 
     @override
     def _settle(self, items: Sequence[MemoryItem]) -> Program[Sequence[Change]]:
-        return (yield from self._line.join([item.id for item in items]))
+        return (yield from self._line.join(items))

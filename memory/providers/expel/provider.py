@@ -240,13 +240,13 @@ class ExpeL(MemoryProvider[ExpeLSettings]):
 
     @override
     def _settle(self, items: Sequence[MemoryItem]) -> Program[Sequence[Change]]:
-        insights = [item.id for item in items if is_insight(item)]
-        others = [item.id for item in items if not is_insight(item)]
+        insights = [item for item in items if is_insight(item)]
+        others = [item for item in items if not is_insight(item)]
         joined = yield from self._trajectories.join(others)
         if self.settings.votes is None:
             return [*(yield from self._insights.join(insights)), *joined]
         votes = self.settings.votes.added
-        return [*(Annotate(identity, {VOTES: votes}) for identity in insights), *joined]
+        return [*(Annotate(item.id, {VOTES: votes}) for item in insights), *joined]
 
     @property
     def _insights(self) -> Arrivals:

@@ -10,9 +10,11 @@ from langgraph.store.base import SearchOp
 from langgraph.store.memory import InMemoryStore
 from memory_cases import make_episode, make_item, names
 
+from langgraft.memory import bank
 from langgraft.memory.bank_format import write_items
-from langgraft.memory.deltas import Remove, SetState, fold
-from langgraft.memory.forgetting import Capacity, entries
+from langgraft.memory.deltas import MemoryDelta, Remove, SetState, fold
+from langgraft.memory.forgetting import entries
+from langgraft.memory.importing import ImportChoices
 from langgraft.memory.providers import SimpleRAG, SimpleRAGSettings
 from langgraft.memory.providers.arrivals import Arrivals
 from langgraft.memory.stores.drive import drive
@@ -66,22 +68,53 @@ def test_line_when_nobody_ever_joined_is_empty() -> None:
     assert not memory.manage()
 
 
-def test_line_when_a_policy_forgot_items_passes_them_over() -> None:
-    """What others remove leaves no trace in what is recalled, and is not removed twice."""
-    settings = SimpleRAGSettings(max_items=4, forgetting=(Capacity(limit=2),))
+@given(forgotten=st.lists(st.booleans(), max_size=40), limit=st.integers(1, 6), first=st.booleans())
+def test_line_when_others_remove_items_counts_only_those_that_are_left(
+    forgotten: Sequence[bool], limit: int, first: bool
+) -> None:
+    """Whatever a policy forgets makes room, and the line does not grow with what is gone."""
+    settings = SimpleRAGSettings(max_items=limit)
     memory = SimpleRAG(InMemoryStore(), settings=settings)
-    log = []
-    for number in range(9):
+    log: list[MemoryDelta] = []
+    expected: list[str] = []
+    for number, forget in enumerate(forgotten):
         log += [memory.take_in(make_episode(f"e{number}")), memory.manage()]
-    assert survivors(memory) == ["e7/note", "e8/note"]
-    line = Arrivals(memory.namespace)
-    oldest = drive(line.oldest(), memory.store)
-    assert oldest is not None
-    assert oldest.episode_id == "e7"
-    assert [item.episode_id for item in drive(line.newest(4), memory.store)] == ["e8", "e7"]
+        expected = [*expected, f"e{number}/note"][-limit:]
+        if forget and len(expected) > 1:
+            delta = MemoryDelta((Remove(expected.pop(0 if first else 1), "for a reason"),))
+            drive(bank.apply_delta(memory.namespace, delta), memory.store)
+            log.append(delta)
+        assert survivors(memory) == expected
+        upkeep = memory.manage()
+        log.append(upkeep)
+        assert not memory.manage()
+        line = Arrivals(memory.namespace)
+        newest = drive(line.newest(9), memory.store)
+        assert [item.id for item in newest] == expected[::-1]
+        oldest = drive(line.oldest(), memory.store)
+        assert oldest is not None
+        assert oldest.id == expected[0]
     assert fold(log) == memory.content()
     places = [key for key in memory.content().state if key.startswith("arrivals/items/")]
-    assert len(places) == 4
+    assert len(places) <= 2 * limit + 1
+
+
+def test_line_when_an_import_replaces_an_item_moves_it_to_the_end(tmp_path: Path) -> None:
+    """The new one is young, nothing else has to go for it, and it leaves in its turn."""
+    path = tmp_path / "bank.jsonl"
+    memory = SimpleRAG(InMemoryStore(), settings=SimpleRAGSettings(max_items=3))
+    for name in "abc":
+        memory.take_in(make_episode(name))
+    write_items(path, [make_item("b/note", text="better")])
+    delta = memory.import_items(path, ImportChoices(on_conflict="replace"))
+    assert [change.id for change in delta if isinstance(change, Remove)] == ["b/note"]
+    assert survivors(memory) == ["a/note", "c/note", "b/note"]
+    newest = drive(Arrivals(memory.namespace).newest(9), memory.store)
+    assert [item.id for item in newest] == ["b/note", "c/note", "a/note"]
+    for name, left in (("d", "c b d"), ("e", "b d e"), ("f", "d e f")):
+        memory.take_in(make_episode(name))
+        memory.manage()
+        assert survivors(memory) == [f"{each}/note" for each in left.split()]
 
 
 def test_line_when_items_are_imported_begins_anew_and_prunes(tmp_path: Path) -> None:
