@@ -1,9 +1,14 @@
-"""The ReAct agent: recall → think ⇄ act (→ recall again) → reflect → remember."""
+"""The ReAct agent: recall → think ⇄ act (→ recall again) → reflect → remember.
+
+What a provider needs beside that is in the graph where it says so (`MemoryProvider.needs`): draft
+and gate before recall, judge before remember.
+"""
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from langchain_core.language_models import BaseChatModel
+from langchain_core.runnables import Runnable
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Checkpointer
@@ -13,13 +18,18 @@ from langgraft.environments.text import TextWorldFactory
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget
 from langgraft.nodes.act import act_node
+from langgraft.nodes.draft import draft_node
+from langgraft.nodes.judge import judge_node
 from langgraft.nodes.recall import asks_again, recall_node
 from langgraft.nodes.reflect import reflect_node
 from langgraft.nodes.remember import remember_node
 from langgraft.nodes.sessions import EnvironmentSessions
 from langgraft.nodes.start import start_node
-from langgraft.nodes.state import AgentInput, AgentOutput, AgentState
+from langgraft.nodes.state import AgentInput, AgentOutput, AgentState, Update
 from langgraft.nodes.think import think_node
+
+Chain: TypeAlias = dict[str, Runnable[AgentState, Update]]
+"""Nodes by name, in the order they run."""
 
 LONGEST_EPISODE = 1000
 """Rounds after which a graph stops whatever the world says: a runaway guard."""
@@ -32,6 +42,7 @@ def build_react_agent(
     memory: MemoryProvider[Any] | None = None,
     learn: bool = True,
     reflection_model: BaseChatModel | None = None,
+    judge_model: BaseChatModel | None = None,
     budget: Budget | None = None,
     max_rounds: int | None = None,
     act_prompt: Prompt | None = None,
@@ -50,6 +61,8 @@ def build_react_agent(
         memory: The provider; `None` leaves recall, reflect and remember out of the graph.
         learn: Take episodes in. `False` evaluates on memory as it stands.
         reflection_model: The model that reflects, for providers that want lessons; `None`
+            takes `model`.
+        judge_model: The model that answers what memory asks, for providers that ask; `None`
             takes `model`.
         budget: Room for recalled text; `None` sets no limit.
         max_rounds: How many replies the agent has; `None` takes the world's rule.
@@ -73,41 +86,61 @@ def build_react_agent(
         graph.add_edge("start", "think")
         graph.add_conditional_edges("act", _until_done, {"go on": "think", "end": END})
     else:
-        graph.add_node("recall", recall_node(memory, budget=budget))
-        graph.add_edge("start", "recall")
+        judge = judge_model or model
+        asked = {"recall": recall_node(memory, budget=budget)}
+        _add_chain(graph, {**_before_recall(memory, model, judge), **asked}, after="start")
         graph.add_edge("recall", "think")
-        last = _add_learning(
-            graph,
-            memory if learn else None,
-            reflection_model or model,
-            reflect_prompt,
-        )
+        learning: Chain = {}
+        if learn:
+            reflecting = reflection_model or model
+            learning = _after_episode(memory, reflecting, judge, reflect_prompt)
+            _add_chain(graph, learning)
+            graph.add_edge("remember", END)
         graph.add_conditional_edges(
             "act",
             _asking_again(memory),
-            {"go on": "think", "ask again": "recall", "end": last},
+            {"go on": "think", "ask again": "recall", "end": next(iter(learning), END)},
         )
     limit = 3 * (max_rounds or LONGEST_EPISODE) + 10
     compiled = graph.compile(checkpointer=checkpointer, name=name)
     return compiled.with_config(recursion_limit=limit)
 
 
-def _add_learning(
-    graph: "StateGraph[AgentState, None, AgentInput, AgentOutput]",
-    memory: MemoryProvider[Any] | None,
-    model: BaseChatModel,
+def _before_recall(
+    memory: MemoryProvider[Any], model: BaseChatModel, judge_model: BaseChatModel
+) -> Chain:
+    """Return what has to happen before memory is asked for the first time."""
+    if "draft" not in memory.needs:
+        return {}
+    return {"draft": draft_node(model), "gate": judge_node(memory, judge_model, about="draft")}
+
+
+def _after_episode(
+    memory: MemoryProvider[Any],
+    reflection_model: BaseChatModel,
+    judge_model: BaseChatModel,
     prompt: Prompt | None,
-) -> str:
-    """Add the nodes after an episode; return the name of the first."""
-    if memory is None:
-        return END
-    graph.add_node("remember", remember_node(memory))
-    graph.add_edge("remember", END)
-    if "lessons" not in memory.needs:
-        return "remember"
-    graph.add_node("reflect", reflect_node(model, prompt=prompt))
-    graph.add_edge("reflect", "remember")
-    return "reflect"
+) -> Chain:
+    """Return what makes memory of an episode, in order."""
+    nodes: Chain = {}
+    if "lessons" in memory.needs:
+        nodes["reflect"] = reflect_node(reflection_model, prompt=prompt)
+    if "verdicts" in memory.needs:
+        nodes["judge"] = judge_node(memory, judge_model)
+    return {**nodes, "remember": remember_node(memory)}
+
+
+def _add_chain(
+    graph: "StateGraph[AgentState, None, AgentInput, AgentOutput]",
+    nodes: Chain,
+    after: str | None = None,
+) -> None:
+    """Add nodes one after the other, the first of them after `after`."""
+    for name, node in nodes.items():
+        graph.add_node(name, node)
+        if after is not None:
+            graph.add_edge(after, name)
+        after = name
 
 
 def _until_done(state: AgentState) -> Literal["go on", "end"]:
