@@ -92,7 +92,9 @@ class Votes(Shown):
     @override
     def by_rules(self, lessons: Sequence[str]) -> list[Ruling]:
         """Agree with the rule that a lesson repeats; add a lesson that repeats none."""
-        ids = self._ids_by_words()
+        ids: dict[str, str] = {}
+        for name, rule in self.rules.items():
+            ids.setdefault(same_words(rule.text), name)
         rulings: dict[str, Ruling] = {}
         for lesson in lessons:
             words = same_words(lesson)
@@ -123,17 +125,9 @@ class Votes(Shown):
             return "there is no room for new rules"
         if not words:
             return "a new rule needs its wording as `text`"
-        if same := self._ids_by_words().get(words):
-            return f"the rule {same!r} says the same; agree with it"
         if any(words == same_words(other.text) for other in kept if other.action == "add"):
             return "the same rule is added twice"
         return ""
-
-    def _ids_by_words(self) -> dict[str, str]:
-        ids: dict[str, str] = {}
-        for name, rule in self.rules.items():
-            ids.setdefault(same_words(rule.text), name)
-        return ids
 
 
 def _attempt(other: Any) -> str:
