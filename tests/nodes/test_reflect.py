@@ -6,9 +6,21 @@ import pytest
 from langchain_core.messages import HumanMessage
 from toy_world import RuleModel
 
+from langgraft._core.prompts import Prompt
+from langgraft.memory.episodes import Lesson, Outcome, Step
 from langgraft.memory.recall import render_block
-from langgraft.nodes.reflect import parse_lessons, reflect_node
+from langgraft.nodes.reflect import (
+    Attempt,
+    Distilled,
+    ReflectionPrompts,
+    distilling,
+    lessons_by_rules,
+    parse_lessons,
+    reflect_by_outcome_node,
+    reflect_node,
+)
 from langgraft.nodes.state import AgentState
+from langgraft.nodes.structured import converse
 
 ONE = {"text": "walk", "when_to_use": "lost"}
 JSON_ONE = '[{"when_to_use": "lost", "lesson": "walk"}]'
@@ -104,3 +116,100 @@ def test_node_when_the_episode_failed_says_why() -> None:
     assert update["lessons"] == []
     assert update["reflection"].startswith("unreadable: ")
     assert "Outcome: failure (out of rounds)" in model.seen[0][0].text
+
+
+# By outcome ---------------------------------------------------------------------------------
+
+
+def attempt(success: bool | None, *actions: str, reason: str = "") -> Attempt:
+    """Make an attempt of these actions."""
+    steps = (Step("", "", "At 0."), *(Step("go", action, "At 1.") for action in actions))
+    return Attempt(steps, Outcome(success, reason=reason))
+
+
+@pytest.mark.parametrize(
+    ("success", "marks"),
+    [
+        (True, "reached its goal"),
+        (False, "did not reach its goal"),
+        (None, "look back at one finished attempt"),
+    ],
+)
+def test_by_outcome_when_there_is_one_attempt_asks_about_how_it_ended(
+    success: bool | None, marks: str
+) -> None:
+    """Success, failure and an unknown end each have a question of their own."""
+    model = RuleModel(rule=lambda _: JSON_ONE)
+    drawn = converse(distilling("walk 1 steps", attempt(success, "walk", reason="r")), model)
+    assert drawn == Distilled((Lesson("walk", "lost"),), "ok", 1)
+    (asked,) = model.seen[0]
+    assert marks in asked.text
+    for part in ("Task: walk 1 steps", "Action: walk", "at most 3 lessons", "Outcome: "):
+        assert part in asked.text
+
+
+async def test_by_outcome_when_there_is_another_attempt_compares_the_two() -> None:
+    """Both attempts are shown, the other without memory that it recalled."""
+    model = RuleModel(rule=lambda _: JSON_ONE)
+    other = Attempt((Step(render_block(["old"]), "fall", "Ouch."),), Outcome(False, reason="hurt"))
+    node = reflect_by_outcome_node(model, other_attempt=lambda state: other)
+    update = node.invoke(state())
+    assert update == await node.ainvoke(state())
+    assert update == {"lessons": [{**ONE, "by": "model"}], "reflection": "ok"}
+    (asked,) = model.seen[0]
+    for part in ("compare two attempts", "Action: walk", "Action: fall", "failure (hurt)"):
+        assert part in asked.text
+    assert "old" not in asked.text
+    nobody = reflect_by_outcome_node(model, other_attempt=lambda state: None)
+    nobody.invoke(state(success=False))
+    assert "did not reach its goal" in model.seen[-1][0].text
+
+
+def test_by_outcome_when_the_reply_is_bad_then_it_is_corrected_once() -> None:
+    """One bad reply costs a call, not the lessons; there are never more than the limit."""
+    replies = iter(["no idea", f"```\n[{JSON_ONE[1:-1]}, {JSON_ONE[1:-1]}]\n```"])
+    model = RuleModel(rule=lambda _: next(replies))
+    update = reflect_by_outcome_node(model, max_lessons=1).invoke(state())
+    assert update == {"lessons": [{**ONE, "by": "model"}], "reflection": "ok"}
+    assert len(model.seen) == 2
+
+
+@pytest.mark.parametrize("model", [None, RuleModel(rule=lambda _: "no idea")])
+def test_by_outcome_when_no_reply_can_be_used_then_one_lesson_is_by_rules(model: Any) -> None:
+    """It names task, outcome and last actions, says who wrote it, and the state says why."""
+    update = reflect_by_outcome_node(model).invoke(state(success=False, reason="out of rounds"))
+    (lesson,) = update["lessons"]
+    assert lesson == {
+        "text": "This did not reach the goal (out of rounds): walk.",
+        "when_to_use": "the task is like this one: walk 1 steps",
+        "by": "rules",
+    }
+    why = "there is no model to ask" if model is None else "the reply holds no complete JSON value"
+    assert update["reflection"] == f"by rules: {why}"
+
+
+def test_by_outcome_when_the_model_finds_nothing_then_the_rules_add_nothing() -> None:
+    """An empty list is an answer."""
+    model = RuleModel(rule=lambda _: "[]")
+    update = reflect_by_outcome_node(model).invoke(state())
+    assert update == {"lessons": [], "reflection": "ok"}
+
+
+def test_lessons_by_rules_are_short_and_only_of_what_was_done() -> None:
+    """Long texts are cut, memory is left out, and where nothing was done nothing is said."""
+    assert lessons_by_rules("t", attempt(True)) == ()
+    block = render_block(["old"])
+    (lesson,) = lessons_by_rules("t" * 999, attempt(True, "a", "b", f"{block}c\nd", "e" * 999))
+    assert lesson.text.startswith("This reached the goal, and ended with: b; c d; eee")
+    assert len(lesson.text) < 300
+    assert len(lesson.when_to_use) < 300
+    (lesson,) = lessons_by_rules("t", attempt(None, "a"))
+    assert lesson.text == "How this ended is not known: a."
+
+
+def test_prompts_when_replaced_are_used() -> None:
+    """Each occasion's prompt can be another one."""
+    model = RuleModel(rule=lambda _: "[]")
+    prompts = ReflectionPrompts(success=Prompt("mine", "Why did $task work?"))
+    reflect_by_outcome_node(model, prompts=prompts).invoke(state())
+    assert model.seen[0][0].text == "Why did walk 1 steps work?"
