@@ -28,11 +28,15 @@ from langgraft._core.prompts import Prompt
 from langgraft.memory.deltas import MemoryDelta
 from langgraft.memory.episodes import Episode, Lesson, Outcome, Step
 from langgraft.memory.provider import MemoryProvider
+from langgraft.memory.questions import Question, Verdict
 from langgraft.memory.recall import Budget, Recall, RecallContext, Receipt, strip_block
+from langgraft.nodes.draft import drafting
+from langgraft.nodes.judge import answering
 from langgraft.nodes.prompts import prompt as shipped
 from langgraft.nodes.reflect import MAX_LESSONS, parse_lessons, reflection_messages
 from langgraft.nodes.replies import encodable, reply_text
 from langgraft.nodes.state import Update
+from langgraft.nodes.structured import Conversation, aconverse, converse
 
 JudgeOutcome: TypeAlias = Callable[[Any], Outcome]
 """Says how the turn ended, from the state of the graph."""
@@ -42,7 +46,11 @@ RECEIPTS = "langgraft_receipts"
 
 
 def recall_for_messages(
-    memory: MemoryProvider[Any], *, domain: str = "chat", budget: Budget | None = None
+    memory: MemoryProvider[Any],
+    *,
+    domain: str = "chat",
+    budget: Budget | None = None,
+    model: BaseChatModel | None = None,
 ) -> Runnable[MessagesState, Update]:
     """Make the node that asks memory about the last human message.
 
@@ -52,17 +60,33 @@ def recall_for_messages(
         memory: The provider to ask.
         domain: The task family, where an application has several.
         budget: Room for recalled text; `None` sets no limit.
+        model: Drafts an answer and judges what contradicts it, for providers that need a draft.
+
+    Raises:
+        SettingsError: The provider needs a draft and there is no model to write it.
     """
+    drafts = "draft" in memory.needs
+    if drafts and model is None:
+        msg = f"{type(memory).__name__} compares with a draft: pass `model` to have one written"
+        raise SettingsError(msg)
 
     def recall(state: MessagesState) -> Update:
         asked, rest = _turn(state)
-        context = _context(domain, asked, rest)
-        return _with_memory(state, memory.provide(_task(asked), context, budget))
+        task, context = _task(asked), _context(domain, asked, rest)
+        if drafts:
+            context = replace(context, draft=converse(drafting(task), model))
+            questions = memory.draft_questions(task, context)
+            context = replace(context, verdicts=converse(_answering(questions), model))
+        return _with_memory(state, memory.provide(task, context, budget))
 
     async def arecall(state: MessagesState) -> Update:
         asked, rest = _turn(state)
-        context = _context(domain, asked, rest)
-        return _with_memory(state, await memory.aprovide(_task(asked), context, budget))
+        task, context = _task(asked), _context(domain, asked, rest)
+        if drafts:
+            context = replace(context, draft=await aconverse(drafting(task), model))
+            questions = await memory.adraft_questions(task, context)
+            context = replace(context, verdicts=await aconverse(_answering(questions), model))
+        return _with_memory(state, await memory.aprovide(task, context, budget))
 
     return RunnableLambda(recall, afunc=arecall, name="recall")
 
@@ -84,14 +108,15 @@ def remember_messages(
         memory: The provider to hand the episode to.
         domain: The task family, where an application has several.
         outcome: Says how the turn ended; `None`: nobody can tell.
-        model: Reflects on the turn, for providers that keep lessons.
+        model: Reflects on the turn and answers what memory asks, for providers that need it.
         prompt: Prompt with `$task`, `$outcome`, `$trajectory` and `$limit`.
 
     Raises:
-        SettingsError: The provider keeps lessons and there is no model to draw them.
+        SettingsError: The provider needs lessons or verdicts and there is no model to ask.
     """
-    if "lessons" in memory.needs and model is None:
-        msg = f"{type(memory).__name__} keeps lessons: pass `model` to have them drawn"
+    needed = sorted({"lessons", "verdicts"} & memory.needs)
+    if needed and model is None:
+        msg = f"{type(memory).__name__} needs {' and '.join(needed)}: pass `model` to have them"
         raise SettingsError(msg)
     template = prompt or shipped("reflect")
 
@@ -100,22 +125,21 @@ def remember_messages(
         asked, rest = _turn(state)
         return asked, _episode(domain, asked, rest, ended)
 
-    def question(episode: Episode) -> list[Any]:
-        ended = episode.outcome
-        return list(reflection_messages(template, episode.task, episode.steps, ended, MAX_LESSONS))
-
     def remember(state: MessagesState) -> Update:
         asked, episode = turn(state)
-        if "lessons" in memory.needs and model is not None:
-            episode = _with_lessons(episode, str(model.invoke(question(episode)).text))
+        if "lessons" in memory.needs:
+            episode = converse(_reflecting(episode, template), model)
+        questions = memory.questions(episode)
+        episode = converse(_judging(episode, questions), model)
         deltas = (memory.take_in(episode), memory.manage())
         return _without_memory(asked, deltas)
 
     async def aremember(state: MessagesState) -> Update:
         asked, episode = turn(state)
-        if "lessons" in memory.needs and model is not None:
-            reply = await model.ainvoke(question(episode))
-            episode = _with_lessons(episode, str(reply.text))
+        if "lessons" in memory.needs:
+            episode = await aconverse(_reflecting(episode, template), model)
+        questions = await memory.aquestions(episode)
+        episode = await aconverse(_judging(episode, questions), model)
         deltas = (await memory.atake_in(episode), await memory.amanage())
         return _without_memory(asked, deltas)
 
@@ -229,7 +253,30 @@ def _step(message: AIMessage) -> Step:
     return Step(text, "; ".join(calls), "")
 
 
-def _with_lessons(episode: Episode, reply: str) -> Episode:
-    drawn, _ = parse_lessons(reply, MAX_LESSONS)
-    lessons = tuple(Lesson(lesson["text"], lesson["when_to_use"]) for lesson in drawn)
-    return replace(episode, lessons=lessons)
+def _reflecting(episode: Episode, template: Prompt) -> Conversation[Episode]:
+    """Draw the lessons of a turn."""
+    reply = yield reflection_messages(
+        template, episode.task, episode.steps, episode.outcome, MAX_LESSONS
+    )
+    drawn, _ = parse_lessons(reply or "", MAX_LESSONS)
+    return replace(
+        episode, lessons=tuple(Lesson(lesson["text"], lesson["when_to_use"]) for lesson in drawn)
+    )
+
+
+def _judging(episode: Episode, questions: Sequence[Question]) -> Conversation[Episode]:
+    """Answer what memory asks about a turn."""
+    lessons = [lesson.text for lesson in episode.lessons]
+    verdicts = yield from _answering(questions, lessons)
+    return replace(episode, verdicts=verdicts)
+
+
+def _answering(
+    questions: Sequence[Question], lessons: Sequence[str] = ()
+) -> Conversation[tuple[Verdict, ...]]:
+    """Answer questions one after the other."""
+    verdicts: list[Verdict] = []
+    for question in questions:
+        judgment = yield from answering(question, lessons)
+        verdicts += judgment.verdicts
+    return tuple(verdicts)

@@ -28,15 +28,21 @@ def draft_node(
     template = prompt or shipped("draft")
 
     def begin(state: AgentState) -> Conversation[Update]:
-        text = template.render(task=state["instruction"], situation=_situation(state))
-        reply = yield [HumanMessage(text)]
-        return {"draft": strip_block(reply or "").strip()}
+        draft = yield from drafting(state["instruction"], _situation(state), template)
+        return {"draft": draft}
 
     return conversation_node("draft", model, begin)
+
+
+def drafting(task: str, situation: str = "", template: Prompt | None = None) -> Conversation[str]:
+    """Ask for a draft in a conversation; see `draft_node`."""
+    prompt = template or shipped("draft")
+    reply = yield [HumanMessage(prompt.render(task=task, situation=situation or NOTHING_KNOWN))]
+    return strip_block(reply or "").strip()
 
 
 def _situation(state: AgentState) -> str:
     """Say how the world is played and what it showed last, where there is a world."""
     steps = state.get("steps", ())
     seen = strip_block(steps[-1]["observation"]) if steps else ""
-    return "\n\n".join(filter(None, (state.get("world_instructions", ""), seen))) or NOTHING_KNOWN
+    return "\n\n".join(filter(None, (state.get("world_instructions", ""), seen)))

@@ -12,9 +12,9 @@ from toy_world import LESSONS, RuleModel
 
 from langgraft._core.errors import InputError, SettingsError
 from langgraft.memory.deltas import MemoryDelta, fold
-from langgraft.memory.episodes import Outcome
+from langgraft.memory.episodes import Episode, Outcome, Step
 from langgraft.memory.provider import MemoryProvider
-from langgraft.memory.providers import InsightMemory, TrajectoryMemory
+from langgraft.memory.providers import InsightMemory, TrajectoryMemory, make_provider
 from langgraft.memory.recall import BLOCK_START, Budget
 from langgraft.nodes import recall_for_messages, remember_messages
 
@@ -154,9 +154,50 @@ def test_lessons_when_the_memory_wants_them_are_drawn_by_the_model_given() -> No
     assert fold(journal).items.keys() == {"m0/lessons"}
 
 
+@pytest.mark.parametrize("asynchronous", [False, True])
+async def test_turn_when_memory_asks_is_judged_by_the_model_that_reflects(
+    asynchronous: bool,
+) -> None:
+    """Rules that live by votes work in a graph of messages as they do in an agent's."""
+    memory = make_provider("expel", InMemoryStore(), settings={"votes": {}})
+    judge = RuleModel(rule=lambda _: '[{"action": "add", "text": "say what tea is"}]')
+    graph = users_graph(users_model(), memory, model=judge)
+    given = said("What is tea?", "m1")
+    _ = await graph.ainvoke(given, config()) if asynchronous else graph.invoke(given, config())
+    texts = [item.text for item in memory.content().items.values()]
+    assert "say what tea is" in texts
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+async def test_question_when_memory_is_gated_is_drafted_and_judged_first(
+    asynchronous: bool,
+) -> None:
+    """What a judge finds to contradict a draft is not put before the question."""
+    memory = make_provider("agent_kb", InMemoryStore(), settings={"gate": True})
+    memory.take_in(
+        Episode("e0", "chat", "t", "What is tea?", (Step("", "a car", ""),), Outcome(success=True))
+    )
+    stance = '[{"id": "e0/note", "verdict": "contradicts"}]'
+    model = RuleModel(rule=lambda m: stance if "e0/note" in m[-1].text else "A drink.")
+    node = recall_for_messages(memory, model=model)
+    state = MessagesState(messages=[HumanMessage("What is tea?", id="m1")])
+    update = await node.ainvoke(state) if asynchronous else node.invoke(state)
+    assert update["messages"][-1].text == "What is tea?"
+    open_gate = RuleModel(rule=lambda _: stance.replace("contradicts", "agrees"))
+    again = recall_for_messages(memory, model=open_gate).invoke(state)
+    assert "a car" in again["messages"][-1].text
+
+
+def test_gate_when_there_is_no_model_to_draft_is_refused_at_once() -> None:
+    """The mistake shows when the graph is built."""
+    memory = make_provider("agent_kb", InMemoryStore(), settings={"gate": True})
+    with pytest.raises(SettingsError, match="AgentKB compares with a draft: pass `model`"):
+        recall_for_messages(memory)
+
+
 def test_lessons_when_there_is_no_model_to_draw_them_are_refused_at_once() -> None:
     """The mistake shows when the graph is built."""
-    with pytest.raises(SettingsError, match="InsightMemory keeps lessons: pass `model`"):
+    with pytest.raises(SettingsError, match="InsightMemory needs lessons: pass `model`"):
         remember_messages(InsightMemory(InMemoryStore()))
 
 
