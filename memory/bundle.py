@@ -293,9 +293,10 @@ def _parsed_manifest(path: Path, data: bytes) -> Manifest:
         value = parse_json(data)
     except ValueError as error:
         raise BankFormatError(str(error), path=path) from error
-    version = value.get("format_version") if isinstance(value, dict) else None
-    if isinstance(version, int) and version != FORMAT_VERSION:
-        msg = f"format_version {version} is not supported; this langgraft reads {FORMAT_VERSION}"
+    known = FORMAT_VERSION
+    version = value.get("format_version", known) if isinstance(value, dict) else known
+    if type(version) is not int or version != known:  # `True` and 1.0 equal 1
+        msg = f"format_version {version!r:.80} is not supported; this langgraft reads {known}"
         raise BankFormatError(msg, path=path)
     try:
         return Manifest.model_validate_json(data)

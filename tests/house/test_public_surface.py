@@ -19,6 +19,7 @@ HEAVY = (
 LAZY_PACKAGES = (
     "langgraft",
     "langgraft.memory",
+    "langgraft.memory.converters",
     "langgraft.memory.embedders",
     "langgraft.memory.providers",
     "langgraft.memory.rankers",
