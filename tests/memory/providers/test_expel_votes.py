@@ -324,6 +324,20 @@ def test_rules_when_deterministic_rules_wrote_them_say_so() -> None:
     assert memory.content().items["e1/rule-0"].metadata == {"by": "rules"}
 
 
+def test_uses_when_rules_are_credited_stay_with_a_text_and_not_with_its_edit() -> None:
+    """A vote leaves the counts alone; an edited rule is another text, and starts afresh."""
+    memory = voting(credit=True)
+    judge(memory, "e1", add("look"), add("wait"))
+    receipt = memory.provide("anything", asking(episode_id="e2")).receipt
+    verdicts = (("agree", "e1/rule-0", ""), ("edit", "e1/rule-1", "wait a bit"))
+    start = memory.content()
+    delta = judge(memory, "e2", *verdicts, recalls=(receipt,))
+    notes = memory.content().notes
+    assert notes["e1/rule-0"] == {"votes": 3, "uses": 1, "successes": 1}
+    assert notes["e2/rule-0"] == {"votes": 3, "history": ["e1/rule-1"]}
+    assert fold([delta], start) == memory.content()
+
+
 def test_forgetting_when_a_policy_is_set_comes_after_the_providers_own(tmp_path: Path) -> None:
     """Policies see rules by their votes, too."""
     path = tmp_path / "bank.jsonl"
