@@ -13,8 +13,7 @@ class CodeNames:
     """The names of a program, and the packages they stand for."""
 
     modules: Mapping[str, str] = field(default_factory=dict)
-    """Name in the program → package: `lgb` → `lightgbm`; also for what a module's calls gave,
-    such as `model` in `model = lgb.LGBMClassifier()`."""
+    """Name in the program → package: `lgb` → `lightgbm`."""
     symbols: Mapping[str, AbstractSet[str]] = field(default_factory=dict)
     """Function, class, method or attribute → the packages it is taken from."""
     arguments: Mapping[str, AbstractSet[tuple[str, str]]] = field(default_factory=dict)
@@ -64,12 +63,12 @@ def code_names(code: str) -> CodeNames:
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
     }
-    modules |= _made(tree, modules)
+    known = modules | _made(tree, modules)
     arguments: dict[str, set[tuple[str, str]]] = {}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and (package := _package(node, modules)):
+        if isinstance(node, ast.Attribute) and (package := _package(node, known)):
             symbols.setdefault(node.attr, set()).add(package)
-        elif isinstance(node, ast.Call) and (package := _package(node.func, modules)):
+        elif isinstance(node, ast.Call) and (package := _package(node.func, known)):
             for keyword in node.keywords:
                 if keyword.arg:
                     called = (_last_name(node.func), package)
@@ -94,7 +93,9 @@ def _imports(tree: ast.AST) -> tuple[dict[str, str], dict[str, set[str]]]:
 
 
 def _made(tree: ast.AST, modules: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that hold what a package's callable gave, where only one does."""
+    """Return the variables that hold what one package's callables gave: `model` in
+    `model = lgb.LGBMClassifier()`.
+    """  # noqa: D205
     held: dict[str, set[str]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign):

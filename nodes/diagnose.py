@@ -218,12 +218,15 @@ def _raised(failure: Failure) -> Raised | None:
     raised = parse_traceback(strip_block(failure.output))
     if raised is not None:
         return raised
-    told = mentioned_error(strip_block(failure.analysis))
+    analysis = strip_block(failure.analysis)
+    told = mentioned_error(analysis)
     if not failure.exception:
         return told
     raised = Raised(failure.exception, failure.message)
+    if raised.message:
+        return raised
     same = told is not None and told.name == raised.name
-    return replace(raised, message=told.message) if told and same and not raised.message else raised
+    return replace(raised, message=told.message if told and same else _first_words(analysis))
 
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`(])|\n+")

@@ -9,8 +9,10 @@ QUOTE: Final = r"['\"`\u2018\u2019]"
 """A quotation mark, straight or not."""
 
 _CLASS = re.compile(r"\b(?:[a-z_]\w*\.)*[A-Z]\w+\b")
-_SENTENCE_END = re.compile(r"[.!?;](?=\s+[A-Z(]|\s*$)|\n|,\s+(?:so|and|which|because)\b")
-_LEAD = re.compile(r"^[\s:,()\[\]\u2013\u2014`'\"-]+(?=\S)")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z(`'\"])|\n+")
+_MESSAGE = re.compile(r"^`?\s*(?::|\(|[-\u2013\u2014]\s)\s*(?P<message>\S.*)$")
+"""What follows a class where its message is given: after a colon or a dash, or in brackets."""
+_CLAUSE_END = re.compile(r";\s|,\s+(?:so|and|which|because|causing|preventing)\b|[.!?]\s*$")
 _SAYS: Final = tuple(
     (re.compile(pattern), name)
     for pattern, name in (
@@ -35,20 +37,36 @@ _SAYS: Final = tuple(
 def mentioned_error(prose: str) -> Raised | None:
     """Read the exception that a review tells of: `it crashed with TypeError: fit() got …`.
 
-    The first class that is named counts, and what the sentence goes on to say is its message.
-    Where no class is named, a message that only Python itself words tells it.
+    The first class that is named counts. Its message is what the sentence gives as such; else
+    what it says in words that are Python's own; else the sentence, which tells what was being
+    done. Where no class is named, words that are Python's own tell it.
     """
-    for match in _CLASS.finditer(prose):
-        if is_exception_name(match.group()):
-            return Raised(match.group(), _rest_of_sentence(prose[match.end() :]))
+    for sentence in _SENTENCE.split(prose):
+        for match in _CLASS.finditer(sentence):
+            if is_exception_name(match.group()):
+                return Raised(match.group(), _message(sentence.strip(), sentence[match.end() :]))
     for pattern, name in _SAYS:
         if found := pattern.search(prose):
             return Raised(name, found.group())
     return None
 
 
-def _rest_of_sentence(text: str) -> str:
-    lead = _LEAD.match(text)
-    rest = text[lead.end() :] if lead else text
-    end = _SENTENCE_END.search(rest)
-    return (rest[: end.start()] if end else rest).strip().rstrip(".,;)`")
+def _message(sentence: str, after: str) -> str:
+    given = _MESSAGE.match(after)
+    if given is None:
+        worded = (pattern.search(sentence) for pattern, _ in _SAYS)
+        return next((found.group() for found in worded if found), sentence)
+    message = given["message"]
+    message = _to_the_closing_bracket(message)
+    end = _CLAUSE_END.search(message)
+    return (message[: end.start()] if end else message).strip().rstrip("`,;").strip()
+
+
+def _to_the_closing_bracket(text: str) -> str:
+    """Cut a text where a bracket is closed that was opened before it."""
+    depth = 1
+    for place, character in enumerate(text):
+        depth += {"(": 1, ")": -1}.get(character, 0)
+        if depth == 0:
+            return text[:place]
+    return text

@@ -95,8 +95,9 @@ def responsible_package(raised: Raised, code: str | CodeNames = "") -> str:
 
     In this order: the innermost frame that lies in an installed package; the module of the
     exception's class; a module, a callable, a type or an argument that the message names and
-    that the program takes from one package; the one package that the failing line names. What
-    is missing from the environment belongs to no package.
+    that the program takes from one package; the one imported package that the message mentions
+    by name; the one that the failing line names. What is missing from the environment belongs to
+    no package.
     """
     if error_kind(raised) == "environment":
         return GENERAL
@@ -106,6 +107,7 @@ def responsible_package(raised: Raised, code: str | CodeNames = "") -> str:
         _of_frames(raised)
         or (top if is_package(top) else None)
         or next(_of_message(raised.message, names), None)
+        or _of_mentions(raised.message, names)
         or _of_line(raised.frames, names)
         or GENERAL
     )
@@ -151,6 +153,16 @@ def _of_argument(argument: str, call: str, names: CodeNames) -> Iterator[str]:
     found = {package for called, package in passed if call in ("", "__init__", called)}
     if len(found) == 1 and is_package(package := found.pop()):
         yield package
+
+
+def _of_mentions(message: str, names: CodeNames) -> str | None:
+    """Return the one package that a message mentions: `lightgbm`, or `lgb.train`."""
+    words = {word.casefold() for word in re.findall(r"\w+", message)}
+    roots = set(re.findall(r"(?<![\w./])([^\W\d]\w*)\.[^\W\d]\w*", message))
+    found = {package for package in names.packages if package.casefold() in words}
+    found |= {names.modules[root] for root in roots if root in names.modules}
+    found = set(filter(is_package, found))
+    return found.pop() if len(found) == 1 else None
 
 
 def _of_line(frames: Sequence[Frame], names: CodeNames) -> str | None:

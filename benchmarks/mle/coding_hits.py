@@ -1,0 +1,245 @@
+"""What a coding memory finds for the errors of a run that it has not seen.
+
+Each run is held out in turn. The bank is built from the others, and asked about every error of
+the run that is held out, as when it is debugged. A *hit* is an entry among those recalled that
+has the same exception class and package, or names the same API symbol. Chance is exact: the
+probability that as many entries, drawn at random from those that might have been recalled, hold
+at least one that would be a hit.
+"""
+
+import itertools
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from langgraft.benchmarks.harness.statistics import Estimate, mean_estimate
+from langgraft.benchmarks.mle.coding_memory import build_memory, journal_episodes
+from langgraft.benchmarks.mle.journals import Journal
+from langgraft.memory.episodes import Episode, ErrorRecord
+from langgraft.memory.items import MemoryItem
+from langgraft.memory.providers.coding import CodingSettings
+from langgraft.memory.providers.coding_tracebacks import canonical_error
+from langgraft.memory.recall import RecallContext
+from langgraft.nodes.tracebacks import api_symbol, exception_class
+
+CONFIDENCE: Final = 0.95
+_ENUMERATED: Final = 8
+"""Most runs whose resamples are all enumerated: 6,435 of them."""
+_FLIPPED: Final = 14
+"""Most runs whose flips of signs are all enumerated."""
+_DRAWS: Final = 10_000
+
+Numbers: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One error that the memory was asked about."""
+
+    run: str
+    task: str
+    error: str
+    package: str
+    hit: bool
+    chance: float
+    """Probability of a hit for as many entries drawn at random."""
+    recalled: int
+    candidates: int
+    """Entries that might have been recalled."""
+    hits: int
+    """How many of them would be a hit; 0: none can be."""
+
+    @property
+    def telling(self) -> bool:
+        """Whether the error names an exception class or an API symbol: others cannot be hit."""
+        return bool(exception_class(self.error) or api_symbol(self.error))
+
+
+def alike(error: str, package: str, other: str, other_package: str) -> bool:
+    """Say whether two canonical errors have the same class and package, or the same symbol."""
+    name, symbol = exception_class(error), api_symbol(error)
+    same_class = bool(name) and name == exception_class(other) and package == other_package
+    return same_class or (bool(symbol) and symbol == api_symbol(other))
+
+
+def chance_of_hit(hits: int, candidates: int, drawn: int) -> float:
+    """Return the probability that a draw without replacement holds one of the hits."""
+    drawn = min(drawn, candidates)
+    return 1 - math.comb(candidates - hits, drawn) / math.comb(candidates, drawn)
+
+
+def leave_one_run_out(
+    journals: Sequence[Journal],
+    *,
+    tasks: Literal["all", "same"] = "all",
+    settings: CodingSettings | None = None,
+) -> list[Asked]:
+    """Ask about every error of each run a memory of the other runs.
+
+    Args:
+        journals: The runs.
+        tasks: Whose entries may be recalled; with `same`, runs that are the only ones of their
+            task are not asked about.
+        settings: The memory's other settings.
+    """
+    chosen = (settings or CodingSettings()).model_copy(update={"tasks": tasks})
+    asked: list[Asked] = []
+    for held_out in journals:
+        others = [journal for journal in journals if journal is not held_out]
+        if tasks == "same" and held_out.task not in {journal.task for journal in others}:
+            continue
+        asked += _ask_about(held_out, others, chosen)
+    return asked
+
+
+def _ask_about(
+    held_out: Journal, others: Sequence[Journal], settings: CodingSettings
+) -> list[Asked]:
+    memory = build_memory(others, settings=settings)
+    entries = [
+        item
+        for item in memory.content().items.values()
+        if settings.tasks == "all" or item.task_id == held_out.task
+    ]
+    asked: list[Asked] = []
+    for episode in journal_episodes(held_out):
+        for record in episode.errors:
+            context = _debugging(episode, record)
+            found = memory.provide(episode.task, context).items
+            asked.append(_judged(held_out, record, found, entries))
+    return asked
+
+
+def _debugging(episode: Episode, record: ErrorRecord) -> RecallContext:
+    return RecallContext(
+        episode.domain, episode.task_id, episode.id, stage="debug", observation=record.error
+    )
+
+
+def _judged(
+    run: Journal,
+    record: ErrorRecord,
+    found: Sequence[MemoryItem],
+    entries: Sequence[MemoryItem],
+) -> Asked:
+    error = canonical_error(record.error)
+
+    def would_hit(item: MemoryItem) -> bool:
+        kept = str(item.metadata["error"]), str(item.metadata["package"])
+        return alike(error, record.package, *kept)
+
+    hits = sum(map(would_hit, entries))
+    return Asked(
+        run=run.run,
+        task=run.task,
+        error=error,
+        package=record.package,
+        hit=any(map(would_hit, found)),
+        chance=chance_of_hit(hits, len(entries), len(found)) if found else 0.0,
+        recalled=len(found),
+        candidates=len(entries),
+        hits=hits,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Hits against chance, with two intervals of the difference."""
+
+    n: int
+    runs: int
+    rate: float
+    chance: float
+    reachable: float
+    """Share of the errors for which some entry would be a hit: no ranking can do better."""
+    difference: float
+    low: float
+    """Lower end of the interval by runs."""
+    high: float
+    by_error: Estimate
+    """The difference with errors taken as independent, which those of one run are not: too
+    narrow an interval, shown beside the other."""
+    p: float
+    """Two-sided sign-flip p over runs' mean differences; it cannot fall below `2 / 2 ** runs`."""
+
+
+def compare(asked: Sequence[Asked]) -> Comparison:
+    """Compare hits with chance.
+
+    The interval by runs is the percentile interval of the bootstrap that draws whole runs; all
+    resamples are enumerated where runs are few. It says what another choice among *these* runs
+    would have given. With five it is too narrow for runs at large: percentile intervals from so
+    few clusters cover clearly less than they promise, and with two or three they say little.
+
+    Raises:
+        ValueError: Nothing was asked.
+    """
+    if not asked:
+        msg = "nothing was asked, so that there is nothing to compare"
+        raise ValueError(msg)
+    by_run: dict[str, list[float]] = defaultdict(list)
+    for each in asked:
+        by_run[each.run].append(each.hit - each.chance)
+    differences = [difference for run in by_run.values() for difference in run]
+    low, high = bootstrap_by_runs(by_run)
+    return Comparison(
+        n=len(asked),
+        runs=len(by_run),
+        rate=float(np.mean([each.hit for each in asked])),
+        chance=float(np.mean([each.chance for each in asked])),
+        reachable=float(np.mean([each.hits > 0 for each in asked])),
+        difference=float(np.mean(differences)),
+        low=low,
+        high=high,
+        by_error=mean_estimate(np.array(differences)[:, None], bounds=(-1.0, 1.0)),
+        p=sign_flip_p([float(np.mean(run)) for run in by_run.values()]),
+    )
+
+
+def bootstrap_by_runs(by_run: Mapping[str, Sequence[float]]) -> tuple[float, float]:
+    """Return the 95 % percentile interval of the mean over errors, drawing whole runs."""
+    sums = np.array([sum(run) for run in by_run.values()])
+    sizes = np.array([len(run) for run in by_run.values()])
+    counts, weights = _resamples(len(sums))
+    means = counts @ sums / (counts @ sizes)
+    order = np.argsort(means, kind="stable")
+    reached = np.cumsum(weights[order])
+    tail = (1 - CONFIDENCE) / 2
+
+    def quantile(at: float) -> float:
+        # Rounded: sums of weights are a little off, and a quantile must not jump for that.
+        place = int(np.searchsorted(np.round(reached, 12), at))
+        return float(means[order[min(place, len(order) - 1)]])
+
+    return quantile(tail), quantile(1 - tail)
+
+
+def _resamples(runs: int) -> tuple[Numbers, Numbers]:
+    """Return how often each run is drawn in a resample, and how likely the resample is."""
+    if runs > _ENUMERATED:
+        sampled = np.random.default_rng(0).multinomial(runs, [1 / runs] * runs, size=_DRAWS)
+        return sampled.astype(float), np.full(_DRAWS, 1 / _DRAWS)
+    counts: list[list[int]] = []
+    weights: list[float] = []
+    for drawn in itertools.combinations_with_replacement(range(runs), runs):
+        often = [drawn.count(run) for run in range(runs)]
+        counts.append(often)
+        ways = math.factorial(runs) // math.prod(map(math.factorial, often))
+        weights.append(ways / runs**runs)
+    return np.array(counts, dtype=float), np.array(weights)
+
+
+def sign_flip_p(differences: Sequence[float]) -> float:
+    """Return the two-sided p value of the mean under flips of signs, all of them if runs are few."""
+    runs = len(differences)
+    if runs > _FLIPPED:
+        signs = np.random.default_rng(0).choice([1.0, -1.0], size=(_DRAWS, runs))
+    else:
+        signs = np.array(list(itertools.product((1.0, -1.0), repeat=runs)))
+    sums = np.abs(signs @ np.array(differences))
+    return float(np.mean(sums >= abs(sum(differences)) - 1e-12))

@@ -1,0 +1,146 @@
+"""A `CodingMemory` from journals: one episode a program, its error diagnosed by rules."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from langgraph.store.base import BaseStore
+from langgraph.store.memory import InMemoryStore
+
+from langgraft.benchmarks.mle.journals import Journal, JournalNode
+from langgraft.memory.episodes import Episode, ErrorRecord, Outcome, Step
+from langgraft.memory.providers.coding import CodingMemory, CodingSettings
+from langgraft.nodes.diagnose import Failure, diagnose_by_rules
+
+SENTENCES: Final = 2
+"""Sentences of a plan that make a fix: the published summaries have one or two (Fig. 5)."""
+
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`(0-9])|\n+")
+
+
+def journal_episodes(journal: Journal) -> list[Episode]:
+    """Turn a run into episodes, one a program, in the order of the steps.
+
+    A program that failed has an error record. Its fix is what the first child that ran set out
+    to do, and that child `resolves` it; without such a child, what the review advises, if it
+    advises anything, and that stays unverified. The journal is read when the run is over: a fix
+    stands in the record of a failure that came before it.
+    """
+    mended = _mended(journal)
+    return [_episode(journal, node, mended) for node in journal.nodes]
+
+
+def _mended(journal: Journal) -> Mapping[str, JournalNode]:
+    """Return, by the id of a program that failed, its first child that ran."""
+    failed = {node.id for node in journal.buggy}
+    first: dict[str, JournalNode] = {}
+    for node in journal.nodes:
+        if not node.is_buggy and node.parent_id in failed:
+            first.setdefault(node.parent_id or "", node)
+    return first
+
+
+def _episode(journal: Journal, node: JournalNode, mended: Mapping[str, JournalNode]) -> Episode:
+    record = _record(node, mended.get(node.id)) if node.is_buggy else None
+    # A second child that ran may have gone another way than the fix that is kept.
+    resolved = node.parent_id if mended.get(node.parent_id or "") == node else None
+    return Episode(
+        id=f"{journal.run}/{node.id}",
+        domain=f"mle/{journal.task}",
+        task_id=journal.task,
+        task=journal.task,
+        steps=(Step(node.plan, node.code, node.output or node.analysis),),
+        outcome=Outcome(
+            success=not node.is_buggy,
+            score=node.metric,
+            reason=(node.exc_type or "no valid result") if node.is_buggy else "ran",
+        ),
+        errors=() if record is None else (record,),
+        resolves=() if resolved is None else (f"{journal.run}/{resolved}",),
+    )
+
+
+def _record(node: JournalNode, child: JournalNode | None) -> ErrorRecord | None:
+    failure = Failure(
+        output=node.output,
+        code=node.code,
+        analysis=node.analysis,
+        exception=node.exc_type or "",
+        message=node.exc_value or "",
+    )
+    record = diagnose_by_rules(failure)
+    if record is None or child is None:
+        return record
+    return replace(record, fix=" ".join(_SENTENCE.split(child.plan.strip())[:SENTENCES]))
+
+
+def build_memory(
+    journals: Iterable[Journal],
+    *,
+    store: BaseStore | None = None,
+    settings: CodingSettings | None = None,
+) -> CodingMemory:
+    """File the episodes of some runs, one run after the other; nobody is asked what is new.
+
+    Args:
+        journals: The runs.
+        store: Where to; `None` takes one in memory.
+        settings: The memory's settings.
+    """
+    memory = CodingMemory(store or InMemoryStore(), settings=settings)
+    for journal in journals:
+        for episode in journal_episodes(journal):
+            memory.take_in(episode)
+    return memory
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An entry as the paper's Table 4 lists it, and what it does not tell."""
+
+    task: str
+    package: str
+    error: str
+    fix: str
+    kind: str
+    verified: bool
+    seen: int
+    """How many failures the entry stands for."""
+
+
+def entry_table(memory: CodingMemory) -> list[Row]:
+    """List the entries of a memory in the order in which they came (Table 4)."""
+    content = memory.content()
+    rows: list[Row] = []
+    for item in sorted(content.items.values(), key=lambda item: item.order_index):
+        told = {name: str(item.metadata.get(name, "")) for name in ("package", "error", "fix")}
+        notes = content.notes.get(item.id, {})
+        seen = notes.get("seen", 1)
+        rows.append(
+            Row(
+                task=item.task_id or "",
+                kind=str(item.metadata.get("kind", "")),
+                verified=notes.get("verified") is True,
+                seen=seen if isinstance(seen, int) else 1,
+                **told,
+            )
+        )
+    return rows
+
+
+def write_table(rows: Iterable[Row]) -> str:
+    """Write entries as a Markdown table."""
+    lines = [
+        "| task | package | error | fix | kind | verified | seen |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        verified = "yes" if row.verified else "no"
+        cells = (row.task, row.package, row.error, row.fix, row.kind, verified, str(row.seen))
+        lines.append("| " + " | ".join(map(_cell, cells)) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")

@@ -1,0 +1,174 @@
+"""Journals of AIDE's tree search: every program of a run, and how it fared.
+
+Two forms are read, plain or compressed with gzip: a list of nodes that name their parents, and
+AIDE's own `journal.json` (an object with `nodes` and `node2parent`, metrics as objects, output in
+`_term_out`).
+"""
+
+import gzip
+import json
+import math
+import re
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from langgraft._core.errors import InputError
+from langgraft.memory.items import describe_validation
+
+_RUN = re.compile(r"^(?P<task>.+)-[0-9a-f]{8}$")
+_ENDINGS: Final = (".json.gz", ".json")
+
+
+class JournalNode(BaseModel):
+    """One program of a run."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    step: int = Field(ge=0)
+    id: str = Field(min_length=1)
+    parent_id: str | None = None
+    plan: str
+    """What the program was to do, in the agent's words."""
+    code: str
+    metric: float | None = None
+    """Validation score; `None` where there is none, NaN included."""
+    is_buggy: bool
+    exc_type: str | None = None
+    """Class of the exception that ended the program."""
+    exc_value: str | None = None
+    analysis: str = ""
+    """What the review made of the run."""
+    output: str = ""
+    """What the program printed, where the journal has it."""
+
+    @field_validator("metric", mode="before")
+    @classmethod
+    def _value(cls, metric: Any) -> Any:
+        metric = metric.get("value") if isinstance(metric, Mapping) else metric
+        return None if isinstance(metric, float) and math.isnan(metric) else metric
+
+    @field_validator("analysis", "output", mode="before")
+    @classmethod
+    def _text(cls, text: Any) -> Any:
+        return "" if text is None else text
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """One run, its programs in the order of their steps."""
+
+    run: str
+    """Name of the run: that of its file."""
+    task: str
+    """The competition."""
+    nodes: tuple[JournalNode, ...]
+
+    @property
+    def buggy(self) -> tuple[JournalNode, ...]:
+        """The programs that failed, or gave no metric."""
+        return tuple(node for node in self.nodes if node.is_buggy)
+
+
+def read_journals(folder: Path) -> list[Journal]:
+    """Read all journals of a folder, in the order of their names.
+
+    Raises:
+        InputError: There are none, or one of them cannot be read.
+    """
+    paths = sorted(path for path in folder.glob("*") if path.name.endswith(_ENDINGS))
+    if not paths:
+        msg = f"{folder}: no journals here; they are named <task>-<8 hex digits>.json.gz or .json"
+        raise InputError(msg)
+    return [read_journal(path) for path in paths]
+
+
+def read_journal(path: Path, *, task: str | None = None) -> Journal:
+    """Read one journal.
+
+    Args:
+        path: The file.
+        task: The competition; `None` takes it from the file's name, `<task>-<8 hex digits>`.
+
+    Raises:
+        InputError: The file cannot be read, or is no journal; the message names the node.
+    """
+    run = path.name
+    for ending in _ENDINGS:
+        run = run.removesuffix(ending)
+    match = _RUN.match(run)
+    named = task or (match["task"] if match else run)
+    nodes = [_node(path, number, value) for number, value in enumerate(_listed(path))]
+    return Journal(run, named, tuple(_in_order(path, nodes)))
+
+
+def _listed(path: Path) -> list[Any]:
+    """Return the nodes as they are written, each naming its parent."""
+    value = _load(path)
+    if isinstance(value, Mapping) and isinstance(value.get("nodes"), list):
+        parents = value.get("node2parent") or {}
+        if not isinstance(parents, Mapping):
+            msg = f"{path}: `node2parent` maps nodes to parents, got {parents!r:.80}"
+            raise InputError(msg)
+        return [_own_form(node, parents) for node in value["nodes"]]
+    if not isinstance(value, list):
+        msg = f"{path}: a journal is a list of nodes, or an object with `nodes`; got {value!r:.80}"
+        raise InputError(msg)
+    return value
+
+
+def _own_form(node: Any, parents: Mapping[str, Any]) -> Any:
+    if not isinstance(node, Mapping):
+        return node
+    printed = node.get("_term_out") or ()
+    info = node.get("exc_info")
+    arguments = info.get("args") if isinstance(info, Mapping) else None
+    return {
+        "parent_id": parents.get(str(node.get("id"))),
+        "output": "".join(map(str, printed)) if isinstance(printed, list | tuple) else printed,
+        "exc_value": str(arguments[0]) if isinstance(arguments, list) and arguments else None,
+        **{key: value for key, value in node.items() if key != "parent"},
+    }
+
+
+def _load(path: Path) -> Any:
+    try:
+        data = path.read_bytes()
+        text = gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
+        return json.loads(text.decode("utf-8"))
+    except OSError as error:
+        msg = f"{path}: cannot be read: {error.strerror or error}"
+        raise InputError(msg) from error
+    except (ValueError, EOFError, zlib.error, RecursionError) as error:
+        msg = f"{path}: not JSON, plain or compressed with gzip, or it is cut off: {error}"
+        raise InputError(msg) from error
+
+
+def _node(path: Path, number: int, value: Any) -> JournalNode:
+    try:
+        return JournalNode.model_validate(value)
+    except ValidationError as error:
+        msg = f"{path}: node {number} (counted from 0): {describe_validation(error)}"
+        raise InputError(msg) from error
+
+
+def _in_order(path: Path, nodes: Sequence[JournalNode]) -> list[JournalNode]:
+    """Put nodes in the order of their steps, and check that they make trees."""
+    ordered = sorted(nodes, key=lambda node: node.step)
+    seen: set[str] = set()
+    for node in ordered:
+        if node.id in seen:
+            msg = f"{path}: two nodes have the id {node.id!r:.80}"
+            raise InputError(msg)
+        if node.parent_id is not None and node.parent_id not in seen:
+            msg = (
+                f"{path}: node {node.id!r:.80} (step {node.step}) names the parent"
+                f" {node.parent_id!r:.80}, which is no node of an earlier step"
+            )
+            raise InputError(msg)
+        seen.add(node.id)
+    return ordered
