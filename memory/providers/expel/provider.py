@@ -80,10 +80,11 @@ class ExpeL(MemoryProvider[ExpeLSettings]):
                        than the longest example written by    without votes failures too, as in
                        hand; successes of other tasks, the    memory-transplants
                        shortest of each
-    when               FAISS is searched at every step, also  at the start of an episode
-                       by thoughts and actions
-    position           rules in the prompt, trajectories as   rules and trajectories in one block
-                       earlier turns of the dialog
+    when               an index is built anew at every step,  at the start of an episode
+                       and also asked by thoughts, actions
+                       and reflections
+    place              trajectories stand for the few-shot    rules and trajectories in one block
+                       examples, rules in the instruction
     =================  =====================================  ===================================
 
     What an item is follows from its type: `strategic` is an insight or a rule, everything else a

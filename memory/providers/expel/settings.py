@@ -50,8 +50,7 @@ class ExpeLSettings(RetrievalSettings):
     """Part of the token budget for insights; the rest is for trajectories (§4.2: 65/35)."""
     top_k: Count = 5
     """Insights per recall; with votes all rules come, as far as their share goes. The paper names
-    shares of the budget and no number of items: five one-line insights fill about 65 % of its
-    smaller budget, 400 tokens."""
+    shares of the budget and no number of items; 5 as in `SimpleRAG`."""
     top_k_trajectories: Count = 2
     """Trajectories per recall. Not in the paper either; ExpeL shows 2 in ALFWorld."""
     votes: VoteSettings | None = None
