@@ -1,16 +1,17 @@
 """Memory is the fold of its deltas, asking changes nothing, and no store shows."""
 
 import random
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
-from langgraft._core.canonical import JSON, digest
+from langgraft._core.canonical import JSON, canonical_json, digest
 from langgraft.benchmarks.acceptance.figure import Figure, Setting, share
 from langgraft.benchmarks.continual.plan import paper_conditions
 from langgraft.benchmarks.continual.wording import several
@@ -18,9 +19,10 @@ from langgraft.benchmarks.simulated import SimulatedBabyAI
 from langgraft.environments.babyai import BabyAI
 from langgraft.graphs.react import build_react_agent
 from langgraft.memory.deltas import MemoryDelta, fold
-from langgraft.memory.episodes import Episode, Lesson, Outcome, Step
+from langgraft.memory.episodes import Episode, ErrorRecord, Lesson, Outcome, Step
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import PROVIDERS, make_provider
+from langgraft.memory.questions import Verdict
 from langgraft.memory.recall import Budget, RecallContext
 from langgraft.memory.stores import ReadOnlyStore
 
@@ -51,17 +53,37 @@ class Tally:
         )
 
 
+FORGETTING: list[JSON] = [
+    {"policy": "frequency_utility", "min_uses": 2},
+    {"policy": "success_rate"},
+    {"policy": "capacity", "limit": 20, "buffer": 5},
+]
+
+VARIANTS: dict[str, tuple[str, dict[str, JSON]]] = {
+    "expel with votes": ("expel", {"votes": {}}),
+    "agent_kb with a gate": ("agent_kb", {"gate": True, "max_items": 25}),
+    "coding across tasks": ("coding", {"tasks": "all"}),
+    "a small lightweight": ("lightweight", {"max_short_term": 5, "max_long_term": 8}),
+    "a forgetting trajectory": ("trajectory", {"forgetting": FORGETTING}),
+}
+"""Settings that make a provider another one."""
+
+
 def architectures() -> dict[str, tuple[str, dict[str, JSON]]]:
-    """Return every provider with its defaults, and as the paper's conditions have it."""
-    return {name: (name, {}) for name in PROVIDERS} | {
-        condition.name: (condition.provider, dict(condition.settings))
-        for condition in paper_conditions()
+    """Return every provider with its defaults, as the paper's conditions have it, and others."""
+    return {
+        **{name: (name, {}) for name in PROVIDERS},
+        **{
+            condition.name: (condition.provider, dict(condition.settings))
+            for condition in paper_conditions()
+        },
+        **VARIANTS,
     }
 
 
 def measure(setting: Setting) -> list[Figure]:
     """Try every provider on random episodes, and the agent on real ones."""
-    count, seeds = setting.size(200, 40), range(setting.size(3, 1))
+    count, seeds = setting.size(200, 40), range(setting.size(2, 1))
     tally = Tally()
     for name, (provider, settings) in architectures().items():
         setting.say(f"the fold of {name}")
@@ -120,7 +142,26 @@ def _episode(chance: random.Random, identity: str) -> Episode:
         steps=tuple(Step(text(6), text(4), text(30)) for _ in range(chance.randint(0, 6))),
         outcome=Outcome(chance.choice([True, False, None])),
         lessons=tuple(Lesson(text(15), text(6)) for _ in range(chance.randint(0, 4))),
+        errors=tuple(
+            ErrorRecord(text(1), text(8), text(8), chance.choice(("code", "resource")))
+            for _ in range(chance.randint(0, 2))
+        ),
     )
+
+
+def _judged(memory: MemoryProvider[Any], episode: Episode, number: int) -> Episode:
+    """Answer what memory asks about an episode, and let it carry what memory would recall."""
+    chance = random.Random(f"{number} {episode.id}")  # noqa: S311  (not for secrets)
+    verdicts = []
+    for question in memory.questions(episode):
+        shown = re.findall(r'"([^"]*/[^"]*)"', canonical_json(dict(question.shows)))
+        for action in ("add", "agree", "edit", "remove", "none"):
+            named = chance.choice([*shown, "gone"])
+            text = " ".join(chance.choices(WORDS, k=4))
+            verdicts.append(Verdict(question.id, action, None if action == "add" else named, text))
+    context = RecallContext(episode.domain, episode.task_id, episode.id, observation=episode.task)
+    receipt = memory.provide(episode.task, context, Budget(tokens=400)).receipt
+    return replace(episode, verdicts=tuple(verdicts), recalls=(receipt,))
 
 
 def _ask(memory: MemoryProvider[Any], number: int) -> list[JSON]:
@@ -147,7 +188,8 @@ def _fill(
     case: str,
 ) -> None:
     deltas: list[MemoryDelta] = []
-    for number, episode in enumerate(episodes):
+    for number, bare in enumerate(episodes):
+        episode = _judged(memory, bare, number)
         made = [memory.take_in(episode), memory.manage()]
         same = made == [elsewhere.take_in(episode), elsewhere.manage()]
         tally.check("stores", f"{case}: delta of {episode.id}", holds=same)
