@@ -19,11 +19,16 @@ if TYPE_CHECKING:
     from langgraft.environments.babyai import BabyAI
     from langgraft.graphs.react import build_react_agent
     from langgraft.memory.deltas import MemoryDelta, fold
-    from langgraft.memory.episodes import Episode, Lesson, Outcome, Step
+    from langgraft.memory.episodes import Episode, ErrorRecord, Lesson, Outcome, Step
     from langgraft.memory.items import MemoryItem
     from langgraft.memory.provider import MemoryProvider
+    from langgraft.memory.providers.agent_kb import AgentKB, AgentKBSettings
+    from langgraft.memory.providers.coding import CodingMemory, CodingSettings
+    from langgraft.memory.providers.expel import ExpeL, ExpeLSettings
     from langgraft.memory.providers.insight import InsightMemory, InsightSettings
+    from langgraft.memory.providers.lightweight import LightweightMemory, LightweightSettings
     from langgraft.memory.providers.none import NoMemory
+    from langgraft.memory.providers.simple_rag import SimpleRAG, SimpleRAGSettings
     from langgraft.memory.providers.trajectory import TrajectoryMemory, TrajectorySettings
     from langgraft.memory.rankers.bm25 import BM25
     from langgraft.memory.rankers.dense import Dense
@@ -39,15 +44,24 @@ __version__ = "0.1.0"
 __all__ = [
     "BM25",
     "MMR",
+    "AgentKB",
+    "AgentKBSettings",
     "BabyAI",
     "Budget",
+    "CodingMemory",
+    "CodingSettings",
     "Dense",
     "Episode",
+    "ErrorRecord",
+    "ExpeL",
+    "ExpeLSettings",
     "Hybrid",
     "InsightMemory",
     "InsightSettings",
     "LanggraftError",
     "Lesson",
+    "LightweightMemory",
+    "LightweightSettings",
     "MemoryDelta",
     "MemoryItem",
     "MemoryProvider",
@@ -58,6 +72,8 @@ __all__ = [
     "ReadOnlyStore",
     "Recall",
     "RecallContext",
+    "SimpleRAG",
+    "SimpleRAGSettings",
     "Step",
     "TermOverlap",
     "TrajectoryMemory",
@@ -72,9 +88,14 @@ _MODULES = {
     "langgraft.environments.babyai": ("BabyAI",),
     "langgraft.graphs.react": ("build_react_agent",),
     "langgraft.memory.deltas": ("MemoryDelta", "fold"),
-    "langgraft.memory.episodes": ("Episode", "Lesson", "Outcome", "Step"),
+    "langgraft.memory.episodes": ("Episode", "ErrorRecord", "Lesson", "Outcome", "Step"),
     "langgraft.memory.items": ("MemoryItem",),
     "langgraft.memory.provider": ("MemoryProvider",),
+    "langgraft.memory.providers.agent_kb": ("AgentKB", "AgentKBSettings"),
+    "langgraft.memory.providers.coding": ("CodingMemory", "CodingSettings"),
+    "langgraft.memory.providers.expel": ("ExpeL", "ExpeLSettings"),
+    "langgraft.memory.providers.lightweight": ("LightweightMemory", "LightweightSettings"),
+    "langgraft.memory.providers.simple_rag": ("SimpleRAG", "SimpleRAGSettings"),
     "langgraft.memory.providers.insight": ("InsightMemory", "InsightSettings"),
     "langgraft.memory.providers.none": ("NoMemory",),
     "langgraft.memory.providers.trajectory": ("TrajectoryMemory", "TrajectorySettings"),
