@@ -32,13 +32,13 @@ def item_schema() -> dict[str, Any]:
     return schema
 
 
-def write_items(path: Path, items: Iterable[MemoryItem]) -> None:
+def write_items(path: Path | str, items: Iterable[MemoryItem]) -> None:
     """Write items as canonical JSONL; the file appears whole or not at all.
 
     Raises:
         InputError: The path cannot be written, or an item is longer than a line may be.
     """
-    write_whole(path, map(item_line, items))
+    write_whole(Path(path), map(item_line, items))
 
 
 def item_line(item: MemoryItem) -> bytes:
@@ -54,7 +54,7 @@ def item_line(item: MemoryItem) -> bytes:
     return line
 
 
-def read_items(path: Path, *, taken: Container[str] = ()) -> list[MemoryItem]:
+def read_items(path: Path | str, *, taken: Container[str] = ()) -> list[MemoryItem]:
     """Read a whole file of canonical JSONL, or nothing.
 
     Args:
@@ -65,6 +65,7 @@ def read_items(path: Path, *, taken: Container[str] = ()) -> list[MemoryItem]:
         BankFormatError: The file is a bundle, or a row is not an item; the message names the
             row, the field and what stood there.
     """
+    path = Path(path)
     return _items(open_lines(path), path, taken)
 
 

@@ -74,23 +74,25 @@ def bring_in(
     read_bank_file(source)  # before a store is opened, which may make it
     with provider_at(address, dry_run=dry_run) as memory:
         delta = memory.import_items(source, choices, dry_run=dry_run)
-    added = [change.item for change in delta if isinstance(change, Add)]
-    replaced = [change for change in _removals(delta) if change.reason == REPLACED]
+    replaced = [change.id for change in _removals(delta) if change.reason == REPLACED]
+    gone = set(replaced)
+    came = [change.item.id for change in delta if isinstance(change, Add)]
+    added = [identity for identity in came if identity not in gone]
     pruned = [change for change in _removals(delta) if change.reason != REPLACED]
     if as_json:
         removals: list[JSON] = [{"id": each.id, "reason": each.reason} for each in pruned]
         write_json(
             {
                 "dry_run": dry_run,
-                "added": [item.id for item in added],
-                "replaced": [change.id for change in replaced],
+                "added": added,
+                "replaced": replaced,
                 "pruned": removals,
                 "delta": delta.to_json(),
             }
         )
         return
-    say(f"{'would add' if dry_run else 'added'} {len(added)}, of which {len(replaced)} replace")
-    say(f"{'would prune' if dry_run else 'pruned'} {len(pruned)}")
+    done = "would be added" if dry_run else "added"
+    say(f"{len(added)} {done}, {len(replaced)} replaced, {len(pruned)} pruned")
     for change in pruned[:_LISTED]:
         say(f"- {change.id} ({change.reason})")
     if len(pruned) > _LISTED:

@@ -65,10 +65,11 @@ def show_item(bank: Bank, identity: str, *, as_json: bool) -> None:
     if as_json:
         write_json({"item": item.to_json(), "notes": notes})
         return
-    fields = item.to_json()
+    fields = {**item.to_json(), "notes": notes or ""}
     text = fields.pop("text")
-    for name, value in [*fields.items(), *([("notes", notes)] if notes else [])]:
-        say(f"{name}: {value if isinstance(value, str) else canonical_json(value)}")
+    for name, value in fields.items():
+        if value != "":
+            say(f"{name}: {value if isinstance(value, str) else canonical_json(value)}")
     say("")
     for line in str(text).split("\n"):
         say(line)

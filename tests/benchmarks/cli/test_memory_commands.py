@@ -3,6 +3,8 @@
 import contextlib
 import io
 import json
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +23,7 @@ from langgraft.memory.bundle import read_bundle, write_bundle
 from langgraft.memory.deltas import BankContent
 from langgraft.memory.items import MemoryItem
 
+REPOSITORY = Path(__file__).resolve().parents[3]
 HOSTILE = "red\x1b[2J\x9b31m[bold]\u202e[/x]\r\x07 door\nnext \ud83c".encode(
     "utf-8", "ignore"
 ).decode()
@@ -221,7 +224,7 @@ def test_import_when_dry_changes_nothing_and_tells_what_would(
     assert {**dry, "dry_run": False} == done
     assert [each["id"] for each in done["pruned"]] == ["plain"]
     lines = memory("import", bare, *place, "--settings", forgetting, "--on-conflict", "replace")
-    assert "added 3, of which 2 replace" in lines.stdout
+    assert "1 added, 2 replaced, 1 pruned" in lines.stdout
     assert "- plain (" in lines.stdout
 
 
@@ -306,6 +309,22 @@ def test_file_when_it_is_there_is_replaced_only_by_force(
         assert "is there already; --force replaces it" in refusal(*command)
         assert (bare.read_bytes(), bundle.read_bytes()) == before
         told(*command, "--force")
+
+
+def test_document_when_its_commands_are_typed_shows_what_they_print(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The session in `docs/bank-format.md` is one that was held, from its first file on."""
+    monkeypatch.chdir(tmp_path)
+    page = (REPOSITORY / "docs" / "bank-format.md").read_text()
+    for kind, name in (("json", "library.jsonl"), ("yaml", "map.yaml")):
+        (tmp_path / name).write_text(re.findall(rf"```{kind}\n(.*?)```", page, re.DOTALL)[0])
+    sessions = re.findall(r"```console\n(.*?)```", page, re.DOTALL)
+    commands = re.findall(r"\$ langgraft memory (.*)\n((?:(?!\$ ).*\n)*)", "".join(sessions))
+    assert len(commands) > 9
+    for command, shown in commands:
+        done = memory(*shlex.split(command))
+        assert done.stdout + done.stderr == shown, command
 
 
 # Refusing ---------------------------------------------------------------------------------
