@@ -107,8 +107,9 @@ def diagnose_node(
     """Make the node that adds an error record to the state's `errors`.
 
     It reads `code`, `output` and, where there is one, `analysis` from the state; its update holds
-    `errors`, and in `diagnosis` what came of it: who says so, why, and after how many calls. A
-    graph that keeps programs by reference calls `diagnose` in a node of its own.
+    `errors`, and in `diagnosis` what came of it: who says so, why, and after how many calls. The
+    graph's state has to declare these keys. A graph that keeps programs by reference calls
+    `diagnose` in a node of its own.
 
     Args:
         model: Any chat model; `None` diagnoses by rules.
@@ -199,34 +200,39 @@ def diagnose_by_rules(failure: Failure) -> ErrorRecord | None:
     The exception is that of the output, or the one told apart from it, or the one that the review
     tells of. Without any, the error is what the review, or the end of the output, says.
     """
-    raised = _raised(failure)
-    analysis = strip_block(failure.analysis)
-    tale = analysis.strip() or strip_block(failure.output).strip()[-LONGEST_TALE:]
+    output, analysis = _clean(failure.output), _clean(failure.analysis)
+    raised = _raised(replace(failure, output=output, analysis=analysis))
+    tale = analysis or output[-LONGEST_TALE:]
     error = _first_words(masked(tale)) if raised is None else canonical(raised)
     if not error:
         return None
     return ErrorRecord(
         package=GENERAL if raised is None else responsible_package(raised, failure.code),
-        error=error,
+        error=encodable(error),
         fix=advised_fix(analysis),
-        kind=error_kind(raised, tale),
+        kind=error_kind(raised, f"{output[-LONGEST_TALE:]}\n{analysis}"),
         by="rules",
     )
 
 
+def _clean(text: str) -> str:
+    return strip_block(encodable(text)).strip()
+
+
 def _raised(failure: Failure) -> Raised | None:
-    raised = parse_traceback(strip_block(failure.output))
+    raised = parse_traceback(failure.output)
     if raised is not None:
         return raised
-    analysis = strip_block(failure.analysis)
-    told = mentioned_error(analysis)
+    told = mentioned_error(failure.analysis)
     if not failure.exception:
         return told
     raised = Raised(failure.exception, failure.message)
     if raised.message:
         return raised
     same = told is not None and told.name == raised.name
-    return replace(raised, message=told.message if told and same else _first_words(analysis))
+    return replace(
+        raised, message=told.message if told and same else _first_words(failure.analysis)
+    )
 
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`(])|\n+")

@@ -21,7 +21,7 @@ _SAYS: Final = tuple(
         (rf"{QUOTE}\w+{QUOTE} object is not (?:subscriptable|callable|iterable)", "TypeError"),
         (rf"{QUOTE}\w+{QUOTE} object has no attribute {QUOTE}\w+{QUOTE}", "AttributeError"),
         (rf"module {QUOTE}[\w.]+{QUOTE} has no attribute {QUOTE}\w+{QUOTE}", "AttributeError"),
-        (rf"[Nn]o module named {QUOTE}?[\w.]+", "ModuleNotFoundError"),
+        (rf"[Nn]o module named {QUOTE}?\w+(?:\.\w+)*{QUOTE}?", "ModuleNotFoundError"),
         (rf"cannot import name {QUOTE}\w+{QUOTE}", "ImportError"),
         (rf"name {QUOTE}\w+{QUOTE} is not defined", "NameError"),
         (r"could not convert string to float", "ValueError"),

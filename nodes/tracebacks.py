@@ -5,7 +5,7 @@ errors; where they cannot tell, they say `general`, `code` or nothing.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from langgraft.memory.providers.coding_entries import GENERAL
@@ -62,14 +62,17 @@ def api_symbol(error: str) -> str:
     Callables come with the argument that is named, attributes with what lacks them
     (`DataFrame.append`), modules by their name; an empty text where nothing is named.
     """
-    for pattern in _SYMBOLS:
-        if match := pattern.search(error):
-            part = match.groupdict()
-            if part.get("call") or part.get("argument"):
-                return f"{part.get('call') or ''}({part.get('argument') or ''})"
-            owner = part.get("module") or part.get("owner")
-            return ".".join(filter(None, (owner, part.get("attribute"))))
-    return ""
+    part = _named(error)
+    if part.get("call") or part.get("argument"):
+        return f"{part.get('call') or ''}({part.get('argument') or ''})"
+    owner = part.get("module") or part.get("owner")
+    return ".".join(filter(None, (owner, part.get("attribute"))))
+
+
+def _named(message: str) -> Mapping[str, str | None]:
+    """Return what the first of Python's messages in a text names."""
+    found = (pattern.search(message) for pattern in _SYMBOLS)
+    return next((match.groupdict() for match in found if match), {})
 
 
 def exception_class(error: str) -> str:
@@ -124,15 +127,13 @@ def _of_frames(raised: Raised) -> str | None:
 
 
 def _of_message(message: str, names: CodeNames) -> Iterator[str]:
-    for pattern in _SYMBOLS:
-        for match in pattern.finditer(message):
-            part = match.groupdict()
-            owner, call = part.get("owner") or "", part.get("call") or ""
-            if is_package(top := (part.get("module") or "").partition(".")[0]):
-                yield top
-            yield from _of_names([*owner.split("."), *call.split(".")], names)
-            if argument := part.get("argument"):
-                yield from _of_argument(argument, call.rpartition(".")[2], names)
+    part = _named(message)
+    owner, call = part.get("owner") or "", part.get("call") or ""
+    if is_package(top := (part.get("module") or "").partition(".")[0]):
+        yield top
+    yield from _of_names([*owner.split("."), *call.split(".")], names)
+    if argument := part.get("argument"):
+        yield from _of_argument(argument, call.rpartition(".")[2], names)
 
 
 def _of_names(parts: Sequence[str], names: CodeNames) -> Iterator[str]:

@@ -78,7 +78,7 @@ _BUILTINS: Final = frozenset(
     for name, value in vars(builtins).items()
     if isinstance(value, type) and issubclass(value, BaseException)
 )
-_EXCEPTION_NAME = re.compile(r"[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Expired|Timeout|Fault)$")
+_EXCEPTION_NAME = re.compile(r"_?[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Expired|Timeout|Fault)$")
 _GROUPS: Final = ("ExceptionGroup", "BaseExceptionGroup")
 
 

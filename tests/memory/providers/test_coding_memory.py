@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -33,13 +34,13 @@ def memory_with(**fields: object) -> CodingMemory:
 
 
 def record(
-    error: str = STOPPING, fix: str = CALLBACKS, package: str = "lightgbm", **fields: object
+    error: str = STOPPING, fix: str = CALLBACKS, package: str = "lightgbm", **fields: Any
 ) -> ErrorRecord:
     """Make an error record."""
     return replace(ErrorRecord(package, error, fix), **fields)
 
 
-def failed(identity: str, *errors: ErrorRecord, task: str = "leaf", **fields: object) -> Episode:
+def failed(identity: str, *errors: ErrorRecord, task: str = "leaf", **fields: Any) -> Episode:
     """Make an episode that failed with errors."""
     return make_episode(identity, task_id=task, lessons=(), errors=errors, **fields)
 
