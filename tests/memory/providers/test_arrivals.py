@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dict_store import DictStore
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from langgraph.store.base import SearchOp
 from langgraph.store.memory import InMemoryStore
@@ -68,6 +68,7 @@ def test_line_when_nobody_ever_joined_is_empty() -> None:
     assert not memory.manage()
 
 
+@example(forgotten=[True] * 40, limit=2, first=False)
 @given(forgotten=st.lists(st.booleans(), max_size=40), limit=st.integers(1, 6), first=st.booleans())
 def test_line_when_others_remove_items_counts_only_those_that_are_left(
     forgotten: Sequence[bool], limit: int, first: bool

@@ -104,6 +104,12 @@ def test_recall_when_due_takes_both_tiers_best_first() -> None:
     recall = memory.provide("open it", asking(episode_index=0))
     assert [item.episode_id for item in recall.items] == ["e7", "e6", "e5", "e1"]
     assert recall.receipt.tied == 6
+    for name in ("e8", "e9"):
+        failed = Outcome(success=False)
+        memory.take_in(make_episode(name, task="open it with the key", outcome=failed))
+    recall = memory.provide("open it with the key", asking(episode_index=0))
+    assert [item.episode_id for item in recall.items] == ["e9", "e8", "e7", "e6"]
+    assert recall.receipt.tied == 2
     assert sorted(recall.scores, reverse=True) == list(recall.scores)
 
 
