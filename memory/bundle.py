@@ -18,9 +18,7 @@ the content must not reach a condition.
 """
 
 import io
-import struct
-import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -35,6 +33,7 @@ from langgraft.memory.bank_format import BUNDLE_START, item_line, parse_items, r
 from langgraft.memory.deltas import BankContent
 from langgraft.memory.items import MemoryItem, describe_validation
 from langgraft.memory.json_lines import parse_json, parse_line, split_lines
+from langgraft.memory.stored_zip import pack, unpack
 from langgraft.memory.whole_file import write_whole
 
 FORMAT: Final = "langgraft-bundle"
@@ -46,19 +45,6 @@ _MANIFEST: Final = "manifest.json"
 _ITEMS: Final = "items.jsonl"
 _NOTES: Final = "notes.jsonl"
 _NAMES: Final = (_MANIFEST, _ITEMS, _NOTES)
-_TIME: Final = (1980, 1, 1, 0, 0, 0)
-_UNIX: Final = 3
-_PLAIN_FILE: Final = 0o100644 << 16
-_DAMAGED: Final = (
-    zipfile.BadZipFile,
-    NotImplementedError,  # a compression or version nobody knows
-    RuntimeError,  # encrypted
-    EOFError,
-    struct.error,
-    OSError,
-    ValueError,
-    OverflowError,
-)
 
 
 class _Part(BaseModel):
@@ -161,7 +147,7 @@ def read_bundle(path: Path | str) -> Bundle:
     """
     path = Path(path)
     data = _bytes(path)
-    parts = _members(path, data)
+    parts = unpack(path, data, _NAMES)
     manifest = _manifest(path, parts)
     items = parse_items(io.BytesIO(parts[_ITEMS]), path / _ITEMS)
     notes = _notes(path / _NOTES, parts[_NOTES])
@@ -196,7 +182,7 @@ def read_bank_file(path: Path | str) -> Bundle | tuple[MemoryItem, ...]:
 
 def _encoded(manifest: Manifest, items: bytes, notes: bytes) -> bytes:
     said = _line(manifest.model_dump(mode="json"))
-    return _zipped({_MANIFEST: said, _ITEMS: items, _NOTES: notes})
+    return pack({_MANIFEST: said, _ITEMS: items, _NOTES: notes})
 
 
 def _item_lines(items: Iterable[MemoryItem]) -> bytes:
@@ -220,18 +206,6 @@ def _member(data: bytes) -> Member:
     return Member(bytes=len(data), sha256=sha256(data).hexdigest())
 
 
-def _zipped(parts: Mapping[str, bytes]) -> bytes:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        for name in _NAMES:
-            entry = zipfile.ZipInfo(name, _TIME)
-            entry.compress_type = zipfile.ZIP_STORED
-            entry.create_system = _UNIX
-            entry.external_attr = _PLAIN_FILE
-            archive.writestr(entry, parts[name])
-    return packed.getvalue()
-
-
 def _bytes(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
@@ -246,35 +220,6 @@ def _bytes(path: Path) -> bytes:
         msg = "this is no bundle, which is what `langgraft memory export --bundle` writes"
         raise BankFormatError(msg, path=path)
     return data
-
-
-def _members(path: Path, data: bytes) -> dict[str, bytes]:
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            _check_entries(path, archive.infolist(), len(data))
-            return {name: archive.read(name) for name in _NAMES}
-    except BankFormatError:
-        raise
-    except _DAMAGED as error:
-        words = " ".join(str(error).split()) or type(error).__name__
-        msg = f"the bundle is torn or damaged: {words!a:.200}"
-        raise BankFormatError(msg, path=path) from error
-
-
-def _check_entries(path: Path, entries: Sequence[zipfile.ZipInfo], size: int) -> None:
-    """Compare names and sizes before anything is unpacked."""
-    names = tuple(entry.orig_filename for entry in entries)  # `filename` ends at a NUL
-    if names != _NAMES:
-        listed = ", ".join(f"{name!a:.80}" for name in names[:5]) or "nothing"
-        msg = f"a bundle holds {', '.join(_NAMES)}, in this order and alone; here is {listed}"
-        raise BankFormatError(msg, path=path)
-    for entry in entries:
-        if entry.compress_type != zipfile.ZIP_STORED:
-            msg = f"{entry.filename} is compressed; the members of a bundle are stored as they are"
-            raise BankFormatError(msg, path=path)
-        if entry.file_size > size or entry.compress_size > size:
-            msg = f"{entry.filename} is said to be larger than the whole file"
-            raise BankFormatError(msg, path=path)
 
 
 def _manifest(path: Path, parts: Mapping[str, bytes]) -> Manifest:
