@@ -4,7 +4,7 @@ items, episodes, recall   the words: what is kept, handed in, and given back
 deltas, bank              memory as the fold of its changes, over any LangGraph store
 provider                  the contract, and the base class that keeps it
 providers/                memory systems
-controls                  negative controls that wrap any provider
+controls/                 controls that wrap any provider
 rankers/, stores/         what orders records, and what keeps them: two separate things
 embedders/                vectors for rankers, asked for once
 bank_format               canonical JSONL, the form in which content travels
@@ -25,7 +25,13 @@ if TYPE_CHECKING:
         read_bundle,
         write_bundle,
     )
-    from langgraft.memory.controls import Placebo, Shuffled
+    from langgraft.memory.controls import (
+        Frozen,
+        Placebo,
+        RandomRetrieval,
+        Shuffled,
+        WriteOnly,
+    )
     from langgraft.memory.deltas import (
         Add,
         Annotate,
@@ -59,6 +65,7 @@ __all__ = [
     "Episode",
     "ErrorRecord",
     "Found",
+    "Frozen",
     "ImportChoices",
     "Lesson",
     "Manifest",
@@ -70,6 +77,7 @@ __all__ = [
     "Provenance",
     "ProviderSettings",
     "Question",
+    "RandomRetrieval",
     "RankedSettings",
     "Recall",
     "RecallContext",
@@ -79,6 +87,7 @@ __all__ = [
     "Shuffled",
     "Step",
     "Verdict",
+    "WriteOnly",
     "fold",
     "item_schema",
     "read_bundle",
@@ -91,7 +100,7 @@ __all__ = [
 _MODULES = {
     "bank_format": ("item_schema", "read_items", "write_items"),
     "bundle": ("Bundle", "Manifest", "Provenance", "read_bundle", "write_bundle"),
-    "controls": ("Placebo", "Shuffled"),
+    "controls": ("Frozen", "Placebo", "RandomRetrieval", "Shuffled", "WriteOnly"),
     "deltas": ("Add", "Annotate", "BankContent", "MemoryDelta", "Remove", "SetState", "fold"),
     "episodes": ("Episode", "ErrorRecord", "Lesson", "Outcome", "Step"),
     "importing": ("ImportChoices",),

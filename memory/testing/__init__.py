@@ -1,8 +1,9 @@
 """Contract suites: what a part that somebody else wrote must do to be used here.
 
-stores/    conformance of a LangGraph `BaseStore`; its public face is `langgraft.testing`
+stores/      conformance of a LangGraph `BaseStore`
+providers/   conformance of a `MemoryProvider`
 
-They need pytest and hypothesis (`pip install 'langgraft[testing]'`); nothing outside this folder
+Their public face is `langgraft.testing`. They need pytest and hypothesis (`pip install 'langgraft[testing]'`); nothing outside this folder
 imports them.
 """
 
@@ -11,4 +12,6 @@ from langgraft._core.extras import require
 _pytest = require("pytest", extra="testing", purpose="langgraft.testing")
 require("hypothesis", extra="testing", purpose="langgraft.testing")
 # Before the suites are imported: their assertions then say what they compared.
-_pytest.register_assert_rewrite("langgraft.memory.testing.stores")
+_pytest.register_assert_rewrite(
+    "langgraft.memory.testing.stores", "langgraft.memory.testing.providers"
+)

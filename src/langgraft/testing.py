@@ -2,15 +2,22 @@
 
 ```python
 import pytest
-from langgraft.testing import StoreConformance
+from langgraft.testing import ProviderConformance, StoreConformance
 
 
 class TestMyStore(StoreConformance):
     @pytest.fixture
     def store(self):
         return MyStore()
+
+
+class TestMyMemory(ProviderConformance):
+    @pytest.fixture
+    def make(self):
+        return MyMemory
 ```
 
+`ProviderConformance` what a `MemoryProvider` promises, case by case
 `StoreConformance`    what LangGraph's `BaseStore` promises, case by case
 `ReferenceStore`      the reference it compares with: a corrected `InMemoryStore`
 `INMEMORY_DEFECTS`    where LangGraph's `InMemoryStore` departs from it, and why
@@ -25,24 +32,33 @@ import langgraft.memory.testing  # noqa: F401 - says what is not installed
 from langgraft._core.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from langgraft.memory.testing.providers.conformance import ProviderConformance
     from langgraft.memory.testing.stores.conformance import StoreConformance
     from langgraft.memory.testing.stores.defects import INMEMORY_DEFECTS, Defect
     from langgraft.memory.testing.stores.oracle import ReferenceStore
     from langgraft.memory.testing.stores.semantics import word_index
 
-__all__ = ["INMEMORY_DEFECTS", "Defect", "ReferenceStore", "StoreConformance", "word_index"]
+__all__ = [
+    "INMEMORY_DEFECTS",
+    "Defect",
+    "ProviderConformance",
+    "ReferenceStore",
+    "StoreConformance",
+    "word_index",
+]
 
 _MODULES = {
-    "conformance": ("StoreConformance",),
-    "defects": ("INMEMORY_DEFECTS", "Defect"),
-    "oracle": ("ReferenceStore",),
-    "semantics": ("word_index",),
+    "providers.conformance": ("ProviderConformance",),
+    "stores.conformance": ("StoreConformance",),
+    "stores.defects": ("INMEMORY_DEFECTS", "Defect"),
+    "stores.oracle": ("ReferenceStore",),
+    "stores.semantics": ("word_index",),
 }
 
 __getattr__, __dir__ = lazy_exports(
     __name__,
     {
-        name: f"langgraft.memory.testing.stores.{module}"
+        name: f"langgraft.memory.testing.{module}"
         for module, names in _MODULES.items()
         for name in names
     },

@@ -249,9 +249,9 @@ def test_milestones_when_asked_for_then_are_evenly_spaced(steps: int, ats: list[
 
 def test_controls_when_planned_then_read_their_conditions_banks() -> None:
     """A control trains nothing: it is tested on the final banks of both sequences."""
-    controls = [{"control": kind, "of": "agg"} for kind in ("placebo", "shuffled")]
+    controls = [{"control": kind, "of": "agg"} for kind in ("random", "placebo", "shuffled")]
     runs = by_name(planned(controls=controls))
-    for name in ("agg+placebo", "agg+shuffled"):
+    for name in ("agg+random", "agg+placebo", "agg+shuffled"):
         mine = [run for run in runs.values() if run.factors["condition"] == name]
         assert len(mine) == 2 * 2 * 2
         assert all(run.frozen for run in mine)

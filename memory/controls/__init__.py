@@ -1,0 +1,53 @@
+"""Controls: providers that wrap another one and take away what should matter.
+
+=============  ==========================================  ======================================
+name           takes away                                  keeps (memory-transplants §4.5)
+=============  ==========================================  ======================================
+`random`       relevance: random items of the same bank    how many items, and about how many
+                                                           tokens
+`placebo`      meaning: neutral filler                     how many items, and how many tokens
+`shuffled`     relevance: the items least like the query   how many items
+`write_only`   retrieval: nothing is recalled              reflection, filing and upkeep
+`frozen`       learning; recall too, if asked              the bank, as it is
+=============  ==========================================  ======================================
+
+The first three recall in place of the provider they wrap, by a seed, and file nothing: they are
+for evaluation on a bank that is there. A difference to that provider is then due to *what* is
+recalled.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from langgraft.memory.controls.base import Control
+from langgraft.memory.controls.frozen import Frozen
+from langgraft.memory.controls.placebo import FILLER, Placebo
+from langgraft.memory.controls.random_retrieval import RandomRetrieval
+from langgraft.memory.controls.replacement import Replacement
+from langgraft.memory.controls.shuffled import Shuffled
+from langgraft.memory.controls.write_only import WriteOnly
+
+__all__ = [
+    "CONTROLS",
+    "FILLER",
+    "REPLACEMENTS",
+    "Control",
+    "Frozen",
+    "Placebo",
+    "RandomRetrieval",
+    "Replacement",
+    "Shuffled",
+    "WriteOnly",
+]
+
+REPLACEMENTS: Final[Mapping[str, type[Replacement]]] = {
+    control.name: control for control in (RandomRetrieval, Placebo, Shuffled)
+}
+"""The controls that recall something else, by name; each is made with a seed."""
+
+CONTROLS: Final[Mapping[str, type[Control]]] = {
+    **REPLACEMENTS,
+    WriteOnly.name: WriteOnly,
+    Frozen.name: Frozen,
+}
+"""All controls by name."""

@@ -1,0 +1,158 @@
+"""Asking: a recall says what the bank holds and what it was given, and changes nothing."""
+
+import asyncio
+import json
+import math
+from pathlib import Path
+
+from langgraft._core.canonical import canonical_json
+from langgraft.memory.recall import SAME_TASK, strip_block
+from langgraft.memory.stores.read_only import ReadOnlyStore
+from langgraft.memory.testing.providers.samples import context_of
+from langgraft.memory.testing.providers.suite import Make, NewStore, ProviderSuite
+from langgraft.memory.testing.suite import needs
+
+
+class AskingCases(ProviderSuite):
+    """A provider may be asked anything at any time."""
+
+    @needs("recalls")
+    def test_stream_when_asked_about_is_recalled(
+        self, make: Make, make_writer: Make, new_store: NewStore
+    ) -> None:
+        """Something is found again: else the other cases would show nothing."""
+        memory = self.filled(make, make_writer, new_store())
+        found = [self.ask(memory, episode) for episode in self.stream()]
+        assert any(found), "nothing was recalled: give `asks` what finds what was learned"
+
+    @needs("recalls", value=False)
+    def test_memory_when_it_recalls_nothing_is_empty_whatever_is_asked(
+        self, make: Make, make_writer: Make, new_store: NewStore
+    ) -> None:
+        """No block, no items, no tokens, and a receipt that gives no credit."""
+        for recall in self.recalls_of(self.filled(make, make_writer, new_store())):
+            assert (recall.text, recall.items, recall.tokens) == ("", (), 0)
+            assert not recall.receipt.item_ids
+
+    def test_bank_when_empty_gives_nothing_and_is_no_error(
+        self, make: Make, new_store: NewStore
+    ) -> None:
+        """A memory without experience renders to nothing at all."""
+        memory = make(new_store())
+        for recall in self.recalls_of(memory):
+            assert (recall.text, recall.items, recall.tokens) == ("", (), 0)
+        assert not memory.manage()
+        memory.questions(self.episode(0))
+        memory.draft_questions("", context_of(self.episode(0)))
+
+    def test_memory_when_asked_anything_changes_nothing(
+        self, make: Make, make_writer: Make, new_store: NewStore, tmp_path: Path
+    ) -> None:
+        """Recall, questions, dry runs and exports work on a store that refuses every write."""
+        store = new_store()
+        for episode in self.stream():  # without the upkeep that is due
+            writer = make_writer(store)
+            writer.take_in(self.judged(writer, episode))
+        before = make(store).content().digest
+        memory = make(ReadOnlyStore(store))
+        self.recalls_of(memory)
+        for query, context in self.contexts():
+            memory.asks_again(query, context, context)
+            memory.draft_questions(query, context)
+        for number in (0, self.episodes):
+            memory.questions(self.episode(number))
+        assert memory.needs <= {"lessons", "errors", "verdicts", "draft"}
+        memory.manage(dry_run=True)
+        memory.export_items(tmp_path / "bank.jsonl")
+        assert memory.content().digest == make(store).content().digest == before
+
+    def test_upkeep_when_dry_says_what_it_would_do(
+        self, make: Make, make_writer: Make, new_store: NewStore
+    ) -> None:
+        """The delta is the one that upkeep then returns, and nothing is due after it."""
+        store = new_store()
+        writer = make_writer(store)
+        for episode in self.stream():
+            writer.take_in(self.judged(writer, episode))
+        memory = make(store)
+        dry = memory.manage(dry_run=True)
+        assert memory.manage() == dry
+        assert not memory.manage()
+
+    def test_recall_when_described_by_its_receipt_agrees_with_it(
+        self, make: Make, make_writer: Make, new_store: NewStore
+    ) -> None:
+        """The receipt names each item and score, and all that was left out with a reason."""
+        memory = self.filled(make, make_writer, new_store())
+        held = memory.content().items
+        for recall in self.recalls_of(memory):
+            receipt = recall.receipt
+            assert receipt.item_ids == tuple(item.id for item in recall.items)
+            assert len(set(receipt.item_ids)) == len(receipt.item_ids)
+            assert held.keys() >= set(receipt.item_ids)
+            assert receipt.scores == recall.scores
+            assert len(receipt.scores) == len(receipt.item_ids)
+            assert all(math.isfinite(score) for score in receipt.scores)
+            assert receipt.tokens == recall.tokens
+            assert receipt.dropped == recall.dropped
+            assert all(drop.reason for drop in recall.dropped)
+            assert not {drop.id for drop in recall.dropped} & set(receipt.item_ids)
+            assert bool(recall) is bool(recall.text)
+            assert strip_block(f"before {recall.text}after") == "before after"
+            json.loads(canonical_json(receipt.to_json()))
+
+    @needs("recalls")
+    def test_items_when_of_the_same_task_are_left_out_where_settings_say_so(
+        self, make: Make, make_writer: Make, new_store: NewStore
+    ) -> None:
+        """No item of the task that asks is recalled, and those of other tasks still are."""
+        store = new_store()
+        memory = self.with_settings(
+            self.filled(make, make_writer, store), store, same_task="exclude"
+        )
+        held, found = memory.content().items, 0
+        for episode in self.stream():
+            query, context = self.asks(episode)
+            recall = memory.provide(query, context_of(episode))
+            assert all(item.task_id != episode.task_id for item in recall.items)
+            for drop in recall.dropped:
+                if drop.reason == SAME_TASK:
+                    assert held[drop.id].task_id == episode.task_id
+            found += len(memory.provide(query, context).items)
+        assert found, "nothing of other tasks was recalled"
+
+    def test_memory_when_used_asynchronously_does_the_same(
+        self,
+        make: Make,
+        make_writer: Make,
+        new_store: NewStore,
+        runner: asyncio.Runner,
+        tmp_path: Path,
+    ) -> None:
+        """Every call has a twin for event loops that returns the same and leaves the same."""
+        here, there = new_store(), new_store()
+        writer, awriter = make_writer(here), make_writer(there)
+        paths = tmp_path / "sync.jsonl", tmp_path / "async.jsonl"
+
+        async def live() -> None:
+            for episode in self.stream():
+                judged = self.judged(writer, episode)
+                assert await awriter.aquestions(judged) == writer.questions(judged)
+                assert await awriter.atake_in(judged) == writer.take_in(judged)
+                assert await awriter.amanage(dry_run=True) == writer.manage(dry_run=True)
+                assert await awriter.amanage() == writer.manage()
+            memory, amemory = make(here), make(there)
+            for query, context in self.contexts():
+                assert await amemory.aprovide(query, context) == memory.provide(query, context)
+                drafted = await amemory.adraft_questions(query, context)
+                assert drafted == memory.draft_questions(query, context)
+            assert await amemory.acontent() == memory.content()
+            assert await amemory.aexport_items(paths[1]) == memory.export_items(paths[0])
+            if self.imports:
+                fresh, afresh = make(new_store()), make(new_store())
+                assert await afresh.aimport_items(paths[1]) == fresh.import_items(paths[0])
+                await afresh.arestore(await amemory.acontent())
+                assert await afresh.acontent() == memory.content()
+
+        runner.run(live())
+        assert paths[0].read_bytes() == paths[1].read_bytes()
