@@ -54,7 +54,7 @@ def small_plan(**fields: Any) -> ContinualPlan:
             },
             {"name": "diary", "provider": "diary_memory:Diary", "settings": {"pages": 3}},
         ],
-        "controls": [{"control": kind, "of": "agg"} for kind in ("placebo", "shuffled")],
+        "controls": [{"control": kind, "of": "agg"} for kind in ("random", "placebo", "shuffled")],
         "train_items": 3,
         "test_items": 2,
         "runs": 1,
@@ -208,13 +208,14 @@ def test_placebo_when_played_then_takes_the_place_of_the_same_items(log: PlanLog
                         assert receipt[field] == other[field]
 
 
-def test_shuffled_when_played_then_recalls_as_many_other_items(log: PlanLog) -> None:
-    """The shuffled control takes real items of the same bank, none that the condition found."""
+@pytest.mark.parametrize("control", ["random", "shuffled"])
+def test_control_when_played_then_recalls_as_many_other_items(log: PlanLog, control: str) -> None:
+    """Real items of the same bank, none that the condition found."""
     for sequence in ("A>B", "B>A"):
         bank = log.bank(f"agg/0/train {sequence}")
         for task in "AB":
             name = f"test {task} after {sequence}"
-            real, other = log.results(f"agg/0/{name}"), log.results(f"agg+shuffled/0/{name}")
+            real, other = log.results(f"agg/0/{name}"), log.results(f"agg+{control}/0/{name}")
             for left, right in zip(real, other, strict=True):
                 found, given = recalls(left)[0]["item_ids"], recalls(right)[0]["item_ids"]
                 assert len(found) == len(given) == 1
@@ -234,7 +235,7 @@ class Listener(SimulatedBabyAI):
         return super()._generate(messages, *args, **settings)
 
 
-@pytest.mark.parametrize("condition", ["agg", "agg+placebo", "agg+shuffled", "none"])
+@pytest.mark.parametrize("condition", ["agg", "agg+random", "agg+placebo", "agg+shuffled", "none"])
 async def test_model_when_asked_then_is_shown_what_the_condition_recalls(
     log: PlanLog, condition: str
 ) -> None:
