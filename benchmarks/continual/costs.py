@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -74,8 +75,8 @@ def costs_by_node(study: StudyLog) -> tuple[NodeCost, ...]:
     for key, runs in _groups(study).items():
         nodes = {node for run in runs for result in run.results for node in _by_node(result)}
         for node in sorted(nodes):
-            replies = _spread(runs, lambda result, node=node: _of_node(result, node, "replies"))
-            tokens = _spread(runs, lambda result, node=node: _of_node(result, node, "tokens"))
+            replies = _spread(runs, partial(_of_node, node, "replies"))
+            tokens = _spread(runs, partial(_of_node, node, "tokens"))
             if replies is not None and tokens is not None:
                 found.append(NodeCost(*key, node, replies, tokens))
     return tuple(found)
@@ -94,7 +95,7 @@ def _by_node(result: Mapping[str, JSON]) -> Mapping[str, Mapping[str, JSON]]:
     return cast("Mapping[str, Mapping[str, JSON]]", usage.get("by_node") or {})
 
 
-def _of_node(result: Mapping[str, JSON], node: str, what: str) -> float:
+def _of_node(node: str, what: str, result: Mapping[str, JSON]) -> float:
     """Return what a node used in an episode: nothing where it was not reached."""
     return _number(_by_node(result).get(node, {}).get(what)) or 0.0
 

@@ -3,8 +3,10 @@
 import inspect
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Final, cast
 
 from langchain_core.language_models import BaseChatModel
+from langgraph.store.memory import InMemoryStore
 from typing_extensions import override
 
 from langgraft._core.canonical import JSON, digest, text_digest
@@ -26,7 +28,13 @@ from langgraft.benchmarks.harness.study import (
 )
 from langgraft.environments.babyai import BabyAI
 from langgraft.memory.deltas import MemoryDelta
-from langgraft.memory.providers import PROVIDERS, provider_class, provider_settings
+from langgraft.memory.provider import Need
+from langgraft.memory.providers import (
+    PROVIDERS,
+    make_provider,
+    provider_class,
+    provider_settings,
+)
 from langgraft.nodes.prompts import prompt
 
 CODE = (
@@ -39,6 +47,23 @@ CODE = (
     "langgraft.benchmarks.continual.session",
 )
 """What decides results; how they are reported may change under a finished run."""
+
+LEARNER = ("langgraft.benchmarks.simulated.babyai", "langgraft.benchmarks.simulated.judging")
+"""The simulated model."""
+
+ASKING: Final[Mapping[Need, Sequence[str]]] = {
+    "draft": ("draft", "judge_contradiction"),
+    "errors": (),
+    "lessons": (),
+    "verdicts": ("judge_novelty", "judge_votes", "repair"),
+}
+"""Prompts that only some memories need, beside those of every agent."""
+
+CALLS_BEFORE: Final = 3
+"""Model calls before an agent with a gate is told anything: a draft, and a verdict that may have to
+be corrected."""
+CALLS_TO_JUDGE: Final = 2
+"""Model calls for one question about an episode: an answer, and its correction."""
 
 
 class ContinualStudy(Study[ContinualPlan]):
@@ -65,9 +90,11 @@ class ContinualStudy(Study[ContinualPlan]):
         architectures: dict[str, JSON] = {
             condition.name: digest(_architecture(condition)) for condition in plan.conditions
         }
-        learner = ("langgraft.benchmarks.simulated.babyai",) if plan.model == SIMULATED else ()
+        needs = frozenset(need for condition in plan.conditions for need in _needs(condition))
+        prompts = ["act", "reflect", *(name for need in sorted(needs) for name in ASKING[need])]
+        learner = LEARNER if plan.model == SIMULATED else ()
         return {
-            "prompts": {name: prompt(name).sha256 for name in ("act", "reflect")},
+            "prompts": {name: prompt(name).sha256 for name in prompts},
             "code": source_digests((*CODE, *learner)),
             "world": digest({"instructions": first.instructions, "semantics": plan.semantics}),
             "architectures": architectures,
@@ -99,9 +126,20 @@ class ContinualStudy(Study[ContinualPlan]):
 
     @override
     def most_calls(self, plan: ContinualPlan, run: RunSpec) -> int:
-        """Return how many model calls a run makes: a reply a round, and one reflection."""
-        reflections = 0 if run.frozen else 1
-        return run.length * (BabyAI().max_rounds + reflections)
+        """Return how many model calls a run makes: a reply a round, and what memory needs.
+
+        That is a reflection where lessons are kept, a draft and its judgment where there is a
+        gate, and the judgment of an episode; memories of this study ask one question about it.
+        """
+        calls = BabyAI().max_rounds
+        name = str(run.factors.get("retrieval", run.factors["condition"])).partition("+")[0]
+        for condition in plan.conditions:
+            if condition.name == name:
+                needs = _needs(condition)
+                calls += CALLS_BEFORE * ("draft" in needs)
+                if not run.frozen:
+                    calls += ("lessons" in needs) + CALLS_TO_JUDGE * ("verdicts" in needs)
+        return run.length * calls
 
     @override
     def notes(self, plan: ContinualPlan, runs: Sequence[RunSpec]) -> tuple[str, ...]:
@@ -113,6 +151,12 @@ class ContinualStudy(Study[ContinualPlan]):
         from langgraft.benchmarks.continual.report import write_report  # noqa: PLC0415  ([bench])
 
         return write_report(plan, log, out)
+
+
+def _needs(condition: Condition) -> frozenset[Need]:
+    """Return what a memory needs of an agent."""
+    settings = cast("Mapping[str, JSON]", condition.settings)
+    return make_provider(condition.provider, InMemoryStore(), settings=settings).needs
 
 
 def _architecture(condition: Condition) -> dict[str, JSON]:

@@ -317,7 +317,23 @@ def test_most_calls_when_asked_then_count_rounds_and_reflections() -> None:
     plan = ContinualPlan(train_items=10, test_items=5, runs=1)
     runs = {run.name: run for run in STUDY.expand(plan)}
     assert STUDY.most_calls(plan, runs["agg/0/train A"]) == 10 * 21
+    assert STUDY.most_calls(plan, runs["raw/0/train A"]) == 10 * 20
     assert STUDY.most_calls(plan, runs["agg/0/test A after A"]) == 5 * 20
+
+
+def test_most_calls_when_memory_asks_then_count_drafts_and_judgments() -> None:
+    """A gate costs a draft and a judgment before every episode, votes a judgment after it."""
+    conditions = [
+        {"name": "gated", "provider": "agent_kb", "settings": {"gate": True}},
+        {"name": "voted", "provider": "expel", "settings": {"votes": {}}},
+    ]
+    plan = ContinualPlan.model_validate(
+        {"conditions": conditions, "train_items": 10, "test_items": 5, "runs": 1}
+    )
+    runs = {run.name: run for run in STUDY.expand(plan)}
+    assert STUDY.most_calls(plan, runs["gated/0/train A"]) == 10 * (20 + 1 + 3)
+    assert STUDY.most_calls(plan, runs["gated/0/test A after A"]) == 5 * (20 + 3)
+    assert STUDY.most_calls(plan, runs["voted/0/train A"]) == 10 * (20 + 2)
 
 
 def test_fingerprints_when_a_setting_changes_then_change_for_that_memory_alone() -> None:
