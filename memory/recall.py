@@ -171,9 +171,17 @@ def render_block(texts: Sequence[str]) -> str:
     A text that holds the block's own markers has them defused, so that nothing stored in
     memory can end the block early.
     """
+    return _framed([_defused(text) for text in texts])
+
+
+def _defused(text: str) -> str:
+    return _MARKERS.sub(r"[\1]", text)
+
+
+def _framed(texts: Sequence[str]) -> str:
     if not texts:
         return ""
-    body = "\n\n".join(_MARKERS.sub(r"[\1]", text) for text in texts)
+    body = "\n\n".join(texts)
     return f"{BLOCK_START}\n{BLOCK_INTRODUCTION}\n\n{body}\n{BLOCK_END}\n"
 
 
@@ -228,39 +236,40 @@ class _Fitting:
     best_last: bool
     kept: list[tuple[MemoryItem, float]] = field(default_factory=list)
     dropped: list[Dropped] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    """Texts of what is kept, defused: a bank may offer thousands for a place or two."""
     pooled: dict[str, list[str]] = field(default_factory=dict)
-    """Texts of each pool."""
+    """The same, of each pool."""
 
     def offer(self, item: MemoryItem, score: float, pool: Pool | None) -> None:
         """Keep an item if there is room for it."""
+        text = _defused(item.text)
         if self.budget.tokens is not None:
-            if self._size([*self._texts(), item.text]) > self.budget.tokens:
+            if self._size([*self.texts, text]) > self.budget.tokens:
                 self.dropped.append(Dropped(item.id, OVER_BUDGET))
                 return
-            if pool is not None and not self._within_share(item, pool, self.budget.tokens):
+            if pool is not None and not self._within_share(text, pool, self.budget.tokens):
                 self.dropped.append(Dropped(item.id, OVER_SHARE))
                 return
         if pool is not None:
-            self.pooled.setdefault(pool.name, []).append(item.text)
+            self.pooled.setdefault(pool.name, []).append(text)
         self.kept.append((item, score))
+        self.texts.append(text)
 
     def rendered(self) -> str:
         """Return the block of what was kept."""
-        return self._block(self._texts())
+        return self._block(self.texts)
 
-    def _within_share(self, item: MemoryItem, pool: Pool, tokens: int) -> bool:
+    def _within_share(self, text: str, pool: Pool, tokens: int) -> bool:
         frame = self._size([""])
-        alone = self._size([*self.pooled.get(pool.name, []), item.text]) - frame
+        alone = self._size([*self.pooled.get(pool.name, []), text]) - frame
         return alone <= pool.share * max(tokens - frame, 0)
-
-    def _texts(self) -> list[str]:
-        return [item.text for item, _ in self.kept]
 
     def _size(self, texts: Sequence[str]) -> int:
         return self.budget.count(self._block(texts))
 
     def _block(self, texts: Sequence[str]) -> str:
-        return render_block(texts[::-1] if self.best_last else texts)
+        return _framed(texts[::-1] if self.best_last else texts)
 
 
 def _receipt_id(query: str, context: RecallContext, ids: Sequence[str]) -> str:
