@@ -66,6 +66,19 @@ class AskingCases(ProviderSuite):
         memory.export_items(tmp_path / "bank.jsonl")
         assert memory.content().digest == make(store).content().digest == before
 
+    def test_memory_when_asked_again_gives_the_same_answer(
+        self, make: Make, make_writer: Make, new_store: NewStore
+    ) -> None:
+        """No counter hides in the object: what was asked before shows in no answer."""
+        store = new_store()
+        memory = self.filled(make, make_writer, store)
+        for query, context in self.contexts():
+            answer = memory.provide(query, context)
+            assert memory.provide(query, context) == answer
+        other = make(store)
+        query, context = self.asks(self.episode(0))
+        assert other.provide(query, context) == memory.provide(query, context)
+
     def test_upkeep_when_dry_says_what_it_would_do(
         self, make: Make, make_writer: Make, new_store: NewStore
     ) -> None:

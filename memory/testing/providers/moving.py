@@ -38,7 +38,10 @@ class MovingCases(ProviderSuite):
         write_items(paths[0], first)
         for source, target in pairwise(paths):
             memory = make(new_store())
+            dry = memory.import_items(source, dry_run=True)
+            assert not memory.content().items
             delta = memory.import_items(source)
+            assert delta == dry
             assert fold([delta]).to_bytes() == memory.content().to_bytes()
             assert memory.export_items(target) == len(memory.content().items)
             assert not memory.manage()
