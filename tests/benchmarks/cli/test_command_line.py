@@ -87,7 +87,12 @@ def contents(folder: Path) -> dict[Path, bytes]:
 def test_plans_when_listed_as_json_are_complete() -> None:
     """`plans --json` names what ships."""
     listed = json.loads(langgraft("plans", "--json").stdout)
-    assert [plan["name"] for plan in listed] == ["continual-babyai", "demo", "remedies-babyai"]
+    assert [plan["name"] for plan in listed] == [
+        "continual-babyai",
+        "demo",
+        "remedies-babyai",
+        "systems-babyai",
+    ]
 
 
 def test_preview_when_limited_counts_fewer_items(plan: Path) -> None:
