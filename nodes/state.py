@@ -96,6 +96,7 @@ class AgentOutput(TypedDict, total=False):
     reflection: str
     verdicts: list[dict[str, Any]]
     draft_verdicts: list[dict[str, Any]]
+    judging: list[dict[str, Any]]
     deltas: list[list[Any]]
 
 

@@ -123,5 +123,6 @@ def _result(final: Mapping[str, Any]) -> dict[str, JSON]:
         "recalls": final.get("receipts", []),
         "lessons": final.get("lessons", []),
         "reflection": final.get("reflection", ""),
+        "judging": final.get("judging", []),
         "steps": [[step["thought"], step["action"], step["observation"]] for step in steps],
     }

@@ -61,6 +61,9 @@ async def test_gate_when_the_judge_is_of_no_use_falls_back_to_rules_that_say_so(
     await agent.ainvoke(given("e0"))
     result: dict[str, Any] = await agent.ainvoke(given("e1"))
     assert [verdict["by"] for verdict in result["draft_verdicts"]] == ["rules"]
+    (told,) = result["judging"]
+    assert (told["kind"], told["by"], told["calls"]) == ("contradiction", "rules", 2)
+    assert "no complete JSON" in told["why"]
     assert len(silent.seen) == 2  # once, and once more to have it corrected
 
 

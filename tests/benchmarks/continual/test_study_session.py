@@ -37,6 +37,7 @@ RESULT_FIELDS = {
     "recalls",
     "lessons",
     "reflection",
+    "judging",
     "steps",
     "usage",
 }
