@@ -68,7 +68,7 @@ def _live(
     recall = memory.provide(episode.task, context, Budget(tokens=99))
     asked = memory.questions(episode)
     given = draw(samples.verdicts(asked, memory.content()))
-    episode = replace(episode, verdicts=given, recalls=(recall.receipt,))
+    episode = replace(episode, verdicts=(*episode.verdicts, *given), recalls=(recall.receipt,))
     delta = memory.take_in(episode)
     before = memory.content().to_bytes()
     assert not memory.take_in(episode)

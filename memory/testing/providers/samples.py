@@ -142,6 +142,7 @@ def episodes(draw: st.DrawFn, identities: st.SearchStrategy[str] = names) -> Epi
         outcome=Outcome(draw(st.sampled_from([True, False, None]))),
         lessons=tuple(draw(st.lists(lesson, max_size=3))),
         errors=tuple(draw(st.lists(error, max_size=2))),
+        verdicts=tuple(draw(st.lists(st.builds(Verdict, texts, texts), max_size=1))),
         resolves=tuple(draw(st.lists(identities, max_size=2))),
     )
 

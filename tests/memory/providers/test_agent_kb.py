@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langgraph.store.memory import InMemoryStore
-from memory_cases import asking, make_episode, make_item, texts, types
+from memory_cases import asking, item_types, make_episode, make_item, texts
 
 from langgraft.memory.bank_format import write_items
 from langgraft.memory.episodes import Outcome
@@ -62,9 +62,9 @@ def test_candidates_when_found_are_twice_as_many_as_items(closer: int, expected:
 
 
 @given(
-    endings=st.lists(st.tuples(st.booleans(), types), min_size=1, max_size=8),
+    endings=st.lists(st.tuples(st.booleans(), item_types), min_size=1, max_size=8),
     weights=st.tuples(*[st.sampled_from([0.0, 0.3, 1.0, 2.5])] * 3),
-    wanted=st.none() | types,
+    wanted=st.none() | item_types,
 )
 def test_scores_when_reranked_are_the_weighted_sum(
     endings: list[tuple[bool, ItemType]],
