@@ -8,7 +8,7 @@ from langgraft.memory.providers.coding_tracebacks import Raised, is_exception_na
 QUOTE: Final = r"['\"`\u2018\u2019]"
 """A quotation mark, straight or not."""
 
-_CLASS = re.compile(r"\b(?:[a-z_]\w*\.)*[A-Z]\w+\b")
+_CLASS = re.compile(r"(?<![\w.])(?:[a-z_]\w*\.)*[A-Z]\w+\b")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z(`'\"])|\n+")
 _MESSAGE = re.compile(r"^`?\s*(?::|\(|[-\u2013\u2014]\s)\s*(?P<message>\S.*)$")
 """What follows a class where its message is given: after a colon or a dash, or in brackets."""
@@ -16,8 +16,14 @@ _CLAUSE_END = re.compile(r";\s|,\s+(?:so|and|which|because|causing|preventing)\b
 _SAYS: Final = tuple(
     (re.compile(pattern), name)
     for pattern, name in (
-        (rf"(?:[\w.]+\(\) got an )?unexpected keyword argument {QUOTE}\w+{QUOTE}", "TypeError"),
-        (r"(?:[\w.]+\(\) )?missing \d+ required (?:positional|keyword-only) argument", "TypeError"),
+        (
+            rf"(?:(?<![\w.])[\w.]+\(\) got an )?unexpected keyword argument {QUOTE}\w+{QUOTE}",
+            "TypeError",
+        ),
+        (
+            r"(?:(?<![\w.])[\w.]+\(\) )?missing \d+ required (?:positional|keyword-only) argument",
+            "TypeError",
+        ),
         (rf"{QUOTE}\w+{QUOTE} object is not (?:subscriptable|callable|iterable)", "TypeError"),
         (rf"{QUOTE}\w+{QUOTE} object has no attribute {QUOTE}\w+{QUOTE}", "AttributeError"),
         (rf"module {QUOTE}[\w.]+{QUOTE} has no attribute {QUOTE}\w+{QUOTE}", "AttributeError"),

@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 _ARGUMENT = rf"{QUOTE}(?P<argument>\w+){QUOTE}"
-_CALL = r"(?P<call>[^\W\d][\w.]*)\(\)"
+_CALL = r"(?<![\w.])(?P<call>[^\W\d][\w.]*)\(\)"
 _SYMBOLS: Final = tuple(
     re.compile(pattern)
     for pattern in (

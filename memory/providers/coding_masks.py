@@ -14,7 +14,7 @@ _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@
 # A path has no spaces here: a message rarely quotes one that has, and prose would be eaten.
 _NAME = r"[\w.@+~%-]+"
 _PATH = re.compile(
-    rf"(?<![\w<>./\\-])(?:"
+    rf"(?<![\w<>./\\@+~%-])(?:"  # not within a name: that would also take quadratic time
     rf"(?:(?:~[\w.-]*|\.{{1,2}})?/|[A-Za-z]:[\\/]|\\\\)(?:{_NAME}[\\/])*{_NAME}[\\/]?"  # rooted
     rf"|{_NAME}(?:[\\/]{_NAME})+\.[A-Za-z]\w{{0,4}}\b"  # relative, to a file with an ending
     rf")"
@@ -33,7 +33,7 @@ _MASKS: Final = (
         ),
         "<id>",
     ),
-    (re.compile(r"(?<![\w<])[\w.+-]+@[\w-]+(?:\.[\w-]+)*"), "<user>"),
+    (re.compile(r"(?<![\w<.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)*"), "<user>"),
 )
 _NUMBER = re.compile(r"(?<![\w<])(?<!\w\.)[+-]?(?:\d[\d_,]*\d|\d)(?:\.\d+)*(?:[eE][+-]?\d+)?(?!\w)")
 """A number that is no part of a name: `float64`, `ResNet50` and `conv2d` stay."""

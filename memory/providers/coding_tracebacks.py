@@ -15,6 +15,8 @@ from langgraft.memory.providers.coding_masks import masked, plain
 
 LONGEST_ERROR: Final = 1000
 """Most characters of a canonical error: a message, not the value it quotes."""
+_READ: Final = 4 * LONGEST_ERROR
+"""Most characters that are masked for it: masks shorten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,15 +112,15 @@ def canonical_error(text: str) -> str:
     is masked as a whole.
     """
     raised = parse_traceback(text)
-    return canonical(raised) if raised is not None else _short(masked(text))
+    return canonical(raised) if raised is not None else _short(masked(text.strip()[:_READ]))
 
 
 def canonical(raised: Raised) -> str:
     """Write an exception in the form that is kept."""
     if raised.message:
-        return _short(f"{raised.name}: {masked(raised.message)}")
+        return _short(f"{raised.name}: {masked(raised.message[:_READ])}")
     code = raised.frames[-1].code if raised.frames else ""
-    return _short(f"{raised.name} at {masked(code)}" if code else raised.name)
+    return _short(f"{raised.name} at {masked(code[:_READ])}" if code else raised.name)
 
 
 def _short(text: str) -> str:

@@ -1,6 +1,7 @@
 """`diagnose`: error records by a model, and by rules where it does not help."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 from langgraph.graph import END, START, StateGraph
 from langgraph.store.memory import InMemoryStore
+from memory_cases import asking, make_episode
 
 from langgraft.memory.episodes import ErrorRecord
 from langgraft.memory.providers import CodingMemory
@@ -22,6 +24,7 @@ from langgraft.nodes.diagnose import (
     diagnose_node,
     diagnosis_messages,
 )
+from langgraft.nodes.judge import answer
 from langgraft.nodes.prompts import prompt
 from langgraft.nodes.state import AgentState
 
@@ -188,6 +191,20 @@ async def test_node_when_in_a_graph_adds_the_record_and_says_what_came_of_it() -
         assert end["diagnosis"]["by"] == "rules"
     nothing = agent.invoke({"code": CODE, "output": ""})
     assert nothing["errors"] == []
+
+
+def test_error_when_diagnosed_judged_and_filed_is_known_again() -> None:
+    """From a failure to memory and back without a model: the judge's rules see the same error."""
+    memory = CodingMemory(InMemoryStore())
+    for number, review in enumerate((REVIEW, "It crashed. Remove early_stopping_rounds.")):
+        record = diagnose_by_rules(Failure(OUTPUT, CODE, review))
+        assert record is not None
+        failed = make_episode(f"e{number}", task_id="leaf", errors=(record,))
+        verdicts = [v for q in memory.questions(failed) for v in answer(q, None).verdicts]
+        memory.take_in(replace(failed, verdicts=tuple(verdicts)))
+    assert memory.content().notes == {"e0/error-0": {"seen": 2}}
+    seen = asking(task_id="leaf", stage="debug", observation=OUTPUT)
+    assert "callbacks" in memory.provide("do it", seen).text
 
 
 @given(st.text(), st.text(), st.text())

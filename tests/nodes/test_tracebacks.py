@@ -475,3 +475,16 @@ def test_rules_when_given_anything_raise_nothing(
     read(text)
     read(f"Traceback (most recent call last):\n{text}\nValueError: {text}")
     responsible_package(Raised("ValueError", text), code)
+
+
+@pytest.mark.parametrize(
+    "unit", ["%", "a/", "tmp_a", "a.", "aA.", "1", "1,", "a+", "aaaaaaaa-", "- "]
+)
+def test_rules_when_a_program_prints_one_long_line_end_soon(unit: str) -> None:
+    """No pattern looks at each place of a name for another end: that would take hours here."""
+    text = unit * (400_000 // len(unit))
+    assert parse_traceback(text) is None
+    assert mentioned_error(text) is None
+    assert api_symbol(text) == ""
+    assert masked(masked(text)) == masked(text)
+    assert len(canonical_error(text)) <= 1000
