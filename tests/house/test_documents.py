@@ -18,12 +18,26 @@ PAGES = [
     REPOSITORY / "CONTRIBUTING.md",
     *sorted((REPOSITORY / "docs").glob("*.md")),
 ]
+GUIDE = REPOSITORY / "docs" / "your-own-provider.md"
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """Return the code blocks of a page in a language."""
+    fenced = rf"^```{language}\n(.*?)^```"
+    return re.findall(fenced, page.read_text(), re.MULTILINE | re.DOTALL)
+
+
+def save_files(page: Path, folder: Path) -> None:
+    """Write the blocks of a page that begin with the name of a file: `# my_memory.py`."""
+    for code in (*blocks(page, "python"), *blocks(page, "yaml")):
+        if named := re.match(r"# (\w+\.(?:py|yaml))\n", code):
+            (folder / named[1]).write_text(code)
+
+
 BLOCKS = [
-    pytest.param(code, id=f"{page.name}-{number}")
+    pytest.param(page, code, id=f"{page.name}-{number}")
     for page in PAGES
-    for number, code in enumerate(
-        re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
-    )
+    for number, code in enumerate(blocks(page, "python"))
 ]
 EXAMPLES = sorted((REPOSITORY / "examples").glob("*.py"))
 
@@ -42,10 +56,44 @@ def run(arguments: list[str], folder: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("code", BLOCKS)
-def test_code_of_a_page_when_pasted_runs(code: str, tmp_path: Path) -> None:
-    """Every Python block stands on its own."""
+@pytest.mark.parametrize(("page", "code"), BLOCKS)
+def test_code_of_a_page_when_pasted_runs(page: Path, code: str, tmp_path: Path) -> None:
+    """Every Python block stands on its own, beside the files that its page names."""
+    save_files(page, tmp_path)
     run(["-c", code.replace("/tmp/", f"{tmp_path}/")], tmp_path)
+
+
+def test_provider_of_the_guide_when_counted_has_thirty_lines() -> None:
+    """The guide keeps the promise of its title."""
+    code = blocks(GUIDE, "python")[0]
+    lines = [line for line in code.splitlines() if line.strip() and not line.startswith("#")]
+    assert len(lines) <= 30
+
+
+def test_provider_of_the_guide_when_held_to_the_suite_passes(tmp_path: Path) -> None:
+    """Its test, as shown, runs every case and needs no plugin of pytest."""
+    save_files(GUIDE, tmp_path)
+    said = run(["-m", "pytest", "-q", "-p", "no:asyncio", "test_my_memory.py"], tmp_path)
+    (passed,) = re.findall(r"^(\d+) passed in", said, re.MULTILINE)
+    assert int(passed) >= 40
+
+
+def test_graph_of_the_guide_when_run_recalls_what_it_did(tmp_path: Path) -> None:
+    """What one turn did is at hand in the next that is like it."""
+    save_files(GUIDE, tmp_path)
+    said = run(["-c", blocks(GUIDE, "python")[2]], tmp_path)
+    assert "The office wifi is down: Restart the router." in said
+
+
+def test_plan_of_the_guide_when_previewed_finds_the_provider(tmp_path: Path) -> None:
+    """A module beside the plan is found, and its settings are checked."""
+    save_files(GUIDE, tmp_path)
+    said = run(["-m", "langgraft", "preview", "playbook.yaml"], tmp_path)
+    assert "playbook" in said
+    plan = tmp_path / "playbook.yaml"
+    plan.write_text(plan.read_text().replace("top_k", "topk"))
+    with pytest.raises(AssertionError, match="topk"):
+        run(["-m", "langgraft", "preview", "playbook.yaml"], tmp_path)
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
