@@ -163,11 +163,15 @@ def _told(found: Comparison) -> str:
 
 
 def _likeness(memory: CodingMemory, nearest: int | None) -> Figure:
-    found = likeness(memory, nearest=nearest)
     against = "all other entries" if nearest is None else f"the {nearest} nearest entries"
+    what = f"Similarity of an error to {against} of its task, and of other tasks (App. B)"
+    try:
+        found = likeness(memory, nearest=nearest)
+    except ValueError as error:  # too few tasks in this folder
+        return Figure(what, "", f"not measured: {error}", "", passed=None)
     difference = found.difference
     return Figure(
-        f"Similarity of an error to {against} of its task, and of other tasks (App. B)",
+        what,
         f"cosine of hashed words, {found.errors} errors, means by task, paired over"
         f" {found.tasks} tasks",
         f"{found.within:.3f} within, {found.across:.3f} across, ratio {found.ratio:.2f};"
