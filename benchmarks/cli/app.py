@@ -2,6 +2,7 @@
 `langgraft --help` answers at once.
 """  # noqa: D205
 
+import io
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -137,6 +138,9 @@ def run_command_line() -> None:
 
     Exit codes: 0 done, 1 incomplete or failed, 2 bad input, 130 interrupted.
     """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A terminal that is not UTF-8 gets `\u2026` for what it cannot show, not a traceback.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         app()
     except LanggraftError as error:

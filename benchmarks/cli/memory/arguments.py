@@ -1,6 +1,7 @@
 """From what a user typed to choices and settings."""
 
 import json
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
@@ -76,12 +77,12 @@ def _readings(field: str, text: str) -> tuple[Scalar, ...]:
         return (text,)
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return (text,)
     match value:
         case bool():
             return text, value
-        case int() | float():
+        case int() | float() if abs(value) <= sys.float_info.max:
             whole = (int(value),) if value == value // 1 else ()
             return (text, float(value), *whole)
         case _:

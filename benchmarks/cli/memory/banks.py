@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from langgraph.store.base import BaseStore
 
@@ -20,6 +20,9 @@ from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import make_provider, provider_settings
 from langgraft.memory.stores.drive import drive
 from langgraft.memory.stores.named import open_store, shown, store_kind
+
+_DATABASE: Final = "chroma.sqlite3"
+"""The file that makes a folder a Chroma database."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +95,9 @@ def provider_at(address: Address, *, dry_run: bool) -> Iterator[MemoryProvider[A
     if store is None or name is None:
         msg = "an import goes into a provider's bank in a store: give --store and --provider"
         raise InputError(msg)
+    if not dry_run and store_kind(store) == "memory":
+        msg = "an import into the store 'memory' is gone when the command ends: name another store"
+        raise InputError(msg)
     _look_here()
     settings = mapping("--settings", address.settings)
     provider_settings(name, settings)
@@ -107,14 +113,20 @@ def _read_store(address: Address) -> Bank:
     if spec is None:
         msg = "which bank? Give a file, or --store and --provider or --namespace"
         raise InputError(msg)
+    if store_kind(spec) == "memory":
+        msg = "the store 'memory' is empty whenever a command begins: name another store, or a file"
+        raise InputError(msg)
     if _is_missing(spec):
-        msg = f"there is no store {spec!r}: no such folder"
+        msg = f"there is no store {spec!r}: no such folder, or no Chroma database in it"
         raise InputError(msg)
     namespace = _namespace(address)
     if address.provider is None and namespace is None:
         msg = f"store {shown(spec)} may hold many banks: give --provider or --namespace"
         raise InputError(msg)
     settings = mapping("--settings", address.settings)
+    if address.provider is not None:
+        _look_here()
+        provider_settings(address.provider, settings)
     with open_store(spec) as store:
         return _read_bank(store, shown(spec), address.provider, settings, namespace)
 
@@ -130,7 +142,6 @@ def _read_bank(
         assert namespace is not None
         exact, architecture = place(namespace), {}
     else:
-        _look_here()
         memory = make_provider(provider, store, settings=settings, namespace=namespace)
         exact, architecture = memory.namespace, memory.describe()
     content = drive(read_content(exact), store)
@@ -147,7 +158,7 @@ def _namespace(address: Address) -> Namespace | None:
 
 def _is_missing(spec: str) -> bool:
     """Say whether opening a store would make it."""
-    return store_kind(spec) == "chroma" and not _folder(spec).exists()
+    return store_kind(spec) == "chroma" and not (_folder(spec) / _DATABASE).exists()
 
 
 def _folder(spec: str) -> Path:

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -330,6 +331,8 @@ def test_document_when_its_commands_are_typed_shows_what_they_print(
 # Refusing ---------------------------------------------------------------------------------
 
 STORE = ("--store", "chroma:STORE", "--provider", "insight")
+NOWHERE = "http://127.0.0.1:1"
+"""A store that is found out to be missing only where it is opened."""
 REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
     "no bank": (("show",), "which bank?"),
     "two banks": (("show", "BARE", *STORE), "a bank is a file or lies in a store"),
@@ -342,10 +345,22 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
         ("show", "--store", "postgresql://a:s3cret@127.0.0.1:1/x", "--provider", "insight"),
         "store postgresql://127.0.0.1:1/x cannot be opened",
     ),
-    "neither provider nor namespace": (("show", "--store", "memory"), "may hold many banks"),
-    "no provider": (("show", "--store", "memory", "--provider", "nobody"), "unknown provider"),
+    "a folder that is no store": (
+        ("show", "--store", "chroma:.", "--provider", "insight"),
+        "no Chroma database in it",
+    ),
+    "a store that ends with the command": (
+        ("import", "BARE", "--store", "memory", "--provider", "insight"),
+        "is gone when the command ends",
+    ),
+    "a store that begins with the command": (
+        ("export", "x", "--store", "memory", "--provider", "insight"),
+        "is empty whenever a command begins",
+    ),
+    "neither provider nor namespace": (("show", "--store", NOWHERE), "may hold many banks"),
+    "no provider": (("show", "--store", NOWHERE, "--provider", "nobody"), "unknown provider"),
     "a namespace of nothing": (
-        ("show", "--store", "memory", "--namespace", "a//b"),
+        ("show", "--store", NOWHERE, "--namespace", "a//b"),
         "cannot hold the label ''",
     ),
     "settings of text": (("import", "BARE", *STORE, "--settings", "x"), "--settings takes a map"),
@@ -397,6 +412,40 @@ def test_command_when_something_is_wrong_says_so_in_a_line_and_changes_nothing(
     assert said in line
     assert "s3cret" not in line
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_import_when_it_is_a_preview_needs_no_store_that_lasts(bare: Path) -> None:
+    """What would change can be seen without a store; only a real import is refused there."""
+    place = ("--store", "memory", "--provider", "insight")
+    assert len(told("import", bare, *place, "--dry-run")["added"]) == len(ITEMS)
+
+
+@pytest.mark.parametrize("value", ["1" + "0" * 400, "1e999", "NaN", "[" * 20_000, "1" * 5_000])
+def test_filter_when_its_value_is_no_number_that_can_be_held_is_a_text(
+    value: str, bare: Path
+) -> None:
+    """It fits nothing, and that is all: no traceback."""
+    place = ("--store", "memory", "--provider", "insight")
+    chosen = told("import", bare, *place, "--where", f"metadata.n={value}", "--dry-run")
+    assert chosen["added"] == []
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
+def test_show_when_the_terminal_is_not_utf8_spells_out_what_it_cannot_show(
+    encoding: str, tmp_path: Path
+) -> None:
+    """A bank can be looked at wherever it is; nothing ends in a traceback."""
+    bare = tmp_path / "bare"
+    write_items(bare, [make_item("far", text="né 🜁 … 門")])
+    code = "from langgraft.benchmarks.cli.app import run_command_line; run_command_line()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "memory", "show", str(bare)],
+        capture_output=True,
+        check=False,
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert "\\U0001f701" in done.stdout.decode(encoding)
 
 
 def test_help_when_asked_loads_nothing_heavy() -> None:
