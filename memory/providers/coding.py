@@ -12,8 +12,9 @@ from langgraft.memory import bank
 from langgraft.memory.deltas import Annotate, Change
 from langgraft.memory.episodes import Episode, ErrorKind, ErrorRecord
 from langgraft.memory.items import MemoryItem
+from langgraft.memory.policy import FILED, Need
 from langgraft.memory.portable import portable_text
-from langgraft.memory.provider import FILED, MemoryProvider, Need
+from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers.coding_entries import (
     KIND,
     TASK,
@@ -226,7 +227,7 @@ class CodingMemory(MemoryProvider[CodingSettings]):
                 yield from filing.add(entry)
             else:
                 yield from filing.count(standing, entry)
-        yield from filing.verify((yield from self._resolved(episode)))
+        filing.verify((yield from self._resolved(episode)))
         return filing.changes()
 
     def _known(self, entry: CodingEntry, episode: Episode) -> Program[MemoryItem | None]:
@@ -239,7 +240,7 @@ class CodingMemory(MemoryProvider[CodingSettings]):
         return _named(_novelty(episode, entry, near), near, verdicts)
 
     def _resolved(self, episode: Episode) -> Program[list[MemoryItem]]:
-        """Return what stands for the errors of the episodes that this one resolves."""
+        """Return the entries whose fixes the episodes had that this one resolves."""
         keys = [entries_key(name) for name in dict.fromkeys(episode.resolves)]
         listed = yield from bank.read_state(self.namespace, keys)
         ids = dict.fromkeys(name for names in listed for name in cast("list[str]", names or []))

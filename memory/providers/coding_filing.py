@@ -1,6 +1,6 @@
 """What filing one episode's errors changes in a coding memory."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Final, cast
 
 from langgraph.store.base import GetOp, Item
@@ -18,7 +18,7 @@ _ENTRIES: Final = "entries/"
 
 
 def entries_key(episode_id: str) -> str:
-    """Name the bookkeeping that lists the entries which stand for an episode's errors."""
+    """Name the bookkeeping that lists the entries which hold an episode's errors and fixes."""
     return _ENTRIES + episode_id
 
 
@@ -37,9 +37,9 @@ class Filing:
         self._order_index = order_index
         self._added: list[MemoryItem] = []
         self._notes: dict[str, dict[str, JSON]] = {}
-        """Notes, as they will be, of the items that this episode concerns."""
+        """Notes that change, as they will be; others on the same items, such as uses, do not."""
         self._standing: list[str] = []
-        """Ids of what stands for the episode's errors."""
+        """Ids of what stands for the episode's errors with the same fixes."""
 
     def equal(self, entry: CodingEntry) -> MemoryItem | None:
         """Return an equal entry that this episode itself has added."""
@@ -61,37 +61,41 @@ class Filing:
         item = cast("Add", change).item
         self._added.append(item)
         self._standing.append(item.id)
-        self._notes[item.id] = {"verified": True} if entry.verified else {}
+        if entry.verified:
+            self.verify([item])
 
     def count(self, item: MemoryItem, entry: CodingEntry) -> Program[None]:
-        """Count a record for an entry that already stands for it."""
-        yield from self._read([item])
-        notes = self._notes[item.id]
-        notes["seen"] = cast("int", notes.get("seen", 1)) + 1
-        if entry.verified and item.metadata.get("fix"):
-            notes["verified"] = True
-        self._standing.append(item.id)
+        """Count a record for an entry that already stands for it.
 
-    def verify(self, items: Sequence[MemoryItem]) -> Program[None]:
+        A judge may merge records with different fixes: what proves the record's, now or when a
+        later episode resolves this one, says nothing about the entry's.
+        """
+        notes = self._notes.setdefault(item.id, {})
+        if "seen" not in notes:
+            notes["seen"] = yield from self._seen(item)
+        notes["seen"] = cast("int", notes["seen"]) + 1
+        if item.metadata.get("fix") == entry.fix:
+            self._standing.append(item.id)
+            if entry.verified:
+                self.verify([item])
+
+    def verify(self, items: Iterable[MemoryItem]) -> None:
         """Note that fixes work; an entry without a fix has nothing to verify."""
-        fixed = [item for item in items if item.metadata.get("fix")]
-        yield from self._read(fixed)
-        for item in fixed:
-            self._notes[item.id]["verified"] = True
+        for item in items:
+            if item.metadata.get("fix"):
+                self._notes.setdefault(item.id, {})["verified"] = True
 
     def changes(self) -> list[Change]:
         """Return what changes, in order."""
-        noted = ((name, notes) for name, notes in self._notes.items() if notes)
         listed = list(dict.fromkeys(self._standing))
         return [
             *(Add(item) for item in self._added),
-            *(Annotate(name, notes) for name, notes in noted),
+            *(Annotate(name, notes) for name, notes in self._notes.items()),
             *([SetState(entries_key(self._episode.id), listed)] if listed else ()),
         ]
 
-    def _read(self, items: Iterable[MemoryItem]) -> Program[None]:
-        """Read the notes of items that have not been concerned so far."""
-        names = [item.id for item in items if item.id not in self._notes]
-        records = yield [GetOp(self._namespace, bank.item_key(name)) for name in names]
-        notes = bank.loaded(cast("Sequence[Item | None]", records)).notes
-        self._notes |= {name: dict(notes.get(name, {})) for name in names}
+    def _seen(self, item: MemoryItem) -> Program[int]:
+        """Return how many records an entry stands for, as the bank has it."""
+        (record,) = yield [GetOp(self._namespace, bank.item_key(item.id))]
+        notes = bank.loaded([cast("Item | None", record)]).notes.get(item.id, {})
+        return cast("int", notes.get("seen", 1))

@@ -287,6 +287,32 @@ def test_fix_when_there_is_none_has_nothing_to_verify() -> None:
     assert memory.content().notes == {"ran/error-0": {"verified": True}}
 
 
+def test_fix_when_another_one_worked_is_not_verified_by_that() -> None:
+    """A judge merges what is the same error; what is proven of one fix says nothing of another."""
+    memory = memory_with()
+    memory.take_in(failed("e1", record(fix="pass a callback")))
+    for name, verified in (("e2", True), ("e3", False)):
+        other = record(METRIC, "leave the argument out", verified=verified)
+        memory.take_in(answered(memory, failed(name, other), "none", "e1/error-0"))
+    memory.take_in(failed("ran", resolves=("e2", "e3")))
+    assert memory.content().notes == {"e1/error-0": {"seen": 3}}
+    memory.take_in(failed("ran too", resolves=("e1",)))
+    assert memory.content().notes == {"e1/error-0": {"seen": 3, "verified": True}}
+
+
+def test_uses_when_the_error_is_met_again_are_counted_all_the_same() -> None:
+    """What an episode says of an entry leaves alone the credit that the entry earns by it."""
+    memory = memory_with(credit=True)
+    memory.take_in(failed("e0", record()))
+    for number in range(1, 5):
+        asked = replace(debugging(STOPPING), episode_id=f"e{number}")
+        receipt = memory.provide("classify leaves", asked).receipt
+        assert receipt.item_ids == ("e0/error-0",)
+        memory.take_in(replace(failed(f"e{number}", record()), recalls=(receipt,)))
+    notes = memory.content().notes["e0/error-0"]
+    assert notes == {"seen": 5, "uses": 4, "successes": 4}
+
+
 def test_entry_when_it_has_gone_meanwhile_is_not_verified() -> None:
     """What forgetting took does not come back."""
     memory = memory_with(forgetting=({"policy": "capacity", "limit": 1},))
