@@ -21,7 +21,8 @@ from langgraft.memory.deltas import Add, Remove
 from langgraft.memory.episodes import Episode, ErrorRecord, Lesson, Outcome, Step
 from langgraft.memory.forgetting import USES, entries
 from langgraft.memory.items import MemoryItem
-from langgraft.memory.provider import EPISODES, MemoryProvider
+from langgraft.memory.policy import EPISODES
+from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import PROVIDERS, make_provider
 from langgraft.memory.recall import RecallContext, Receipt
 

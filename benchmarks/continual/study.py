@@ -28,7 +28,7 @@ from langgraft.benchmarks.harness.study import (
 )
 from langgraft.environments.babyai import BabyAI
 from langgraft.memory.deltas import MemoryDelta
-from langgraft.memory.provider import Need
+from langgraft.memory.policy import Need
 from langgraft.memory.providers import (
     PROVIDERS,
     make_provider,

@@ -8,7 +8,8 @@ from typing_extensions import override
 from langgraft._core.canonical import JSON
 from langgraft.memory.deltas import Change, MemoryDelta
 from langgraft.memory.episodes import Episode
-from langgraft.memory.provider import MemoryProvider, Need
+from langgraft.memory.policy import Need
+from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.questions import Question
 from langgraft.memory.recall import Budget, Found, Recall, RecallContext, make_recall
 from langgraft.memory.settings import ProviderSettings

@@ -7,7 +7,8 @@ from typing_extensions import override
 
 from langgraft._core.canonical import JSON
 from langgraft.memory.controls.base import Control, nothing
-from langgraft.memory.provider import MemoryProvider, Need
+from langgraft.memory.policy import Need
+from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.questions import Question
 from langgraft.memory.recall import Budget, Recall, RecallContext
 from langgraft.memory.stores.drive import Program

@@ -10,7 +10,8 @@ from langgraft.memory.controls.base import Control, nothing
 from langgraft.memory.deltas import MemoryDelta
 from langgraft.memory.episodes import Episode
 from langgraft.memory.importing import ImportChoices
-from langgraft.memory.provider import MemoryProvider, Need
+from langgraft.memory.policy import Need
+from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.questions import Question
 from langgraft.memory.recall import Budget, Recall, RecallContext
 from langgraft.memory.stores.drive import Program

@@ -10,7 +10,8 @@ from typing_extensions import override
 from langgraft.memory.deltas import Change
 from langgraft.memory.episodes import Episode
 from langgraft.memory.items import ItemType, MemoryItem
-from langgraft.memory.provider import MemoryProvider, Need
+from langgraft.memory.policy import Need
+from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers.arrivals import Arrivals
 from langgraft.memory.providers.episode_items import note_of
 from langgraft.memory.providers.retrieval import ranked_items, task_filter

@@ -9,7 +9,8 @@ from langgraft.memory import bank
 from langgraft.memory.deltas import Add, Change
 from langgraft.memory.episodes import Episode
 from langgraft.memory.forgetting import entries
-from langgraft.memory.provider import MemoryProvider, Need
+from langgraft.memory.policy import Need
+from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers.episode_items import trajectory_of
 from langgraft.memory.recall import Found, RecallContext
 from langgraft.memory.settings import ProviderSettings

@@ -11,7 +11,8 @@ from langgraft.memory import bank
 from langgraft.memory.deltas import Change
 from langgraft.memory.episodes import Episode
 from langgraft.memory.items import MemoryItem
-from langgraft.memory.provider import EPISODES, MemoryProvider
+from langgraft.memory.policy import EPISODES
+from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers.arrivals import Arrivals
 from langgraft.memory.providers.episode_items import note_of
 from langgraft.memory.providers.retrieval import ranked_items, task_filter

@@ -10,7 +10,8 @@ from typing_extensions import override
 from langgraft.memory import bank
 from langgraft.memory.deltas import Change, MemoryDelta
 from langgraft.memory.episodes import Episode
-from langgraft.memory.provider import MemoryProvider, Need
+from langgraft.memory.policy import Need
+from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Found, RecallContext
 from langgraft.memory.settings import ProviderSettings
 from langgraft.memory.stores.drive import Program

@@ -9,7 +9,8 @@ from typing_extensions import override
 from langgraft.memory.deltas import Change
 from langgraft.memory.episodes import Episode
 from langgraft.memory.items import MemoryItem
-from langgraft.memory.provider import MemoryProvider, Need
+from langgraft.memory.policy import Need
+from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers.arrivals import Arrivals
 from langgraft.memory.providers.episode_items import trajectory_of
 from langgraft.memory.recall import Found, RecallContext

@@ -10,7 +10,8 @@ from typing_extensions import override
 from langgraft.memory.deltas import Add, Change
 from langgraft.memory.episodes import Episode, Result, render_trajectory
 from langgraft.memory.items import MemoryItem
-from langgraft.memory.provider import MemoryProvider, Need
+from langgraft.memory.policy import Need
+from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers.remedies import RetrievalSettings, retrieve
 from langgraft.memory.providers.retrieval import Fields, key_text, query_text, task_filter
 from langgraft.memory.rankers.base import Ranker

@@ -36,7 +36,7 @@ class Suite:
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         tests = {name for name in dir(cls) if name.startswith("test_")}
-        for name in tests:
+        for name in sorted(tests):
             original = _inherited(cls, name)
             if name not in cls.__dict__ or cls.__dict__[name] is None:
                 setattr(cls, name, original if cls._applies(original) else None)

@@ -15,7 +15,8 @@ from langgraft.memory.credit import CREDITED
 from langgraft.memory.deltas import MemoryDelta, SetState, fold
 from langgraft.memory.episodes import Episode, Outcome
 from langgraft.memory.forgetting import Capacity, FrequencyUtility, SuccessRate
-from langgraft.memory.provider import EPISODES, MemoryProvider
+from langgraft.memory.policy import EPISODES
+from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import NoMemory, TrajectoryMemory, TrajectorySettings
 from langgraft.memory.recall import Receipt
 

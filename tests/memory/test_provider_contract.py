@@ -24,7 +24,8 @@ from langgraft.memory.deltas import (
 )
 from langgraft.memory.episodes import Episode, ErrorRecord
 from langgraft.memory.items import MemoryItem
-from langgraft.memory.provider import EPISODES, MemoryProvider
+from langgraft.memory.policy import EPISODES
+from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import InsightMemory, InsightSettings
 from langgraft.memory.providers.retrieval import ranked_items
 from langgraft.memory.questions import Question, Verdict

@@ -12,8 +12,9 @@ from langgraft.memory.episodes import Episode
 from langgraft.memory.forgetting import VOTES, Entry
 from langgraft.memory.forgetting import Votes as ForgetByVotes
 from langgraft.memory.items import MemoryItem
+from langgraft.memory.policy import FILED, Need
 from langgraft.memory.portable import portable_text
-from langgraft.memory.provider import FILED, MemoryProvider, Need
+from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers.arrivals import Arrivals
 from langgraft.memory.providers.expel.kept import (
     INSIGHTS,

@@ -6,7 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
 from langgraft.memory.deltas import Add, MemoryDelta, SetState, fold
-from langgraft.memory.provider import EPISODES, MemoryProvider
+from langgraft.memory.policy import EPISODES
+from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.testing.providers.suite import Make, NewStore, ProviderSuite
 from langgraft.memory.testing.suite import needs
 

@@ -20,7 +20,7 @@ from langgraph.store.base import PutOp
 from langgraft.memory import bank
 from langgraft.memory import Add, MemoryItem, MemoryProvider, MemoryDelta, RankedSettings
 from langgraft.memory.providers.retrieval import ranked_items
-from langgraft.memory.provider import FILED
+from langgraft.memory.policy import FILED
 from langgraft.memory.rankers import TermOverlap
 from langgraft.memory.recall import Budget, Found
 from langgraft.testing import ProviderConformance
