@@ -7,6 +7,7 @@ from langgraft._core.lazy import lazy_exports
 if TYPE_CHECKING:
     from langgraft.nodes.act import act_node
     from langgraft.nodes.chat import recall_for_messages, remember_messages
+    from langgraft.nodes.diagnose import diagnose_node
     from langgraft.nodes.draft import draft_node
     from langgraft.nodes.judge import judge_node
     from langgraft.nodes.recall import asks_again, recall_node
@@ -25,6 +26,7 @@ __all__ = [
     "EnvironmentSessions",
     "act_node",
     "asks_again",
+    "diagnose_node",
     "draft_node",
     "judge_node",
     "recall_for_messages",
@@ -48,6 +50,7 @@ __getattr__, __dir__ = lazy_exports(
         "EnvironmentSessions": "langgraft.nodes.sessions",
         "act_node": "langgraft.nodes.act",
         "asks_again": "langgraft.nodes.recall",
+        "diagnose_node": "langgraft.nodes.diagnose",
         "draft_node": "langgraft.nodes.draft",
         "judge_node": "langgraft.nodes.judge",
         "recall_for_messages": "langgraft.nodes.chat",
