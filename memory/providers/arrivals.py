@@ -55,18 +55,23 @@ class Arrivals:
         return self._placed(items, first, end) if items else []
 
     def overflow(self, limit: int) -> Program[list[Change]]:
-        """Say what changes when the oldest leave, until there are `limit` (FIFO)."""
+        """Say what changes when the oldest leave, until there are `limit` (FIFO).
+
+        Empty places are cleared away only with items, or where they are as many as items may be:
+        what another policy forgets after this one makes no upkeep due.
+        """
         first, end = yield from self._bounds()
         if end - first <= limit:
             return []
         held = yield from self._held(first, end)
         surplus = max(0, len(held) - limit)
+        if not surplus and end - first <= 2 * limit:
+            return []
         gone, kept = held[:surplus], held[surplus:]
         removed = [Remove(item.id, f"over the capacity of {limit}") for _, item in gone]
         start = kept[0][0] if kept else end
         if end - start <= 2 * limit:
-            moved = [self._set_bounds(start, end)] if start > first else []
-            return [*removed, *self._vacated(first, start), *moved]
+            return [*removed, *self._vacated(first, start), self._set_bounds(start, end)]
         # Too many empty places between the items: they line up anew.
         moved = self._placed([item for _, item in kept], end, end)
         return [*removed, *self._vacated(first, end), *moved]

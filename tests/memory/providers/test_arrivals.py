@@ -13,7 +13,7 @@ from memory_cases import make_episode, make_item, names
 from langgraft.memory import bank
 from langgraft.memory.bank_format import write_items
 from langgraft.memory.deltas import MemoryDelta, Remove, SetState, fold
-from langgraft.memory.forgetting import entries
+from langgraft.memory.forgetting import Capacity, entries
 from langgraft.memory.importing import ImportChoices
 from langgraft.memory.providers import SimpleRAG, SimpleRAGSettings
 from langgraft.memory.providers.arrivals import Arrivals
@@ -156,3 +156,25 @@ def test_delta_when_an_episode_is_filed_is_short_however_large_the_bank_is() -> 
         pruned = memory.manage()
     assert len(taken.changes) == 6
     assert [type(change) for change in pruned] == [Remove, SetState, SetState]
+
+
+@given(
+    ids=st.lists(names, max_size=20, unique=True),
+    room=st.integers(1, 6),
+    limit=st.integers(0, 6),
+    buffer=st.integers(0, 3),
+)
+def test_upkeep_when_policies_forget_too_leaves_nothing_due(
+    ids: Sequence[str], room: int, limit: int, buffer: int
+) -> None:
+    """Gaps that forgetting leaves in the line are no reason to write; they do not add up either."""
+    policy = Capacity(limit=limit, buffer=buffer)
+    settings = SimpleRAGSettings(max_items=room, forgetting=(policy,))
+    memory = SimpleRAG(DictStore(), settings=settings)
+    for name in ids:
+        memory.take_in(make_episode(name))
+        memory.manage()
+        assert not memory.manage()
+    state = memory.content().state
+    places = [key for key in state if key.startswith("arrivals/items/")]
+    assert len(places) <= 2 * room
