@@ -12,7 +12,7 @@ from pydantic import BaseModel, TypeAdapter
 from toy_world import RuleModel
 
 from langgraft._core.canonical import canonical_json
-from langgraft.memory.recall import BLOCK_START, render_block
+from langgraft.memory.recall import BLOCK_END, BLOCK_START, render_block
 from langgraft.nodes.json_values import cleaned, json_values
 from langgraft.nodes.structured import (
     NO_MODEL,
@@ -191,6 +191,20 @@ def test_value_when_it_quotes_memory_or_half_a_character_is_cleaned() -> None:
     assert cleaned(value) == {"name": "fig ?", "?": [{"a": "?"}]}
 
 
+QUOTED = render_block([f"an old one: {GOOD}", f"```json\n{GOOD}\n```"])
+NEW = '{"name": "plum", "weight": 2.0}'
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [f"{NEW}\nI was told:\n{QUOTED}", f"{QUOTED}{NEW}", f"{NEW}\n{BLOCK_START}\n- {GOOD}, {{"],
+)
+def test_reply_when_it_quotes_memory_is_not_mistaken_for_what_memory_says(reply: str) -> None:
+    """A value in a recalled block, fenced or cut off with it, is nobody's answer."""
+    assert read_reply(reply, typed(Fruit)).value == Fruit(name="plum", weight=2.0)
+    assert read_reply(reply.replace(NEW, ""), typed(Fruit)).value is None
+
+
 NASTY = st.lists(
     st.sampled_from(
         [
@@ -203,6 +217,8 @@ NASTY = st.lists(
             "\ud83d",
             '"\\ud83d"',
             BLOCK_START,
+            BLOCK_END,
+            f'{{"{BLOCK_START}": 1}}',
         ]
     )
     | st.text(max_size=5)
