@@ -13,10 +13,12 @@ from memory_cases import make_episode, make_item, names
 from langgraft.memory import bank
 from langgraft.memory.bank_format import write_items
 from langgraft.memory.deltas import MemoryDelta, Remove, SetState, fold
-from langgraft.memory.forgetting import Capacity, entries
+from langgraft.memory.episodes import Outcome
+from langgraft.memory.forgetting import SuccessRate, entries
 from langgraft.memory.importing import ImportChoices
 from langgraft.memory.providers import SimpleRAG, SimpleRAGSettings
 from langgraft.memory.providers.arrivals import Arrivals
+from langgraft.memory.recall import Receipt
 from langgraft.memory.stores.drive import drive
 
 
@@ -159,19 +161,23 @@ def test_delta_when_an_episode_is_filed_is_short_however_large_the_bank_is() -> 
 
 
 @given(
-    ids=st.lists(names, max_size=20, unique=True),
+    blamed=st.lists(st.integers(1, 6) | st.none(), min_size=5, max_size=25),
     room=st.integers(1, 6),
-    limit=st.integers(0, 6),
-    every=st.integers(1, 5),
+    every=st.integers(1, 4),
 )
+@example(blamed=[None, None, 1, 3], room=3, every=1)
 def test_upkeep_when_policies_forget_too_leaves_nothing_due(
-    ids: Sequence[str], room: int, limit: int, every: int
+    blamed: Sequence[int | None], room: int, every: int
 ) -> None:
     """Gaps that forgetting leaves in the line are no reason to write; they do not add up either."""
-    settings = SimpleRAGSettings(max_items=room, forgetting=(Capacity(limit=limit),))
+    settings = SimpleRAGSettings(max_items=room, forgetting=(SuccessRate(below=0.4),))
     memory = SimpleRAG(DictStore(), settings=settings)
-    for number, name in enumerate(ids):
-        memory.take_in(make_episode(name))
+    for number, back in enumerate(blamed):
+        # Each episode fails, and may blame an item of some episodes before.
+        ids = () if back is None else (f"{number - back}/note",)
+        receipt = Receipt(f"receipt {number}", "", 0, ids, (0.0,) * len(ids), 0)
+        failed = Outcome(success=False)
+        memory.take_in(make_episode(str(number), outcome=failed, recalls=(receipt,)))
         if number % every == 0:
             memory.manage()
             assert not memory.manage()
