@@ -117,6 +117,16 @@ class MemoryDelta:
 
     changes: tuple[Change, ...] = ()
 
+    def __post_init__(self) -> None:
+        for change in self.changes:
+            # What is no change would change nothing, and the episode would count as filed.
+            if not isinstance(change, Change):
+                msg = (
+                    f"not a memory change: {change!r:.80};"
+                    f" give Add(item), Remove(id, reason), Annotate or SetState"
+                )
+                raise InputError(msg)
+
     def __bool__(self) -> bool:
         return bool(self.changes)
 

@@ -174,3 +174,10 @@ def test_delta_when_empty_is_false_and_deltas_add_up() -> None:
     one, two = MemoryDelta((SetState("a", 1),)), MemoryDelta((SetState("a", 2),))
     assert not MemoryDelta()
     assert list(one + two) == [*one, *two]
+
+
+@pytest.mark.parametrize("wrong", [make_item(), "add", {"op": "add"}, None])
+def test_delta_when_it_holds_what_is_no_change_is_refused(wrong: Any) -> None:
+    """A bare item, which would be lost without a word, cannot pass for its addition."""
+    with pytest.raises(InputError, match=r"not a memory change: .*give Add"):
+        MemoryDelta((wrong,))
