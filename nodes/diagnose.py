@@ -147,7 +147,8 @@ def diagnosis_messages(failure: Failure, rules: ErrorRecord, template: Prompt) -
     output = failure.output or f"{failure.exception}: {failure.message}".strip(": ")
     text = template.render(
         code=_shown(failure.code[:CODE_SHOWN]),
-        output=_shown(output[-OUTPUT_SHOWN:]),
+        # Cut first, the end of quoted memory would lack the mark that it begins with.
+        output=_shown(strip_block(output)[-OUTPUT_SHOWN:]),
         analysis=_shown(failure.analysis),
         rules=f"package {rules.package}; kind {rules.kind}; {rules.error}",
     )
@@ -176,19 +177,25 @@ class _Reply(BaseModel):
 def _objection(reply: _Reply) -> str:
     if not reply.error.strip():
         return "`error` is empty; say the class of the exception and what went wrong"
+    if (name := _top(reply.package)) and not name.isidentifier():
+        return f"`package` is {name!r:.80}, which no program can import; give the import name"
     needs = fix_needs(reply.fix)
     return f"`fix` needs {needs}; give one that does not, or leave it empty" if needs else ""
 
 
 def _record(reply: _Reply, failure: Failure) -> ErrorRecord:
     """Make the record; a package that the program imports is named as it is imported."""
-    package = reply.package.strip().partition(".")[0]
+    package = _top(reply.package)
     imported = {name.casefold(): name for name in code_names(failure.code).packages}
     package = imported.get(package.casefold(), package) or GENERAL
     if package.casefold() == GENERAL:
         package = GENERAL
     fix = strip_block(reply.fix).strip()
     return ErrorRecord(package, strip_block(reply.error).strip(), fix, reply.kind, by="model")
+
+
+def _top(module: str) -> str:
+    return module.strip().partition(".")[0]
 
 
 # By rules ----------------------------------------------------------------------------------

@@ -108,7 +108,7 @@ def responsible_package(raised: Raised, code: str | CodeNames = "") -> str:
     top = raised.module.partition(".")[0]
     return (
         _of_frames(raised)
-        or (top if is_package(top) else None)
+        or (top if is_package(top) and top not in names.own else None)
         or next(_of_message(raised.message, names), None)
         or _of_mentions(raised.message, names)
         or _of_line(raised.frames, names)

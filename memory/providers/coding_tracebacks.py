@@ -94,8 +94,9 @@ def is_exception_name(name: str) -> bool:
 def parse_traceback(text: str) -> Raised | None:
     """Read the last exception in a program's output, with those that led to it.
 
-    Of an exception group the first member is returned: what the group says itself is only how
-    many there are. Without any traceback the last line that reads like the end of one counts.
+    Of an exception group the first member is returned, of groups in groups the first that is
+    none: what a group says itself is only how many there are. Without any traceback the last line
+    that reads like the end of one counts.
 
     Returns:
         The exception, or `None` where the output tells of none.
@@ -160,9 +161,10 @@ def _chained(lines: Sequence[str]) -> Raised | None:
 
 def _joined(chain: Sequence[Raised]) -> Raised:
     groups = [i for i, raised in enumerate(chain) if raised.name in _GROUPS]
-    if groups and groups[0] + 1 < len(chain):
+    members = [i for i in range(groups[0], len(chain)) if i not in groups] if groups else []
+    if members:
         # A group, then its members: the first of them is told, the others go along.
-        first = groups[0] + 1
+        first = members[0]
         return replace(chain[first], causes=(*chain[:first], *chain[first + 1 :]))
     return replace(chain[-1], causes=tuple(chain[:-1]))
 

@@ -144,6 +144,15 @@ def test_reply_when_it_cannot_be_used_is_sent_back_once() -> None:
     assert (found.record.fix, found.record.by) == ("Use callbacks.", "model")
 
 
+@pytest.mark.parametrize("package", ["scikit-learn", "the sklearn package", "ultra\n- light"])
+def test_reply_when_its_package_cannot_be_imported_is_sent_back_once(package: str) -> None:
+    """Entries are kept and compared by import names: the name in a registry is another one."""
+    found = diagnose(FAILURE, saying(reply(package=package), reply()))
+    assert (found.calls, found.why) == (2, "ok")
+    assert found.record is not None
+    assert found.record.package == "lightgbm"
+
+
 @pytest.mark.parametrize("bad", ["no idea", '{"package": 3}', reply(error=" "), reply(kind="odd")])
 def test_reply_when_it_cannot_be_mended_leaves_the_record_of_the_rules(bad: Any) -> None:
     """The deterministic record says who made it, and why is told."""
@@ -155,7 +164,8 @@ def test_reply_when_it_cannot_be_mended_leaves_the_record_of_the_rules(bad: Any)
 def test_question_when_written_shows_the_end_of_the_output_and_no_recalled_memory() -> None:
     """Tracebacks come last; memory does not feed on itself."""
     memory = "<recalled_memory>\nold advice\n</recalled_memory>\n"
-    failure = Failure("x" * 99_999 + OUTPUT, "\ud800" + CODE, memory + REVIEW)
+    recalled = f"<recalled_memory>\n{'old advice ' * 999}\n</recalled_memory>\n"
+    failure = Failure("x" * 99_999 + recalled + OUTPUT, "\ud800" + CODE, memory + REVIEW)
     (message,) = diagnosis_messages(failure, BY_RULES, prompt("diagnose"))
     text = str(message.content)
     assert OUTPUT.strip() in text

@@ -85,6 +85,22 @@ def test_exception_group_when_printed_is_told_by_its_first_member() -> None:
     assert {cause.exception for cause in raised.causes} == {"ExceptionGroup", "TypeError"}
 
 
+def test_exception_group_when_it_begins_with_a_group_is_told_by_the_first_that_is_none() -> None:
+    """However deep the first error lies, it is an error that is told."""
+    members = "[ExceptionGroup('h', [KeyError('deep')]), TypeError('two')]"
+    raised = told(raised_by(f"raise ExceptionGroup('g', {members})"))
+    assert (raised.exception, raised.message) == ("KeyError", "'deep'")
+    assert [cause.name for cause in raised.causes] == ["ExceptionGroup"] * 2 + ["TypeError"]
+
+
+def test_package_when_the_class_is_within_one_of_the_program_is_not_that_class() -> None:
+    """Python writes `Outer.Bad` where `module.Bad` could stand."""
+    code = "class Outer:\n    class Bad(Exception):\n        pass\nraise Outer.Bad('odd')\n"
+    raised = told(raised_by(code))
+    assert raised.exception == "Outer.Bad"
+    assert responsible_package(raised, code) == "general"
+
+
 def test_exception_group_when_members_were_raised_keeps_their_frames() -> None:
     """Members with stacks of their own."""
     text = (
