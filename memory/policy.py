@@ -7,10 +7,11 @@ async, one writer at a time. The contract of both is in `langgraft.memory.provid
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar, Generic, Literal, TypeAlias, TypeVar, cast
+from typing import ClassVar, Final, Generic, Literal, TypeAlias, TypeVar, cast
 
 from pydantic import ValidationError
 
@@ -29,7 +30,7 @@ from langgraft.memory.episodes import Episode
 from langgraft.memory.forgetting import forgotten
 from langgraft.memory.importing import ImportChoices, import_changes
 from langgraft.memory.item_ids import present, with_free_ids
-from langgraft.memory.items import MemoryItem, describe_validation
+from langgraft.memory.items import MemoryItem, Scalar, describe_validation
 from langgraft.memory.questions import Question, Verdict
 from langgraft.memory.recall import (
     SAME_TASK,
@@ -51,6 +52,8 @@ NEXT_ORDER = "next_order_index"
 """Bookkeeping: the `order_index` of the next item."""
 FILED = "filed/"
 """Bookkeeping: prefix of the marks that make `take_in` idempotent."""
+FEEDBACK: Final = "feedback"
+"""Metadata of items whose success is not the environment's word: `self` or `oracle`."""
 
 Need: TypeAlias = Literal["lessons", "errors", "verdicts", "draft"]
 """What a provider asks of those around it: an episode's lessons, its errors as records, answers
@@ -150,18 +153,22 @@ class MemoryPolicy(ABC, Generic[SettingsT]):
     # How it is put together ---------------------------------------------------------------
 
     def _provide(self, query: str, context: RecallContext, budget: Budget) -> Program[Recall]:
-        found = yield from self._recall(query, context)
-        if self.settings.same_task == "exclude":
-            found = _of_other_tasks(found, context.task_id)
-        return make_recall(query, context, budget, found)
+        with _told_by(f"what episode {context.episode_id!r} asks memory"):
+            found = yield from self._recall(query, context)
+            found.query.encode()  # here, and not when its receipt is logged
+            if self.settings.same_task == "exclude":
+                found = _of_other_tasks(found, context.task_id)
+            return make_recall(query, context, budget, found)
 
     def _unanswered_draft(self, query: str, context: RecallContext) -> Program[list[Question]]:
-        asked = yield from self._ask_draft(query, context)
-        return _open(asked, context.verdicts)
+        with _told_by(f"what episode {context.episode_id!r} asks memory"):
+            asked = yield from self._ask_draft(query, context)
+            return _open(asked, context.verdicts)
 
     def _unanswered(self, episode: Episode) -> Program[list[Question]]:
-        asked = yield from self._ask(episode.without_memory())
-        return _open(asked, episode.verdicts)
+        with _told_by(f"episode {episode.id!r}"):
+            asked = yield from self._ask(episode.without_memory())
+            return _open(asked, episode.verdicts)
 
     def _take_in(self, episode: Episode) -> Program[MemoryDelta]:
         self._check_feedback(episode)
@@ -172,15 +179,12 @@ class MemoryPolicy(ABC, Generic[SettingsT]):
         if filed is not None:
             return MemoryDelta()
         count, first = cast("int", position or 0), cast("int", order or 0)
-        try:
-            changes = yield from self._learn(episode, count, first)
-        except ValidationError as error:
-            msg = f"episode {episode.id!r} makes no memory: {describe_validation(error)}"
-            raise InputError(msg) from error
-        changes = yield from with_free_ids(self.namespace, _stamped(changes, episode))
         credited: Sequence[Change] = ()
-        if self._counts_uses:
-            credited = yield from credit(self.namespace, episode)
+        with _told_by(f"episode {episode.id!r}"):
+            changes = yield from self._learn(episode, count, first)
+            changes = yield from with_free_ids(self.namespace, _stamped(changes, episode))
+            if self._counts_uses:
+                credited = yield from credit(self.namespace, episode)
         delta = MemoryDelta(
             (
                 *credited,
@@ -240,6 +244,19 @@ class MemoryPolicy(ABC, Generic[SettingsT]):
         return [verdict for verdict in verdicts if verdict.item_id not in gone]
 
 
+@contextmanager
+def _told_by(what: str) -> Iterator[None]:
+    """Refuse in one line what no item, question or log can hold."""
+    try:
+        yield
+    except ValidationError as error:
+        msg = f"{what} makes no memory: {describe_validation(error)}"
+        raise InputError(msg) from error
+    except UnicodeEncodeError as error:
+        msg = f"{what} holds a lone surrogate, which no log can hold"
+        raise InputError(msg) from error
+
+
 def _open(asked: Sequence[Question], verdicts: Sequence[Verdict]) -> list[Question]:
     answered = {verdict.question_id for verdict in verdicts}
     return [question for question in asked if question.id not in answered]
@@ -258,20 +275,24 @@ def _of_other_tasks(found: Found, task_id: str) -> Found:
 
 
 def _stamped(changes: Sequence[Change], episode: Episode) -> Sequence[Change]:
-    """Say in new items whose word their success is, where it is not the environment's."""
+    """Say in new items whose word their success is, where it is not the environment's.
+
+    What owes something to gold answers already goes on saying so.
+    """
     feedback = episode.outcome.feedback
     if feedback == "environment":
         return changes
     return [
-        Add(
-            change.item.model_copy(
-                update={"metadata": {**change.item.metadata, "feedback": feedback}}
-            )
-        )
-        if isinstance(change, Add)
+        Add(with_feedback(change.item, feedback))
+        if isinstance(change, Add) and change.item.metadata.get(FEEDBACK) != "oracle"
         else change
         for change in changes
     ]
+
+
+def with_feedback(item: MemoryItem, feedback: Scalar) -> MemoryItem:
+    """Return an item that says in its metadata whose word its success is."""
+    return item.model_copy(update={"metadata": {**item.metadata, FEEDBACK: feedback}})
 
 
 def _renumber(changes: Sequence[Change], first: int) -> Sequence[SetState]:

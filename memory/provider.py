@@ -163,6 +163,9 @@ class MemoryProvider(MemoryPolicy[SettingsT]):
             query: The task's instruction.
             context: Where the agent stands.
             budget: How much room there is; `None` sets no limit.
+
+        Raises:
+            InputError: The query or what is compared with the bank holds a lone surrogate.
         """
         return drive(self._provide(query, context, budget or Budget()), self.store)
 

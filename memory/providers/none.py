@@ -18,7 +18,10 @@ from langgraft.memory.stores.drive import Program
 
 
 class NoMemory(MemoryProvider[ProviderSettings]):
-    """Recalls nothing and keeps nothing (memory-transplants §4.2, `NO_MEMORY`)."""
+    """Recalls nothing and learns nothing (memory-transplants §4.2, `NO_MEMORY`).
+
+    What is imported is kept and never recalled.
+    """
 
     name: ClassVar[str] = "none"
 

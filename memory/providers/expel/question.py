@@ -5,7 +5,6 @@ from functools import partial
 from typing import Final
 
 from langgraft._core.canonical import JSON
-from langgraft._core.errors import InputError
 from langgraft.memory.episodes import Episode, render_trajectory
 from langgraft.memory.items import MemoryItem
 from langgraft.memory.providers.expel.kept import NOT_KNOWN
@@ -45,9 +44,6 @@ def votes_question(
     ============  ==========================================================================
 
     The verdicts' actions are `add` (with a text), `agree`, `edit` (with a text) and `remove`.
-
-    Raises:
-        InputError: The episode holds a lone surrogate.
     """
     bounded = partial(_bounded, limit=settings.shown_characters)
     shows: dict[str, JSON] = {
@@ -66,7 +62,7 @@ def votes_question(
         }
     if successes:
         shows["successes"] = {item.id: bounded(item.text) for item in successes}
-    return _sound(Question(KIND, episode.id, shows))
+    return Question(KIND, episode.id, shows)
 
 
 def _bounded(text: str, limit: int) -> str:
@@ -76,12 +72,3 @@ def _bounded(text: str, limit: int) -> str:
     end = limit // 2
     left_out = f"\n[… {len(text) - limit} characters left out …]\n"
     return text[: limit - end] + left_out + text[len(text) - end :]
-
-
-def _sound(question: Question) -> Question:
-    try:
-        _ = question.id
-    except UnicodeEncodeError as error:
-        msg = f"episode {question.episode_id!r} makes no memory: it holds a lone surrogate"
-        raise InputError(msg) from error
-    return question

@@ -15,6 +15,7 @@ from langgraft.memory.deltas import Add, Annotate, BankContent, Change, Remove
 from langgraft.memory.episodes import Episode
 from langgraft.memory.forgetting import VOTES
 from langgraft.memory.items import MemoryItem
+from langgraft.memory.policy import FEEDBACK, with_feedback
 from langgraft.memory.providers.expel.kept import insight, is_insight
 from langgraft.memory.providers.expel.settings import VoteSettings
 from langgraft.memory.questions import Verdict
@@ -164,8 +165,11 @@ def _voted(rule: Rule, votes: int) -> Change:
 def _edited(rule: Rule, item: MemoryItem) -> list[Change]:
     """Put a rule in the place of another: votes and history move over, counted uses do not.
 
-    Those were earned by another text.
+    Those were earned by another text. A rule that owes something to gold answers, or to the
+    agent's own judgment, does so in other words too.
     """
+    if FEEDBACK in rule.item.metadata:
+        item = with_feedback(item, rule.item.metadata[FEEDBACK])
     history = [*rule.history, rule.item.id]
     notes: dict[str, JSON] = {VOTES: rule.votes + 1, HISTORY: history}
     return [Remove(rule.item.id, "edited"), Add(item), Annotate(item.id, notes)]

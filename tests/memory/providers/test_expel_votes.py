@@ -11,7 +11,7 @@ from memory_cases import asking, make_episode, make_item
 from langgraft._core.errors import InputError
 from langgraft.memory.bank_format import write_items
 from langgraft.memory.deltas import MemoryDelta, fold
-from langgraft.memory.episodes import Episode, Outcome, Step
+from langgraft.memory.episodes import Episode, Feedback, Outcome, Step
 from langgraft.memory.providers import ExpeL, ExpeLSettings
 from langgraft.memory.questions import Question, Verdict
 from langgraft.memory.recall import Budget
@@ -353,7 +353,19 @@ def test_question_when_the_episode_cannot_be_written_is_refused_in_a_line() -> N
     memory = voting()
     bad = make_episode("bad", task="open \ud800")
     for call in (memory.questions, memory.take_in):
-        with pytest.raises(InputError, match="episode 'bad' makes no memory: ") as caught:
+        with pytest.raises(InputError, match="episode 'bad' holds a lone surrogate") as caught:
             call(bad)
         assert len(str(caught.value).encode().splitlines()) == 1
     assert not memory.content().state
+
+
+@pytest.mark.parametrize("feedback", ["environment", "self"])
+def test_rule_when_it_owes_to_gold_answers_says_so_after_an_edit(feedback: Feedback) -> None:
+    """Other words, from an episode that saw none, do not wash the stamp off."""
+    memory = voting(feedback="oracle")
+    judge(memory, "told", add("look it up"), outcome=Outcome(success=True, feedback="oracle"))
+    edit = ("edit", "told/rule-0", "look up the answer")
+    judge(memory, "later", edit, outcome=Outcome(success=True, feedback=feedback))
+    edited = memory.content().items["later/rule-0"]
+    assert edited.text == "look up the answer"
+    assert edited.metadata["feedback"] == "oracle"

@@ -1,6 +1,9 @@
 """The memory systems of memory-transplants and the baselines, at their edges."""
 
 import zlib
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,8 +17,8 @@ from memory_cases import asking, episodes, make_episode, texts
 from langgraft._core.errors import InputError, SettingsError
 from langgraft.memory.episodes import Episode, Lesson, Outcome, Step
 from langgraft.memory.provider import MemoryProvider
-from langgraft.memory.providers import make_provider, provider_settings
-from langgraft.memory.recall import BLOCK_START, OVER_BUDGET, OVER_SHARE, Budget
+from langgraft.memory.providers import PROVIDERS, make_provider, provider_settings
+from langgraft.memory.recall import BLOCK_START, OVER_BUDGET, OVER_SHARE, Budget, Receipt
 
 NAMES = ("agent_kb", "full_history", "lightweight", "recency", "self_examples", "simple_rag")
 BUDGETS = st.builds(
@@ -141,3 +144,28 @@ def test_oracle_when_not_declared_is_refused_and_declared_is_stamped(name: str) 
     declared.take_in(episode)
     (item,) = declared.content().items.values()
     assert item.metadata == {"feedback": "oracle"}
+
+
+LONE = "open \ud800"
+
+
+@pytest.mark.parametrize("name", PROVIDERS)
+def test_question_when_no_log_could_hold_it_is_refused_in_one_line(name: str) -> None:
+    """A lone surrogate in what is asked, or in what an episode refers to, is told as such."""
+    memory = memory_of(name, **({"gate": True} if name == "agent_kb" else {}))
+    memory.take_in(make_episode("first"))
+    context = asking(stage="debug", observation="ValueError: x", draft=LONE)
+    refers = make_episode(
+        "second", resolves=(LONE,), recalls=(Receipt(LONE, "", 0, (LONE,), (), 0),)
+    )
+    nowhere = replace(context, episode_id=LONE)
+    calls: list[Callable[[], object]] = [
+        lambda: memory.draft_questions("open", context),
+        lambda: memory.take_in(refers),
+    ]
+    for refused in (lambda: memory.provide(LONE, context), lambda: memory.provide("open", nowhere)):
+        with pytest.raises(InputError, match=r"\Awhat episode .* lone surrogate.*\Z"):
+            refused()
+    for call in calls:  # which some refuse and to others say nothing
+        with suppress(InputError):
+            call()
