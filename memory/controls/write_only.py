@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from langgraph.store.base import BaseStore
 from typing_extensions import override
 
 from langgraft.memory.controls.base import Control, nothing
@@ -61,3 +62,7 @@ class WriteOnly(Control):
     @override
     def _import(self, path: Path, choices: ImportChoices | None) -> Program[MemoryDelta]:
         return (yield from self.inner._import(path, choices))  # noqa: SLF001
+
+    @override
+    def _trial(self) -> BaseStore:
+        return self.inner._trial()  # noqa: SLF001

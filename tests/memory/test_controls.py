@@ -2,6 +2,7 @@
 
 import json
 import statistics
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from langgraft.memory.controls import (
     Shuffled,
     WriteOnly,
 )
-from langgraft.memory.deltas import fold
+from langgraft.memory.deltas import Change, Remove, fold
 from langgraft.memory.episodes import Lesson, Outcome
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import (
@@ -35,11 +36,14 @@ from langgraft.memory.providers import (
     AgentKBSettings,
     InsightMemory,
     InsightSettings,
+    SimpleRAG,
     TrajectoryMemory,
     make_provider,
 )
+from langgraft.memory.providers.retrieval import ranked_items
 from langgraft.memory.rankers.tokens import tokenize
 from langgraft.memory.recall import Budget, strip_block
+from langgraft.memory.stores.drive import Program
 from langgraft.memory.testing.providers.samples import COUNTERS
 
 TASKS = ["open red door", "pick up blue key", "find grey ball", "open green door", "put box down"]
@@ -362,3 +366,23 @@ def test_frozen_when_asked_with_and_without_recall_leaves_the_bank_as_it_is() ->
     assert on.describe() == {"control": "frozen", "of": memory.describe(), "provide": True}
     assert on.architecture != off.architecture
     assert off.needs == frozenset()
+
+
+class Folding(SimpleRAG):
+    """Its upkeep searches the bank: of notes that are alike, the best one stays."""
+
+    def _maintain(self) -> Program[Sequence[Change]]:
+        found = yield from ranked_items(self.namespace, "door", 9)
+        return [Remove(item.id, "like another") for item, _ in found.items[1:]]
+
+
+def test_write_only_when_upkeep_searches_imports_as_the_wrapped_provider_does(
+    tmp_path: Path,
+) -> None:
+    """The trial of an import is ranked as the bank is."""
+    path = tmp_path / "bank.jsonl"
+    write_items(path, [make_item(f"i{n}", text="a door", order_index=n) for n in range(3)])
+    inner = Folding(InMemoryStore())
+    delta = WriteOnly(inner).import_items(path)
+    assert delta == Folding(InMemoryStore()).import_items(path)
+    assert list(inner.content().items) == ["i2"]
