@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Literal, TypeAlias, TypeVar, cast
+from typing import Any, Literal, TypeAlias, TypeVar, cast, get_args
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError
@@ -37,7 +37,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How an attempt ended."""
+    """How an attempt ended.
+
+    Raises:
+        InputError: `success` or `feedback` is none of its values.
+    """
 
     success: bool | None
     """Whether the goal was reached; `None` where nobody can tell."""
@@ -47,6 +51,11 @@ class Outcome:
     """Why it ended: `goal reached`, `out of rounds` …"""
     feedback: Feedback = "environment"
     """Who says so. A provider refuses `oracle` unless its settings declare it."""
+
+    def __post_init__(self) -> None:
+        # What is not `True` would count as a failure, and a misspelt `oracle` as no oracle.
+        _check_choice("success", "an outcome", self.success, (True, False, None))
+        _check_choice("feedback", "an outcome", self.feedback, get_args(Feedback))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +72,11 @@ class Lesson:
 
 @dataclass(frozen=True, slots=True)
 class ErrorRecord:
-    """An error met on the way, and what removed it (mle-agent-memory §3.3)."""
+    """An error met on the way, and what removed it (mle-agent-memory §3.3).
+
+    Raises:
+        InputError: Nobody knows that `kind`.
+    """
 
     package: str
     error: str
@@ -73,10 +86,17 @@ class ErrorRecord:
     """A later program that contains the fix ran."""
     by: By = "model"
 
+    def __post_init__(self) -> None:
+        _check_choice("kind", "an error record", self.kind, get_args(ErrorKind))
+
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """One attempt at one task, complete. Injected memory is not part of it."""
+    """One attempt at one task, complete. Injected memory is not part of it.
+
+    Raises:
+        InputError: The id is empty or holds a lone surrogate, or a part is of another class.
+    """
 
     id: str
     """Unique: `take_in` files an episode once, however often it is handed in."""
@@ -103,6 +123,14 @@ class Episode:
         except UnicodeEncodeError as error:
             msg = f"episode id {self.id!r} holds a lone surrogate, which no log can hold"
             raise InputError(msg) from error
+        if not isinstance(self.outcome, Outcome):
+            msg = f"not a Outcome: {self.outcome!r:.80}"
+            raise InputError(msg)
+        for name, kind in _PARTS.items():
+            for part in _listed(name, getattr(self, name)):
+                if not isinstance(part, kind):
+                    msg = f"not a {kind.__name__}: {part!r:.80}, in `{name}` of an episode"
+                    raise InputError(msg)
 
     @property
     def first_observation(self) -> str:
@@ -145,6 +173,12 @@ class Episode:
         if "resolves" in parts:
             parts["resolves"] = tuple(_listed("resolves", parts["resolves"]))
         return _build(cls, parts)
+
+
+def _check_choice(name: str, part: str, value: object, choices: Sequence[object]) -> None:
+    if not any(isinstance(value, type(choice)) and value == choice for choice in choices):
+        msg = f"`{name}` of {part} is one of {', '.join(map(str, choices))}; got {value!r:.80}"
+        raise InputError(msg)
 
 
 def _stripped(part: T) -> T:

@@ -1,8 +1,9 @@
 """Episodes: JSON there and back, what is refused, and trajectories as text."""
 
 import json
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 import pytest
 from hypothesis import given
 from memory_cases import episodes, make_episode
@@ -52,6 +53,46 @@ def test_episode_when_a_part_is_wrong_is_refused(change: dict[str, Any], said: s
     """The message names the part."""
     with pytest.raises(InputError, match=said):
         Episode.from_json({**make_episode().to_json(), **change})
+
+
+@pytest.mark.parametrize("success", ["yes", 1, 0, np.True_])
+def test_outcome_when_success_is_not_plain_is_refused(success: Any) -> None:
+    """What is no boolean would be filed as a failure, without a word."""
+    with pytest.raises(
+        InputError, match="`success` of an outcome is one of True, False, None; got"
+    ):
+        Outcome(success)
+
+
+@pytest.mark.parametrize("feedback", ["gold", "Oracle", "", None])
+def test_outcome_when_nobody_knows_whose_word_it_is_is_refused(feedback: Any) -> None:
+    """A misspelt `oracle` does not pass the guard against gold answers."""
+    with pytest.raises(InputError, match="`feedback` of an outcome is one of environment, self"):
+        Outcome(success=True, feedback=feedback)
+
+
+def test_error_record_when_its_kind_is_unknown_is_refused() -> None:
+    """No setting could name such a kind, to recall it or to leave it out."""
+    with pytest.raises(InputError, match=r"`kind` of an error record is one of code, .*got 'gpu'"):
+        ErrorRecord("torch", "out of memory", "", kind=cast("Any", "gpu"))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"outcome": True}, "not a Outcome: True"),
+        ({"steps": (("", "walk", ""),)}, "not a Step: .*in `steps` of an episode"),
+        ({"lessons": ("walk",)}, "not a Lesson: 'walk', in `lessons`"),
+        ({"lessons": Lesson("walk")}, "`lessons` of an episode is a list"),
+        ({"errors": ({"error": "boom"},)}, "not a ErrorRecord: .*boom.*in `errors`"),
+        ({"verdicts": ("add",)}, "not a Verdict: 'add', in `verdicts`"),
+        ({"recalls": ("r1",)}, "not a Receipt: 'r1', in `recalls`"),
+    ],
+)
+def test_episode_when_made_of_other_parts_is_refused(change: dict[str, Any], said: str) -> None:
+    """The message names the part and where it stands, before any memory sees it."""
+    with pytest.raises(InputError, match=said):
+        make_episode(**change)
 
 
 def test_episode_when_memory_was_quoted_in_it_can_be_cleared_of_it() -> None:
