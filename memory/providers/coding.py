@@ -206,12 +206,19 @@ class CodingMemory(MemoryProvider[CodingSettings]):
 
     def _near(self, entry: CodingEntry, k: int, task_id: str | None) -> Program[list[MemoryItem]]:
         where = same_place(entry.package, task_id)
-        if has_words(entry.key):
-            found = yield from ranked_items(self.namespace, entry.key, k, where=where)
-            near = [item for item, _ in found.items]
-        else:  # such a text has no direction: only what equals it can be near
+        if not has_words(entry.key):  # such a text has no direction: only its equals are near it
             content = yield from bank.read_content(self.namespace)
-            near = [i for i in content.items.values() if i.retrieval_key == entry.key][:k]
+            near = [i for i in content.items.values() if i.retrieval_key == entry.key]
+            near = [item for item in near if in_place(item, entry.package, task_id)]
+            return sorted(near, key=lambda item: (-item.order_index, item.id))[:k]
+        found = yield from ranked_items(self.namespace, entry.key, k, where=where)
+        near = [item for item, _ in found.items]
+        if len(near) == k and _equal(entry, near) is None:
+            # To a ranker others may be as near as an equal entry: it sees no case, say.
+            same = where | {bank.INDEXED_FIELD: portable_text(entry.key)}
+            found = yield from ranked_items(self.namespace, entry.key, k, where=same)
+            equal = [item for item, _ in found.items if item.retrieval_key == entry.key]
+            near = [*equal, *near][:k]
         return [item for item in near if in_place(item, entry.package, task_id)]
 
     # Filing -------------------------------------------------------------------------------
@@ -243,9 +250,13 @@ class CodingMemory(MemoryProvider[CodingSettings]):
         """Return the entries whose fixes the episodes had that this one resolves."""
         keys = [entries_key(name) for name in dict.fromkeys(episode.resolves)]
         listed = yield from bank.read_state(self.namespace, keys)
-        ids = dict.fromkeys(name for names in listed for name in cast("list[str]", names or []))
-        records = yield [GetOp(self.namespace, bank.item_key(name)) for name in ids]
-        return [bank.item_of(record) for record in cast("Sequence[Item | None]", records) if record]
+        held = dict(pair for pairs in listed for pair in cast("list[tuple[str, int]]", pairs or []))
+        records = yield [GetOp(self.namespace, bank.item_key(name)) for name in held]
+        items = bank.loaded(cast("Sequence[Item | None]", records)).items
+        # Another item may have the name by now: an import replaced the entry, say.
+        return [
+            items[name] for name in held if name in items and items[name].order_index == held[name]
+        ]
 
     @override
     def _settle(self, items: Sequence[MemoryItem]) -> Program[Sequence[Change]]:

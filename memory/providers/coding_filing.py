@@ -38,8 +38,8 @@ class Filing:
         self._added: list[MemoryItem] = []
         self._notes: dict[str, dict[str, JSON]] = {}
         """Notes that change, as they will be; others on the same items, such as uses, do not."""
-        self._standing: list[str] = []
-        """Ids of what stands for the episode's errors with the same fixes."""
+        self._standing: dict[str, int] = {}
+        """What stands for the episode's errors with the same fixes: ids with `order_index`."""
 
     def equal(self, entry: CodingEntry) -> MemoryItem | None:
         """Return an equal entry that this episode itself has added."""
@@ -60,7 +60,7 @@ class Filing:
         (change,) = yield from with_free_ids(self._namespace, [Add(item)])
         item = cast("Add", change).item
         self._added.append(item)
-        self._standing.append(item.id)
+        self._standing[item.id] = item.order_index
         if entry.verified:
             self.verify([item])
 
@@ -75,7 +75,7 @@ class Filing:
             notes["seen"] = yield from self._seen(item)
         notes["seen"] = cast("int", notes["seen"]) + 1
         if item.metadata.get("fix") == entry.fix:
-            self._standing.append(item.id)
+            self._standing[item.id] = item.order_index
             if entry.verified:
                 self.verify([item])
 
@@ -87,7 +87,7 @@ class Filing:
 
     def changes(self) -> list[Change]:
         """Return what changes, in order."""
-        listed = list(dict.fromkeys(self._standing))
+        listed: list[JSON] = [[name, order] for name, order in self._standing.items()]
         return [
             *(Add(item) for item in self._added),
             *(Annotate(name, notes) for name, notes in self._notes.items()),

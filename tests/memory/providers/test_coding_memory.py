@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from langgraft._core.errors import InputError
 from langgraft.memory.deltas import MemoryDelta, fold
 from langgraft.memory.episodes import Episode, ErrorKind, ErrorRecord
+from langgraft.memory.importing import ImportChoices
 from langgraft.memory.providers import CodingMemory, CodingSettings, make_provider
 from langgraft.memory.providers.coding_fixes import fix_needs
 from langgraft.memory.questions import Question, Verdict
@@ -231,6 +232,31 @@ BRANCHES = [
 ]
 
 
+@pytest.mark.parametrize("ranker", ["dense", "bm25", "term_overlap"])
+def test_error_when_a_ranker_sees_many_like_it_is_still_known_to_be_there(ranker: str) -> None:
+    """Six that differ by case alone are as near to each other, and only five are looked at."""
+    memory = memory_with(ranker=ranker)
+    errors = [f"KeyError: {name!r}" for name in ("sex", "Sex", "sEx", "seX", "SEx", "SEX")]
+    for number, error in enumerate(errors):
+        memory.take_in(failed(f"e{number}", record(error, package="pandas")))
+    for number, error in enumerate(errors):
+        again = failed(f"again-{number}", record(error, package="pandas"))
+        assert memory.questions(again) == []
+        memory.take_in(again)
+    content = memory.content()
+    assert len(content.items) == len(errors)
+    assert all(notes == {"seen": 2} for notes in content.notes.values())
+
+
+def test_error_without_words_when_other_tasks_have_it_is_known_in_each() -> None:
+    """However many tasks met it, each keeps it once."""
+    memory = memory_with()
+    for time in "ab":
+        for task in range(7):
+            memory.take_in(failed(f"{task}{time}", record("???", ""), task=f"task {task}"))
+    assert len(memory.content().items) == 7
+
+
 def test_branches_when_they_finish_in_any_order_make_the_same_bank() -> None:
     """Branches ask when they are done, one node files them in order and asks again."""
     banks = set()
@@ -311,6 +337,18 @@ def test_uses_when_the_error_is_met_again_are_counted_all_the_same() -> None:
         memory.take_in(replace(failed(f"e{number}", record()), recalls=(receipt,)))
     notes = memory.content().notes["e0/error-0"]
     assert notes == {"seen": 5, "uses": 4, "successes": 4}
+
+
+def test_entry_when_an_import_replaced_it_is_not_verified_in_its_place(tmp_path: Path) -> None:
+    """A name says nothing: what is verified is the very entry that was filed."""
+    memory, path = memory_with(), tmp_path / "bank.jsonl"
+    memory.take_in(failed("e1", record()))
+    other = memory_with()
+    other.take_in(failed("e1", record("ValueError: x", "another fix")))
+    other.export_items(path)
+    memory.import_items(path, ImportChoices(on_conflict="replace"))
+    memory.take_in(failed("ran", resolves=("e1",)))
+    assert memory.content().notes == {"e1/error-0": {"imported": True}}
 
 
 def test_entry_when_it_has_gone_meanwhile_is_not_verified() -> None:
