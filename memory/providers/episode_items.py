@@ -8,7 +8,7 @@ Memory-transplants gives capacities and cadences, and not what an item says. Her
   did last, which where an answer is asked for is the answer.
 
 Nothing is cut: a note is short because it holds one turn at most. Both kinds are retrieved by the
-task.
+task, unless a provider gives another key.
 """
 
 from collections.abc import Mapping
@@ -42,11 +42,11 @@ def note_of(episode: Episode, order_index: int) -> MemoryItem:
     return _item(episode, "note", text, _TYPES[episode.outcome.success], order_index)
 
 
-def trajectory_of(episode: Episode, order_index: int) -> MemoryItem:
-    """Make an item of an episode as it happened, turn by turn."""
+def trajectory_of(episode: Episode, order_index: int, *, key: str | None = None) -> MemoryItem:
+    """Make an item of an episode as it happened, turn by turn; it is found by `key`, or the task."""
     trajectory = render_trajectory(episode.steps, result=_RESULTS[episode.outcome.success])
     text = f"Task: {episode.task}\n{trajectory}"
-    return _item(episode, "trajectory", text, "operational", order_index)
+    return _item(episode, "trajectory", text, "operational", order_index, key=key)
 
 
 def _ending(episode: Episode) -> str:
@@ -63,7 +63,15 @@ def _last_turn(episode: Episode) -> str:
     return render_trajectory(last, result="")
 
 
-def _item(episode: Episode, name: str, text: str, kind: ItemType, order_index: int) -> MemoryItem:
+def _item(
+    episode: Episode,
+    name: str,
+    text: str,
+    kind: ItemType,
+    order_index: int,
+    *,
+    key: str | None = None,
+) -> MemoryItem:
     return MemoryItem(
         id=f"{episode.id}/{name}",
         text=text,
@@ -73,5 +81,5 @@ def _item(episode: Episode, name: str, text: str, kind: ItemType, order_index: i
         success=episode.succeeded,
         order_index=order_index,
         task_id=episode.task_id,
-        key=episode.task,
+        key=episode.task if key is None else key,
     )

@@ -1,25 +1,23 @@
 """`TrajectoryMemory`: whole episodes, as they happened (continual-memory §3, *Raw*)."""
 
-from collections.abc import Mapping, Sequence
-from typing import ClassVar, Final
+from collections.abc import Sequence
+from typing import ClassVar
 
 from pydantic import Field as SettingsField
 from pydantic import SkipValidation
 from typing_extensions import override
 
 from langgraft.memory.deltas import Add, Change
-from langgraft.memory.episodes import Episode, Result, render_trajectory
-from langgraft.memory.items import MemoryItem
+from langgraft.memory.episodes import Episode
 from langgraft.memory.policy import Need
 from langgraft.memory.provider import MemoryProvider
+from langgraft.memory.providers.episode_items import trajectory_of
 from langgraft.memory.providers.remedies import RetrievalSettings, retrieve
 from langgraft.memory.providers.retrieval import Fields, key_text, query_text, task_filter
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.bm25 import BM25
 from langgraft.memory.recall import Found, RecallContext
 from langgraft.memory.stores.drive import Program
-
-_RESULTS: Final[Mapping[bool | None, Result]] = {True: "success", False: "failure", None: ""}
 
 
 class TrajectorySettings(RetrievalSettings):
@@ -66,17 +64,6 @@ class TrajectoryMemory(MemoryProvider[TrajectorySettings]):
     ) -> Program[Sequence[Change]]:
         if self.settings.success_only and not episode.succeeded:
             return ()
-        trajectory = render_trajectory(episode.steps, result=_RESULTS[episode.outcome.success])
-        item = MemoryItem(
-            id=f"{episode.id}/trajectory",
-            text=f"Task: {episode.task}\n{trajectory}",
-            type="operational",
-            source_domain=episode.domain,
-            episode_id=episode.id,
-            success=episode.succeeded,
-            order_index=order_index,
-            task_id=episode.task_id,
-            key=key_text(self.settings.key_fields, episode),
-        )
-        return (Add(item),)
+        key = key_text(self.settings.key_fields, episode)
+        return (Add(trajectory_of(episode, order_index, key=key)),)
         yield
