@@ -53,11 +53,11 @@ LEARNER = ("langgraft.benchmarks.simulated.babyai", "langgraft.benchmarks.simula
 
 ASKING: Final[Mapping[Need, Sequence[str]]] = {
     "draft": ("draft", "judge_contradiction"),
-    "errors": (),
     "lessons": (),
     "verdicts": ("judge_novelty", "judge_votes", "repair"),
 }
-"""Prompts that only some memories need, beside those of every agent."""
+"""What the agent has ready for memories that need it → the prompts of that, beside those of every
+agent. It diagnoses no errors: a text world has no tracebacks."""
 
 CALLS_BEFORE: Final = 3
 """Model calls before an agent with a gate is told anything: a draft, and a verdict that may have to
@@ -76,8 +76,10 @@ class ContinualStudy(Study[ContinualPlan]):
         """List the runs of a plan.
 
         Raises:
-            PlanError: A task family does not exist.
+            PlanError: A task family does not exist, or a memory needs what the agent does not make.
         """
+        for condition in plan.conditions:
+            _check_needs(condition)
         try:
             return tuple(RunList(plan, BabyAI(semantics=plan.semantics)).all())
         except SettingsError as error:
@@ -157,6 +159,16 @@ def _needs(condition: Condition) -> frozenset[Need]:
     """Return what a memory needs of an agent."""
     settings = cast("Mapping[str, JSON]", condition.settings)
     return make_provider(condition.provider, InMemoryStore(), settings=settings).needs
+
+
+def _check_needs(condition: Condition) -> None:
+    """Refuse a memory that could learn nothing here: its zero would pass for a finding."""
+    if unmet := sorted(_needs(condition) - set(ASKING)):
+        msg = (
+            f"condition {condition.name!r}: provider {condition.provider!r} needs"
+            f" {', '.join(unmet)}, but the agent of this study has only {', '.join(ASKING)} ready"
+        )
+        raise PlanError(msg)
 
 
 def _architecture(condition: Condition) -> dict[str, JSON]:

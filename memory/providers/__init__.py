@@ -122,6 +122,9 @@ def provider_class(name: str) -> "type[MemoryProvider[Any]]":
     if not (isinstance(found, type) and issubclass(found, MemoryProvider)):
         msg = f"provider {name!r} is no `MemoryProvider`, but {found!r:.80}"
         raise SettingsError(msg)
+    if missing := sorted(found.__abstractmethods__):
+        msg = f"provider {name!r} has no `{'`, `'.join(missing)}`: they are yours to write"
+        raise SettingsError(msg)
     if not isinstance(getattr(found, "name", None), str):
         msg = f"provider {name!r} has no `name`: give the class one, such as name = 'mine'"
         raise SettingsError(msg)
@@ -137,10 +140,15 @@ def provider_settings(name: str, settings: Mapping[str, JSON]) -> "ProviderSetti
     from langgraft.memory.items import describe_validation  # noqa: PLC0415  (loads pydantic models)
 
     model = provider_class(name).settings_model
+    if not isinstance(settings, Mapping):
+        msg = f"provider {name!r}: settings are a mapping, got {settings!r:.80}"
+        raise SettingsError(msg)
     try:
         return model.model_validate(dict(settings))
     except ValidationError as error:
         msg = f"provider {name!r}: {describe_validation(error)}"
+        if set(settings) - set(model.model_fields):
+            msg += f"; its settings are {', '.join(sorted(model.model_fields))}"
         raise SettingsError(msg) from error
     except SettingsError as error:
         msg = f"provider {name!r}: {error}"

@@ -387,6 +387,14 @@ INSIGHT = {"name": "a", "provider": "insight"}
         ({"conditions": [{**INSIGHT, "provider": "os:path"}]}, "'os:path' is no `MemoryProvider`"),
         ({"conditions": [{**INSIGHT, "settings": {"top_k": 0}}]}, "top_k: .*or equal to 1"),
         ({"conditions": [{**INSIGHT, "settings": {"topk": 1}}]}, "topk: extra inputs"),
+        (
+            {"conditions": [{"name": "c", "provider": "coding"}]},
+            "condition 'c': provider 'coding' needs errors, but the agent of this study has only",
+        ),
+        (
+            {"conditions": [{**INSIGHT, "provider": "langgraft.memory:MemoryProvider"}]},
+            "'langgraft.memory:MemoryProvider' has no `_learn`, `_recall`",
+        ),
         ({"conditions": [{**INSIGHT, "mends": "x"}]}, r"condition 'a' mends 'x', not one of \[\]"),
         ({"conditions": [{**INSIGHT, "mends": "a"}]}, r"condition 'a' mends 'a', not one of \[\]"),
         ({"controls": [{"control": "placebo", "of": "x"}]}, r"'x\+placebo' is of no condition in"),

@@ -31,7 +31,11 @@ from langgraft.memory.rankers import BM25, TermOverlap
         (":Memory", {}, "cannot be imported: Empty module name"),
         (".here:Memory", {}, "cannot be imported: "),
         ("json:loads", {}, "is no `MemoryProvider`, but <function loads"),
+        ("langgraft.memory:MemoryProvider", {}, "has no `_learn`, `_recall`: they are yours to"),
         ("insight", {"topk": 3}, "provider 'insight': topk: extra inputs are not permitted"),
+        ("insight", {"topk": 3}, "; its settings are candidates, credit, "),
+        ("insight", [3], "provider 'insight': settings are a mapping, got [3]"),
+        ("insight", None, "provider 'insight': settings are a mapping, got None"),
         ("insight", {"top_k": 0}, "top_k: input should be greater than or equal to 1 (got 0)"),
         (
             "insight",
@@ -55,9 +59,7 @@ from langgraft.memory.rankers import BM25, TermOverlap
         ("none", {"top_k": 1}, "provider 'none': top_k: extra inputs"),
     ],
 )
-def test_settings_when_wrong_are_refused_in_one_line(
-    name: str, settings: dict[str, Any], said: str
-) -> None:
+def test_settings_when_wrong_are_refused_in_one_line(name: str, settings: Any, said: str) -> None:
     """The line says which provider, which setting, and what it got."""
     with pytest.raises(SettingsError) as caught:
         provider_settings(name, settings)
