@@ -164,20 +164,18 @@ def _judged(memory: MemoryProvider[Any], episode: Episode, number: int) -> Episo
     return replace(episode, verdicts=tuple(verdicts), recalls=(receipt,))
 
 
-def _ask(memory: MemoryProvider[Any], number: int) -> list[JSON]:
-    """Ask with and without a limit, at the start and later."""
+def _ask(memory: MemoryProvider[Any], number: int) -> list[tuple[str, JSON]]:
+    """Ask with and without a limit, at the start and later, where every memory answers."""
     chance = random.Random(number)  # noqa: S311  (not for secrets)
     query = " ".join(chance.choices(WORDS, k=5))
+    # A third of the random episodes are of the task without a name.
+    at = RecallContext(TASK, "", f"asking {number}", episode_index=0, observation="a red door")
     found = [
-        memory.provide(
-            query,
-            RecallContext(TASK, "t", f"asking {number}", step=step, observation="a red door"),
-            budget,
-        )
+        memory.provide(query, replace(at, step=step), budget)
         for step in (0, 4)
         for budget in (None, Budget(tokens=80))
     ]
-    return [[recall.text, recall.receipt.to_json()] for recall in found]
+    return [(recall.text, recall.receipt.to_json()) for recall in found]
 
 
 def _fill(
@@ -210,6 +208,8 @@ def _compare(
     frozen = type(memory)(ReadOnlyStore(memory.store), settings=memory.settings)
     before = frozen.content().digest
     tally.check("stores", f"{case}: contents", holds=reopened.content() == memory.content())
+    answers = [text for number in range(25) for text, _ in _ask(memory, number)]
+    tally.check("stores", f"{case}: recalls nothing", holds=any(answers) or memory.name == "none")
     for number in range(25):
         expected = digest(_ask(memory, number))
         tally.check("stores", f"{case}: recall", holds=digest(_ask(reopened, number)) == expected)
