@@ -17,7 +17,7 @@ from typing import Final
 
 from langgraft.memory.episodes import Episode, Result, Step, render_trajectory
 from langgraft.memory.items import ItemType, MemoryItem
-from langgraft.memory.providers.insight import render_lesson
+from langgraft.memory.providers.insight import authors, render_lesson
 
 _TYPES: Final[Mapping[bool | None, ItemType]] = {
     True: "strategic",
@@ -31,7 +31,8 @@ def note_of(episode: Episode, order_index: int) -> MemoryItem:
     """Make the note of an episode.
 
     Its type is that of memory-transplants §4.2 (`LIGHTWEIGHT_MEMORY`): `strategic` after a
-    success, `error_trace` after a failure; `other`, ours, where nobody can tell.
+    success, `error_trace` after a failure; `other`, ours, where nobody can tell. One with lessons
+    by rules says so in its metadata.
     """
     lines = [f"Task: {episode.task}", _ending(episode)]
     if episode.lessons:
@@ -39,7 +40,8 @@ def note_of(episode: Episode, order_index: int) -> MemoryItem:
     else:
         lines.append(_last_turn(episode))
     text = "\n".join(line for line in lines if line)
-    return _item(episode, "note", text, _TYPES[episode.outcome.success], order_index)
+    note = _item(episode, "note", text, _TYPES[episode.outcome.success], order_index)
+    return note.model_copy(update={"metadata": authors(episode.lessons)})
 
 
 def trajectory_of(episode: Episode, order_index: int, *, key: str | None = None) -> MemoryItem:

@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from langgraft.memory.deltas import Add, Change
 from langgraft.memory.episodes import Episode, Lesson
-from langgraft.memory.items import MemoryItem
+from langgraft.memory.items import MemoryItem, Scalar
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers.phases import phase_changed
 from langgraft.memory.providers.remedies import RetrievalSettings, retrieve
@@ -141,10 +141,8 @@ class InsightMemory(MemoryProvider[InsightSettings]):
             case "individual":
                 made = _singles(episode)
             case "adaptive":
-                made = [
-                    bundle.model_copy(update={"metadata": {"unit": "bundle"}}),
-                    *_singles(episode),
-                ]
+                marked = {**bundle.metadata, "unit": "bundle"}
+                made = [bundle.model_copy(update={"metadata": marked}), *_singles(episode)]
         return [
             Add(item.model_copy(update={"order_index": order_index + number}))
             for number, item in enumerate(made)
@@ -170,6 +168,11 @@ def render_lesson(lesson: Lesson) -> str:
     return f"- When {lesson.when_to_use}: {lesson.text}"
 
 
+def authors(lessons: Sequence[Lesson]) -> dict[str, Scalar]:
+    """Return metadata that says `by: rules` where rules stood in for a model."""
+    return {"by": "rules"} if any(lesson.by == "rules" for lesson in lessons) else {}
+
+
 def _item(episode: Episode, name: str, lessons: Sequence[Lesson], key: str) -> MemoryItem:
     return MemoryItem(
         id=f"{episode.id}/{name}",
@@ -181,4 +184,5 @@ def _item(episode: Episode, name: str, lessons: Sequence[Lesson], key: str) -> M
         order_index=0,
         task_id=episode.task_id,
         key=key,
+        metadata=authors(lessons),
     )

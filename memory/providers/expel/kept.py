@@ -6,7 +6,7 @@ from typing import Final, TypeAlias
 from langgraft.memory.episodes import Episode
 from langgraft.memory.items import MemoryItem
 from langgraft.memory.providers.episode_items import trajectory_of
-from langgraft.memory.providers.insight import render_lesson
+from langgraft.memory.providers.insight import authors, render_lesson
 from langgraft.memory.providers.retrieval import Filter
 from langgraft.memory.questions import By
 
@@ -33,8 +33,7 @@ def insights_of(episode: Episode, order_index: int) -> list[MemoryItem]:
     if not episode.lessons:
         return []
     text = "\n".join(map(render_lesson, episode.lessons))
-    stood_in = any(lesson.by == "rules" for lesson in episode.lessons)
-    by: By = "rules" if stood_in else "model"
+    by: By = "rules" if authors(episode.lessons) else "model"
     return [insight(episode, f"{episode.id}/insight", text, order_index, by=by)]
 
 

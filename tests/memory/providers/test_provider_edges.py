@@ -171,3 +171,18 @@ def test_question_when_no_log_could_hold_it_is_refused_in_one_line(name: str) ->
         memory.draft_questions("open", context)
     with suppress(InputError):
         memory.take_in(refers)
+
+
+@pytest.mark.parametrize("name", ["agent_kb", "expel", "insight", "lightweight", "simple_rag"])
+@pytest.mark.parametrize("granularity", ["aggregate", "adaptive"])
+def test_items_when_rules_wrote_their_lessons_say_so(name: str, granularity: str) -> None:
+    """What stood in for a model is not mistaken for one, wherever the item goes."""
+    fields: dict[str, Any] = {"granularity": granularity} if name == "insight" else {}
+    memory = memory_of(name, **fields)
+    stood_in = Lesson("look around", "you are lost", by="rules")
+    memory.take_in(make_episode("by rules", lessons=(stood_in,)))
+    memory.take_in(make_episode("by a model"))
+    items = [item for item in memory.content().items.values() if "look around" in item.text]
+    written = {item.id: item.metadata.get("by") for item in items if item.type != "operational"}
+    assert {by for name, by in written.items() if name.startswith("by rules")} == {"rules"}
+    assert {by for name, by in written.items() if name.startswith("by a model")} == {None}
