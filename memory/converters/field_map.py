@@ -156,7 +156,7 @@ def _value(name: str, source: FieldSource, row: Mapping[str, JSON], *, required:
         raise InputError(msg)
     expected = _KINDS.get(name, (str, bool, int, float))
     if value is not None and not isinstance(value, expected):
-        kinds = " or ".join(_WORDS[kind] for kind in expected)
+        kinds = " or ".join(dict.fromkeys(_WORDS[kind] for kind in expected))
         msg = f"field {path!r} must be {kinds} to be {name} (got {value!r:.80})"
         raise InputError(msg)
     return value

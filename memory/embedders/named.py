@@ -74,7 +74,8 @@ class NamedEmbeddings:
         """Load the embedder.
 
         Raises:
-            SettingsError: LangChain does not know it, or its package is not installed.
+            SettingsError: LangChain does not know it, its package is not installed, or its client
+                lacks something, such as a key.
         """
         if self.name == "hashing":
             return HashingEmbeddings(cast("int", self.dimensions))
@@ -85,8 +86,8 @@ class NamedEmbeddings:
             options["dimensions"] = self.dimensions
         try:
             return cast("Embeddings", langchain.init_embeddings(self.name, **options))
-        except (ImportError, ValueError) as error:
-            msg = f"embeddings {self.name!r} cannot be made: {error}"
+        except Exception as error:  # clients have classes of their own for a missing key
+            msg = f"embeddings {self.name!r} cannot be made: {' '.join(str(error).split())}"
             raise SettingsError(msg) from error
 
     def describe(self) -> dict[str, JSON]:

@@ -87,7 +87,7 @@ WRONG_ROWS: list[tuple[dict[str, Any], str]] = [
     ({"ok": "yes"}, "field 'ok' must be true or false to be success (got 'yes')"),
     ({"ok": 1}, "field 'ok' must be true or false to be success (got 1)"),
     ({"task": 3}, "field 'task' must be a text to be task_id"),
-    ({"score": [1]}, "field 'score' must be a text or true or false or a number"),
+    ({"score": [1]}, "field 'score' must be a text or true or false or a number to be"),
     ({"origin": {"author": {"first": "ada"}}}, "field 'origin.author' must be a text"),
     ({"body": "\ud800"}, "surrogates not allowed"),
 ]

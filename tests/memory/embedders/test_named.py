@@ -75,6 +75,19 @@ def test_name_when_langchain_does_not_know_it_then_error_says_so_at_first_use() 
             embedder.embed_query("red")
 
 
+def test_name_when_its_client_has_no_key_then_error_says_so_in_one_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whatever class the client's complaint is of, it is an error of the settings."""
+    for name in ("OPENAI_API_KEY", "OPENAI_ADMIN_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(
+        SettingsError, match=r"embeddings 'openai:x' cannot be made: .*key"
+    ) as caught:
+        make_embedder("openai:x").embed_query("red")
+    assert "\n" not in str(caught.value)
+
+
 def test_name_when_langchain_knows_it_then_makes_its_embeddings(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
