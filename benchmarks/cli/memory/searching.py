@@ -5,7 +5,7 @@ from typing import Final
 from langgraph.store.memory import InMemoryStore
 
 from langgraft._core.canonical import JSON
-from langgraft._core.errors import InputError
+from langgraft._core.errors import InputError, LanggraftError
 from langgraft.benchmarks.cli.memory.arguments import mapping
 from langgraft.benchmarks.cli.memory.banks import Bank
 from langgraft.benchmarks.cli.memory.printing import say, write_json
@@ -33,6 +33,7 @@ def search(bank: Bank, query: str, *, ranker: str, top_k: int, as_json: bool) ->
 
     Raises:
         InputError: There is no such ranker, or nothing to look for.
+        LanggraftError: The ranker's embedder fails.
     """
     if not query.strip():
         msg = "there is nothing to look for: the query is empty"
@@ -58,5 +59,11 @@ def _found(bank: Bank, query: str, ranker: Ranker, top_k: int) -> list[tuple[Mem
     store = InMemoryStore()
     drive(replace_content(_HERE, bank.content), store)
     ranked = RankedStore(ReadOnlyStore(store), ranker, field=INDEXED_FIELD, order_field=ORDER_FIELD)
-    hits = ranked.search(_HERE, query=query, limit=top_k)
+    try:
+        hits = ranked.search(_HERE, query=query, limit=top_k)
+    except LanggraftError:
+        raise
+    except Exception as error:  # an embedder may be a service, with errors of any class
+        msg = f"the ranker cannot search: {type(error).__name__}: {error}"
+        raise LanggraftError(msg) from error
     return [(item_of(hit), hit.score or 0.0) for hit in hits]

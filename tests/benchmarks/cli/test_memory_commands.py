@@ -16,13 +16,19 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from memory_cases import make_item
+from table_embeddings import TableEmbeddings
 
+from langgraft._core.errors import LanggraftError
 from langgraft.benchmarks.cli.app import run_command_line
+from langgraft.benchmarks.cli.memory.banks import read_file
 from langgraft.benchmarks.cli.memory.printing import printable
+from langgraft.benchmarks.cli.memory.searching import _found
 from langgraft.memory.bank_format import read_items, write_items
 from langgraft.memory.bundle import read_bundle, write_bundle
 from langgraft.memory.deltas import BankContent
+from langgraft.memory.embedders import make_embedder
 from langgraft.memory.items import MemoryItem
+from langgraft.memory.rankers import Dense
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 HOSTILE = "red\x1b[2J\x9b31m[bold]\u202e[/x]\r\x07 door\nnext \ud83c".encode(
@@ -155,6 +161,17 @@ def test_bank_when_searched_lists_best_first_with_scores(bare: Path, bundle: Pat
     assert told("search", "submarine", bare)["found"] == []
     assert "nothing found among 3 items" in memory("search", "submarine", bare).stdout
     assert r"hos\x1b]0;tile" in memory("search", "red door", bare).stdout
+
+
+def test_search_when_its_embedder_fails_says_so_in_a_line(bare: Path) -> None:
+    """A service may be down, or refuse a key, with errors of any class."""
+    with pytest.raises(LanggraftError, match="the ranker cannot search: KeyError: "):
+        _found(
+            read_file(bare),
+            "red door",
+            Dense(make_embedder(TableEmbeddings({}), fingerprint="table")),
+            1,
+        )
 
 
 def test_banks_when_compared_are_told_apart_by_exit_code(bare: Path, tmp_path: Path) -> None:
