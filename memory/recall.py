@@ -32,13 +32,24 @@ _MARKERS = re.compile(rf"<(/?{re.escape(BLOCK_START[1:-1])})>")
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How much recalled text an agent has room for."""
+    """How much recalled text an agent has room for.
+
+    Raises:
+        SettingsError: `tokens` is no whole number of at least 0, or `count` cannot be called.
+    """
 
     tokens: int | None = None
     """Most tokens of the whole block, frame included; `None` sets no limit."""
     count: TokenCounter = count_tokens_approximately
 
     def __post_init__(self) -> None:
+        whole = isinstance(self.tokens, int) and not isinstance(self.tokens, bool)
+        if not (self.tokens is None or whole):
+            msg = f"a budget is a whole number of tokens, or None; got {self.tokens!r:.80}"
+            raise SettingsError(msg)
+        if not callable(self.count):
+            msg = f"`count` of a budget is a function of a text, got {self.count!r:.80}"
+            raise SettingsError(msg)
         if self.tokens is not None and self.tokens < 0:
             msg = f"a budget of {self.tokens} tokens is not possible; give 0 or more, or None"
             raise SettingsError(msg)

@@ -107,13 +107,24 @@ def remember_messages(
     Args:
         memory: The provider to hand the episode to.
         domain: The task family, where an application has several.
-        outcome: Says how the turn ended; `None`: nobody can tell.
+        outcome: A function of the graph's state that says how the turn ended; `None`: nobody
+            can tell.
         model: Reflects on the turn and answers what memory asks, for providers that need it.
         prompt: Prompt with `$task`, `$outcome`, `$trajectory` and `$limit`.
 
     Raises:
-        SettingsError: The provider needs lessons or verdicts and there is no model to ask.
+        SettingsError: The provider needs lessons or verdicts and there is no model to ask, or
+            it needs error records, which a turn has not; or `outcome` cannot be called.
     """
+    if "errors" in memory.needs:
+        msg = (
+            f"{type(memory).__name__} learns from error records, and a turn of messages has none:"
+            f" diagnose in a node of your own and file the episode with `take_in`"
+        )
+        raise SettingsError(msg)
+    if not (outcome is None or callable(outcome)):
+        msg = f"`outcome` is a function of the graph's state, got {outcome!r:.80}"
+        raise SettingsError(msg)
     needed = sorted({"lessons", "verdicts"} & memory.needs)
     if needed and model is None:
         msg = f"{type(memory).__name__} needs {' and '.join(needed)}: pass `model` to have them"

@@ -1,5 +1,7 @@
 """Recalls: what fits the budget, the block it becomes, and its receipt."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -153,6 +155,21 @@ def test_budget_when_negative_is_refused() -> None:
     """There is no room below none."""
     with pytest.raises(SettingsError, match="-1 tokens"):
         Budget(tokens=-1)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"tokens": "400"}, "a whole number of tokens, or None; got '400'"),
+        ({"tokens": 1.5}, "a whole number of tokens, or None; got 1.5"),
+        ({"tokens": True}, "a whole number of tokens, or None; got True"),
+        ({"tokens": 5, "count": None}, "`count` of a budget is a function of a text, got None"),
+    ],
+)
+def test_budget_when_it_could_not_be_held_is_refused(fields: dict[str, Any], said: str) -> None:
+    """The mistake shows where it is made, not at the first recall."""
+    with pytest.raises(SettingsError, match=said):
+        Budget(**fields)
 
 
 def test_receipt_when_the_recall_differs_has_another_id() -> None:

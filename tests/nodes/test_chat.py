@@ -14,7 +14,7 @@ from langgraft._core.errors import InputError, SettingsError
 from langgraft.memory.deltas import MemoryDelta, fold
 from langgraft.memory.episodes import Episode, Outcome, Step
 from langgraft.memory.provider import MemoryProvider
-from langgraft.memory.providers import InsightMemory, TrajectoryMemory, make_provider
+from langgraft.memory.providers import CodingMemory, InsightMemory, TrajectoryMemory, make_provider
 from langgraft.memory.recall import BLOCK_START, Budget
 from langgraft.nodes import recall_for_messages, remember_messages
 
@@ -199,6 +199,21 @@ def test_lessons_when_there_is_no_model_to_draw_them_are_refused_at_once() -> No
     """The mistake shows when the graph is built."""
     with pytest.raises(SettingsError, match="InsightMemory needs lessons: pass `model`"):
         remember_messages(InsightMemory(InMemoryStore()))
+
+
+def test_errors_when_memory_learns_from_nothing_else_are_missed_at_once() -> None:
+    """A memory that would stay empty in silence shows when the graph is built."""
+    memory = CodingMemory(InMemoryStore())
+    with pytest.raises(SettingsError, match="CodingMemory learns from error records, and a turn"):
+        remember_messages(memory, model=users_model())
+    assert recall_for_messages(memory)  # what it learned elsewhere can be recalled
+
+
+def test_outcome_when_it_is_no_function_is_refused_at_once() -> None:
+    """Not only when the first turn ends."""
+    outcome: Any = Outcome(success=True)
+    with pytest.raises(SettingsError, match="`outcome` is a function of the graph's state, got Ou"):
+        remember_messages(TrajectoryMemory(InMemoryStore()), outcome=outcome)
 
 
 async def test_graph_when_run_asynchronously_does_the_same() -> None:
