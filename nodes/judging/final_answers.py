@@ -1,4 +1,4 @@
-r"""Final answers as texts state them: `\boxed{…}`, `the answer is …`, or the last number."""
+r"""Final answers as texts state them: `\boxed{…}` or `the answer is …`."""
 
 import re
 from fractions import Fraction
@@ -7,16 +7,19 @@ _BOXED = re.compile(r"\\boxed\s*\{")
 _STATED = re.compile(r"\banswer\s*(?:is|:|=)\s*:?[ \t]*(\S[^\n]*)", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.;!?](?:\s|$)")
 _NUMBER = re.compile(r"(?<![\w.])-?\d{1,40}(?:,\d{3})*(?:\.\d{1,40})?(?:/\d{1,40})?(?![\w])")
+_THEN_WORDS = re.compile(rf"[$*`]*({_NUMBER.pattern})[$*`]*,?\s+[^\W\d_]{{2,}}")
+"""A number with words after it: a unit, or a reason."""
 _BARE = str.maketrans("", "", "$* \t`\"'")
 
 
 def final_answer(text: str) -> str:
     r"""Return the last answer that a text states, in a form that can be compared, or nothing.
 
-    A boxed one counts before one that is called the answer, and that before a mere number. Equal
-    numbers are equal however written: `0.50`, `1/2` and `$1/2$`.
+    A boxed one counts before one that is called the answer. A number that is neither is no
+    answer: advice is full of them. Equal numbers are equal however written: `0.50`, `1/2` and
+    `$1/2$`, and `5 apples` is 5.
     """
-    return _normal(_boxed(text) or _stated(text) or _last_number(text))
+    return _normal(_boxed(text) or _stated(text))
 
 
 def _boxed(text: str) -> str:
@@ -33,12 +36,9 @@ def _boxed(text: str) -> str:
 
 def _stated(text: str) -> str:
     found = _STATED.findall(text)
-    return _SENTENCE_END.split(found[-1], maxsplit=1)[0] if found else ""
-
-
-def _last_number(text: str) -> str:
-    found = _NUMBER.findall(text)
-    return found[-1] if found else ""
+    answer = _SENTENCE_END.split(found[-1], maxsplit=1)[0] if found else ""
+    number = _THEN_WORDS.match(answer)
+    return number.group(1) if number else answer
 
 
 def _normal(answer: str) -> str:

@@ -309,16 +309,18 @@ def test_contradiction_by_rules_is_two_final_answers_that_differ() -> None:
         ("\\boxed{1} no, \\boxed{ 0.50 }", "1/2"),
         ("The answer is $1,000$. It took 5 steps.", "1000"),
         ("answer: Paris!", "paris"),
-        ("we get 3, then -4.", "-4"),
-        ("1/2", "1/2"),
-        ("1/0", "1/0"),
+        ("The answer is **42**, since 6 * 7 is 42", "42"),
+        ("answer: 5 apples", "5"),
+        ("the answer is 3, 4 and 5", "3,4and5"),
+        ("answer is 1/0", "1/0"),
+        ("After 3 tries, turn left: 4 doors are closed.", ""),
         ("nothing", ""),
         ("\\boxed{never closed", ""),
         ("", ""),
     ],
 )
 def test_final_answer_when_stated_is_found_in_a_form_to_compare(text: str, found: str) -> None:
-    """Boxed comes before stated, stated before the last number."""
+    """Boxed comes before stated; a number that is neither is no answer."""
     assert final_answer(text) == found
 
 
