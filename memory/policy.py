@@ -42,7 +42,7 @@ from langgraft.memory.recall import (
     make_recall,
 )
 from langgraft.memory.settings import ProviderSettings
-from langgraft.memory.stores.drive import Program
+from langgraft.memory.stores.drive import Program, program
 
 logger = logging.getLogger(__name__)
 
@@ -154,7 +154,7 @@ class MemoryPolicy(ABC, Generic[SettingsT]):
 
     def _provide(self, query: str, context: RecallContext, budget: Budget) -> Program[Recall]:
         with _told_by(f"what episode {context.episode_id!r} asks memory"):
-            found = yield from self._recall(query, context)
+            found = yield from program(self._recall, query, context)
             found.query.encode()  # here, and not when its receipt is logged
             if self.settings.same_task == "exclude":
                 found = _of_other_tasks(found, context.task_id)
@@ -162,12 +162,12 @@ class MemoryPolicy(ABC, Generic[SettingsT]):
 
     def _unanswered_draft(self, query: str, context: RecallContext) -> Program[list[Question]]:
         with _told_by(f"what episode {context.episode_id!r} asks memory"):
-            asked = yield from self._ask_draft(query, context)
+            asked = yield from program(self._ask_draft, query, context)
             return _open(asked, context.verdicts)
 
     def _unanswered(self, episode: Episode) -> Program[list[Question]]:
         with _told_by(f"episode {episode.id!r}"):
-            asked = yield from self._ask(episode.without_memory())
+            asked = yield from program(self._ask, episode.without_memory())
             return _open(asked, episode.verdicts)
 
     def _take_in(self, episode: Episode) -> Program[MemoryDelta]:
@@ -181,7 +181,7 @@ class MemoryPolicy(ABC, Generic[SettingsT]):
         count, first = cast("int", position or 0), cast("int", order or 0)
         credited: Sequence[Change] = ()
         with _told_by(f"episode {episode.id!r}"):
-            changes = yield from self._learn(episode, count, first)
+            changes = yield from program(self._learn, episode, count, first)
             changes = yield from with_free_ids(self.namespace, _stamped(changes, episode))
             if self._counts_uses:
                 credited = yield from credit(self.namespace, episode)
@@ -211,7 +211,7 @@ class MemoryPolicy(ABC, Generic[SettingsT]):
             raise InputError(msg)
 
     def _manage(self, *, dry_run: bool = False) -> Program[MemoryDelta]:
-        changes = yield from self._maintain()
+        changes = yield from program(self._maintain)
         delta = MemoryDelta(tuple(changes))
         if self.settings.forgetting:
             content = yield from bank.read_content(self.namespace)
@@ -226,7 +226,7 @@ class MemoryPolicy(ABC, Generic[SettingsT]):
         first = cast("int", content.state.get(NEXT_ORDER, 0))
         changes = import_changes(path, choices, content.items, first)
         added = [change.item for change in changes if isinstance(change, Add)]
-        settled = yield from self._settle(added)
+        settled = yield from program(self._settle, added)
         following = (SetState(NEXT_ORDER, added[-1].order_index + 1),) if added else ()
         delta = MemoryDelta((*changes, *settled, *following))
         yield from bank.apply_delta(self.namespace, delta)

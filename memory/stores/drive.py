@@ -1,12 +1,14 @@
 """Logic over a store, written once: generators that yield operations and are sent results."""
 
-from collections.abc import Generator, Sequence
-from typing import TypeAlias, TypeVar, cast
+from collections.abc import Callable, Generator, Sequence
+from typing import ParamSpec, TypeAlias, TypeVar, cast
 
 from langgraph.store.base import BaseStore, Op, Result
 
+from langgraft._core.errors import SettingsError
 from langgraft.memory.embedders.base import EmbeddingRequest, Vectors
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 Step: TypeAlias = Sequence[Op] | EmbeddingRequest
@@ -18,6 +20,20 @@ Program: TypeAlias = Generator[Step, list[Result], T]
 What a store raises is raised at the `yield`. A program holds no lock and awaits nothing, so the
 same one serves threads and event loops. Vectors it asks for with `yield from embed(request)`.
 """
+
+
+def program(hook: Callable[P, Program[T]], *args: P.args, **kwargs: P.kwargs) -> Program[T]:
+    """Return the program that a hook somebody wrote makes.
+
+    Raises:
+        SettingsError: It returned something else: a hook without a `yield` is no generator.
+    """
+    made: object = hook(*args, **kwargs)
+    if not isinstance(made, Generator):
+        name = getattr(hook, "__qualname__", hook)
+        msg = f"`{name}` is no program, as it holds no `yield`: put one after its last `return`"
+        raise SettingsError(msg)
+    return cast("Program[T]", made)
 
 
 def embed(request: EmbeddingRequest) -> Program[Vectors]:

@@ -12,6 +12,7 @@ from memory_cases import asking, make_episode
 from typing_extensions import override
 
 from langgraft._core.canonical import JSON
+from langgraft._core.errors import SettingsError
 from langgraft.memory import bank
 from langgraft.memory.deltas import (
     Add,
@@ -344,3 +345,31 @@ def test_item_when_a_user_looks_into_the_store_is_a_plain_record() -> None:
     assert isinstance(found, Item)
     assert found.value["key"] == "open the red door"
     assert found.value["item"]["text"].startswith("- When")
+
+
+# A beginner's slip ------------------------------------------------------------------------
+
+
+def _no_program(*_: object) -> Any:
+    return []
+
+
+@pytest.mark.parametrize(
+    ("hook", "call"),
+    [
+        ("_recall", lambda memory: memory.provide("a task", asking())),
+        ("_learn", lambda memory: memory.take_in(make_episode())),
+        ("_ask", lambda memory: memory.questions(make_episode())),
+        ("_ask_draft", lambda memory: memory.draft_questions("a task", asking())),
+        ("_maintain", lambda memory: memory.manage()),
+    ],
+)
+def test_hook_when_it_holds_no_yield_is_told_in_one_line(
+    hook: str, call: Callable[[MemoryProvider[Any]], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A function that returns its value at once is no program, and nothing is changed."""
+    memory = VotedRules(InMemoryStore())
+    monkeypatch.setattr(VotedRules, hook, _no_program)
+    with pytest.raises(SettingsError, match="`_no_program` is no program, as it holds no `yield`"):
+        call(memory)
+    assert memory.content() == BankContent()
