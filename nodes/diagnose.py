@@ -21,7 +21,7 @@ from pydantic import BaseModel, BeforeValidator
 
 from langgraft._core.prompts import Prompt
 from langgraft.memory.episodes import ErrorKind, ErrorRecord
-from langgraft.memory.providers.coding_fixes import fix_needs
+from langgraft.memory.providers.coding.fixes import fix_needs
 from langgraft.memory.recall import strip_block
 from langgraft.nodes.code_names import code_names
 from langgraft.nodes.prompts import prompt as shipped

@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from langgraft.memory.episodes import ErrorKind
-from langgraft.memory.providers.coding_tracebacks import Raised
+from langgraft.memory.providers.coding.tracebacks import Raised
 
 _RESOURCES: Final = frozenset(
     {"MemoryError", "_ArrayMemoryError", "OutOfMemoryError", "TimeoutError", "TimeoutExpired"}

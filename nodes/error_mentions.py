@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from langgraft.memory.providers.coding_tracebacks import Raised, is_exception_name
+from langgraft.memory.providers.coding.tracebacks import Raised, is_exception_name
 
 QUOTE: Final = r"['\"`\u2018\u2019]"
 """A quotation mark, straight or not."""

@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from langgraft.memory.providers.coding_entries import GENERAL
-from langgraft.memory.providers.coding_masks import masked
-from langgraft.memory.providers.coding_tracebacks import (
+from langgraft.memory.providers.coding.entries import GENERAL
+from langgraft.memory.providers.coding.masks import masked
+from langgraft.memory.providers.coding.tracebacks import (
     Frame,
     Raised,
     canonical,

@@ -22,8 +22,8 @@ from langgraft.benchmarks.mle.coding_memory import build_memory, journal_episode
 from langgraft.benchmarks.mle.journals import Journal
 from langgraft.memory.episodes import Episode, ErrorRecord
 from langgraft.memory.items import MemoryItem
-from langgraft.memory.providers.coding_settings import CodingSettings
-from langgraft.memory.providers.coding_tracebacks import canonical_error
+from langgraft.memory.providers.coding.settings import CodingSettings
+from langgraft.memory.providers.coding.tracebacks import canonical_error
 from langgraft.memory.recall import RecallContext
 from langgraft.nodes.tracebacks import api_symbol, exception_class
 

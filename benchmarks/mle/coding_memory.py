@@ -11,7 +11,7 @@ from langgraph.store.memory import InMemoryStore
 from langgraft.benchmarks.mle.journals import Journal, JournalNode
 from langgraft.memory.episodes import Episode, ErrorRecord, Outcome, Step
 from langgraft.memory.providers.coding import CodingMemory
-from langgraft.memory.providers.coding_settings import CodingSettings
+from langgraft.memory.providers.coding.settings import CodingSettings
 from langgraft.nodes.diagnose import Failure, diagnose_by_rules
 
 SENTENCES: Final = 2

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
     from langgraft.memory.provider import MemoryProvider
     from langgraft.memory.providers.agent_kb import AgentKB, AgentKBSettings
-    from langgraft.memory.providers.coding import CodingMemory
-    from langgraft.memory.providers.coding_settings import CodingSettings
+    from langgraft.memory.providers.coding import CodingMemory, CodingSettings
     from langgraft.memory.providers.expel import ExpeL, ExpeLSettings, VoteSettings
     from langgraft.memory.providers.full_history import FullHistory
     from langgraft.memory.providers.insight import InsightMemory, InsightSettings
@@ -84,7 +83,7 @@ __getattr__, __dir__ = lazy_exports(
         "AgentKB": "langgraft.memory.providers.agent_kb",
         "AgentKBSettings": "langgraft.memory.providers.agent_kb",
         "CodingMemory": "langgraft.memory.providers.coding",
-        "CodingSettings": "langgraft.memory.providers.coding_settings",
+        "CodingSettings": "langgraft.memory.providers.coding",
         "ExpeL": "langgraft.memory.providers.expel",
         "ExpeLSettings": "langgraft.memory.providers.expel",
         "VoteSettings": "langgraft.memory.providers.expel",

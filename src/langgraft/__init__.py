@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from langgraft.memory.items import MemoryItem
     from langgraft.memory.provider import MemoryProvider
     from langgraft.memory.providers.agent_kb import AgentKB, AgentKBSettings
-    from langgraft.memory.providers.coding import CodingMemory
-    from langgraft.memory.providers.coding_settings import CodingSettings
+    from langgraft.memory.providers.coding import CodingMemory, CodingSettings
     from langgraft.memory.providers.expel import ExpeL, ExpeLSettings
     from langgraft.memory.providers.insight import InsightMemory, InsightSettings
     from langgraft.memory.providers.lightweight import LightweightMemory, LightweightSettings
@@ -93,8 +92,7 @@ _MODULES = {
     "langgraft.memory.items": ("MemoryItem",),
     "langgraft.memory.provider": ("MemoryProvider",),
     "langgraft.memory.providers.agent_kb": ("AgentKB", "AgentKBSettings"),
-    "langgraft.memory.providers.coding": ("CodingMemory",),
-    "langgraft.memory.providers.coding_settings": ("CodingSettings",),
+    "langgraft.memory.providers.coding": ("CodingMemory", "CodingSettings"),
     "langgraft.memory.providers.expel": ("ExpeL", "ExpeLSettings"),
     "langgraft.memory.providers.lightweight": ("LightweightMemory", "LightweightSettings"),
     "langgraft.memory.providers.simple_rag": ("SimpleRAG", "SimpleRAGSettings"),

@@ -20,7 +20,7 @@ from langgraft.memory.deltas import MemoryDelta, fold
 from langgraft.memory.episodes import Episode, ErrorKind, ErrorRecord
 from langgraft.memory.importing import ImportChoices
 from langgraft.memory.providers import CodingMemory, CodingSettings, make_provider
-from langgraft.memory.providers.coding_fixes import fix_needs
+from langgraft.memory.providers.coding.fixes import fix_needs
 from langgraft.memory.questions import Question, Verdict
 from langgraft.memory.recall import RecallContext
 

@@ -10,8 +10,8 @@ from langgraft._core.errors import InputError
 from langgraft.memory.episodes import Episode, ErrorKind, ErrorRecord
 from langgraft.memory.items import MemoryItem
 from langgraft.memory.portable import portable_text
-from langgraft.memory.providers.coding_fixes import Need, fix_needs
-from langgraft.memory.providers.coding_tracebacks import canonical_error
+from langgraft.memory.providers.coding.fixes import Need, fix_needs
+from langgraft.memory.providers.coding.tracebacks import canonical_error
 from langgraft.memory.providers.retrieval import Filter
 from langgraft.memory.questions import By
 

@@ -15,7 +15,7 @@ from langgraft.memory.items import MemoryItem
 from langgraft.memory.policy import FILED, Need
 from langgraft.memory.portable import portable_text
 from langgraft.memory.provider import MemoryProvider
-from langgraft.memory.providers.coding_entries import (
+from langgraft.memory.providers.coding.entries import (
     KIND,
     TASK,
     CodingEntry,
@@ -26,9 +26,9 @@ from langgraft.memory.providers.coding_entries import (
     same_place,
     shown_neighbours,
 )
-from langgraft.memory.providers.coding_filing import Filing, entries_key
-from langgraft.memory.providers.coding_settings import KINDS, CodingSettings
-from langgraft.memory.providers.coding_tracebacks import canonical_error, parse_traceback
+from langgraft.memory.providers.coding.filing import Filing, entries_key
+from langgraft.memory.providers.coding.settings import KINDS, CodingSettings
+from langgraft.memory.providers.coding.tracebacks import canonical_error, parse_traceback
 from langgraft.memory.providers.remedies import retrieve
 from langgraft.memory.providers.retrieval import Filter, ranked_items, task_filter
 from langgraft.memory.questions import Question, Verdict

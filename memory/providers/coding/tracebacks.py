@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from langgraft.memory.providers.coding_masks import masked, plain
+from langgraft.memory.providers.coding.masks import masked, plain
 
 LONGEST_ERROR: Final = 1000
 """Most characters of a canonical error: a message, not the value it quotes."""

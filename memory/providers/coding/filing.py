@@ -11,7 +11,7 @@ from langgraft.memory.deltas import Add, Annotate, Change, SetState
 from langgraft.memory.episodes import Episode
 from langgraft.memory.item_ids import with_free_ids
 from langgraft.memory.items import MemoryItem
-from langgraft.memory.providers.coding_entries import CodingEntry
+from langgraft.memory.providers.coding.entries import CodingEntry
 from langgraft.memory.stores.drive import Program
 
 _ENTRIES: Final = "entries/"
