@@ -213,7 +213,7 @@ def bootstrap_by_runs(by_run: Mapping[str, Sequence[float]]) -> tuple[float, flo
 
     def quantile(at: float) -> float:
         # Rounded: sums of weights are a little off, and a quantile must not jump for that.
-        place = int(np.searchsorted(np.round(reached, 12), at))
+        place = int(np.searchsorted(np.round(reached, 12), round(at, 12)))
         return float(means[order[min(place, len(order) - 1)]])
 
     return quantile(tail), quantile(1 - tail)
