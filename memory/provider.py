@@ -167,13 +167,13 @@ class MemoryProvider(MemoryPolicy[SettingsT]):
         Raises:
             InputError: The query or what is compared with the bank holds a lone surrogate.
         """
-        return drive(self._provide(query, context, budget or Budget()), self.store)
+        return drive(self._provide(query, context, _room(budget)), self.store)
 
     async def aprovide(
         self, query: str, context: RecallContext, budget: Budget | None = None
     ) -> Recall:
         """Do as `provide` does, asynchronously."""
-        return await adrive(self._provide(query, context, budget or Budget()), self.store)
+        return await adrive(self._provide(query, context, _room(budget)), self.store)
 
     def draft_questions(self, query: str, context: RecallContext) -> list[Question]:
         """List what a judge should say about `context.draft` and has not; changes nothing."""
@@ -300,6 +300,13 @@ class MemoryProvider(MemoryPolicy[SettingsT]):
         if self._ranked is None:
             return ForkedStore(self.store, InMemoryStore())
         return _ranked(ForkedStore(self._ranked.store, InMemoryStore()), self._ranked.ranker, None)
+
+
+def _room(budget: Budget | None) -> Budget:
+    if not (budget is None or isinstance(budget, Budget)):
+        msg = f"a budget is Budget(tokens=…), or None for no limit; got {budget!r:.80}"
+        raise SettingsError(msg)
+    return Budget() if budget is None else budget
 
 
 def _write(path: Path, content: BankContent) -> int:

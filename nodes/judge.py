@@ -129,8 +129,11 @@ def judge_node(
         prompts: Prompts by kind, in place of those that ship.
 
     Raises:
-        SettingsError: A prompt is for a kind that does not exist.
+        SettingsError: A prompt is for a kind that does not exist, or `about` is something else.
     """
+    if about not in ("episode", "draft"):
+        msg = f"`about` is 'episode' or 'draft', got {about!r:.80}"
+        raise SettingsError(msg)
     if unknown := sorted(set(prompts or ()) - set(KINDS)):
         msg = f"no question is of the kind {', '.join(unknown)}; prompts may be for {list(KINDS)}"
         raise SettingsError(msg)

@@ -347,7 +347,17 @@ def test_item_when_a_user_looks_into_the_store_is_a_plain_record() -> None:
     assert found.value["item"]["text"].startswith("- When")
 
 
-# A beginner's slip ------------------------------------------------------------------------
+# A beginner's slips -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("budget", [0, 400, "400", 1.5])
+async def test_budget_when_it_is_a_bare_number_is_refused(budget: Any) -> None:
+    """Zero would otherwise be no limit, and the others fail only once something is found."""
+    memory = VotedRules(InMemoryStore())
+    with pytest.raises(SettingsError, match=r"a budget is Budget\(tokens=…\), or None"):
+        memory.provide("a task", asking(), budget)
+    with pytest.raises(SettingsError, match=r"a budget is Budget\(tokens=…\), or None"):
+        await memory.aprovide("a task", asking(), budget)
 
 
 def _no_program(*_: object) -> Any:

@@ -432,3 +432,9 @@ def test_kinds_when_listed_each_have_a_prompt_that_names_their_reply() -> None:
     assert {question.kind for question in QUESTIONS.values()} == set(KINDS)
     for kind in KINDS.values():
         assert "Reply with " in prompt(kind.prompt).text
+
+
+def test_judge_when_it_is_about_something_else_is_refused_at_once() -> None:
+    """A misspelt `draft` would leave every question about one unanswered."""
+    with pytest.raises(SettingsError, match="`about` is 'episode' or 'draft', got 'drafts'"):
+        judge_node(AgentKB(InMemoryStore()), None, about=cast("Any", "drafts"))
