@@ -27,6 +27,10 @@ class Cost:
     recalled_tokens: Spread | None
     tokens: Spread | None
     """Prompt and completion tokens, where the results hold them."""
+    questions: Spread | None
+    """Questions that memory asked of a judge."""
+    by_rules: Spread | None
+    """Those among them that rules answered, where no reply could be used or none was needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,8 @@ def costs(study: StudyLog) -> tuple[Cost, ...]:
             recalls=_spread(runs, lambda result: float(len(_recalls(result)))),
             recalled_tokens=_spread(runs, _recalled_tokens),
             tokens=_spread(runs, _tokens),
+            questions=_spread(runs, lambda result: float(len(_judging(result)))),
+            by_rules=_spread(runs, _by_rules),
         )
         for key, runs in _groups(study).items()
     )
@@ -106,6 +112,14 @@ def _number(value: JSON) -> float | None:
 
 def _recalls(result: Mapping[str, JSON]) -> Sequence[Mapping[str, JSON]]:
     return cast("Sequence[Mapping[str, JSON]]", result.get("recalls") or ())
+
+
+def _judging(result: Mapping[str, JSON]) -> Sequence[Mapping[str, JSON]]:
+    return cast("Sequence[Mapping[str, JSON]]", result.get("judging") or ())
+
+
+def _by_rules(result: Mapping[str, JSON]) -> float:
+    return float(sum(judged.get("by") == "rules" for judged in _judging(result)))
 
 
 def _recalled_tokens(result: Mapping[str, JSON]) -> float:

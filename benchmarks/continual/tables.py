@@ -183,7 +183,10 @@ def _milestones(analysis: Analysis) -> Table:
 
 
 def _costs(analysis: Analysis) -> Table:
-    names = ("replies", "invalid_replies", "recalls", "recalled_tokens", "tokens")
+    names = (
+        *("replies", "invalid_replies", "recalls", "recalled_tokens", "tokens"),
+        *("questions", "by_rules"),
+    )
     rows = (
         (
             cost.condition,
@@ -194,6 +197,8 @@ def _costs(analysis: Analysis) -> Table:
             *spread_fields(cost.recalls),
             *spread_fields(cost.recalled_tokens),
             *spread_fields(cost.tokens),
+            *spread_fields(cost.questions),
+            *spread_fields(cost.by_rules),
         )
         for cost in analysis.costs
     )

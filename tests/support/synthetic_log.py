@@ -53,6 +53,8 @@ class World:
     """Stands in every text that a model could have written."""
     tokens: tuple[int, int] | None = None
     """Prompt and completion tokens of an episode, where results are to hold them."""
+    judged: bool = False
+    """Whether memory asked a question in each episode, which rules answered."""
     seed: int = 0
 
 
@@ -150,6 +152,7 @@ class SyntheticLog:
         lessons: list[JSON] = [] if run.frozen else [{"text": f"{told}look", "when_to_use": "lost"}]
         return {
             **usage,
+            **({"judging": [{"kind": "votes", "by": "rules"}]} if self.world.judged else {}),
             "task_id": item,
             "success": success,
             "score": 1.0 if success else 0.0,

@@ -327,6 +327,16 @@ def test_report_when_results_hold_usage_then_tokens_reach_page_and_csv(tmp_path:
     }
 
 
+@pytest.mark.parametrize("judged", [False, True])
+def test_report_when_memory_asked_a_judge_then_tells_who_answered(
+    tmp_path: Path, judged: bool
+) -> None:
+    """What rules answered in a model's place is counted, on the page and in the table."""
+    report = write_report(PLAN, SyntheticLog(World(judged=judged)), tmp_path)
+    assert ("What memory asked a judge" in report.page.read_text(encoding="utf-8")) is judged
+    assert {row["by_rules_mean"] for row in read_csv(report, "costs")} == {str(float(judged))}
+
+
 def test_report_when_nothing_is_detectable_then_page_and_csv_say_so(tmp_path: Path) -> None:
     """Neither page nor tables print a detectable difference of more than 100 points."""
     log = SyntheticLog(World(conditions=("agg",), test_items=1, replicates=2))
