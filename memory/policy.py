@@ -202,6 +202,17 @@ class MemoryPolicy(ABC, Generic[SettingsT]):
         settings = self.settings
         return settings.credit or any(policy.counts_uses for policy in settings.forgetting)
 
+    def _check_origin(self, path: Path, items: Sequence[MemoryItem]) -> None:
+        """Refuse what was learned from gold answers, unless that is declared here too."""
+        marked = [item.id for item in items if item.metadata.get(FEEDBACK) == "oracle"]
+        if marked and self.settings.feedback != "oracle":
+            msg = (
+                f"{path}: {len(marked)} items, such as {marked[0]!r:.80}, were learned from gold"
+                " answers (metadata feedback 'oracle'): declare it with the setting"
+                " feedback='oracle', or leave them out"
+            )
+            raise InputError(msg)
+
     def _check_feedback(self, episode: Episode) -> None:
         if episode.outcome.feedback == "oracle" and self.settings.feedback != "oracle":
             msg = (
@@ -226,6 +237,7 @@ class MemoryPolicy(ABC, Generic[SettingsT]):
         first = cast("int", content.state.get(NEXT_ORDER, 0))
         changes = import_changes(path, choices, content.items, first)
         added = [change.item for change in changes if isinstance(change, Add)]
+        self._check_origin(path, added)
         settled = yield from program(self._settle, added)
         following = (SetState(NEXT_ORDER, added[-1].order_index + 1),) if added else ()
         delta = MemoryDelta((*changes, *settled, *following))

@@ -274,6 +274,8 @@ class MemoryProvider(MemoryPolicy[SettingsT]):
         Raises:
             BankFormatError: The file cannot be read, is a bundle where no choices are made, or
                 holds an id that is already taken and may not be.
+            InputError: It holds what was learned from gold answers, and the settings do not
+                declare that.
         """
         with self._lock.held():
             delta = drive(self._import(Path(path), choices), self._trial())

@@ -26,7 +26,7 @@ from langgraft.memory.providers.expel.kept import (
     trajectory,
     with_other_outcome,
 )
-from langgraft.memory.providers.expel.question import votes_question
+from langgraft.memory.providers.expel.question import trajectories_shown, votes_question
 from langgraft.memory.providers.expel.rules import changes_of, operations, rule_maker, rules_of
 from langgraft.memory.providers.expel.settings import ExpeLSettings, VoteSettings
 from langgraft.memory.providers.remedies import choose, retrieve
@@ -213,12 +213,14 @@ class ExpeL(MemoryProvider[ExpeLSettings]):
     ) -> Program[list[Change]]:
         """Say what the verdicts on an episode change."""
         content = yield from bank.read_content(self.namespace)
-        asked = self._question(episode, content, votes).id
+        question = self._question(episode, content, votes)
+        asked = question.id
         answers = [verdict for verdict in episode.verdicts if verdict.question_id == asked]
         if stale := len(episode.verdicts) - len(answers):
             logger.info("%d verdicts on episode %r answer no open question", stale, episode.id)
         rules = rules_of(content, votes)
-        make = rule_maker(episode, content.items, order_index)
+        shown = [content.items[name] for name in trajectories_shown(question)]
+        make = rule_maker(episode, content.items, order_index, shown=shown)
         changes = changes_of(operations(answers, rules, votes), rules, votes, make)
         if episode.succeeded:
             changes.append(SetState(SUCCEEDED, _succeeded(content) + 1))

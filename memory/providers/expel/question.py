@@ -1,8 +1,8 @@
 """What `ExpeL` asks about an episode: which rules it speaks for and against."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, cast
 
 from langgraft._core.canonical import JSON
 from langgraft.memory.episodes import Episode, render_trajectory
@@ -63,6 +63,13 @@ def votes_question(
     if successes:
         shows["successes"] = {item.id: bounded(item.text) for item in successes}
     return Question(KIND, episode.id, shows)
+
+
+def trajectories_shown(question: Question) -> list[str]:
+    """Return the ids of the trajectories of the bank that a question shows."""
+    other = cast("Mapping[str, str]", question.shows.get("other", {}))
+    successes = cast("Mapping[str, str]", question.shows.get("successes", {}))
+    return [*([other["id"]] if other else []), *successes]
 
 
 def _bounded(text: str, limit: int) -> str:

@@ -139,19 +139,27 @@ def changes_of(
 
 
 def rule_maker(
-    episode: Episode, taken: Container[str], order_index: int
+    episode: Episode,
+    taken: Container[str],
+    order_index: int,
+    *,
+    shown: Sequence[MemoryItem] = (),
 ) -> Callable[[Verdict], MemoryItem]:
     """Return what makes an episode's new rules, one after the other, under names that are free.
 
-    An imported bank may hold rules of an episode of the same name, and verdicts name them.
+    An imported bank may hold rules of an episode of the same name, and verdicts name them. A rule
+    that was worded with trajectories at hand that owe something to gold answers (`shown`) owes
+    them as much.
     """
+    told = any(item.metadata.get(FEEDBACK) == "oracle" for item in shown)
     names = (f"{episode.id}/rule-{number}" for number in itertools.count())
     free = (name for name in names if name not in taken)
     places = zip(free, itertools.count(order_index), strict=False)
 
     def make(verdict: Verdict) -> MemoryItem:
         name, order = next(places)
-        return insight(episode, name, verdict.text, order, by=verdict.by)
+        rule = insight(episode, name, verdict.text, order, by=verdict.by)
+        return with_feedback(rule, "oracle") if told else rule
 
     return make
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from langgraft._core.errors import BankFormatError, ReadOnlyStoreError
+from langgraft._core.errors import BankFormatError, InputError, ReadOnlyStoreError
 from langgraft.memory.bank_format import read_items, write_items
 from langgraft.memory.deltas import MemoryDelta, Remove, fold
 from langgraft.memory.forgetting import SUCCESSES, USES
@@ -46,6 +46,21 @@ class MovingCases(ProviderSuite):
             assert memory.export_items(target) == len(memory.content().items)
             assert not memory.manage()
         assert paths[0].read_bytes() == paths[1].read_bytes() == paths[2].read_bytes()
+
+    @needs("imports")
+    def test_items_when_learned_from_gold_answers_are_refused_unless_declared(
+        self, make: Make, new_store: NewStore, tmp_path: Path
+    ) -> None:
+        """What is refused from an episode does not come in as a file."""
+        (item,), path = sample_items(1), tmp_path / "told.jsonl"
+        write_items(path, [item.model_copy(update={"metadata": {"feedback": "oracle"}})])
+        store = new_store()
+        memory = make(store)
+        before = memory.content().digest
+        with pytest.raises(InputError, match="feedback='oracle'"):
+            memory.import_items(path)
+        assert memory.content().digest == before
+        assert self.with_settings(memory, store, feedback="oracle").import_items(path)
 
     @needs("imports")
     def test_items_when_more_than_there_is_room_for_are_pruned_in_the_delta(

@@ -369,3 +369,15 @@ def test_rule_when_it_owes_to_gold_answers_says_so_after_an_edit(feedback: Feedb
     edited = memory.content().items["later/rule-0"]
     assert edited.text == "look up the answer"
     assert edited.metadata["feedback"] == "oracle"
+
+
+def test_rule_when_a_trajectory_judged_by_gold_answers_was_shown_says_so() -> None:
+    """What a judge was shown is in the rule that it words, whoever judged the episode at hand."""
+    memory = voting(feedback="oracle")
+    failed = Outcome(success=False, feedback="oracle")
+    judge(memory, "told", task_id="same", outcome=failed)
+    judge(memory, "later", add("try the handle"), task_id="same", outcome=Outcome(success=True))
+    judge(memory, "apart", add("look around"), task_id="other", outcome=Outcome(success=True))
+    items = memory.content().items
+    assert items["later/rule-0"].metadata["feedback"] == "oracle"
+    assert "feedback" not in items["apart/rule-0"].metadata
