@@ -7,19 +7,14 @@ from pydantic import Field as SettingsField
 from pydantic import SkipValidation
 from typing_extensions import override
 
-from langgraft.memory.deltas import Change
-from langgraft.memory.episodes import Episode
 from langgraft.memory.items import ItemType, MemoryItem
 from langgraft.memory.policy import Need
-from langgraft.memory.provider import MemoryProvider
-from langgraft.memory.providers.arrivals import Arrivals
-from langgraft.memory.providers.episode_items import note_of
+from langgraft.memory.providers.latest_notes import LatestNotes, LatestNotesSettings
 from langgraft.memory.providers.retrieval import ranked_items, task_filter
 from langgraft.memory.questions import Question
 from langgraft.memory.rankers.base import SCORE_DECIMALS, Ranker
 from langgraft.memory.rankers.bm25 import BM25
 from langgraft.memory.recall import CONTRADICTS, Dropped, Found, RecallContext
-from langgraft.memory.settings import RankedSettings
 from langgraft.memory.stores.drive import Program
 
 CONTRADICTION: Final = "contradiction"
@@ -31,7 +26,7 @@ _BROADER: Final = 2
 """Candidates of the first stage to one item of the second (§4.2, App. B: twice top-k)."""
 
 
-class AgentKBSettings(RankedSettings):
+class AgentKBSettings(LatestNotesSettings):
     """Settings of `AgentKB`; the defaults are those of memory-transplants §4.2 and App. B.
 
     App. B gives the form of the second stage's score and not its weights: they are equal here.
@@ -60,7 +55,7 @@ class AgentKBSettings(RankedSettings):
     `Hybrid((BM25(), Dense("openai:text-embedding-3-small")))`."""
 
 
-class AgentKB(MemoryProvider[AgentKBSettings]):
+class AgentKB(LatestNotes[AgentKBSettings]):
     """Keeps notes of episodes; of those that match best, recalls the most useful.
 
     The ranker finds twice `top_k` candidates. Their final score is `success_weight` if they come
@@ -100,10 +95,6 @@ class AgentKB(MemoryProvider[AgentKBSettings]):
     def needs(self) -> frozenset[Need]:
         """Lessons, and with the gate on a draft."""
         return super().needs | ({"draft"} if self.settings.gate else frozenset())
-
-    @property
-    def _line(self) -> Arrivals:
-        return Arrivals(self.namespace)
 
     @override
     def _recall(self, query: str, context: RecallContext) -> Program[Found]:
@@ -172,20 +163,6 @@ class AgentKB(MemoryProvider[AgentKBSettings]):
 
     def _gates(self, context: RecallContext) -> bool:
         return self.settings.gate and bool(context.draft.strip())
-
-    @override
-    def _learn(
-        self, episode: Episode, position: int, order_index: int
-    ) -> Program[Sequence[Change]]:
-        return (yield from self._line.add(note_of(episode, order_index)))
-
-    @override
-    def _maintain(self) -> Program[Sequence[Change]]:
-        return (yield from self._line.overflow(self.settings.max_items))
-
-    @override
-    def _settle(self, items: Sequence[MemoryItem]) -> Program[Sequence[Change]]:
-        return (yield from self._line.join(items))
 
 
 def _question(query: str, context: RecallContext, found: Found) -> Question:

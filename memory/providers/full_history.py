@@ -29,12 +29,7 @@ class FullHistory(MemoryProvider[ProviderSettings]):
     """
 
     name: ClassVar[str] = "full_history"
-
-    @property
-    @override
-    def needs(self) -> frozenset[Need]:
-        """Nothing."""
-        return frozenset()
+    needs = frozenset[Need]()
 
     @override
     def _recall(self, query: str, context: RecallContext) -> Program[Found]:

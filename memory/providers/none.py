@@ -24,6 +24,7 @@ class NoMemory(MemoryProvider[ProviderSettings]):
     """
 
     name: ClassVar[str] = "none"
+    needs = frozenset[Need]()
 
     def __init__(
         self,
@@ -33,12 +34,6 @@ class NoMemory(MemoryProvider[ProviderSettings]):
         settings: ProviderSettings | None = None,
     ) -> None:
         super().__init__(store or InMemoryStore(), namespace=namespace, settings=settings)
-
-    @property
-    @override
-    def needs(self) -> frozenset[Need]:
-        """Nothing."""
-        return frozenset()
 
     @override
     def _recall(self, query: str, context: RecallContext) -> Program[Found]:

@@ -48,12 +48,7 @@ class RecencyFewShot(MemoryProvider[RecencySettings]):
 
     name: ClassVar[str] = "recency"
     settings_model = RecencySettings
-
-    @property
-    @override
-    def needs(self) -> frozenset[Need]:
-        """Nothing."""
-        return frozenset()
+    needs = frozenset[Need]()
 
     @property
     def _line(self) -> Arrivals:

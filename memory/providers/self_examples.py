@@ -50,12 +50,7 @@ class SelfGeneratedExamples(MemoryProvider[SelfExamplesSettings]):
 
     name: ClassVar[str] = "self_examples"
     settings_model = SelfExamplesSettings
-
-    @property
-    @override
-    def needs(self) -> frozenset[Need]:
-        """Nothing."""
-        return frozenset()
+    needs = frozenset[Need]()
 
     @override
     def _recall(self, query: str, context: RecallContext) -> Program[Found]:

@@ -1,27 +1,20 @@
 """`SimpleRAG`: a flat store of notes, found by shared words (memory-transplants §4.2)."""
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 from pydantic import Field as SettingsField
 from pydantic import SkipValidation
 from typing_extensions import override
 
-from langgraft.memory.deltas import Change
-from langgraft.memory.episodes import Episode
-from langgraft.memory.items import MemoryItem
-from langgraft.memory.provider import MemoryProvider
-from langgraft.memory.providers.arrivals import Arrivals
-from langgraft.memory.providers.episode_items import note_of
+from langgraft.memory.providers.latest_notes import LatestNotes, LatestNotesSettings
 from langgraft.memory.providers.retrieval import ranked_items, task_filter
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.overlap import TermOverlap
 from langgraft.memory.recall import Found, RecallContext
-from langgraft.memory.settings import RankedSettings
 from langgraft.memory.stores.drive import Program
 
 
-class SimpleRAGSettings(RankedSettings):
+class SimpleRAGSettings(LatestNotesSettings):
     """Settings of `SimpleRAG`; the defaults are those of memory-transplants §4.2."""
 
     max_items: int = SettingsField(default=200, ge=1)
@@ -34,7 +27,7 @@ class SimpleRAGSettings(RankedSettings):
     are ordered; the latest experience comes first here."""
 
 
-class SimpleRAG(MemoryProvider[SimpleRAGSettings]):
+class SimpleRAG(LatestNotes[SimpleRAGSettings]):
     """Keeps a note of every episode and recalls those whose tasks share the most words.
 
     ================  ================================  ==================================
@@ -53,25 +46,7 @@ class SimpleRAG(MemoryProvider[SimpleRAGSettings]):
     name: ClassVar[str] = "simple_rag"
     settings_model = SimpleRAGSettings
 
-    @property
-    def _line(self) -> Arrivals:
-        return Arrivals(self.namespace)
-
     @override
     def _recall(self, query: str, context: RecallContext) -> Program[Found]:
         where = task_filter(self.settings, context)
         return (yield from ranked_items(self.namespace, query, self.settings.top_k, where=where))
-
-    @override
-    def _learn(
-        self, episode: Episode, position: int, order_index: int
-    ) -> Program[Sequence[Change]]:
-        return (yield from self._line.add(note_of(episode, order_index)))
-
-    @override
-    def _maintain(self) -> Program[Sequence[Change]]:
-        return (yield from self._line.overflow(self.settings.max_items))
-
-    @override
-    def _settle(self, items: Sequence[MemoryItem]) -> Program[Sequence[Change]]:
-        return (yield from self._line.join(items))

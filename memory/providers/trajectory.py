@@ -42,12 +42,7 @@ class TrajectoryMemory(MemoryProvider[TrajectorySettings]):
 
     name: ClassVar[str] = "trajectory"
     settings_model = TrajectorySettings
-
-    @property
-    @override
-    def needs(self) -> frozenset[Need]:
-        """Nothing."""
-        return frozenset()
+    needs = frozenset[Need]()
 
     @override
     def _recall(self, query: str, context: RecallContext) -> Program[Found]:
