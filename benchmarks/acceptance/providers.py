@@ -84,7 +84,7 @@ def _libraries(setting: Setting) -> list[Figure]:
     if not paths:
         lacking = "no libraries: set LANGGRAFT_DATA to the folder that holds reme/"
         return [Figure("ReMe's libraries import into every provider", "", lacking, "", None)]
-    kept = found = asked = pruned = same = 0
+    kept = found = itself = asked = pruned = same = 0
     wrong: list[str] = []
     listed = 0
     for path in paths:
@@ -104,10 +104,12 @@ def _libraries(setting: Setting) -> list[Figure]:
             exported, expected = out.read_bytes(), (setting.work / "expected.jsonl").read_bytes()
             same += bool(left) and exported == expected
             kept, pruned = kept + len(left), pruned + len(removed)
-            hits = [_is_found(memory, item) for item in left[:: max(1, len(left) // ASKED)]]
-            found, asked = found + sum(hits), asked + len(hits)
-            if not all(hits):
-                wrong.append(f"{path.stem} in {name}: {hits.count(False)} not found")
+            tried = left[:: max(1, len(left) // ASKED)]
+            recalled = [_recalled(memory, item) for item in tried]
+            found, asked = found + sum(map(bool, recalled)), asked + len(tried)
+            itself += sum(item.id in ids for item, ids in zip(tried, recalled, strict=True))
+            if not all(recalled):
+                wrong.append(f"{path.stem} in {name}: {recalled.count(set())} without an answer")
     banks = len(paths) * len(KEEPING)
     how = f"{len(paths)} libraries, {listed:,} entries, into {len(KEEPING)} providers each"
     return [
@@ -121,7 +123,8 @@ def _libraries(setting: Setting) -> list[Figure]:
         Figure(
             "Asked by what it is to be found by, memory recalls something",
             f"about {ASKED} entries of each bank; for {' and '.join(OF_SUCCESS)}, declared successes",
-            share(found, asked, wrong),
+            f"{share(found, asked, wrong)}; the entry itself is among {itself:,} of them, though some"
+            " providers recall by age or usefulness and many entries share their words",
             "all",
             found == asked > 0,
         ),
@@ -134,7 +137,8 @@ def _memory(name: str, **settings: JSON) -> MemoryProvider[Any]:
     return make_provider(name, InMemoryStore(), settings={**SETTINGS.get(name, {}), **settings})
 
 
-def _is_found(memory: MemoryProvider[Any], item: MemoryItem) -> bool:
+def _recalled(memory: MemoryProvider[Any], item: MemoryItem) -> set[str]:
+    """Return the ids of what memory recalls when asked by what an item is to be found by."""
     context = RecallContext(
         item.source_domain,
         "a task",
@@ -143,7 +147,7 @@ def _is_found(memory: MemoryProvider[Any], item: MemoryItem) -> bool:
         stage="debug",
         observation=item.retrieval_key,
     )
-    return bool(memory.provide(item.retrieval_key, context))
+    return {each.id for each in memory.provide(item.retrieval_key, context).items}
 
 
 def _torn(setting: Setting, paths: Sequence[Path]) -> Figure:
