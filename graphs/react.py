@@ -13,6 +13,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Checkpointer
 
+from langgraft._core.errors import SettingsError
 from langgraft._core.prompts import Prompt
 from langgraft.environments.text import TextWorldFactory
 from langgraft.memory.provider import MemoryProvider
@@ -73,7 +74,8 @@ def build_react_agent(
         name: Name of the graph in traces.
 
     Raises:
-        SettingsError: `max_rounds` is below 1, or a prompt cannot be filled in.
+        SettingsError: `max_rounds` is below 1, a prompt cannot be filled in, or memory is to learn
+            from error records, which a text world does not give.
     """
     sessions = EnvironmentSessions(environment)
     graph = StateGraph(AgentState, input_schema=AgentInput, output_schema=AgentOutput)
@@ -122,6 +124,12 @@ def _after_episode(
     prompt: Prompt | None,
 ) -> Chain:
     """Return what makes memory of an episode, in order."""
+    if "errors" in memory.needs:
+        msg = (
+            f"{type(memory).__name__} learns from error records, and a text world has no"
+            " tracebacks to diagnose: build a graph with `diagnose_node`, or pass learn=False"
+        )
+        raise SettingsError(msg)
     nodes: Chain = {}
     if "lessons" in memory.needs:
         nodes["reflect"] = reflect_node(reflection_model, prompt=prompt)

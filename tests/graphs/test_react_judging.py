@@ -5,10 +5,12 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from langchain_core.messages import BaseMessage
 from langgraph.store.memory import InMemoryStore
 from toy_world import Corridors, RuleModel, acting
 
+from langgraft._core.errors import SettingsError
 from langgraft.graphs import build_react_agent
 from langgraft.memory.deltas import MemoryDelta, fold
 from langgraft.memory.providers import make_provider
@@ -102,3 +104,13 @@ def test_agent_when_it_only_evaluates_is_gated_and_judges_no_episode() -> None:
     ran = nodes_of(frozen, given("e0"))
     assert {"draft", "gate"} <= set(ran)
     assert not {"reflect", "judge", "remember"} & set(ran)
+
+
+def test_agent_when_memory_learns_from_errors_is_refused_unless_it_only_recalls() -> None:
+    """A memory that would never learn anything is found out when the graph is built."""
+    memory = make_provider("coding", InMemoryStore(), settings={})
+    parts: Any = {"environment": Corridors(), "memory": memory}
+    with pytest.raises(SettingsError, match="CodingMemory learns from error records"):
+        build_react_agent(acting(*PLAN), **parts)
+    agent = build_react_agent(acting(*PLAN), **parts, learn=False)
+    assert agent.invoke(given("e0"))["success"]
