@@ -34,6 +34,7 @@ from langgraft.memory.providers.retrieval import Filter, ranked_items, task_filt
 from langgraft.memory.questions import Question, Verdict
 from langgraft.memory.recall import Found, RecallContext
 from langgraft.memory.stores.drive import Program, adrive, drive
+from langgraft.memory.stores.records import passes
 
 NEIGHBORS: Final = 5
 """Entries of the same task and package that a new one is compared with (§3.3)."""
@@ -131,13 +132,15 @@ class CodingMemory(MemoryProvider[CodingSettings]):
             return Found()
         where = self._where(context, kinds)
         error = error_in_sight(context)
-        if not has_words(error):
-            return (yield from self._newest(context, kinds))
-        found = yield from retrieve(
-            self.namespace, error, settings, domain=context.domain, where=where
-        )
+        if has_words(error):
+            found = yield from retrieve(
+                self.namespace, error, settings, domain=context.domain, where=where
+            )
+        else:
+            found = yield from self._newest(where)
         if settings.tasks == "all":
             return found
+        # Exactly: a filter takes NUL for the character it is shown as.
         ours = tuple(hit for hit in found.items if hit[0].task_id == context.task_id)
         return Found(ours, found.query, found.tied)
 
@@ -159,27 +162,15 @@ class CodingMemory(MemoryProvider[CodingSettings]):
             where[KIND] = kinds[0]
         return where
 
-    def _newest(self, context: RecallContext, kinds: Sequence[ErrorKind]) -> Program[Found]:
-        settings = self.settings
+    def _newest(self, where: Filter) -> Program[Found]:
         content = yield from bank.read_content(self.namespace)
-        barred = set(KINDS).difference(kinds)
-
-        def may_be_recalled(item: MemoryItem) -> bool:
-            notes = content.notes.get(item.id, {})
-            kind = item.metadata.get("kind")
-            return (
-                (settings.tasks == "all" or item.task_id == context.task_id)
-                and (settings.same_task == "allow" or item.task_id != context.task_id)
-                and (settings.start == "warm" or not notes.get("imported"))
-                and (not settings.verified_only or notes.get("verified") is True)
-                and (kind == kinds[0] if len(barred) > 1 else kind not in barred)
-            )
-
-        items = sorted(
-            filter(may_be_recalled, content.items.values()),
-            key=lambda item: (-item.order_index, item.id),
-        )
-        return Found(tuple((item, 0.0) for item in items[: settings.top_k]))
+        passing = [
+            item
+            for item in content.items.values()
+            if passes(bank.item_record(item, content.notes.get(item.id, {})), where)
+        ]
+        passing.sort(key=lambda item: (-item.order_index, item.id))
+        return Found(tuple((item, 0.0) for item in passing[: self.settings.top_k]))
 
     # Is it new? ---------------------------------------------------------------------------
 
