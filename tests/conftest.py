@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import docker_engine
 import hypothesis
 import postgres_server
 import pytest
@@ -39,6 +40,17 @@ def postgres(postgres_uri: str) -> Iterator[postgres_server.Schemas]:
     schemas = postgres_server.Schemas(postgres_uri)
     yield schemas
     schemas.close()
+
+
+@pytest.fixture(scope="session")
+def docker_image() -> str:
+    """Return the tag of an image with the ML stack, or skip where there is no engine or image."""
+    image, absent = docker_engine.image_or_reason()
+    if image is None:
+        if os.environ.get("LANGGRAFT_REQUIRE_DOCKER") == "1":
+            pytest.fail(absent)
+        pytest.skip(absent)
+    return image
 
 
 @pytest.fixture(autouse=True)

@@ -7,11 +7,14 @@
     │   ├── PlanError              a plan file (carries `path`)
     │   ├── RunDirectoryError      a run directory that cannot be used (carries `path`)
     │   ├── StorePathError         a folder that a store cannot be kept in, or is open (`path`)
+    │   ├── SandboxUnavailableError  no engine or image to run code in, or it cannot hold a limit
+    │   ├── CompetitionError       a competition's files, data or name (carries `path`)
     │   └── ResumeRefusedError     the plan, prompts, data or packages changed (carries `differences`)
     ├── MissingExtraError          an optional dependency is not installed (also an ImportError)
     ├── ReadOnlyStoreError         a write reached a frozen store
     ├── ActionFormatError          a model's reply holds no usable action
     ├── InfrastructureError        the world failed, not the model: retried, then unscored
+    │   └── SandboxFailureError    an engine or container died under a program, and again when retried
     ├── BudgetExceededError        a cap on calls, tokens or money was reached
     └── StudyError                 a study or the harness has a bug (carries `run` and `item`)
 
@@ -73,6 +76,18 @@ class StorePathError(InputError):
         self.path = path
 
 
+class SandboxUnavailableError(InputError):
+    """There is nothing to run code in, or it cannot enforce what it was asked to."""
+
+
+class CompetitionError(InputError):
+    """A competition's files or data are not what their format asks for, or are not there."""
+
+    def __init__(self, message: str, *, path: Path | None = None) -> None:
+        super().__init__(message if path is None else f"{path}: {message}")
+        self.path = path
+
+
 class ResumeRefusedError(InputError):
     """What is asked to run differs from what the directory was started with.
 
@@ -100,6 +115,10 @@ class ActionFormatError(LanggraftError):
 
 class InfrastructureError(LanggraftError):
     """Something other than the model failed (network, sandbox, disk)."""
+
+
+class SandboxFailureError(InfrastructureError):
+    """The engine or the container died under a program; the program is not to blame."""
 
 
 class BudgetExceededError(LanggraftError):

@@ -1,0 +1,76 @@
+"""One competition: what an agent is told, where its data lies, and how it is judged."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from langgraft.environments.competitions.medals import Board
+
+if TYPE_CHECKING:  # pandas comes with an extra
+    import pandas as pd
+
+Modality = Literal["tabular", "image", "text", "audio"]
+
+MetricGroup = Literal[
+    "classification",
+    "probabilistic classification",
+    "ranking",
+    "regression",
+    "generation",
+    "prediction accuracy",
+]
+"""Groups that curves are averaged over (mle-agent-memory Table 8)."""
+
+
+class GradeFunction(Protocol):
+    """MLE-bench's `grade(submission, answers)`."""
+
+    def __call__(self, submission: "pd.DataFrame", answers: "pd.DataFrame") -> float:
+        """Return the score, or raise for a submission that cannot be graded."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Grader:
+    """A metric by name, and the function that computes it."""
+
+    name: str
+    grade: GradeFunction
+
+
+@dataclass(frozen=True, slots=True)
+class Competition:
+    """A competition in MLE-bench's layout: `<data>/<id>/{raw,prepared/public,prepared/private}`."""
+
+    id: str
+    name: str
+    description: str
+    """What an agent is given to read (`description.md`)."""
+    competition_type: str
+    """MLE-bench's word: `simple`, `code` …"""
+    modality: Modality | None
+    metric_group: MetricGroup | None
+    """`None` where nobody has said."""
+    grader: Grader
+    board: Board
+    """The leaderboard or its thresholds; the metric's direction comes from here."""
+    raw_dir: Path
+    public_dir: Path
+    """What an agent may see."""
+    private_dir: Path
+    """What it may not: the answers."""
+    answers: Path
+    sample_submission: Path
+    """In `public_dir`."""
+    prepare_fn: Callable[[Path, Path, Path], None] | None
+    """MLE-bench's `prepare(raw, public, private)`; `None` where data must be prepared elsewhere."""
+    gold_submission: Path | None = None
+    source_modules: tuple[str, ...] = field(default=())
+    """Modules that carry the source data: none may be importable where agents' code runs."""
+    checksums: Path | None = None
+
+    @property
+    def prepared(self) -> bool:
+        """Whether the data an attempt needs is there."""
+        return self.answers.is_file() and self.sample_submission.is_file()
