@@ -1,0 +1,206 @@
+"""The image, built once for each recipe."""
+
+import hashlib
+import io
+import tarfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final
+
+import docker
+from docker.errors import APIError, DockerException, ImageNotFound
+from docker.models.images import Image
+
+from langgraft._core.errors import InputError, SandboxUnavailableError
+from langgraft.environments.sandboxes.image.base import make_base
+from langgraft.environments.sandboxes.image.labels import (
+    BASE_LABEL,
+    IMAGE,
+    RECIPE_LABEL,
+    REPOSITORY,
+)
+
+DEFAULT_BASE: Final = "python:3.11-slim"
+LOCAL_BASE: Final = "local"
+"""In place of an image: make one from the running Python."""
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """An image that is ready."""
+
+    tag: str
+    id: str
+    base: str
+    made: bool
+    """Whether it was built now; else one of the same recipe was there."""
+
+
+def build_image(
+    client: docker.DockerClient,
+    *,
+    base: str = DEFAULT_BASE,
+    tag: str = IMAGE,
+    requirements: Path | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> Built:
+    """Build the image, unless one of the same recipe is there, and tag it.
+
+    Args:
+        client: The engine.
+        base: An image with a Python 3.11 or newer and pip, or `local`.
+        tag: How to name it, beside the tag that tells its recipe.
+        requirements: What to install in place of our own list.
+        say: Told of progress, a line at a time.
+
+    Raises:
+        InputError: The requirements cannot be read.
+        SandboxUnavailableError: The base cannot be had, or the build fails.
+    """
+    recipe = _recipe(requirements)
+    try:
+        source, base_id = _base(client, base, say)
+        digest = _digest(recipe, base_id)
+        exact = f"{REPOSITORY}:{digest}"
+        image = _there(client, exact)
+        made = image is None
+        if image is None:
+            _build(client, recipe, source, exact, digest, say)
+            image = client.images.get(exact)
+        repository, _, name = tag.rpartition(":") if ":" in tag.rpartition("/")[2] else (tag, "", "latest")
+        image.tag(repository, name)
+    except DockerException as error:
+        msg = f"the engine could not build the image {tag}: {error}"
+        raise SandboxUnavailableError(msg) from error
+    return Built(tag, str(image.id), source, made)
+
+
+def remove_images(client: docker.DockerClient) -> list[str]:
+    """Remove the images that were built or made here; return those that went.
+
+    One that a container still uses stays.
+    """
+    gone = []
+    found = [
+        image
+        for label in (RECIPE_LABEL, BASE_LABEL)
+        for image in client.images.list(filters={"label": label})
+    ]
+    for image in {str(image.id): image for image in found}.values():
+        names = image.tags or [str(image.id)]
+        for name in names:
+            try:
+                client.images.remove(name)
+            except APIError:
+                continue
+            gone.append(name)
+    return gone
+
+
+def _recipe(requirements: Path | None) -> dict[str, bytes]:
+    """Return the files that the image is built from."""
+    here = resources.files("langgraft.environments.sandboxes.image")
+    names = ("Dockerfile", "requirements.txt")
+    recipe = {name: here.joinpath(name).read_bytes() for name in names}
+    if requirements is not None:
+        try:
+            recipe["requirements.txt"] = requirements.read_bytes()
+        except OSError as error:
+            msg = f"{requirements}: cannot be read: {error.strerror}"
+            raise InputError(msg) from error
+    return recipe
+
+
+def _base(client: docker.DockerClient, base: str, say: Callable[[str], None]) -> tuple[str, str]:
+    """Return the name and id of the base image, made or pulled where it is not there."""
+    if base == LOCAL_BASE:
+        base = make_base(client, say)
+    image = _there(client, base)
+    if image is None:
+        say(f"pulling {base}")
+        try:
+            client.images.pull(base)
+            image = client.images.get(base)
+        except DockerException as error:
+            msg = (
+                f"the base image {base} cannot be pulled ({_reason(error)}): name one that is"
+                " here with `--base IMAGE`, or make one from this machine's Python with"
+                " `langgraft sandbox build --base local`"
+            )
+            raise SandboxUnavailableError(msg) from error
+    return base, str(image.id)
+
+
+def _reason(error: DockerException) -> str:
+    told = error.explanation if isinstance(error, APIError) else None
+    return " ".join(str(told or error).split())[:200]
+
+
+def _there(client: docker.DockerClient, name: str) -> Image | None:
+    try:
+        return client.images.get(name)
+    except ImageNotFound:
+        return None
+
+
+def _digest(recipe: Mapping[str, bytes], base_id: str) -> str:
+    told = hashlib.sha256(base_id.encode())
+    for name, content in sorted(recipe.items()):
+        told.update(f"\n{name} {len(content)}\n".encode() + content)
+    return told.hexdigest()[:12]
+
+
+def _build(
+    client: docker.DockerClient,
+    recipe: Mapping[str, bytes],
+    base: str,
+    tag: str,
+    digest: str,
+    say: Callable[[str], None],
+) -> None:
+    """Build by the engine's own builder, which streams what it does.
+
+    Raises:
+        SandboxUnavailableError: A step failed.
+    """
+    # `images.build` tells what happened only at the end; this is what it calls.
+    told = client.api.build(
+        fileobj=_context(recipe),
+        custom_context=True,
+        tag=tag,
+        buildargs={"BASE_IMAGE": base},
+        labels={RECIPE_LABEL: digest},
+        rm=True,
+        forcerm=True,
+        decode=True,
+    )
+    last = ""
+    for message in _messages(told):
+        if "error" in message:
+            failed = " ".join(str(message["error"]).split())
+            msg = f"the image could not be built on {base}: {failed}; before that: {last[-300:]}"
+            raise SandboxUnavailableError(msg)
+        line = str(message.get("stream", "")).strip()
+        if line.startswith("Step "):
+            say(line.splitlines()[0][:100])
+        elif line and not line.startswith(("--->", "Removing intermediate")):
+            last = line
+
+
+def _messages(told: Any) -> Iterator[dict[str, Any]]:
+    for message in told:
+        if isinstance(message, dict):
+            yield message
+
+
+def _context(recipe: Mapping[str, bytes]) -> io.BytesIO:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        for name, content in sorted(recipe.items()):
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mode = len(content), 0o644
+            archive.addfile(entry, io.BytesIO(content))
+    packed.seek(0)
+    return packed

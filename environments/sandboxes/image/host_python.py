@@ -1,0 +1,193 @@
+"""What of this machine makes a base image: the running Python, a shell, and what both load."""
+
+import ensurepip
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from langgraft._core.errors import SandboxUnavailableError
+
+VERSION: Final = f"python{sys.version_info.major}.{sys.version_info.minor}"
+CERTIFICATES: Final = "etc/ssl/certs/ca-certificates.crt"
+"""Where certificates go in the image."""
+
+_LEFT_OUT: Final = frozenset(
+    {"site-packages", "dist-packages", "test", "idlelib", "turtledemo", "tkinter", "ensurepip"}
+)
+# Compiled files stay, with the times of their sources: a read-only image cannot make them.
+_ENDINGS_LEFT_OUT: Final = (".a", ".o", ".opt-1.pyc", ".opt-2.pyc", "EXTERNALLY-MANAGED")
+_TOOLS: Final = (
+    "bash basename cat chmod chown cp cut date dd df dirname du echo env false find grep gzip head"
+    " id kill ln ls mkdir mktemp mv nproc printf ps pwd readlink rm rmdir sed seq sh sleep sort"
+    " stat tail tar tee test timeout touch tr true uname uniq wc which xargs"
+).split()
+# What wheels link to, and what the C library loads by name at run time.
+_LIBRARIES: Final = (
+    "libanl.so.1 libc.so.6 libcrypt.so.1 libdl.so.2 libexpat.so.1 libgcc_s.so.1 libgomp.so.1"
+    " libm.so.6 libnss_dns.so.2 libnss_files.so.2 libpthread.so.0 libresolv.so.2 librt.so.1"
+    " libstdc++.so.6 libutil.so.1 libz.so.1"
+).split()
+_CERTIFICATE_FILES: Final = (
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+)
+
+
+@dataclass
+class Contents:
+    """The files of an image, by the path they get (no leading slash)."""
+
+    copied: dict[str, Path] = field(default_factory=dict)
+    links: dict[str, str] = field(default_factory=dict)
+    written: dict[str, bytes] = field(default_factory=dict)
+
+    def add(self, source: Path, target: str) -> None:
+        """Take a file over; a link to a sibling stays one."""
+        if source.is_symlink() and "/" not in (sibling := os.readlink(source)):
+            self.links[target] = sibling
+        else:
+            self.copied[target] = source.resolve()
+
+
+def gather() -> Contents:
+    """Find what the image needs: the layout is that of the official Python images.
+
+    Raises:
+        SandboxUnavailableError: This machine's Python cannot be taken over.
+    """
+    _check_machine()
+    contents = Contents()
+    _add_python(contents)
+    _add_pip(contents)
+    for name in _TOOLS:
+        if found := shutil.which(name, path="/usr/bin:/bin"):
+            contents.copied[f"usr/bin/{name}"] = Path(found).resolve()
+    _add_libraries(contents)
+    for name in _CERTIFICATE_FILES:
+        if Path(name).is_file():
+            contents.copied.setdefault(CERTIFICATES, Path(name).resolve())
+    _add_system_files(contents)
+    return contents
+
+
+def _check_machine() -> None:
+    libc = os.confstr("CS_GNU_LIBC_VERSION") if sys.platform == "linux" else None
+    if not libc or not libc.startswith("glibc"):
+        msg = (
+            "a base image can be made from this machine's Python on Linux with glibc only; here,"
+            " give one that is pulled: `langgraft sandbox build --base python:3.11-slim`"
+        )
+        raise SandboxUnavailableError(msg)
+
+
+def _add_python(contents: Contents) -> None:
+    prefix = Path(sys.base_prefix).resolve()
+    contents.add((prefix / "bin" / VERSION).resolve(), f"usr/local/bin/{VERSION}")
+    for name in ("python3", "python"):
+        contents.links[f"usr/local/bin/{name}"] = VERSION
+    library = prefix / "lib" / VERSION
+    for path in _files_below(library):
+        contents.add(path, f"usr/local/lib/{VERSION}/{path.relative_to(library)}")
+    # Beside the system's libraries, where the loader looks without a cache.
+    for path in (prefix / "lib").glob("libpython3*.so*"):
+        contents.add(path, f"{_library_folder()}/{path.name}")
+
+
+def _files_below(folder: Path) -> Iterator[Path]:
+    for root, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name not in _LEFT_OUT)
+        for name in sorted(files):
+            path = Path(root, name)
+            if not name.endswith(_ENDINGS_LEFT_OUT) and path.exists():
+                yield path
+
+
+def _add_pip(contents: Contents) -> None:
+    """Take pip from the wheel that Python brings, whatever the environment has."""
+    wheel = _pip_wheel()
+    # Debian's Python looks into `dist-packages` only; every other into `site-packages`.
+    packages = "dist-packages" if _is_debians() else "site-packages"
+    with zipfile.ZipFile(wheel) as archive:
+        for member in archive.infolist():
+            if not member.is_dir():
+                target = f"usr/local/lib/{VERSION}/{packages}/{member.filename}"
+                contents.written[target] = archive.read(member)
+
+
+def _pip_wheel() -> Path:
+    folders = [Path(ensurepip.__file__).parent / "_bundled"]
+    if configured := sysconfig.get_config_var("WHEEL_PKG_DIR"):
+        folders.append(Path(configured))
+    folders.append(Path("/usr/share/python-wheels"))
+    wheels = [wheel for folder in folders for wheel in sorted(folder.glob("pip-*.whl"))]
+    if not wheels:
+        msg = (
+            f"this Python ({sys.base_prefix}) brings no pip to put into the image: install the"
+            " package python3-venv (Debian, Ubuntu), or use another Python"
+        )
+        raise SandboxUnavailableError(msg)
+    return wheels[-1]
+
+
+def _is_debians() -> bool:
+    return (Path(sys.base_prefix) / "lib/python3/dist-packages").is_dir()
+
+
+def _add_libraries(contents: Contents) -> None:
+    """Add every shared library that a file of the image loads, and the loader."""
+    binaries = sorted({str(path) for path in contents.copied.values() if _is_binary(path)})
+    own = str(Path(sys.base_prefix).resolve())
+    known = dict(_loaded(["ldconfig", "-p"], r"^\s*(\S+) \(libc6[^)]*\) => (\S+)"))
+    needed = {name: known[name] for name in _LIBRARIES if name in known}
+    needed.update(_loaded(["ldd", *binaries], r"^\s+(\S+) => (/\S+)"))
+    for name, path in needed.items():
+        if own == "/usr" or not path.startswith(own):
+            contents.copied[f"{_library_folder()}/{name}"] = Path(path).resolve()
+    loaders = {path for path, _ in _loaded(["ldd", *binaries], r"^\s+(/lib\S*/ld-linux\S+)( )")}
+    for path in loaders:
+        contents.copied[f"usr{path}"] = Path(path).resolve()
+    if ldconfig := shutil.which("ldconfig", path="/usr/sbin:/sbin"):
+        contents.copied["usr/sbin/ldconfig"] = Path(ldconfig).resolve()
+
+
+def _loaded(command: list[str], pattern: str) -> Iterable[tuple[str, str]]:
+    program = shutil.which(command[0], path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+    if program is None:
+        msg = f"{command[0]} is not installed, and a base image cannot be made without it"
+        raise SandboxUnavailableError(msg)
+    # ldd fails for scripts and static programs among the files, and tells of the others all the same.
+    told = subprocess.run([program, *command[1:]], capture_output=True, text=True, check=False)  # noqa: S603
+    return re.findall(pattern, told.stdout, re.MULTILINE)
+
+
+def _is_binary(path: Path) -> bool:
+    with path.open("rb") as stream:
+        return stream.read(4) == b"\x7fELF"
+
+
+def _library_folder() -> str:
+    multiarch = sysconfig.get_config_var("MULTIARCH")
+    return f"usr/lib/{multiarch}" if multiarch else "usr/lib64"
+
+
+def _add_system_files(contents: Contents) -> None:
+    texts = {
+        "etc/passwd": "root:x:0:0:root:/root:/bin/sh\nsandbox:x:10001:10001::/tmp:/bin/sh\n",
+        "etc/group": "root:x:0:\nsandbox:x:10001:\n",
+        "etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
+        "etc/ld.so.conf": f"/usr/local/lib\n/{_library_folder()}\n",
+    }
+    contents.written.update({name: text.encode() for name, text in texts.items()})
+    for name in ("bin", "sbin", "lib", "lib64"):
+        contents.links[name] = f"usr/{name}"
+    if Path("/usr/share/zoneinfo/UTC").is_file():
+        contents.copied["usr/share/zoneinfo/UTC"] = Path("/usr/share/zoneinfo/UTC").resolve()
