@@ -3,12 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from langgraft.environments.competitions.medals import Board
 
 if TYPE_CHECKING:  # pandas comes with an extra
     import pandas as pd
+
+    from langgraft.environments.competitions.checksums import Checksums
 
 Modality = Literal["tabular", "image", "text", "audio"]
 
@@ -26,8 +28,11 @@ MetricGroup = Literal[
 class GradeFunction(Protocol):
     """MLE-bench's `grade(submission, answers)`."""
 
-    def __call__(self, submission: "pd.DataFrame", answers: "pd.DataFrame") -> float:
-        """Return the score, or raise for a submission that cannot be graded."""
+    def __call__(self, submission: "pd.DataFrame", answers: Any) -> float:
+        """Return the score, or raise for a submission that cannot be graded.
+
+        `answers` is a frame, or a list of mappings where they are kept as JSON lines.
+        """
         ...
 
 
@@ -68,9 +73,19 @@ class Competition:
     gold_submission: Path | None = None
     source_modules: tuple[str, ...] = field(default=())
     """Modules that carry the source data: none may be importable where agents' code runs."""
-    checksums: Path | None = None
+    checksums: "Path | Checksums | None" = None
+    """MD5 of the prepared files, or the file that lists them."""
+    id_columns: tuple[str, ...] = ()
+    """Columns of the sample submission that name its rows; none: the first one."""
 
     @property
     def prepared(self) -> bool:
         """Whether the data an attempt needs is there."""
-        return self.answers.is_file() and self.sample_submission.is_file()
+        return _is_file(self.answers) and _is_file(self.sample_submission)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except PermissionError:  # answers that another user prepared
+        return False

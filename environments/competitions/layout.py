@@ -8,6 +8,8 @@
 <id>/checksums.yaml    MD5 of what `prepare` makes; optional
 
 <data>/<id>/raw, <data>/<id>/prepared/public, <data>/<id>/prepared/private
+
+The last line is the data, made from what `raw` holds: only `public` is shown to an agent.
 """
 
 import re
@@ -26,8 +28,8 @@ DESCRIPTION: Final = "description.md"
 LEADERBOARD: Final = "leaderboard.csv"
 CHECKSUMS: Final = "checksums.yaml"
 
-_MOST_BYTES: Final = 1 << 20
-"""Of a text in a competition's folder; MLE-bench's longest has 60 kB."""
+_MOST_BYTES: Final = 1 << 24
+"""Of a text in a competition's folder: leaderboards of thousands of teams have half a megabyte."""
 _ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _FUNCTION: Final = re.compile(r"([A-Za-z0-9_.-]+):([A-Za-z_]\w*)")
 _POINTER: Final = b"version https://git-lfs.github.com/spec/"
@@ -114,7 +116,7 @@ class _PlainLoader(yaml.SafeLoader):
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
-            event = self.peek_event()
+            event = self.peek_event()  # type: ignore[no-untyped-call]
             raise yaml.YAMLError(f"line {event.start_mark.line + 1}: aliases are not allowed")
         return super().compose_node(parent, index)
 
