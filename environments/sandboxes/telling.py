@@ -1,0 +1,129 @@
+"""What came of a program, as an agent is told it."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from langgraft.environments.sandboxes.limits import MIB, Limits
+from langgraft.environments.sandboxes.results import (
+    OUTPUT_HEAD,
+    OUTPUT_TAIL,
+    ExecutionResult,
+    Frame,
+    ProgramError,
+)
+
+_SLACK: Final = 100
+"""An output that is longer by no more than this is shown whole (AIDE's figure)."""
+
+_FRAMES_HEAD: Final = 3
+_FRAMES_TAIL: Final = 7
+"""Frames told of a deeper traceback."""
+
+_MESSAGE: Final = 1000
+"""Characters told of an exception's message."""
+
+_BUS: Final = 135
+"""A shell's exit code for `SIGBUS`, as a worker's parent may pass it on."""
+
+
+def told(result: ExecutionResult, limits: Limits, *, seconds: float | None = None) -> str:
+    """Tell what a program printed, how it ended, and what to change where a limit ended it.
+
+    Args:
+        result: What came of it.
+        limits: Of the sandbox that it ran in.
+        seconds: Wall clock it was given, where it was another than the limits'.
+    """
+    allowed = limits.seconds if seconds is None else seconds
+    parts = [trimmed(output(result)).rstrip() or "(The program printed nothing.)"]
+    parts += _endings(result, limits, allowed)
+    if result.error is not None:
+        parts.append(_exception(result.error))
+    parts.append(f"It ran for {result.duration:.1f} s of the {allowed:g} s allowed.")
+    return "\n\n".join(parts)
+
+
+def output(result: ExecutionResult) -> str:
+    """Return what a program printed, with standard error told apart."""
+    if not result.stderr:
+        return result.stdout
+    before = f"{result.stdout.rstrip()}\n\n" if result.stdout.strip() else ""
+    return f"{before}[standard error]\n{result.stderr}"
+
+
+def trimmed(text: str) -> str:
+    """Return a text with its middle left out where it is longer than 5,100 characters.
+
+    The first and the last 2,500 stay (AIDE's figures).
+    """
+    left_out = len(text) - OUTPUT_HEAD - OUTPUT_TAIL
+    if left_out <= _SLACK:
+        return text
+    return f"{text[:OUTPUT_HEAD]}\n[{left_out:,} characters left out]\n{text[-OUTPUT_TAIL:]}"
+
+
+def _endings(result: ExecutionResult, limits: Limits, allowed: float) -> Iterator[str]:
+    """Say why it was ended, the limit that did it, and what that points to."""
+    if result.stopped == "timeout":
+        yield (
+            f"TIMEOUT: it was stopped with all its processes after {allowed:g} s. Do less work, or"
+            " less at a time."
+        )
+    if result.stopped == "output":
+        yield (
+            f"TOO MUCH OUTPUT: it was stopped after printing more than {_size(limits.flood)}. Print"
+            " less."
+        )
+    if result.oom:
+        yield (
+            f"OUT OF MEMORY: its processes together needed more than {_size(limits.memory)}, which"
+            " also holds files in the workspace, /tmp and /dev/shm. Load less at once, use smaller"
+            " types or fewer workers."
+        )
+    if "SIGBUS" in (result.signal or "") or result.exit_code == _BUS:
+        yield (
+            f"SHARED MEMORY FULL: a bus error, as when /dev/shm ({_size(limits.shm)}) is used up."
+            " Use fewer workers, or pass less between them."
+        )
+    elif result.signal is not None and result.stopped is None and not result.oom:
+        yield f"ENDED BY {result.signal}: it was ended by a signal, not by an exception."
+    if _says(result, "[Errno 28]", "No space left on device"):
+        yield (
+            f"NO SPACE LEFT: the workspace holds {_size(limits.workspace)} and /tmp"
+            f" {_size(limits.tmp)}. Write less, or remove what is no longer needed."
+        )
+    if result.signal == "SIGXFSZ" or _says(result, "[Errno 27]", "File too large"):
+        yield f"FILE TOO LARGE: no file may be larger than {_size(limits.file)}."
+    if result.kernel_lost:
+        yield "KERNEL LOST: all variables are gone; the next cell starts a new kernel."
+    if result.exit_code and result.signal is None and result.stopped is None:
+        yield f"It ended with exit code {result.exit_code}."
+
+
+def _exception(error: ProgramError) -> str:
+    message = error.message if len(error.message) <= _MESSAGE else f"{error.message[:_MESSAGE]} …"
+    lines = [f"Exception: {error.type}: {message}" if message else f"Exception: {error.type}"]
+    lines += [f"  {line}" for line in _frames(error.frames)]
+    return "\n".join(lines)
+
+
+def _frames(frames: tuple[Frame, ...]) -> list[str]:
+    written = [
+        f"{frame.file}, line {frame.line}, in {frame.function}"
+        + (f": {frame.text}" if frame.text else "")
+        for frame in frames
+    ]
+    left_out = len(written) - _FRAMES_HEAD - _FRAMES_TAIL
+    if left_out <= 1:
+        return written
+    between = f"[{left_out} more calls]"
+    return [*written[:_FRAMES_HEAD], between, *written[-_FRAMES_TAIL:]]
+
+
+def _says(result: ExecutionResult, *words: str) -> bool:
+    message = result.error.message if result.error is not None else ""
+    return any(word in text for word in words for text in (message, result.stderr))
+
+
+def _size(size: int) -> str:
+    return f"{size / MIB:,.0f} MiB" if size >= MIB else f"{size:,} bytes"
