@@ -51,7 +51,7 @@ demo: $(VENV)/.demo ## Run the demo study on BabyAI and write its report
 	@$(BIN)/langgraft run demo --out $(DEMO_OUT)
 
 test: $(VENV)/.dev ## Run the tests (PYTEST_ARGS adds arguments)
-	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest --numprocesses logical --dist loadfile $(PYTEST_ARGS)
 
 lint: $(VENV)/.dev ## Check style and format
 	@$(BIN)/ruff check .

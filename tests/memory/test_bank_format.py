@@ -55,7 +55,7 @@ def test_schema_when_published_is_itself_a_valid_schema() -> None:
     Draft202012Validator.check_schema(item_schema())
 
 
-MISSING = object()
+MISSING = type("MISSING", (), {"__repr__": lambda self: "MISSING"})()
 WRONG_FIELDS: list[dict[str, Any]] = [
     {"schema_version": 2},
     {"schema_version": "1"},
