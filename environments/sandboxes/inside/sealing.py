@@ -1,0 +1,86 @@
+"""What a program must not do to the supervisor, though both have the same user id.
+
+A first process cannot be signalled or traced from inside. But Linux lets a process set the limits
+and the scheduling of any other of its user: `prlimit(1, RLIMIT_CPU, 0)` has the kernel itself kill
+the first process, and `SCHED_IDLE` starves it. A filter of system calls refuses that; programs
+inherit it and nobody can take it off.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+import struct
+
+PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, SECCOMP_MODE_FILTER = 22, 38, 2
+ALLOW, REFUSE = 0x7FFF0000, 0x00050001
+"""What a filter answers; the second is an error, `EPERM`."""
+LOAD, EQUAL, AT_LEAST, ANSWER = 0x20, 0x15, 0x35, 0x06
+"""Instructions: load a word of the call, jump where it is or is not so, end."""
+NUMBER, ARCHITECTURE, FIRST, SECOND = 0, 4, 16, 24
+"""Where in a call's description they are; of arguments, the lower half (little-endian)."""
+FOREIGN = 0x40000000
+"""Calls of another ABI (x32) have numbers from here on."""
+PRIO_USER = 2
+
+# Machine: its number in a filter, then the calls prlimit64, setpriority, and those of scheduling
+# (sched_setparam, sched_setscheduler, sched_setaffinity, sched_setattr).
+MACHINES = {
+    "x86_64": (0xC000003E, 302, 141, (142, 144, 203, 314)),
+    "aarch64": (0xC00000B7, 261, 140, (118, 119, 122, 274)),
+}
+
+
+def seal_supervisor() -> bool:
+    """Refuse this process and all it starts to set limits and scheduling of the first process.
+
+    Returns:
+        Whether it is so; not on machines whose calls are not known, nor without seccomp.
+    """
+    program = filter_program(platform.machine())
+    libc = ctypes.CDLL(None, use_errno=True)
+    if program is None or libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
+        return False
+    code = ctypes.create_string_buffer(program, len(program))
+    described = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(code))
+    return libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, described, 0, 0) == 0
+
+
+def filter_program(machine: str) -> bytes | None:
+    """Return the filter, as the kernel takes it, or nothing where the machine is not known."""
+    if machine not in MACHINES:
+        return None
+    architecture, prlimit, setpriority, scheduling = MACHINES[machine]
+    rules = [
+        # Calls of another ABI have other numbers: none are let through.
+        (LOAD, 0, 0, ARCHITECTURE),
+        (EQUAL, 1, 0, architecture),
+        (ANSWER, 0, 0, REFUSE),
+        (LOAD, 0, 0, NUMBER),
+        (AT_LEAST, 0, 1, FOREIGN),
+        (ANSWER, 0, 0, REFUSE),
+        # Limits: one's own only, since a number can be that of a thread of the supervisor.
+        (EQUAL, 0, 4, prlimit),
+        (LOAD, 0, 0, FIRST),
+        (EQUAL, 1, 0, 0),
+        (ANSWER, 0, 0, REFUSE),
+        (ANSWER, 0, 0, ALLOW),
+        # Priorities: neither the first process's nor those of all of a user.
+        (EQUAL, 0, 6, setpriority),
+        (LOAD, 0, 0, FIRST),
+        (EQUAL, 2, 0, PRIO_USER),
+        (LOAD, 0, 0, SECOND),
+        (EQUAL, 0, 1, 1),
+        (ANSWER, 0, 0, REFUSE),
+        (ANSWER, 0, 0, ALLOW),
+    ]
+    for call in scheduling:
+        rules += [
+            (EQUAL, 0, 4, call),
+            (LOAD, 0, 0, FIRST),
+            (EQUAL, 0, 1, 1),
+            (ANSWER, 0, 0, REFUSE),
+            (ANSWER, 0, 0, ALLOW),
+        ]
+    rules.append((ANSWER, 0, 0, ALLOW))
+    return b"".join(struct.pack("HBBI", *rule) for rule in rules)
