@@ -1,0 +1,118 @@
+"""One started container: how it is talked to, why it died, and how it goes."""
+
+import os
+import socket
+import ssl
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from langgraft.environments.sandboxes.docker.channel import AttachChannel
+from langgraft.environments.sandboxes.docker.removal import Removals
+from langgraft.environments.sandboxes.places import Channel, Death
+
+if TYPE_CHECKING:
+    from docker import APIClient
+
+_SETTLING: Final = 3.0
+"""Seconds within which an engine has noticed that a container ended, once its output has."""
+_KILLED: Final = 137
+
+
+class Container:
+    """A place in a container of its own.
+
+    Args:
+        api: Of its engine.
+        container: Its id.
+        channel: To what runs in it as process 1.
+        removals: Who removes it.
+    """
+
+    def __init__(
+        self, api: "APIClient", container: str, channel: AttachChannel, removals: Removals
+    ) -> None:
+        self.id = container
+        self.channel: Channel = channel
+        self._attached = channel
+        self._api = api
+        self._removals = removals
+        self._destroyed = False
+
+    @classmethod
+    def start(cls, api: "APIClient", container: str, removals: Removals) -> "Container":
+        """Start a created container, listening from before its first output.
+
+        Raises:
+            DockerException, RequestException, OSError: The engine did not; the container stays.
+        """
+        streams = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
+        channel = AttachChannel(_connection(api.attach_socket(container, params=streams)))
+        try:
+            api.start(container)
+        except BaseException:
+            channel.close()
+            raise
+        return cls(api, container, channel, removals)
+
+    def alive(self) -> bool:
+        """Return whether it still runs, as far as its stream tells."""
+        return self._attached.open_still()
+
+    def post_mortem(self) -> Death:
+        """Say why the channel closed, as the engine has it."""
+        log = self._attached.log
+        try:
+            state = self._final_state()
+        except Exception as error:  # noqa: BLE001  (whatever it is, it is no answer)
+            return Death(oom=False, reason=_unknown(error), supervisor_log=log)
+        if state["Running"]:
+            reason = "the connection to it broke while it ran"
+        else:
+            reason = f"exit code {state['ExitCode']}"
+        if state.get("Error"):
+            reason += f": {state['Error']}"
+        return Death(oom=bool(state["OOMKilled"]), reason=reason, supervisor_log=log)
+
+    def destroy(self) -> None:
+        """Have it killed and removed.
+
+        The end of its input ends all that runs in it at once; that the engine has removed it too
+        takes another moment, in which nobody waits. `Removals.settle` does.
+        """
+        # First of all: an engine waits for ever for somebody to read what is attached.
+        self.channel.close()
+        if not self._destroyed:
+            self._destroyed = True
+            self._removals.soon(self.id)
+
+    def _final_state(self) -> dict[str, Any]:
+        """Return the state of a container whose output has ended, once it has settled."""
+        until = time.monotonic() + _SETTLING
+        while True:
+            state: dict[str, Any] = self._api.inspect_container(self.id)["State"]
+            told = not state["Running"] and (state["OOMKilled"] or state["ExitCode"] != _KILLED)
+            if told or time.monotonic() > until:
+                return state
+            if not state["Running"]:
+                # Killed: news that it was the OOM killer come on another way, maybe later.
+                until = min(until, time.monotonic() + 0.3)
+            time.sleep(0.05)
+
+
+def _connection(attached: Any) -> socket.socket:
+    """Take the connection of an attach request out of the HTTP client's hands."""
+    raw: socket.socket = getattr(attached, "_sock", attached)
+    if isinstance(raw, ssl.SSLSocket):
+        # It cannot be duplicated: its encryption has a state. It holds its response itself.
+        return raw
+    own = socket.socket(fileno=os.dup(raw.fileno()))
+    attached._response.close()  # noqa: SLF001  (docker-py's only way to it)
+    return own
+
+
+def _unknown(error: Exception) -> str:
+    from docker.errors import NotFound  # noqa: PLC0415  (slow)
+
+    if isinstance(error, NotFound):
+        return "no such container: it was removed from outside"
+    return f"the engine does not answer ({error})"

@@ -1,0 +1,104 @@
+"""Folders of this machine that programs read: mounted read-only under the workspace."""
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+
+from langgraft._core.canonical import digest
+from langgraft._core.errors import InputError
+from langgraft.environments.sandboxes.docker.controls import USER, WORKSPACE
+
+
+def check_inputs(inputs: Mapping[str, Path]) -> dict[str, Path]:
+    """Return the folders by name, resolved, in the order of their names.
+
+    Raises:
+        InputError: A name leaves or hides the workspace; or a folder is not there, or cannot be
+            read by programs.
+    """
+    names = sorted(inputs)
+    for name in names:
+        _check_name(name)
+    for name in names:
+        for parent in PurePosixPath(name).parents:
+            if str(parent) in inputs:
+                raise InputError(f"inputs: {name!r} would lie in {str(parent)!r}: it is read-only")
+    return {name: _folder(name, Path(inputs[name])) for name in names}
+
+
+def inputs_digest(inputs: Mapping[str, Path]) -> str:
+    """Return a digest of what the folders hold: names, sizes and contents."""
+    return digest(
+        [
+            [name, path.relative_to(folder).as_posix(), path.stat().st_size, _sha256(path)]
+            for name, folder in sorted(inputs.items())
+            for path in sorted(_files(folder))
+        ]
+    )
+
+
+def _check_name(name: str) -> None:
+    path = PurePosixPath(name)
+    # A colon or comma would be read as syntax by the engine.
+    plain = name and not any(sign in name for sign in ":,\\\0\n")
+    if not plain or path.is_absolute() or ".." in path.parts or str(path) in {".", ""}:
+        raise InputError(
+            f"inputs: {name!r} is no name of a folder inside {WORKSPACE}: give one like 'input'"
+        )
+    if str(path) != name:
+        raise InputError(f"inputs: write {name!r} as {str(path)!r}")
+
+
+def _folder(name: str, path: Path) -> Path:
+    if not path.is_dir():
+        what = "no folder" if path.exists() else "not there"
+        raise InputError(f"inputs: {name!r} is {path}, which is {what}")
+    folder = path.resolve()
+    if ":" in str(folder):
+        raise InputError(f"inputs: the engine cannot mount a path with a colon in it: {folder}")
+    for one, wanted in _needs(folder):
+        mode = one.lstat()
+        if not _allowed(mode, wanted):
+            letters = "rx" if stat.S_ISDIR(mode.st_mode) else "r"
+            raise InputError(
+                f"inputs: programs run as uid {USER}, which cannot read {one} (mode"
+                f" {stat.S_IMODE(mode.st_mode):04o}): `chmod o+{letters} {one}`, or for the whole"
+                f" folder `chmod -R o+rX {folder}`"
+            )
+    return folder
+
+
+def _needs(folder: Path) -> Iterator[tuple[Path, int]]:
+    """Yield what must be readable. What lies above the folder need not be: a mount bypasses it."""
+    yield folder, stat.S_IROTH | stat.S_IXOTH
+    for where, folders, files in os.walk(folder):
+        for name in sorted(folders):
+            if not (Path(where) / name).is_symlink():
+                yield Path(where) / name, stat.S_IROTH | stat.S_IXOTH
+        for name in sorted(files):
+            if not (Path(where) / name).is_symlink():
+                yield Path(where) / name, stat.S_IROTH
+
+
+def _allowed(mode: os.stat_result, wanted: int) -> bool:
+    """Return whether the user of programs has the wanted rights, given as those of others."""
+    if mode.st_uid == USER:
+        wanted <<= 6
+    elif mode.st_gid == USER:
+        wanted <<= 3
+    return mode.st_mode & wanted == wanted
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for where, _, files in os.walk(folder):
+        for name in files:
+            path = Path(where) / name
+            if path.is_file():
+                yield path
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

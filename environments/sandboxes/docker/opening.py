@@ -1,0 +1,220 @@
+"""Opening places on one engine: created, attached, started and greeted."""
+
+import logging
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from langgraft._core.errors import SandboxFailureError, SandboxUnavailableError
+from langgraft.environments.sandboxes.docker.container import Container
+from langgraft.environments.sandboxes.docker.controls import container_config, unapplied
+from langgraft.environments.sandboxes.docker.engine import (
+    is_away,
+    no_image,
+    refusals,
+    wait_for_engine,
+)
+from langgraft.environments.sandboxes.docker.owner import Owner
+from langgraft.environments.sandboxes.docker.removal import Removals, remove_container
+from langgraft.environments.sandboxes.docker.verification import (
+    failures,
+    probe_command,
+    read_report,
+)
+from langgraft.environments.sandboxes.handshake import PlaceSettings, greet
+from langgraft.environments.sandboxes.limits import Limits
+from langgraft.environments.sandboxes.places import ChannelClosedError
+from langgraft.environments.sandboxes.scripts import supervisor_command
+
+if TYPE_CHECKING:
+    from docker import APIClient
+    from docker.errors import APIError
+
+logger = logging.getLogger(__name__)
+
+SANDBOX: Final = "langgraft.sandbox.id"
+"""Label: which sandbox of its process a container belongs to."""
+_PATIENCE: Final = 20.0
+"""Seconds in which an engine that was restarted answers again."""
+_READY: Final = 60.0
+"""Seconds for a supervisor, or the probe, to answer on a busy machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What containers are to be like."""
+
+    image: str
+    """The tag, for messages."""
+    image_id: str
+    limits: Limits
+    cpus: int
+    """Processors of the engine."""
+    inputs: Mapping[str, Path] = field(default_factory=dict)
+    gpus: "Literal['all'] | int | tuple[str, ...] | None" = None
+    runtime: str | None = None
+
+
+class Opening:
+    """Opens the containers of one sandbox.
+
+    Args:
+        api: Of the engine, which has been checked.
+        wish: What they are to be like.
+        removals: Who removes them.
+        patience: Seconds to wait for an engine that does not answer.
+    """
+
+    def __init__(
+        self, api: "APIClient", wish: Wish, removals: Removals, *, patience: float = _PATIENCE
+    ) -> None:
+        self._api = api
+        self._wish = wish
+        self._removals = removals
+        self._patience = patience
+        self._sandbox = uuid.uuid4().hex
+        self._config = self._configure(supervisor_command())
+
+    def open(self) -> Container:
+        """Start a container and greet its supervisor.
+
+        Raises:
+            SandboxUnavailableError: The engine cannot, and will not when asked again.
+            SandboxFailureError: It did not this time.
+            TimeoutError, ChannelClosedError, ProtocolError: The supervisor did not answer.
+        """
+        container = self._started(self._config)
+        try:
+            greet(container.channel, PlaceSettings(self._wish.limits), timeout=_READY)
+        except BaseException as error:
+            if isinstance(error, ChannelClosedError | TimeoutError):
+                logger.warning("a supervisor did not answer: %s", container.post_mortem())
+            container.destroy()
+            raise
+        return container
+
+    def verify(self) -> None:
+        """Start a container that reports what holds inside, and compare.
+
+        Raises:
+            SandboxUnavailableError: A control does not hold.
+            SandboxFailureError, TimeoutError, ChannelClosedError: It failed this time.
+        """
+        config = self._configure(probe_command())
+        container = self._started(config)
+        try:
+            wrong = unapplied(config, self._api.inspect_container(container.id))
+            report = read_report(container.channel, timeout=_READY)
+        except ChannelClosedError as error:
+            death = container.post_mortem()
+            raise SandboxFailureError(
+                f"the container that checks the sandbox ended: {death.reason}."
+                f" {death.supervisor_log.strip()}"
+            ) from error
+        finally:
+            container.destroy()
+        wrong += failures(
+            report,
+            self._wish.limits,
+            cpus=min(self._wish.limits.cpus, self._wish.cpus),
+            inputs=tuple(self._wish.inputs),
+            foreign=self._wish.runtime is not None,
+        )
+        self._refuse(wrong)
+
+    def sweep(self) -> None:
+        """Remove what was created without our learning of it: calls that timed out."""
+        try:
+            left = self._api.containers(all=True, filters={"label": f"{SANDBOX}={self._sandbox}"})
+        except Exception as error:  # noqa: BLE001  (what is left is an orphan soon)
+            logger.warning("cannot ask which containers are left: %s", error)
+            return
+        for container in left:
+            remove_container(self._api, container["Id"])
+
+    def _configure(self, command: Sequence[str]) -> dict[str, Any]:
+        wish = self._wish
+        return container_config(
+            self._api,
+            wish.image_id,
+            wish.limits,
+            command=command,
+            cpus=wish.cpus,
+            labels={**Owner.current().labels(), SANDBOX: self._sandbox},
+            inputs=wish.inputs,
+            gpus=wish.gpus,
+            runtime=wish.runtime,
+        )
+
+    def _started(self, config: dict[str, Any]) -> Container:
+        """Start a container; wait for an engine that is away, once."""
+        try:
+            return self._start(config)
+        except Exception as error:
+            if not is_away(error):
+                raise
+            if not wait_for_engine(self._api, self._patience):
+                raise _away(error, self._patience) from error
+        try:
+            return self._start(config)
+        except Exception as error:
+            if not is_away(error):
+                raise
+            raise _away(error, self._patience) from error
+
+    def _start(self, config: dict[str, Any]) -> Container:
+        from docker.errors import APIError  # noqa: PLC0415  (slow)
+
+        created = None
+        try:
+            answer = self._api.create_container_from_config(config)  # type: ignore[no-untyped-call]
+            created = str(answer["Id"])
+            self._refuse(refusals(answer.get("Warnings")))
+            return Container.start(self._api, created, self._removals)
+        except BaseException as error:
+            if created is not None:
+                self._removals.now(created)
+            if isinstance(error, APIError) and not is_away(error):
+                raise _explained(error, self._wish) from error
+            raise
+
+    def _refuse(self, wrong: Sequence[str]) -> None:
+        if wrong:
+            raise SandboxUnavailableError(
+                "the Docker engine does not hold what was asked of it, so no program was started: "
+                + "; ".join(wrong)
+            )
+
+
+def _away(error: Exception, patience: float) -> SandboxFailureError:
+    return SandboxFailureError(f"the Docker engine has not answered for {patience:g} s: {error}")
+
+
+def _explained(error: "APIError", wish: Wish) -> Exception:
+    """Return what an engine's refusal means: for good, or this time."""
+    text = str(error.explanation or error)
+    if error.status_code == 404 and "No such image" in text:  # noqa: PLR2004
+        return no_image(wish.image)
+    if "could not select device driver" in text or "nvidia-container" in text:
+        return SandboxUnavailableError(
+            f"this Docker engine cannot give containers GPUs (gpus={wish.gpus!r}): install the"
+            " NVIDIA Container Toolkit, run `nvidia-ctk runtime configure --runtime=docker` and"
+            f" restart the engine; or leave `gpus` out to run without. It said: {text}"
+        )
+    if "executable file not found" in text or "no such file or directory: unknown" in text:
+        return SandboxUnavailableError(
+            f"the image {wish.image!r} has no `python3` in its path, which every sandbox needs: take"
+            " one that `langgraft sandbox build` makes, or add Python 3.8 or later to it"
+        )
+    if "nknown runtime" in text or "nvalid runtime" in text:
+        return SandboxUnavailableError(
+            f"this Docker engine has no runtime {wish.runtime!r}: `docker info` lists those it has;"
+            " leave `runtime` out to use its default"
+        )
+    if "bind source path does not exist" in text:
+        return SandboxUnavailableError(f"a folder of `inputs` is there no longer: {text}")
+    if error.status_code == 400:  # noqa: PLR2004
+        return SandboxUnavailableError(f"the Docker engine refuses such a container: {text}")
+    return SandboxFailureError(f"the Docker engine did not start a container: {text}")

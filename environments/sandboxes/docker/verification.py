@@ -1,0 +1,214 @@
+"""What holds inside a container, compared with what was asked for.
+
+Asking for a control is not having it: an engine may be configured otherwise, a runtime may not
+know it. So a sandbox's first container runs a probe, which reports what a program would find,
+and nothing else is run where a control does not hold.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from langgraft.environments.sandboxes.docker.controls import (
+    USER,
+    WORKSPACE,
+    tmpfs_sizes,
+    ulimits,
+)
+from langgraft.environments.sandboxes.limits import Limits
+from langgraft.environments.sandboxes.places import Channel
+
+_PROBE: Final = """
+import json, os, resource, sys
+
+def read(path):
+    try:
+        with open(path) as file:
+            return file.read().strip()
+    except OSError:
+        return None
+
+def cgroup(version_1, version_2):
+    text = read("/sys/fs/cgroup/" + version_1)
+    return read("/sys/fs/cgroup/" + version_2) if text is None else text
+
+def mount(line):
+    path = line.split(" ")[4].encode().decode("unicode_escape")
+    rest = line.split(" - ")[1].split(" ")
+    found = {"path": path, "kind": rest[0], "options": line.split(" ")[5].split(",")}
+    try:
+        size = os.statvfs(path)
+        found["size"] = size.f_blocks * size.f_frsize
+    except OSError:
+        pass
+    # The engine hides files of the kernel behind /dev/null, which anybody may write to.
+    found["writable"] = os.access(path, os.W_OK) and (os.path.isdir(path) or os.path.isfile(path))
+    return found
+
+status = dict(line.split(":", 1) for line in (read("/proc/self/status") or "").splitlines())
+names = os.listdir("/sys/class/net") if os.path.isdir("/sys/class/net") else ["?"]
+up = [n for n in names if n != "lo" and int(read("/sys/class/net/" + n + "/flags") or "1", 16) & 1]
+report = {
+    "python": list(sys.version_info[:2]),
+    "pid": os.getpid(),
+    "ids": [*os.getresuid(), *os.getresgid(), *os.getgroups()],
+    "status": {name: value.strip() for name, value in status.items()},
+    "interfaces": up,
+    "mounts": [mount(line) for line in (read("/proc/self/mountinfo") or "").splitlines()],
+    "limits": {
+        "core": resource.getrlimit(resource.RLIMIT_CORE),
+        "nofile": resource.getrlimit(resource.RLIMIT_NOFILE),
+        "fsize": resource.getrlimit(resource.RLIMIT_FSIZE),
+    },
+    "memory": cgroup("memory/memory.limit_in_bytes", "memory.max"),
+    "memory_and_swap": read("/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes"),
+    "swap": read("/sys/fs/cgroup/memory.swap.max"),
+    "pids": cgroup("pids/pids.max", "pids.max"),
+    "cpu": [
+        cgroup("cpu/cpu.cfs_quota_us", "cpu.max"),
+        read("/sys/fs/cgroup/cpu/cpu.cfs_period_us"),
+    ],
+}
+text = json.dumps(report).encode()
+os.write(1, b"%08d" % len(text))
+sent = 0
+while sent < len(text):
+    sent += os.write(1, text[sent:])
+"""
+
+_WRITABLE: Final = frozenset({"/dev/mqueue"})
+"""What programs may write to besides the sized folders: bounded by the kernel itself."""
+_PAGE: Final = 65_536
+"""Sizes are rounded to pages, whose own size depends on the processor."""
+_OLDEST: Final = [3, 8]
+
+
+def probe_command() -> list[str]:
+    """Return the command that reports what it finds in its container."""
+    return ["python3", "-I", "-S", "-c", _PROBE]
+
+
+def read_report(channel: Channel, *, timeout: float) -> dict[str, Any]:
+    """Read what the probe reports.
+
+    Raises:
+        TimeoutError: It says nothing.
+        ChannelClosedError: It ended without a report.
+    """
+    size = int(channel.receive(8, timeout=timeout))
+    report: dict[str, Any] = json.loads(channel.receive(size, timeout=timeout))
+    return report
+
+
+def failures(
+    report: Mapping[str, Any],
+    limits: Limits,
+    *,
+    cpus: float,
+    inputs: Sequence[str] = (),
+    foreign: bool = False,
+) -> list[str]:
+    """Return which controls do not hold, in words.
+
+    Args:
+        report: Of the probe.
+        limits: What was asked for.
+        cpus: Processors granted.
+        inputs: Names of the folders mounted in the workspace.
+        foreign: Whether another runtime than the engine's own was asked for, by name. What it does
+            not show (gVisor has no cgroups and a kernel of its own) is then taken as it is.
+    """
+    return [
+        *_identity(report, foreign=foreign),
+        *_mounts(report, limits, inputs),
+        *_processes(report, limits),
+        *_cgroup(report, limits, cpus, foreign=foreign),
+    ]
+
+
+def _identity(report: Mapping[str, Any], *, foreign: bool) -> Iterator[str]:
+    if report["python"] < _OLDEST:
+        yield f"Python {'.'.join(map(str, report['python']))} is too old: 3.8 or later is needed"
+    if report["pid"] != 1:
+        yield f"the supervisor would be process {report['pid']}, not 1"
+    if set(report["ids"]) != {USER}:
+        yield f"programs run as {sorted(set(report['ids']))}, not as {USER} alone"
+    status = report["status"]
+    for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
+        if int(status.get(name, "0" if foreign else "1"), 16):
+            yield f"capabilities are left ({name} {status.get(name)})"
+    if status.get("NoNewPrivs", "1" if foreign else None) != "1":
+        yield "programs can gain rights (NoNewPrivs is not 1)"
+    if not foreign and status.get("Seccomp") != "2":
+        yield f"system calls are not filtered (Seccomp {status.get('Seccomp')}, not 2)"
+    if report["interfaces"]:
+        yield f"there is a network: {', '.join(report['interfaces'])}"
+
+
+def _mounts(report: Mapping[str, Any], limits: Limits, inputs: Sequence[str]) -> Iterator[str]:
+    # Of several mounts on one path the last is what programs see.
+    mounts = {mount["path"]: mount for mount in report["mounts"]}
+    sizes = tmpfs_sizes(limits)
+    for path, size in sizes.items():
+        found = mounts.get(path)
+        if found is None or found["kind"] != "tmpfs" or not found["writable"]:
+            yield f"{path} is no tmpfs that can be written to"
+            continue
+        if abs(found.get("size", 0) - size) > _PAGE:
+            yield f"{path} holds {found.get('size')} bytes, not {size}"
+        yield from (
+            f"{path} is not {option}"
+            for option in ("nosuid", "nodev")
+            if option not in found["options"]
+        )
+    if "/" not in mounts or "ro" not in mounts["/"]["options"]:
+        yield "the root folder is not read-only"
+    read_only = [f"{WORKSPACE}/{name}" for name in inputs]
+    for path in read_only:
+        if path not in mounts or "ro" not in mounts[path]["options"]:
+            yield f"{path} is not mounted read-only"
+    writable = {path for path, mount in mounts.items() if mount["writable"]}
+    extra = writable - sizes.keys() - _WRITABLE
+    if extra:
+        yield f"more can be written to than should be: {', '.join(sorted(extra))}"
+
+
+def _processes(report: Mapping[str, Any], limits: Limits) -> Iterator[str]:
+    for name, value in ulimits(limits).items():
+        if report["limits"][name] != [value, value]:
+            yield f"the limit {name} is {report['limits'][name]}, not {value}"
+
+
+def _cgroup(
+    report: Mapping[str, Any], limits: Limits, cpus: float, *, foreign: bool
+) -> Iterator[str]:
+    sizes = {"memory": limits.memory, "pids": limits.pids}
+    if report["swap"] is None:
+        sizes["memory_and_swap"] = limits.memory
+    elif report["swap"] != "0":
+        yield f"swap is {report['swap']}, not 0"
+    for name, value in sizes.items():
+        found = report[name]
+        if found is None:
+            if not foreign:
+                yield f"{name} is not bounded by a cgroup that can be seen"
+        elif found == "max" or not value - _PAGE <= int(found) <= value:
+            yield f"{name} is bounded by {found}, not by {value}"
+    granted = _processors(report["cpu"])
+    if granted is None:
+        if not foreign:
+            yield "processor time is not bounded"
+    elif granted > cpus * 1.01:
+        yield f"{granted:g} processors are granted, not {cpus:g}"
+
+
+def _processors(cpu: Sequence[str | None]) -> float | None:
+    """Return the processors granted: version 1 tells quota and period apart, 2 in one line."""
+    quota, period = cpu
+    if quota is None:
+        return None
+    if period is None:
+        quota, _, period = quota.partition(" ")
+    if quota in {"-1", "max"} or not period:
+        return None
+    return int(quota) / int(period)
