@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from langgraft._core.errors import CompetitionError
-from langgraft.environments.competitions.layout import read_text
+from langgraft.environments.competitions.layout import is_pointer, read_text
 from langgraft.environments.competitions.medals import Board
 
 _COLUMNS: Final = ("score", "scorenullable")
@@ -27,7 +27,7 @@ def read_board(path: Path, *, lower_is_better: bool | None = None) -> Board:
         CompetitionError: The file is missing, a pointer of Git LFS, holds no scores, or what it
             tells of the direction is nothing, or the opposite of what is declared.
     """
-    scores = _read_scores(path)
+    scores = read_scores(path)
     try:
         if lower_is_better is not None:
             _refuse_opposite(scores, lower_is_better=lower_is_better)
@@ -37,7 +37,18 @@ def read_board(path: Path, *, lower_is_better: bool | None = None) -> Board:
         raise CompetitionError(f"{error}{hint}", path=path) from error
 
 
-def _read_scores(path: Path) -> list[float]:
+def is_pointer_file(path: Path) -> bool:
+    """Whether a file is only a pointer of Git LFS."""
+    with path.open("rb") as file:
+        return is_pointer(file.read(200))
+
+
+def read_scores(path: Path) -> list[float]:
+    """Read the scores of a `leaderboard.csv`, in the order of its rows; gaps are left out.
+
+    Raises:
+        CompetitionError: The file is missing, a pointer of Git LFS, or holds no scores.
+    """
     rows = csv.reader(io.StringIO(read_text(path).removeprefix("\ufeff"), newline=""))
     scores = []
     try:

@@ -113,9 +113,14 @@ def rounded(score: SupportsFloat | None) -> float | None:
 
     Returns:
         `None` where there is no score, or none that can be compared: NaN or infinite.
+
+    Raises:
+        TypeError: It is no number.
     """
     if score is None:
         return None
+    if isinstance(score, str | bytes):
+        raise TypeError(f"a score is a number, not {score!r}")
     value = float(score)
     return round(value, DECIMALS) + 0.0 if math.isfinite(value) else None
 

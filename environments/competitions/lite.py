@@ -1,0 +1,107 @@
+"""MLE-bench's 22 lite competitions: what is known of them without `mlebench` and without Kaggle.
+
+`lite.json` has, of each, its name and metric, modality and metric group (mle-agent-memory
+Table 8), the thresholds that MLE-bench's rule makes of its leaderboard, the names and MD5 sums
+of its prepared files, and which of our metrics grades as MLE-bench's grader does. The data itself
+comes from Kaggle: prepare it with MLE-bench, where an account there is at hand.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict
+
+from langgraft.environments.competitions import graders
+from langgraft.environments.competitions.checksums import Checksums
+from langgraft.environments.competitions.competition import (
+    Competition,
+    Grader,
+    MetricGroup,
+    Modality,
+)
+from langgraft.environments.competitions.layout import DESCRIPTION, read_text
+from langgraft.environments.competitions.medals import Board, Thresholds
+
+_FILE: Final = Path(__file__).with_name("lite.json")
+
+
+class LiteCompetition(BaseModel):
+    """What is known of a lite competition."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    competition_type: str
+    modality: Modality
+    metric_group: MetricGroup
+    metric: str
+    """As MLE-bench names it."""
+    grader: Mapping[str, Any]
+    """A function of `graders`, as `metric`, and its arguments."""
+    thresholds: Thresholds
+    answers: str
+    """In `prepared`, as are the other files."""
+    sample_submission: str
+    """In `public`, where MLE-bench's own configuration may name a copy in `private`."""
+    gold_submission: str | None = None
+    checksums: Checksums
+    note: str = ""
+    """Where sources disagree."""
+
+    @property
+    def id_columns(self) -> tuple[str, ...]:
+        """The column that names rows; none where it is the first one."""
+        return (self.grader["id_column"],) if "id_column" in self.grader else ()
+
+    @property
+    def board(self) -> Board:
+        """The board, of which only the thresholds are known."""
+        return Board(self.thresholds)
+
+
+def lite_competitions() -> Mapping[str, LiteCompetition]:
+    """Return what is known of the lite competitions, by id, in order."""
+    found: Mapping[str, Any] = json.loads(_FILE.read_text(encoding="utf-8"))
+    return {name: LiteCompetition.model_validate(each) for name, each in found.items()}
+
+
+def lite_competition(name: str, known: LiteCompetition, data_dir: Path) -> Competition:
+    """Return a lite competition whose data MLE-bench prepared in `<data_dir>/<name>`.
+
+    The description is the one MLE-bench left beside the data, where there is one.
+    """
+    arguments = {key: value for key, value in known.grader.items() if key != "metric"}
+    grade = getattr(graders, known.grader["metric"])(**arguments)
+    prepared = data_dir / name / "prepared"
+    gold = known.gold_submission
+    return Competition(
+        id=name,
+        name=known.name,
+        description=_description(prepared / "public" / DESCRIPTION, name, known),
+        competition_type=known.competition_type,
+        modality=known.modality,
+        metric_group=known.metric_group,
+        grader=Grader(known.metric, grade),
+        board=known.board,
+        raw_dir=data_dir / name / "raw",
+        public_dir=prepared / "public",
+        private_dir=prepared / "private",
+        answers=prepared / known.answers,
+        sample_submission=prepared / known.sample_submission,
+        prepare_fn=None,
+        gold_submission=None if gold is None else prepared / gold,
+        checksums=known.checksums,
+        id_columns=known.id_columns,
+    )
+
+
+def _description(path: Path, name: str, known: LiteCompetition) -> str:
+    if path.is_file():
+        return read_text(path)
+    better = "lower" if known.thresholds.lower_is_better else "higher"
+    return (
+        f"# {known.name}\n\nA competition of MLE-bench lite ({name}), judged by {known.metric},"
+        f" {better} is better. Its description comes with its data.\n"
+    )

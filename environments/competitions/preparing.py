@@ -1,0 +1,207 @@
+"""Prepares competitions' data: all of it as it should be, or nothing."""
+
+import inspect
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from filelock import FileLock
+
+from langgraft._core.errors import CompetitionError, MissingExtraError
+from langgraft.environments.competitions.checksums import (
+    Checksums,
+    differences,
+    file_checksum,
+    read_checksums,
+)
+from langgraft.environments.competitions.competition import Competition
+from langgraft.environments.competitions.functions import OwnFunction
+from langgraft.environments.competitions.layout import DESCRIPTION
+
+_UNFINISHED: Final = ".preparing-"
+_SHOWN: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A competition's data is there."""
+
+    competition_id: str
+    path: Path
+    """`<data>/<id>/prepared`."""
+    made: bool
+    """Whether it was made now; it was there before otherwise."""
+    verified: bool
+    """Whether it was held against checksums; a competition may have none."""
+
+
+def prepare(competition: Competition, *, force: bool = False) -> Prepared:
+    """Make `public` and `private` of a competition from what its `raw` holds.
+
+    It is made beside its place and moved there when all of it is there and has the checksums it
+    should have; what fails leaves nothing behind. `public` can be read by every user (the one in
+    a sandbox among them), `private` only by you.
+
+    Args:
+        competition: What to prepare.
+        force: Whether to make again what is there already.
+
+    Raises:
+        CompetitionError: It cannot be prepared here, preparing failed, or the data is not what
+            its checksums say.
+        MissingExtraError: A package that the data is made from is not installed.
+    """
+    home = competition.public_dir.parent
+    expected = _expected(competition)
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(home.parent / ".prepare.lock"):
+        if not force and competition.prepared:
+            _verify(competition, home, expected)
+            return Prepared(competition.id, home, made=False, verified=expected is not None)
+        _unpack(competition, expected)
+        with _workshop(home.parent) as workshop:
+            _make(competition, workshop)
+            _verify(competition, workshop, expected)
+            _open_to_readers(workshop)
+            _move(workshop, home)
+    return Prepared(competition.id, home, made=True, verified=expected is not None)
+
+
+def verify(competition: Competition) -> list[str]:
+    """Return how prepared data differs from its checksums, a line for each file.
+
+    Raises:
+        CompetitionError: The data is not prepared, or its checksums cannot be read.
+    """
+    if not competition.prepared:
+        raise CompetitionError(not_prepared(competition))
+    expected = _expected(competition)
+    return [] if expected is None else _wrong(competition.public_dir.parent, expected)
+
+
+def not_prepared(competition: Competition) -> str:
+    """Say that a competition's data is not there, and how to get it."""
+    missing = f"the data of {competition.id} is not prepared"
+    where = competition.public_dir.parent
+    if competition.prepare_fn is not None:
+        return f"{missing} ({where}): run `langgraft competitions prepare {competition.id}`"
+    return (
+        f"{missing} ({where}), and cannot be prepared without MLE-bench and an account on Kaggle:"
+        f" `mlebench prepare -c {competition.id} --data-dir {where.parent.parent}`"
+    )
+
+
+def _expected(competition: Competition) -> Checksums | None:
+    found = competition.checksums
+    return read_checksums(found) if isinstance(found, Path) else found
+
+
+@contextmanager
+def _workshop(place: Path) -> Iterator[Path]:
+    """Give a folder beside the place of the data, and remove it, whatever happens in it."""
+    for abandoned in place.glob(f"{_UNFINISHED}*"):  # its maker was killed: we hold the lock
+        shutil.rmtree(abandoned, ignore_errors=True)
+    workshop = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=place))
+    try:
+        yield workshop
+    finally:
+        shutil.rmtree(workshop, ignore_errors=True)
+
+
+def _make(competition: Competition, workshop: Path) -> None:
+    function = competition.prepare_fn
+    assert function is not None
+    loaded: Callable[..., object] = (
+        function.load() if isinstance(function, OwnFunction) else function
+    )
+    where = function.file if isinstance(function, OwnFunction) else None
+    if list(inspect.signature(loaded).parameters) != ["raw", "public", "private"]:
+        raise CompetitionError("`prepare` does not take (raw, public, private)", path=where)
+    raw, public, private = competition.raw_dir, workshop / "public", workshop / "private"
+    public.mkdir()
+    private.mkdir(mode=0o700)
+    try:
+        loaded(raw=raw, public=public, private=private)
+    except MissingExtraError:
+        raise
+    except Exception as error:
+        why = " ".join(f"{type(error).__name__}: {error}".split())[:500]
+        raise CompetitionError(f"{competition.id} cannot be prepared: {why}", path=where) from error
+    (public / DESCRIPTION).write_text(competition.description, encoding="utf-8")
+    for file in (competition.answers, competition.sample_submission):
+        name = file.relative_to(competition.public_dir.parent)
+        if not (workshop / name).is_file():
+            msg = f"preparing {competition.id} left no {name}, which config.yaml names"
+            raise CompetitionError(msg, path=where)
+
+
+def _unpack(competition: Competition, expected: Checksums | None) -> None:
+    """Fill `raw` from the archive of source data, where there is one and it is not done."""
+    if competition.prepare_fn is None:
+        raise CompetitionError(not_prepared(competition))
+    raw = competition.raw_dir
+    raw.mkdir(exist_ok=True)
+    if expected is None or expected.zip is None or any(raw.iterdir()):
+        return
+    archive = raw.parent / f"{competition.id}.zip"
+    if not archive.is_file():
+        msg = (
+            f"the source data of {competition.id} is not there: put the archive that Kaggle gives"
+            f" for it at {archive}, or run `mlebench prepare -c {competition.id}"
+            f" --data-dir {raw.parent.parent}`"
+        )
+        raise CompetitionError(msg)
+    if file_checksum(archive) != expected.zip:
+        raise CompetitionError("is another archive than its checksum says", path=archive)
+    with _workshop(raw.parent) as unpacked:
+        try:
+            with zipfile.ZipFile(archive) as opened:
+                opened.extractall(unpacked)
+        except (OSError, zipfile.BadZipFile) as error:
+            raise CompetitionError(f"cannot be unpacked: {error}", path=archive) from error
+        raw.rmdir()
+        unpacked.rename(raw)
+
+
+def _verify(competition: Competition, prepared: Path, expected: Checksums | None) -> None:
+    if expected is None or not (wrong := _wrong(prepared, expected)):
+        return
+    shown = "; ".join(wrong[:_SHOWN]) + (" …" if len(wrong) > _SHOWN else "")
+    if prepared == competition.public_dir.parent:
+        msg = f"the data of {competition.id} is not what its checksums say: {shown}; --force makes it again"
+    else:
+        msg = (
+            f"what preparing {competition.id} made is not what its checksums say: {shown};"
+            " another version of a package that it is made from may be installed"
+        )
+    raise CompetitionError(msg, path=competition.public_dir.parent)
+
+
+def _wrong(prepared: Path, expected: Checksums) -> list[str]:
+    return [
+        *differences(prepared / "public", expected.public),
+        *differences(prepared / "private", expected.private),
+    ]
+
+
+def _open_to_readers(prepared: Path) -> None:
+    """Let every user read `public`, and nobody but the owner `private`."""
+    prepared.chmod(0o755)
+    for name, folder_mode, file_mode in (("public", 0o755, 0o644), ("private", 0o700, 0o600)):
+        for path in (prepared / name, *(prepared / name).rglob("*")):
+            if not path.is_symlink():
+                path.chmod(folder_mode if path.is_dir() else file_mode)
+
+
+def _move(made: Path, home: Path) -> None:
+    """Put what was made in its place; what was there is gone only when the new is there."""
+    old = made.with_name(f"{made.name}-old")
+    if home.exists():
+        home.rename(old)
+    made.rename(home)
+    shutil.rmtree(old, ignore_errors=True)

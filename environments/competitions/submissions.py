@@ -1,0 +1,260 @@
+"""Whether a submission is valid, told by the sample submission alone.
+
+MLE-bench's `/validate` runs the grader on the answers and hands out what it raised. Here nothing
+behind an answer is opened, so that whatever an agent is told, it could have found out itself.
+"""
+
+import csv
+import io
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from langgraft._core.errors import CompetitionError
+from langgraft._core.extras import require
+from langgraft.environments.competitions.competition import Competition
+from langgraft.environments.competitions.files import UnusableFileError, read_bounded
+
+if TYPE_CHECKING:  # pandas comes with an extra
+    import pandas as pd
+
+_MIB: Final = 1 << 20
+_EXAMPLES: Final = 3
+_PURPOSE: Final = "Reading submissions"
+
+
+@dataclass(frozen=True, slots=True)
+class Validity:
+    """Whether a submission is like the sample submission. Safe to show to an agent."""
+
+    valid: bool
+    reasons: tuple[str, ...] = ()
+    """What is wrong, each in a line; empty where it is valid."""
+
+
+def check_submission(
+    submission: "Path | str | bytes | pd.DataFrame", competition: Competition
+) -> Validity:
+    """Hold a submission against the sample submission; never opens the private folder.
+
+    It is valid with the columns of the sample (in any order), its number of rows, its ids as
+    often as they are there (in any order), and finite numbers wherever the sample has numbers. A
+    file is read only up to 16 MiB and twelve times the size of the sample.
+
+    Args:
+        submission: A CSV file, what such a file holds, or a frame.
+        competition: Its data must be prepared.
+
+    Raises:
+        CompetitionError: The sample submission is not there, or not public.
+        MissingExtraError: pandas is not installed.
+    """
+    sample_data = _sample_bytes(competition)
+    sample = read_frame(sample_data)
+    ids = competition.id_columns or tuple(sample.columns[:1])
+    if not ids or not set(ids) <= set(sample.columns):
+        msg = f"has no columns {', '.join(ids)}, which name its rows"
+        raise CompetitionError(msg, path=competition.sample_submission)
+    try:
+        if isinstance(submission, str | Path):
+            submission = read_bounded(Path(submission), most=most_bytes(len(sample_data)))
+        if isinstance(submission, bytes):
+            submission = _frame_like(submission, sample, sample_data)
+        return _compared(submission, sample, ids)
+    except UnusableFileError as error:
+        return Validity(valid=False, reasons=(str(error),))
+
+
+def most_bytes(sample: int) -> int:
+    """Return how many bytes a submission may have, for a sample submission of so many."""
+    return 16 * _MIB + 12 * sample  # a sample of zeros grows tenfold with full precision
+
+
+def read_frame(data: bytes, *, rows: int | None = None) -> "pd.DataFrame":
+    """Read CSV as MLE-bench does: numbers come back as they were written.
+
+    Args:
+        data: The file. One that is empty makes an empty frame.
+        rows: The most that are read; `None` for all.
+
+    Raises:
+        UnusableFileError: It cannot be read as CSV.
+        MissingExtraError: pandas is not installed.
+    """
+    pandas: Any = require("pandas", extra="mle", purpose=_PURPOSE)
+    try:
+        frame: pd.DataFrame = pandas.read_csv(
+            io.BytesIO(data), float_precision="round_trip", low_memory=False, nrows=rows
+        )
+    except pandas.errors.EmptyDataError:
+        return pandas.DataFrame()  # type: ignore[no-any-return]
+    except (pandas.errors.ParserError, ValueError, OverflowError) as error:
+        why = _shown(" ".join(str(error).split()), 120)
+        raise UnusableFileError(f"it cannot be read as CSV: {why}") from error
+    return frame
+
+
+def refuse_wide(data: bytes, *, most: int, row: int) -> list[str]:
+    """Return the header of a CSV file, refusing rows whose mere width would eat the memory.
+
+    pandas takes a first row that is longer than the header for one with an index of so many
+    levels; a million of them are gigabytes.
+
+    Args:
+        data: The file.
+        most: How many values the first row may have beyond the header's.
+        row: The length in bytes of a row as it is expected.
+
+    Raises:
+        UnusableFileError: The first row is longer than that, or does not end.
+    """
+    prefix = _MIB + 24 * row
+    text = data[:prefix].decode("utf-8-sig", "replace")
+    stream = io.StringIO(text, newline="")
+    try:
+        lines = (fields for fields in csv.reader(stream) if fields)
+        header, first = next(lines, []), next(lines, [])
+    except csv.Error as error:
+        raise UnusableFileError(f"it cannot be read as CSV: {error}") from error
+    if len(data) > prefix and stream.tell() >= len(text):
+        raise UnusableFileError(f"its first two lines are longer than {prefix:,} bytes")
+    if len(first) > len(header) + most:
+        msg = f"its first row has {len(first)} values, its header {len(header)} columns"
+        raise UnusableFileError(msg)
+    return header
+
+
+def _sample_bytes(competition: Competition) -> bytes:
+    path = competition.sample_submission
+    if not path.is_relative_to(competition.public_dir):
+        msg = (
+            f"{competition.id} keeps its sample submission in its private folder:"
+            " submissions can be graded, but not checked without looking there"
+        )
+        raise CompetitionError(msg)
+    if not path.is_file():
+        msg = (
+            f"the data of {competition.id} is not prepared (no {path}):"
+            f" run `langgraft competitions prepare {competition.id}`"
+        )
+        raise CompetitionError(msg)
+    try:
+        if path.suffix != ".zip":
+            return path.read_bytes()
+        with zipfile.ZipFile(path) as archive:
+            (name,) = archive.namelist()
+            return archive.read(name)
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        raise CompetitionError(f"cannot be read: {error}", path=path) from error
+
+
+def _frame_like(data: bytes, sample: "pd.DataFrame", sample_data: bytes) -> "pd.DataFrame":
+    """Read a submission no further than what can be like the sample."""
+    if len(data) > most_bytes(len(sample_data)):
+        most = most_bytes(len(sample_data))
+        msg = f"it is too large: {len(data):,} bytes, and at most {most:,} are read"
+        raise UnusableFileError(msg)
+    row = len(sample_data) // (len(sample) + 1)
+    wanted = refuse_wide(sample_data, most=0, row=row)
+    if wrong := _columns_differ(refuse_wide(data, most=0, row=row), wanted):
+        raise UnusableFileError(wrong)
+    return read_frame(data, rows=len(sample) + 1)
+
+
+def _compared(submission: "pd.DataFrame", sample: "pd.DataFrame", ids: Sequence[str]) -> Validity:
+    if wrong := _columns_differ(_columns(submission), _columns(sample)):
+        return Validity(valid=False, reasons=(wrong,))
+    reasons = []
+    if len(submission) > len(sample):
+        reasons.append(f"it has more rows than the {len(sample):,} of the sample submission")
+    else:
+        if len(submission) < len(sample):
+            reasons.append(
+                f"it has {len(submission):,} rows, the sample submission {len(sample):,}"
+            )
+        reasons += _ids_differ(submission[list(ids)], sample[list(ids)])
+    values = (name for name in sample.columns if name not in ids)
+    reasons += [
+        wrong for name in values if (wrong := _not_numbers(name, submission[name], sample[name]))
+    ]
+    return Validity(valid=not reasons, reasons=tuple(reasons))
+
+
+def _columns(frame: "pd.DataFrame") -> list[str]:
+    return [str(each) for each in frame.columns]
+
+
+def _columns_differ(columns: Sequence[str], wanted: Sequence[str]) -> str:
+    """Say how columns differ from the sample's; nothing where they do not."""
+    if sorted(columns) == sorted(wanted):
+        return ""
+    parts = []
+    if missing := [each for each in wanted if each not in columns]:
+        parts.append(f"missing {_examples(missing)}")
+    if further := [each for each in columns if each not in wanted]:
+        parts.append(f"not in the sample submission {_examples(further)}")
+    twice = [each for each in wanted if list(columns).count(each) > 1]
+    if twice:
+        parts.append(f"more than once {_examples(twice)}")
+    return f"its columns are not those of the sample submission: {'; '.join(parts)}"
+
+
+def _ids_differ(submission: "pd.DataFrame", sample: "pd.DataFrame") -> list[str]:
+    """Say how ids differ, by themselves and how often each is there."""
+    pandas: Any = require("pandas", extra="mle", purpose=_PURPOSE)
+    ours, theirs = _keys(sample, submission), _keys(submission, sample)
+    if len(ours) == len(theirs) and bool((ours.to_numpy() == theirs.to_numpy()).all()):
+        return []
+    counts = pandas.DataFrame({"ours": ours.value_counts(), "theirs": theirs.value_counts()})
+    counts = counts.fillna(0).sort_index()
+    wrong = (
+        ("ids are missing", counts.theirs < counts.ours),
+        ("ids are not in the sample submission", (counts.ours == 0) & (counts.theirs > 0)),
+        ("ids are there too often", (counts.ours > 0) & (counts.theirs > counts.ours)),
+    )
+    return [
+        f"{int(rows.sum()):,} {what}: {_examples(counts.index[rows])}"
+        for what, rows in wrong
+        if rows.any()
+    ]
+
+
+def _keys(frame: "pd.DataFrame", other: "pd.DataFrame") -> Any:
+    """Return what names each row: numbers where both frames have them, or else texts."""
+    pandas: Any = require("pandas", extra="mle", purpose=_PURPOSE)
+    if frame.shape[1] == 1 and all(each.dtypes.iloc[0].kind in "iuf" for each in (frame, other)):
+        return frame.iloc[:, 0]
+    rows = frame.itertuples(index=False, name=None)
+    return pandas.Series([" / ".join(map(str, row)) for row in rows], dtype=object)
+
+
+def _not_numbers(name: str, submission: "pd.Series[Any]", sample: "pd.Series[Any]") -> str:
+    """Say which values are not the finite numbers that the sample has; nothing where all are."""
+    pandas: Any = require("pandas", extra="mle", purpose=_PURPOSE)
+    if sample.dtype.kind not in "biuf":
+        return ""
+    values = pandas.to_numeric(submission, errors="coerce").astype("float64")
+    bad = ~(values.abs() < float("inf"))  # NaN is below nothing
+    if sample.isna().any():
+        bad &= submission.notna()
+    if not bad.any() and submission.dtype.kind in "biuf":
+        return ""
+    shown = _examples(submission[bad].tolist()) or "too many digits"
+    what = "values are" if bad.sum() != 1 else "value is"
+    return f"column {_shown(name, 40)!r}: {int(bad.sum()):,} {what} no finite number: {shown}"
+
+
+def _examples(values: Sequence[object]) -> str:
+    shown = ", ".join(repr(_shown(_written(each), 40)) for each in values[:_EXAMPLES])
+    return shown if len(values) <= _EXAMPLES else f"{shown} …"
+
+
+def _written(value: object) -> str:
+    whole = isinstance(value, float) and value.is_integer()  # an empty id makes all ids floats
+    return str(int(value)) if isinstance(value, float) and whole else str(value)
+
+
+def _shown(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width - 1]}…"
