@@ -85,6 +85,7 @@ class Opening:
             SandboxFailureError: It did not this time.
             TimeoutError, ChannelClosedError, ProtocolError: The supervisor did not answer.
         """
+        self._removals.retry()
         container = self._started(self._config)
         try:
             greet(container.channel, PlaceSettings(self._wish.limits), timeout=_READY)

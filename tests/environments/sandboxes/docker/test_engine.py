@@ -1,0 +1,97 @@
+"""An engine that is not there, or cannot hold a limit, is told in one line that helps."""
+
+import gc
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+import requests
+
+from langgraft._core.errors import SandboxUnavailableError
+from langgraft.environments.sandboxes.docker.engine import (
+    connect,
+    refusals,
+    unenforceable,
+    unreachable,
+)
+
+ABLE = {
+    "OSType": "linux",
+    "MemoryLimit": True,
+    "SwapLimit": True,
+    "PidsLimit": True,
+    "CpuCfsQuota": True,
+    "SecurityOptions": ["name=seccomp,profile=default"],
+}
+
+
+def test_unenforceable_when_the_engine_can_hold_all_then_nothing_is_missing() -> None:
+    """An engine as it should be is used."""
+    assert unenforceable(ABLE) == []
+
+
+@pytest.mark.parametrize(
+    ("lacking", "words"),
+    [
+        ({"MemoryLimit": False}, "memory"),
+        ({"SwapLimit": False}, "swapaccount=1"),
+        ({"PidsLimit": None}, "number of processes"),
+        ({"CpuCfsQuota": False}, "processor time"),
+        ({"SecurityOptions": []}, "seccomp"),
+        ({"SecurityOptions": ["name=seccomp,profile=unconfined"]}, "seccomp"),
+        ({"OSType": "windows"}, "Linux containers are needed"),
+    ],
+)
+def test_unenforceable_when_a_limit_cannot_be_held_then_it_is_named(
+    lacking: dict[str, object], words: str
+) -> None:
+    """Nothing is run without a limit that was asked for."""
+    (missing,) = unenforceable({**ABLE, **lacking})
+    assert words in missing
+
+
+def test_refusals_when_a_warning_is_of_limits_then_it_counts_and_of_platforms_not() -> None:
+    """An engine warns where it leaves a control out, and of a few things beside."""
+    limit = "Your kernel does not support swap limit capabilities, memory limited without swap."
+    platform = "The requested image's platform (linux/arm64) does not match the host's"
+    assert refusals([limit, platform]) == [limit]
+    assert refusals(None) == []
+
+
+def test_connect_when_there_is_no_engine_then_it_says_how_to_get_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Who has no Docker is told what to do, and what the way without it costs."""
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/absent.sock")
+    with pytest.raises(SandboxUnavailableError) as caught:
+        connect()
+    told = str(caught.value)
+    assert "No such file" in told
+    assert "`langgraft sandbox build`" in told
+    assert "`SubprocessSandbox`" in told
+    assert "isolates nothing" in told
+    assert "\n" not in told
+    # The client leaves the socket that could not connect to the garbage collector.
+    del caught
+    with warnings.catch_warnings(action="ignore", category=ResourceWarning):
+        gc.collect()
+
+
+def test_unreachable_when_the_socket_may_not_be_used_then_the_group_is_named() -> None:
+    """The commonest slip on Linux is told apart from a missing engine."""
+    cause = PermissionError(13, "Permission denied")
+    wrapped = requests.ConnectionError(("Connection aborted.", cause))
+    assert "group `docker`" in str(unreachable(wrapped))
+
+
+def test_import_when_nothing_is_run_then_docker_is_not_loaded() -> None:
+    """Who only names a sandbox does not pay for the client."""
+    code = (
+        "import sys\n"
+        "from langgraft.environments.sandboxes.docker import DockerSandbox\n"
+        "DockerSandbox()\n"
+        "assert not {'docker', 'requests'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

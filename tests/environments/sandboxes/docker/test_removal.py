@@ -1,0 +1,81 @@
+"""Containers that are done with go; those that would not are not forgotten."""
+
+import threading
+from typing import Any, cast
+
+import pytest
+import requests
+
+from langgraft.environments.sandboxes.docker.removal import Removals
+
+
+class ToyEngine:
+    """Removes containers, while it is there."""
+
+    def __init__(self) -> None:
+        self.there = True
+        self.removed: list[str] = []
+        self.go = threading.Event()
+        self.go.set()
+
+    def remove_container(self, container: str, *, v: bool, force: bool) -> None:
+        """Remove one."""
+        assert self.go.wait(10)
+        if not self.there:
+            raise requests.ConnectionError("connection refused")
+        self.removed.append(container)
+
+
+@pytest.fixture
+def engine() -> ToyEngine:
+    """Return an engine that is there."""
+    return ToyEngine()
+
+
+@pytest.fixture
+def removals(engine: ToyEngine) -> Removals:
+    """Return who removes its containers."""
+    return Removals(cast("Any", engine))
+
+
+def test_soon_when_the_engine_is_slow_then_nobody_waits_until_it_is_asked_for(
+    engine: ToyEngine, removals: Removals
+) -> None:
+    """A program's result does not wait for its container to be taken apart."""
+    engine.go.clear()
+    removals.soon("a")
+    removals.soon("b")
+    assert engine.removed == []
+    engine.go.set()
+    removals.settle()
+    assert engine.removed == ["a", "b"]
+    removals.close()
+
+
+def test_close_when_an_engine_was_away_then_what_it_kept_is_removed(
+    engine: ToyEngine, removals: Removals
+) -> None:
+    """A container outlives an engine's absence, but not the sandbox."""
+    engine.there = False
+    removals.now("a")
+    removals.soon("b")
+    removals.settle()
+    assert removals.stubborn == {"a", "b"}
+    engine.there = True
+    removals.close()
+    assert sorted(engine.removed) == ["a", "b"]
+    assert not removals.stubborn
+
+
+def test_soon_when_very_many_wait_then_who_comes_next_removes_its_own(
+    engine: ToyEngine, removals: Removals
+) -> None:
+    """Containers cannot pile up behind an engine that is slower than their users."""
+    engine.go.clear()
+    for number in range(8):
+        removals.soon(str(number))
+    threading.Timer(0.1, engine.go.set).start()
+    removals.soon("last")
+    assert "last" in engine.removed
+    removals.close()
+    assert len(engine.removed) == 9
