@@ -1,10 +1,99 @@
 """Machine-learning competitions in MLE-bench's layout: their data, their boards, their grades.
 
+    from langgraft.environments.competitions import (
+        Registry, check_submission, grade_submission, prepare_competition
+    )
+
+    competition = Registry("data").get_competition("digits")
+    prepare_competition(competition)
+    check_submission("submission.csv", competition).reasons    # what an agent may know
+    grade_submission("submission.csv", competition).gold_medal  # what it may not
+
 competition   one competition: texts, folders, metric, board
-medals        the medal rule
+medals        the medal rule; `boards` reads leaderboards
+layout        MLE-bench's files, read and checked; `folders`, `functions`, `checksums` read the rest
+lite          the 22 lite competitions, known without `mlebench`; `mlebench` reads an installed one
 registry      finds competitions: those that ship, MLE-bench's, a folder of one's own
-submissions   whether a submission is valid, by the sample submission alone
+preparing     makes the data, all of it or nothing
+submissions   whether a submission is valid, by the sample submission alone; `files` reads it
+graders       metrics as grade functions
 grading       a grade, and the report as `mlebench grade` writes it
 attempts      what came of a program for a competition, as an agent is told
 shipped/      competitions made from data inside well-known packages
+
+Grades, checks and preparation need the extra `mle` (pandas, scikit-learn); listing competitions
+and the medal rule do not.
 """
+
+from typing import TYPE_CHECKING
+
+from langgraft._core.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from langgraft.environments.competitions.attempts import Attempt, aattempt, attempt
+    from langgraft.environments.competitions.competition import (
+        Competition,
+        GradeFunction,
+        Grader,
+        MetricGroup,
+        Modality,
+    )
+    from langgraft.environments.competitions.graders import InvalidSubmissionError
+    from langgraft.environments.competitions.grading import (
+        CompetitionReport,
+        GradingReport,
+        grade_jsonl,
+        grade_submission,
+    )
+    from langgraft.environments.competitions.medals import (
+        Board,
+        Medal,
+        Thresholds,
+        above_median,
+        medal,
+        rank,
+    )
+    from langgraft.environments.competitions.preparing import prepare_competition
+    from langgraft.environments.competitions.registry import Registry
+    from langgraft.environments.competitions.submissions import Validity, check_submission
+
+__all__ = [
+    "Attempt",
+    "Board",
+    "Competition",
+    "CompetitionReport",
+    "GradeFunction",
+    "Grader",
+    "GradingReport",
+    "InvalidSubmissionError",
+    "Medal",
+    "MetricGroup",
+    "Modality",
+    "Registry",
+    "Thresholds",
+    "Validity",
+    "aattempt",
+    "above_median",
+    "attempt",
+    "check_submission",
+    "grade_jsonl",
+    "grade_submission",
+    "medal",
+    "prepare_competition",
+    "rank",
+]
+
+_MODULES = {
+    "attempts": ("Attempt", "aattempt", "attempt"),
+    "competition": ("Competition", "GradeFunction", "Grader", "MetricGroup", "Modality"),
+    "graders": ("InvalidSubmissionError",),
+    "grading": ("CompetitionReport", "GradingReport", "grade_jsonl", "grade_submission"),
+    "medals": ("Board", "Medal", "Thresholds", "above_median", "medal", "rank"),
+    "preparing": ("prepare_competition",),
+    "registry": ("Registry",),
+    "submissions": ("Validity", "check_submission"),
+}
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {name: f"{__name__}.{module}" for module, names in _MODULES.items() for name in names},
+)

@@ -43,6 +43,7 @@ def mean_area_under_roc(
     targets: Sequence[str],
     probabilities: bool = True,
     negative_is_unlabeled: bool = False,
+    exactly: bool = False,
 ) -> GradeFunction:
     """Return the mean, over columns, of the area under the ROC curve.
 
@@ -51,9 +52,12 @@ def mean_area_under_roc(
         targets: The columns.
         probabilities: Whether values outside of 0 to 1 are refused.
         negative_is_unlabeled: Whether rows whose answers sum up to less than 0 do not count.
+        exactly: Whether further columns are refused.
     """
 
     def grade(submission: "pd.DataFrame", answers: "pd.DataFrame") -> float:
+        if exactly:
+            _exactly(submission, [id_column, *targets])
         if negative_is_unlabeled:
             answers, submission = _aligned(submission, answers, id_column, targets)
             labeled = answers[[*targets]].sum(axis=1).to_numpy() >= 0
@@ -92,8 +96,8 @@ def multi_class_log_loss(*, id_column: str, exactly: bool = False) -> GradeFunct
     def grade(submission: "pd.DataFrame", answers: "pd.DataFrame") -> float:
         numpy: Any = require("numpy", extra="mle", purpose="Grading")
         classes = [name for name in answers.columns if name != id_column]
-        if exactly and set(submission.columns) != {id_column, *classes}:
-            raise InvalidSubmissionError("the columns are not the id and a column for each class")
+        if exactly:
+            _exactly(submission, [id_column, *classes])
         truth, told = _aligned(submission, answers, id_column, classes)
         sums = told[classes].sum(axis=1)
         if not bool(numpy.isclose(sums, 1, atol=SUM_TOLERANCE).all()):
@@ -210,6 +214,11 @@ def _aligned(
 def _columns(submission: "pd.DataFrame", names: Sequence[str]) -> None:
     if missing := [each for each in names if each not in submission.columns]:
         raise InvalidSubmissionError(f"there is no column {', '.join(map(repr, missing[:5]))}")
+
+
+def _exactly(submission: "pd.DataFrame", names: Sequence[str]) -> None:
+    if sorted(submission.columns) != sorted(names):
+        raise InvalidSubmissionError("there are columns beside the id and the targets, or too few")
 
 
 def _probabilities(values: "pd.DataFrame") -> None:

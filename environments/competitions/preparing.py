@@ -40,7 +40,7 @@ class Prepared:
     """Whether it was held against checksums; a competition may have none."""
 
 
-def prepare(competition: Competition, *, force: bool = False) -> Prepared:
+def prepare_competition(competition: Competition, *, force: bool = False) -> Prepared:
     """Make `public` and `private` of a competition from what its `raw` holds.
 
     It is made beside its place and moved there when all of it is there and has the checksums it
@@ -72,7 +72,7 @@ def prepare(competition: Competition, *, force: bool = False) -> Prepared:
     return Prepared(competition.id, home, made=True, verified=expected is not None)
 
 
-def verify(competition: Competition) -> list[str]:
+def verify_competition(competition: Competition) -> list[str]:
     """Return how prepared data differs from its checksums, a line for each file.
 
     Raises:
