@@ -1,0 +1,172 @@
+"""One attempt at a competition: a program runs on the public data, and leaves a submission.
+
+Nothing in here knows an answer: what is told of a submission comes from the sample submission
+alone, the metric is the program's own word, and grades are given elsewhere (`grading`).
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from langgraft.environments.competitions.competition import Competition
+from langgraft.environments.competitions.reported import Reported, reported_metric
+from langgraft.environments.competitions.submissions import check_submission
+from langgraft.environments.sandboxes import telling
+from langgraft.environments.sandboxes.limits import Limits
+from langgraft.environments.sandboxes.programs import Job, PythonProgram
+from langgraft.environments.sandboxes.results import ExecutionResult
+from langgraft.environments.sandboxes.sandbox import Sandbox
+
+INPUT: Final = "input"
+"""Where the public data lies in the workspace, as AIDE's prompts have it."""
+
+SUBMISSIONS: Final = ("submission.csv", "working/submission.csv")
+"""Where a submission is looked for, the first one found counts; the second is AIDE's place."""
+
+_WORKING: Final[Mapping[str, bytes]] = {"working/.keep": b""}
+"""So that programs find AIDE's folder there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What came of a program for a competition."""
+
+    result: ExecutionResult
+    submission: bytes | None
+    """The file it left, as it is; `None` where there is none."""
+    submission_valid: bool | None
+    """Whether it is like the sample submission; `None` where there is none."""
+    reasons: tuple[str, ...]
+    """Why it is absent or not valid; empty where it is valid."""
+    reported: Reported
+    """The validation metric that the program says it reached: never a score."""
+
+    @property
+    def submission_present(self) -> bool:
+        """Whether there is a submission at all."""
+        return self.submission is not None
+
+    @property
+    def metric(self) -> float | None:
+        """The program's own validation metric; `None` where it reports none."""
+        return self.reported.value
+
+
+def attempt(
+    program: PythonProgram,
+    competition: Competition,
+    sandbox: Sandbox,
+    *,
+    seconds: float | None = None,
+    seed: int = 0,
+    files: Mapping[str, bytes | Path] | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Attempt:
+    """Run a program for a competition, and say what is told of it without any answer.
+
+    Args:
+        program: Finds the data in `./input` and leaves `submission.csv`, there or in `working/`.
+        competition: What it is for.
+        sandbox: Made with `inputs={"input": competition.public_dir}`, or `files` brings the data.
+        seconds: Wall clock, in place of the sandbox's limit.
+        seed: Of the program's hashes.
+        files: Put into the workspace beforehand; `input_files(competition)` is the data.
+        environment: Further environment variables.
+
+    Raises:
+        CompetitionError: The sample submission cannot be read.
+        InputError: A file cannot be put into the workspace.
+        SandboxUnavailableError: There is no engine or image.
+        SandboxFailureError: The engine or container died, and again when retried.
+    """
+    job = _job(program, seconds, seed, files, environment)
+    return judged(sandbox.run(job), competition)
+
+
+async def aattempt(
+    program: PythonProgram,
+    competition: Competition,
+    sandbox: Sandbox,
+    *,
+    seconds: float | None = None,
+    seed: int = 0,
+    files: Mapping[str, bytes | Path] | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Attempt:
+    """Do what `attempt` does; cancelling kills the program."""
+    job = _job(program, seconds, seed, files, environment)
+    # In a thread: submissions may have millions of rows.
+    return await asyncio.to_thread(judged, await sandbox.arun(job), competition)
+
+
+def input_files(competition: Competition) -> dict[str, Path]:
+    """Return a competition's public data as files of a job, for a sandbox without a mount of it."""
+    found = sorted(path for path in competition.public_dir.rglob("*") if path.is_file())
+    return {
+        f"{INPUT}/{path.relative_to(competition.public_dir).as_posix()}": path for path in found
+    }
+
+
+def judged(result: ExecutionResult, competition: Competition) -> Attempt:
+    """Say what a program's result means for a competition, without any answer.
+
+    Raises:
+        CompetitionError: The sample submission cannot be read.
+    """
+    reported = reported_metric(result, competition.grader.name)
+    submission = next((result.files[name] for name in SUBMISSIONS if name in result.files), None)
+    if submission is None:
+        return Attempt(result, None, None, _why_absent(result), reported)
+    validity = check_submission(submission, competition)
+    return Attempt(result, submission, validity.valid, validity.reasons, reported)
+
+
+def told(made: Attempt, limits: Limits, *, seconds: float | None = None) -> str:
+    """Tell an agent what came of its program.
+
+    Args:
+        made: What came of it.
+        limits: Of the sandbox that it ran in.
+        seconds: Wall clock it was given, where it was another than the limits'.
+    """
+    parts = [telling.told(made.result, limits, seconds=seconds), _about_submission(made)]
+    if made.metric is None:
+        parts.append(f"Validation metric: none ({made.reported.reason}).")
+    else:
+        parts.append(f"Validation metric, as the program reports it: {made.metric:g}.")
+    return "\n\n".join(parts)
+
+
+def _job(
+    program: PythonProgram,
+    seconds: float | None,
+    seed: int,
+    files: Mapping[str, bytes | Path] | None,
+    environment: Mapping[str, str] | None,
+) -> Job:
+    return Job(
+        program,
+        files={**_WORKING, **(files or {})},
+        collect=SUBMISSIONS,
+        seconds=seconds,
+        seed=seed,
+        environment=environment or {},
+    )
+
+
+def _why_absent(result: ExecutionResult) -> tuple[str, ...]:
+    left_out = tuple(
+        f"{name} was not taken out: {result.left_out[name]}"
+        for name in SUBMISSIONS
+        if name in result.left_out
+    )
+    return left_out or (f"the program left no {' or '.join(SUBMISSIONS)}",)
+
+
+def _about_submission(made: Attempt) -> str:
+    if made.submission_valid:
+        return "Submission: present and valid."
+    state = "present, but not valid" if made.submission_present else "absent"
+    return "\n".join([f"Submission: {state}.", *(f"- {reason}" for reason in made.reasons)])
