@@ -10,7 +10,9 @@ from typing import Annotated
 import typer
 
 from langgraft._core.errors import InputError, LanggraftError, MissingExtraError
+from langgraft.benchmarks.cli.competitions.app import app as competitions_app
 from langgraft.benchmarks.cli.memory.app import app as memory_app
+from langgraft.benchmarks.cli.sandbox.app import app as sandbox_app
 
 app = typer.Typer(
     name="langgraft",
@@ -22,6 +24,8 @@ app = typer.Typer(
 )
 
 app.add_typer(memory_app)
+app.add_typer(competitions_app)
+app.add_typer(sandbox_app)
 
 EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2

@@ -1,7 +1,7 @@
 """The image that programs run in: its recipe, and what builds it.
 
-    Dockerfile         any base image with a Python ≥ 3.11, plus the ML stack
-    requirements.txt   the ML stack, pinned
-    build              builds it once for each recipe
-    base, host_python  a base image from the running Python, where none can be pulled
+Dockerfile         any base image with a Python ≥ 3.11, plus the ML stack
+requirements.txt   the ML stack, pinned
+build              builds it once for each recipe
+base, host_python  a base image from the running Python, where none can be pulled
 """

@@ -19,10 +19,28 @@ from langgraft.environments.sandboxes.image.host_python import (
 )
 from langgraft.environments.sandboxes.image.labels import BASE_LABEL, REPOSITORY
 
-_FOLDERS: Final = (
-    "dev etc home mnt opt proc root run sys tmp usr usr/bin usr/lib usr/lib64 usr/local"
-    " usr/local/bin usr/local/lib usr/sbin var var/tmp"
-).split()
+_FOLDERS: Final = [
+    "dev",
+    "etc",
+    "home",
+    "mnt",
+    "opt",
+    "proc",
+    "root",
+    "run",
+    "sys",
+    "tmp",
+    "usr",
+    "usr/bin",
+    "usr/lib",
+    "usr/lib64",
+    "usr/local",
+    "usr/local/bin",
+    "usr/local/lib",
+    "usr/sbin",
+    "var",
+    "var/tmp",
+]
 _OPEN_TO_ALL: Final = frozenset({"tmp", "var/tmp"})
 
 

@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import Any, Final
 
 import docker
+import requests
 from docker.errors import APIError, DockerException, ImageNotFound
 from docker.models.images import Image
 
 from langgraft._core.errors import InputError, SandboxUnavailableError
+from langgraft.environments.sandboxes.docker.engine import IMAGE
 from langgraft.environments.sandboxes.image.base import make_base
 from langgraft.environments.sandboxes.image.labels import (
     BASE_LABEL,
-    IMAGE,
     RECIPE_LABEL,
     REPOSITORY,
 )
@@ -25,6 +26,8 @@ from langgraft.environments.sandboxes.image.labels import (
 DEFAULT_BASE: Final = "python:3.11-slim"
 LOCAL_BASE: Final = "local"
 """In place of an image: make one from the running Python."""
+_SECONDS: Final = 1800
+"""Of silence: pip says nothing while it downloads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +70,10 @@ def build_image(
         image = _there(client, exact)
         made = image is None
         if image is None:
-            _build(client, recipe, source, exact, digest, say)
+            _build(client, recipe, source, exact, digest=digest, say=say)
             image = client.images.get(exact)
-        repository, _, name = tag.rpartition(":") if ":" in tag.rpartition("/")[2] else (tag, "", "latest")
-        image.tag(repository, name)
-    except DockerException as error:
+        image.tag(*_split(tag))
+    except (DockerException, requests.RequestException) as error:
         msg = f"the engine could not build the image {tag}: {error}"
         raise SandboxUnavailableError(msg) from error
     return Built(tag, str(image.id), source, made)
@@ -133,6 +135,12 @@ def _base(client: docker.DockerClient, base: str, say: Callable[[str], None]) ->
     return base, str(image.id)
 
 
+def _split(tag: str) -> tuple[str, str]:
+    """Return repository and tag; a colon before the last slash is that of a port."""
+    repository, colon, name = tag.rpartition(":")
+    return (repository, name) if colon and "/" not in name else (tag, "latest")
+
+
 def _reason(error: DockerException) -> str:
     told = error.explanation if isinstance(error, APIError) else None
     return " ".join(str(told or error).split())[:200]
@@ -157,6 +165,7 @@ def _build(
     recipe: Mapping[str, bytes],
     base: str,
     tag: str,
+    *,
     digest: str,
     say: Callable[[str], None],
 ) -> None:
@@ -175,6 +184,7 @@ def _build(
         rm=True,
         forcerm=True,
         decode=True,
+        timeout=_SECONDS,
     )
     last = ""
     for message in _messages(told):

@@ -24,17 +24,79 @@ _LEFT_OUT: Final = frozenset(
 )
 # Compiled files stay, with the times of their sources: a read-only image cannot make them.
 _ENDINGS_LEFT_OUT: Final = (".a", ".o", ".opt-1.pyc", ".opt-2.pyc", "EXTERNALLY-MANAGED")
-_TOOLS: Final = (
-    "bash basename cat chmod chown cp cut date dd df dirname du echo env false find grep gzip head"
-    " id kill ln ls mkdir mktemp mv nproc printf ps pwd readlink rm rmdir sed seq sh sleep sort"
-    " stat tail tar tee test timeout touch tr true uname uniq wc which xargs"
-).split()
+_TOOLS: Final = [
+    "bash",
+    "basename",
+    "cat",
+    "chmod",
+    "chown",
+    "cp",
+    "cut",
+    "date",
+    "dd",
+    "df",
+    "dirname",
+    "du",
+    "echo",
+    "env",
+    "false",
+    "find",
+    "grep",
+    "gzip",
+    "head",
+    "id",
+    "kill",
+    "ln",
+    "ls",
+    "mkdir",
+    "mktemp",
+    "mv",
+    "nproc",
+    "printf",
+    "ps",
+    "pwd",
+    "readlink",
+    "rm",
+    "rmdir",
+    "sed",
+    "seq",
+    "sh",
+    "sleep",
+    "sort",
+    "stat",
+    "tail",
+    "tar",
+    "tee",
+    "test",
+    "timeout",
+    "touch",
+    "tr",
+    "true",
+    "uname",
+    "uniq",
+    "wc",
+    "which",
+    "xargs",
+]
 # What wheels link to, and what the C library loads by name at run time.
-_LIBRARIES: Final = (
-    "libanl.so.1 libc.so.6 libcrypt.so.1 libdl.so.2 libexpat.so.1 libgcc_s.so.1 libgomp.so.1"
-    " libm.so.6 libnss_dns.so.2 libnss_files.so.2 libpthread.so.0 libresolv.so.2 librt.so.1"
-    " libstdc++.so.6 libutil.so.1 libz.so.1"
-).split()
+_LIBRARIES: Final = [
+    "libanl.so.1",
+    "libc.so.6",
+    "libcrypt.so.1",
+    "libdl.so.2",
+    "libexpat.so.1",
+    "libgcc_s.so.1",
+    "libgomp.so.1",
+    "libm.so.6",
+    "libnss_dns.so.2",
+    "libnss_files.so.2",
+    "libpthread.so.0",
+    "libresolv.so.2",
+    "librt.so.1",
+    "libstdc++.so.6",
+    "libutil.so.1",
+    "libz.so.1",
+]
 _CERTIFICATE_FILES: Final = (
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -52,8 +114,8 @@ class Contents:
 
     def add(self, source: Path, target: str) -> None:
         """Take a file over; a link to a sibling stays one."""
-        if source.is_symlink() and "/" not in (sibling := os.readlink(source)):
-            self.links[target] = sibling
+        if source.is_symlink() and len((sibling := source.readlink()).parts) == 1:
+            self.links[target] = str(sibling)
         else:
             self.copied[target] = source.resolve()
 

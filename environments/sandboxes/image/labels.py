@@ -3,8 +3,6 @@
 from typing import Final
 
 REPOSITORY: Final = "langgraft-sandbox"
-IMAGE: Final = f"{REPOSITORY}:latest"
-"""The tag of the image that sandboxes use by default."""
 RECIPE_LABEL: Final = "langgraft.sandbox-image.recipe"
 """On images we built: the hash of Dockerfile, requirements and base."""
 BASE_LABEL: Final = "langgraft.sandbox-image.base"

@@ -1,0 +1,1 @@
+"""`langgraft sandbox`: build the image, attack the sandbox, and clear up after it."""

@@ -1,0 +1,84 @@
+"""`langgraft sandbox check`."""
+
+from collections.abc import Mapping
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+from langgraft._core.canonical import JSON
+from langgraft.benchmarks.cli.memory.printing import say, show_table, write_json
+from langgraft.environments.sandboxes.docker.engine import (
+    IMAGE,
+    connect,
+    image_id,
+    unenforceable,
+)
+from langgraft.environments.sandboxes.hostile.battery import Battery, Outcome
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+
+
+def check(image: str, *, as_json: bool) -> bool:
+    """Attack the sandbox, and show what was contained; return whether all was.
+
+    Raises:
+        SandboxUnavailableError: No engine or image, or it cannot hold the limits.
+    """
+    image = image or IMAGE
+    with closing(connect()) as client:
+        facts = engine_facts(client)
+        if not as_json:
+            for name, value in facts.items():
+                say(f"{name}: {value}")
+        image_id(client.api, image)  # said before anything is made
+        with Battery(client, image) as battery:
+            if not as_json:
+                say(f"{len(battery.attacks)} attacks on {image}; this takes about a minute")
+            outcomes = battery.run()
+    if as_json:
+        told: list[JSON] = [_told(outcome) for outcome in outcomes]
+        write_json({"image": image, "engine": dict(facts), "attacks": told})
+    else:
+        _show(outcomes)
+    return all(outcome.contained for outcome in outcomes)
+
+
+def engine_facts(client: "DockerClient") -> Mapping[str, str]:
+    """Return what decides how well an engine isolates."""
+    info: dict[str, Any] = client.info()
+    options = [str(option).removeprefix("name=") for option in info.get("SecurityOptions") or ()]
+    missing = unenforceable(info)
+    return {
+        "engine": f"{info.get('ServerVersion')} ({info.get('DefaultRuntime')})",
+        "system": f"{info.get('OperatingSystem')}, {info.get('KernelVersion')}"
+        f" {info.get('Architecture')}",
+        "cgroups": f"version {info.get('CgroupVersion', '1')}, {info.get('CgroupDriver')}",
+        "storage": str(info.get("Driver")),
+        "security": "; ".join(options) or "none",
+        "cannot hold": "; ".join(missing)
+        or "nothing: memory, swap, processes and processor time are held",
+    }
+
+
+def _told(outcome: Outcome) -> JSON:
+    return {
+        "name": outcome.attack.name,
+        "tries": outcome.attack.tries,
+        "ended": outcome.ended,
+        "contained": outcome.contained,
+        "problems": list(outcome.problems),
+        "seconds": round(outcome.seconds, 3),
+    }
+
+
+def _show(outcomes: list[Outcome]) -> None:
+    rows = [
+        (each.attack.name, each.attack.tries, each.ended, "yes" if each.contained else "NO")
+        for each in outcomes
+    ]
+    contained = sum(outcome.contained for outcome in outcomes)
+    title = f"{contained} of {len(outcomes)} attacks were contained"
+    show_table(title, ("attack", "tries to", "ended as", "contained"), rows)
+    for outcome in outcomes:
+        for problem in outcome.problems:
+            say(f"NOT contained, {outcome.attack.name}: {problem}")

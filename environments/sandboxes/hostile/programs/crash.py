@@ -1,0 +1,5 @@
+"""Crash the interpreter."""
+
+import ctypes
+
+ctypes.string_at(0)

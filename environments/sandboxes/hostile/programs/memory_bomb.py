@@ -1,0 +1,5 @@
+"""Take memory without end."""
+
+taken = []
+while True:
+    taken.append(bytearray(1 << 20))
