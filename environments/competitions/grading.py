@@ -199,7 +199,7 @@ def write_report(report: GradingReport, folder: Path, *, clock: Clock | None = N
     folder.mkdir(parents=True, exist_ok=True)
     now = datetime.fromtimestamp((clock or SystemClock()).time(), tz=UTC)
     stamp = now.strftime("%Y-%m-%dT%H-%M-%S-GMT")  # MLE-bench's form
-    text = json.dumps(as_json(report), indent=2) + "\n"
+    text = json.dumps(report_json(report), indent=2) + "\n"
     for number in itertools.count(1):
         suffix = "" if number == 1 else f"-{number}"
         path = folder / f"{stamp}{suffix}_grading_report.json"
@@ -212,11 +212,11 @@ def write_report(report: GradingReport, folder: Path, *, clock: Clock | None = N
     raise AssertionError
 
 
-def as_json(report: GradingReport | CompetitionReport) -> dict[str, Any]:
+def report_json(report: GradingReport | CompetitionReport) -> dict[str, Any]:
     """Return a report as JSON, its keys in `mlebench grade`'s order."""
     if isinstance(report, CompetitionReport):
         return report.model_dump() | {"created_at": report.created_at.isoformat()}
-    reports = [as_json(each) for each in report.competition_reports]
+    reports = [report_json(each) for each in report.competition_reports]
     return report.model_dump(exclude={"competition_reports"}) | {"competition_reports": reports}
 
 

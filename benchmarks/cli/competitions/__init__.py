@@ -1,0 +1,1 @@
+"""`langgraft competitions`: list, prepare, check and grade machine-learning competitions."""

@@ -1,0 +1,129 @@
+"""The `langgraft competitions` commands and their options. Everything heavy is imported inside a
+command, so that help answers at once.
+"""  # noqa: D205
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    name="competitions",
+    help="List, prepare, check and grade machine-learning competitions: those that ship,"
+    " MLE-bench's, and folders of your own.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+IdArgument = Annotated[str, typer.Argument(metavar="ID", help="A competition's id.")]
+DataDirOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Where data lies and is prepared: DIR/<id>/prepared.",
+        show_default="a folder of the user's cache",
+    ),
+]
+FolderOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        help="A folder of competitions of your own, FOLDER/<id>/config.yaml; may be repeated.",
+        show_default=False,
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON to standard output.")]
+
+
+@app.command("list")
+def list_all(
+    *, data_dir: DataDirOption = None, folder: FolderOption = None, json: JsonOption = False
+) -> None:
+    """List the competitions: what they are, and whether their data is prepared."""
+    from langgraft.benchmarks.cli.competitions import showing  # noqa: PLC0415
+
+    showing.show_all(showing.registry(data_dir, folder), as_json=json)
+
+
+@app.command()
+def show(
+    competition: IdArgument,
+    *,
+    data_dir: DataDirOption = None,
+    folder: FolderOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Show a competition: its metric, its medals' thresholds, and where its data lies."""
+    from langgraft.benchmarks.cli.competitions import showing  # noqa: PLC0415
+
+    showing.show_one(showing.registry(data_dir, folder), competition, as_json=json)
+
+
+@app.command()
+def prepare(
+    competitions: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[ID]...", help="Competitions; none: all that ship."),
+    ] = None,
+    *,
+    data_dir: DataDirOption = None,
+    folder: FolderOption = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Make again what is there already.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Make competitions' data, all of it or nothing, and hold it against its checksums."""
+    from langgraft.benchmarks.cli.competitions import preparing, showing  # noqa: PLC0415
+
+    found = showing.registry(data_dir, folder)
+    preparing.prepare(found, competitions or [], force=force, as_json=json)
+
+
+@app.command()
+def check(
+    submission: Annotated[Path, typer.Argument(metavar="FILE", help="A submission, CSV.")],
+    competition: IdArgument,
+    *,
+    data_dir: DataDirOption = None,
+    folder: FolderOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Hold a submission against the sample submission, never the answers; exit with 1 if it is
+    not valid.
+    """  # noqa: D205
+    from langgraft.benchmarks.cli.competitions import judging, showing  # noqa: PLC0415
+
+    found = showing.registry(data_dir, folder).get_competition(competition)
+    raise typer.Exit(int(not judging.check(submission, found, as_json=json)))
+
+
+@app.command()
+def grade(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="A submission, CSV; or a list of them, JSON lines of competition_id and"
+            " submission_path.",
+        ),
+    ],
+    competition: Annotated[
+        str | None,
+        typer.Argument(metavar="[ID]", help="The competition; none: FILE is a list."),
+    ] = None,
+    *,
+    output_dir: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write <UTC>_grading_report.json there, as `mlebench grade` does.",
+            show_default=False,
+        ),
+    ] = None,
+    data_dir: DataDirOption = None,
+    folder: FolderOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Grade submissions by the answers and the board: scores and medals."""
+    from langgraft.benchmarks.cli.competitions import judging, showing  # noqa: PLC0415
+
+    found = showing.registry(data_dir, folder)
+    judging.grade(file, competition, found, output_dir=output_dir, as_json=json)

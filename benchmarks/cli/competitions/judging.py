@@ -1,0 +1,87 @@
+"""`langgraft competitions check` and `grade`."""
+
+import json
+from pathlib import Path
+
+from langgraft._core.errors import CompetitionError
+from langgraft.benchmarks.cli.competitions.showing import show_columns
+from langgraft.benchmarks.cli.memory.printing import say, write_json
+from langgraft.environments.competitions.competition import Competition
+from langgraft.environments.competitions.grading import (
+    CompetitionReport,
+    GradingReport,
+    grade_jsonl,
+    grade_submission,
+    report_json,
+    write_report,
+)
+from langgraft.environments.competitions.registry import Registry
+from langgraft.environments.competitions.submissions import check_submission
+
+
+def check(submission: Path, competition: Competition, *, as_json: bool) -> bool:
+    """Say whether a submission is like the sample submission; return it.
+
+    Raises:
+        CompetitionError: There is no sample submission to hold it against.
+    """
+    validity = check_submission(submission, competition)
+    if as_json:
+        write_json({"valid": validity.valid, "reasons": list(validity.reasons)})
+    else:
+        say("valid" if validity.valid else "not valid:")
+        for reason in validity.reasons:
+            say(f"- {reason}")
+    return validity.valid
+
+
+def grade(
+    file: Path, name: str | None, found: Registry, *, output_dir: Path | None, as_json: bool
+) -> None:
+    """Grade one submission, or those of a list.
+
+    Raises:
+        CompetitionError: There is no such competition or list, or data is not prepared.
+    """
+    if name is None:
+        report = grade_jsonl(_lines(file), found)
+    else:
+        report = GradingReport.of([grade_submission(file, found.get_competition(name))])
+    written = None if output_dir is None else write_report(report, output_dir)
+    if as_json:
+        _write(report if name is None else report.competition_reports[0])
+        return
+    columns = ("competition", "score", "medal", "above median", "gold", "silver", "bronze")
+    rows = [_row(each) for each in report.competition_reports]
+    say(f"{report.total_medals} medals in {report.total_runs} runs")
+    show_columns(columns, rows)
+    if written is not None:
+        say(f"report: {written}")
+
+
+def _lines(file: Path) -> list[str]:
+    if file.suffix.lower() == ".csv":
+        raise CompetitionError("is a submission: say also which competition it is for", path=file)
+    try:
+        return file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise CompetitionError(f"cannot be read: {error}", path=file) from error
+
+
+def _row(report: CompetitionReport) -> tuple[object, ...]:
+    medals = ("gold", "silver", "bronze")
+    earned = [each for each in medals if getattr(report, f"{each}_medal")]
+    state = "no file" if not report.submission_exists else "not valid"
+    return (
+        report.competition_id,
+        state if report.score is None else report.score,
+        earned[0] if earned else "-",
+        "yes" if report.above_median else "no",
+        report.gold_threshold,
+        report.silver_threshold,
+        report.bronze_threshold,
+    )
+
+
+def _write(report: GradingReport | CompetitionReport) -> None:
+    print(json.dumps(report_json(report)))  # noqa: T201  (keys in MLE-bench's order)
