@@ -226,6 +226,37 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
+def test_run_when_processes_share_a_new_file_then_all_use_the_same_results(path: Path) -> None:
+    """Whoever came first decides for all, also while the file is being made."""
+    support = Path(__file__).resolve().parents[2] / "support"
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", _RUN_TWENTY, str(support), str(path)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(4)
+    ]
+    told = [process.communicate(timeout=120)[0] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0, 0, 0]
+    assert told[0].count("by ") == 20
+    assert len(set(told)) == 1
+
+
+_RUN_TWENTY = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+from counting_sandbox import CountingSandbox
+from langgraft.environments.sandboxes.cached import CachedSandbox
+from langgraft.environments.sandboxes.programs import Job, PythonProgram
+from langgraft.environments.sandboxes.results import ExecutionResult
+mine = ExecutionResult(0, f"by {os.getpid()}", "", duration=1.0)
+with CachedSandbox(CountingSandbox(lambda *_: mine), sys.argv[2]) as cached:
+    for number in range(20):
+        print(cached.run(Job(PythonProgram(f"print({number})"))).stdout)
+"""
+
+
 def test_run_when_an_input_file_changes_its_content_then_runs_again(
     cached: CachedSandbox, below: CountingSandbox, tmp_path: Path
 ) -> None:
