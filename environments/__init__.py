@@ -19,6 +19,20 @@ if TYPE_CHECKING:
         grade_submission,
         prepare_competition,
     )
+    from langgraft.environments.sandboxes import (
+        Command,
+        DockerSandbox,
+        ExecutionResult,
+        Frame,
+        Job,
+        Kernel,
+        Limits,
+        ProgramError,
+        PythonProgram,
+        Sandbox,
+        SubprocessSandbox,
+        write_files,
+    )
     from langgraft.environments.text import (
         Reset,
         TextEnvironment,
@@ -31,11 +45,22 @@ __all__ = [
     "BabyAI",
     "BabyAIEnvironment",
     "Board",
+    "Command",
     "Competition",
     "CompetitionReport",
+    "DockerSandbox",
+    "ExecutionResult",
+    "Frame",
     "GradingReport",
+    "Job",
+    "Kernel",
+    "Limits",
+    "ProgramError",
+    "PythonProgram",
     "Registry",
     "Reset",
+    "Sandbox",
+    "SubprocessSandbox",
     "TextEnvironment",
     "TextTask",
     "TextWorldFactory",
@@ -46,10 +71,12 @@ __all__ = [
     "grade_jsonl",
     "grade_submission",
     "prepare_competition",
+    "write_files",
 ]
 
 _TEXT = "langgraft.environments.text"
 _BABYAI = "langgraft.environments.babyai"
+_SANDBOXES = "langgraft.environments.sandboxes"
 _COMPETITIONS = "langgraft.environments.competitions"
 __getattr__, __dir__ = lazy_exports(
     __name__,
@@ -72,5 +99,17 @@ __getattr__, __dir__ = lazy_exports(
         "grade_jsonl": _COMPETITIONS,
         "grade_submission": _COMPETITIONS,
         "prepare_competition": _COMPETITIONS,
+        "Command": _SANDBOXES,
+        "DockerSandbox": _SANDBOXES,
+        "ExecutionResult": _SANDBOXES,
+        "Frame": _SANDBOXES,
+        "Job": _SANDBOXES,
+        "Kernel": _SANDBOXES,
+        "Limits": _SANDBOXES,
+        "ProgramError": _SANDBOXES,
+        "PythonProgram": _SANDBOXES,
+        "Sandbox": _SANDBOXES,
+        "SubprocessSandbox": _SANDBOXES,
+        "write_files": _SANDBOXES,
     },
 )

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from langgraft._core.errors import SandboxUnavailableError
 from langgraft.environments.sandboxes.inside.frames import PROTOCOL, READY, SETTINGS
 from langgraft.environments.sandboxes.limits import Limits
 from langgraft.environments.sandboxes.places import Channel
@@ -30,7 +31,10 @@ class PlaceSettings:
     environment: Mapping[str, str] = field(default_factory=dict)
     """Of programs, over the supervisor's own environment and what `greet` sets."""
     remove: str | None = None
-    """A folder to remove when the host is gone."""
+    """A folder that the supervisor makes, with `workspace` and `home` in it, and removes when the
+    host is gone."""
+    links: Mapping[str, str] = field(default_factory=dict)
+    """Links to make in such a workspace: name to target."""
     parent: int | None = None
     """The host's process id, where the supervisor is its child."""
 
@@ -41,7 +45,8 @@ def greet(channel: Channel, settings: PlaceSettings, *, timeout: float = 30.0) -
     Raises:
         TimeoutError: It did not answer within `timeout` seconds.
         ChannelClosedError: It is gone.
-        ProtocolError: It answered what none of ours answers, or cannot protect itself.
+        ProtocolError: It answered what none of ours answers.
+        SandboxUnavailableError: It cannot be kept from the programs of an isolated place.
     """
     limits = settings.limits
     send_json(
@@ -52,7 +57,9 @@ def greet(channel: Channel, settings: PlaceSettings, *, timeout: float = 30.0) -
             "isolated": settings.isolated,
             "workspace": settings.workspace,
             "environment": {**_environment(settings), **settings.environment},
+            "home": settings.home,
             "remove": settings.remove,
+            "links": dict(settings.links),
             "parent": settings.parent,
             "launcher": launcher_script(),
             "kernel": kernel_script(),
@@ -72,11 +79,13 @@ def greet(channel: Channel, settings: PlaceSettings, *, timeout: float = 30.0) -
     ready = parse_json(payload)
     if ready.get("protocol") != PROTOCOL:
         raise ProtocolError(f"the supervisor speaks protocol {ready.get('protocol')!r}")
-    if settings.isolated and (ready.get("pid") != 1 or ready.get("dumpable") is not False):
-        raise ProtocolError(
-            f"the supervisor is process {ready.get('pid')!r} and dumpable: "
-            f"{ready.get('dumpable')!r}; it must be the first process of its container and "
-            "closed to programs (an image whose python3 has no ctypes cannot close it)"
+    protected = {"pid": 1, "dumpable": False, "sealed": True}
+    found = {name: ready.get(name) for name in protected}
+    if settings.isolated and found != protected:
+        raise SandboxUnavailableError(
+            f"the supervisor cannot be kept from programs: it is {found} and should be {protected}."
+            " That takes an x86_64 or aarch64 Linux with seccomp, and an image whose python3 has "
+            "ctypes"
         )
     return str(ready.get("python"))
 

@@ -8,8 +8,12 @@ _INSIDE = "langgraft.environments.sandboxes.inside"
 
 _SUPERVISOR = (
     "frames",
+    "talking",
     "relay",
+    "output",
+    "kernel_child",
     "clearing",
+    "sealing",
     "processes",
     "putting",
     "collecting",

@@ -1,10 +1,65 @@
 """`SupervisedSandbox`: what all sandboxes with a supervisor share."""
 
+import contextlib
+import logging
+import threading
+import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self, TypeVar
 
+from langgraft._core.errors import SandboxFailureError, SandboxUnavailableError
+from langgraft.environments.sandboxes.aside import do_aside
+from langgraft.environments.sandboxes.conversation import Conversation, OverdueError
+from langgraft.environments.sandboxes.files import check_files
+from langgraft.environments.sandboxes.kernels import SupervisedKernel
 from langgraft.environments.sandboxes.limits import Limits
-from langgraft.environments.sandboxes.places import Place
+from langgraft.environments.sandboxes.places import ChannelClosedError, Place
+from langgraft.environments.sandboxes.programs import Job
+from langgraft.environments.sandboxes.requests import PreparedJob, environment_of, prepare
 from langgraft.environments.sandboxes.results import ExecutionResult
+from langgraft.environments.sandboxes.wire import ProtocolError
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+FAILURES: Final = (ChannelClosedError, TimeoutError, ProtocolError, SandboxFailureError, OSError)
+"""What a place or engine raises when it fails; none of it is a program's doing."""
+
+_PAUSE: Final = 0.5
+"""Seconds before the first retry, doubled for each further one: an engine may be restarting."""
+
+
+class _CalledOffError(Exception):
+    """The caller does not want the result any more."""
+
+
+class _Errand:
+    """One piece of work in one place at a time, which may be called off from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._place: Place | None = None
+        self.off = False
+
+    def go_to(self, place: Place) -> None:
+        with self._lock:
+            self._place = place
+            self.check()
+
+    def check(self) -> None:
+        if self.off:
+            raise _CalledOffError
+
+    def call_off(self) -> None:
+        with self._lock:
+            self.off = True
+            place = self._place
+        if place is not None:
+            place.destroy()
 
 
 class SupervisedSandbox(ABC):
@@ -18,6 +73,9 @@ class SupervisedSandbox(ABC):
     def __init__(self, limits: Limits | None = None, *, retries: int = 2) -> None:
         self.limits = limits or Limits()
         self._retries = retries
+        self._places: set[Place] = set()
+        self._lock = threading.Lock()
+        self._closed = False
 
     @property
     @abstractmethod
@@ -36,9 +94,194 @@ class SupervisedSandbox(ABC):
                 failed this time; it is tried again.
         """
 
-    def _release(self) -> None:
+    def _release(self) -> None:  # noqa: B027 - most have nothing
         """Remove what a subclass keeps besides open places: its pool, its client. Once, last."""
 
     def _told(self, place: Place, result: ExecutionResult) -> ExecutionResult:  # noqa: ARG002
         """Return a result as it is told; a subclass may leave out what names the machine."""
         return result
+
+    def run(self, job: Job) -> ExecutionResult:
+        """Run a program in a fresh place and return what came of it.
+
+        Raises:
+            InputError: The job's files cannot be put, or its names leave the workspace.
+            SandboxUnavailableError: There is no engine or image, or this sandbox is closed.
+            SandboxFailureError: The engine or container died, and again when retried.
+        """
+        return self._run(job, _Errand())
+
+    async def arun(self, job: Job) -> ExecutionResult:
+        """Do what `run` does; cancelling kills the program."""
+        errand = _Errand()
+        return await do_aside(lambda: self._run(job, errand), errand.call_off)
+
+    def kernel(
+        self, *, preload: Sequence[str] = (), files: Mapping[str, bytes | Path] | None = None
+    ) -> SupervisedKernel:
+        """Open a persistent kernel with modules imported beforehand.
+
+        Args:
+            preload: Modules; one that is not there is no error until a cell imports it.
+            files: Put into its workspace first.
+
+        Raises:
+            InputError: The files cannot be put.
+            SandboxUnavailableError: There is no engine or image, or this sandbox is closed.
+            SandboxFailureError: It could not be opened, and again when retried.
+        """
+        return self._kernel(preload, files or {}, _Errand())
+
+    async def akernel(
+        self, *, preload: Sequence[str] = (), files: Mapping[str, bytes | Path] | None = None
+    ) -> SupervisedKernel:
+        """Do what `kernel` does."""
+        errand = _Errand()
+        return await do_aside(
+            lambda: self._kernel(preload, files or {}, errand),
+            errand.call_off,
+            lambda kernel: kernel.close(),
+        )
+
+    def close(self) -> None:
+        """Remove everything this sandbox started; it cannot be used afterwards."""
+        with self._lock:
+            first, self._closed = not self._closed, True
+            places = list(self._places)
+        for place in places:
+            place.destroy()
+        if first:
+            self._release()
+
+    async def aclose(self) -> None:
+        """Do what `close` does."""
+        await do_aside(self.close, lambda: None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    # Programs
+
+    def _run(self, job: Job, errand: _Errand) -> ExecutionResult:
+        prepared = prepare(job, self.limits)
+        place, result = self._retried(lambda place: self._run_in(place, prepared), errand)
+        self._let_go(place)
+        return self._told(place, result)
+
+    def _run_in(self, place: Place, prepared: PreparedJob) -> ExecutionResult:
+        conversation = Conversation(place.channel, self.limits)
+        try:
+            conversation.put(prepared.files)
+            return conversation.run(
+                1,
+                prepared.program,
+                seconds=prepared.seconds,
+                environment=prepared.environment,
+                patterns=prepared.patterns,
+            )
+        except OverdueError:
+            return conversation.cut_off(oom=False)
+        except ChannelClosedError as error:
+            death = place.post_mortem()
+            if death.oom and conversation.running:
+                return conversation.cut_off(oom=True)
+            raise SandboxFailureError(_story(death.reason, death.supervisor_log)) from error
+
+    # Kernels
+
+    def _kernel(
+        self, preload: Sequence[str], files: Mapping[str, bytes | Path], errand: _Errand
+    ) -> SupervisedKernel:
+        outgoing = check_files(files, self.limits)
+
+        def start(place: Place) -> Conversation:
+            conversation = Conversation(place.channel, self.limits)
+            try:
+                conversation.put(outgoing)
+                refused = conversation.open_kernel(preload, environment_of(seed=0))
+            except ChannelClosedError as error:
+                death = place.post_mortem()
+                raise SandboxFailureError(_story(death.reason, death.supervisor_log)) from error
+            if refused:
+                raise SandboxFailureError(refused)
+            return conversation
+
+        return SupervisedKernel(
+            self.limits,
+            open_place=lambda: self._retried(start, errand),
+            let_go=self._let_go,
+            told=self._told,
+        )
+
+    # Places
+
+    def _retried(self, task: Callable[[Place], T], errand: _Errand) -> tuple[Place, T]:
+        """Do a task in a fresh place, in another one where a place fails; hand over both."""
+        for attempt in range(self._retries + 1):
+            try:
+                return self._tried(task, errand)
+            except SandboxUnavailableError:
+                # There was an engine a moment ago: it may be coming back.
+                if attempt == 0 or self._closed or attempt == self._retries:
+                    raise
+                reason = "the engine is away"
+            except FAILURES as error:
+                errand.check()
+                self._check_open()
+                reason = str(error) or type(error).__name__
+                if attempt == self._retries:
+                    raise SandboxFailureError(
+                        f"the sandbox failed {attempt + 1} times, last because {reason}: see that "
+                        "its engine is well and has room, then run again"
+                    ) from error
+            logger.warning(
+                "a sandbox failed, attempt %d of %d: %s", attempt + 1, self._retries + 1, reason
+            )
+            time.sleep(_PAUSE * 2**attempt)
+        raise AssertionError  # the last attempt returns or raises
+
+    def _tried(self, task: Callable[[Place], T], errand: _Errand) -> tuple[Place, T]:
+        errand.check()
+        self._check_open()
+        place = self._open()
+        try:
+            with self._lock:
+                self._places.add(place)
+            self._check_open()
+            errand.go_to(place)
+            return place, task(place)
+        except BaseException:
+            self._let_go(place)
+            raise
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise SandboxUnavailableError("this sandbox is closed: make another")
+
+    def _let_go(self, place: Place) -> None:
+        with contextlib.suppress(KeyError), self._lock:
+            self._places.remove(place)
+        place.destroy()
+
+
+def _story(reason: str, log: str) -> str:
+    return f"{reason}; its supervisor wrote: {log.strip()[-2000:]}" if log.strip() else reason

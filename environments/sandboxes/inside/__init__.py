@@ -1,7 +1,13 @@
 """What runs inside a sandbox: plain scripts of the standard library, for Python 3.8 and later.
 
-    frames, relay, clearing, processes, putting, collecting, removing, supervisor
-                         the first process of every place
+    supervisor           the first process of every place, of which these are parts:
+    frames, talking      its stream to the host
+    processes, clearing, sealing
+                         starting, ending, and what nothing may do to the supervisor
+    relay, output, kernel_child
+                         what runs, and what it prints
+    putting, collecting, removing
+                         files in, files out, folders away
     exceptions, launcher the program's own interpreter, before its first line
     exceptions, kernel   the interpreter that keeps its variables between cells
 

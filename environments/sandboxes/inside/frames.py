@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 import struct
+from typing import Any
 
 PROTOCOL = 1
 HEADER = struct.Struct(">IB")
@@ -58,7 +59,7 @@ def unpack_header(header: bytes, kinds: frozenset[int]) -> tuple[int, int]:
     return length, kind
 
 
-def unpack_json(payload: bytes) -> dict[str, object]:
+def unpack_json(payload: bytes) -> dict[str, Any]:
     """Return the JSON object of a frame.
 
     Raises:

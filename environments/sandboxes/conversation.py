@@ -1,0 +1,363 @@
+"""What is said with one supervisor; every answer is checked, every wait is bounded."""
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from threading import Lock
+from typing import Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from langgraft._core.errors import InputError
+from langgraft.environments.sandboxes.files import OutgoingFile, check_name
+from langgraft.environments.sandboxes.inside.collecting import MAX_LEFT_OUT
+from langgraft.environments.sandboxes.inside.frames import (
+    BEAT,
+    CELL,
+    CHUNK,
+    COLLECT,
+    DATA,
+    DONE,
+    ENDED,
+    FILE,
+    FILE_END,
+    INTERRUPT,
+    KERNEL,
+    LEFT_OUT,
+    MAX_FRAME,
+    PUT,
+    RUN,
+    STDERR,
+    STDOUT,
+    pack,
+    pack_json,
+)
+from langgraft.environments.sandboxes.limits import Limits
+from langgraft.environments.sandboxes.places import Channel
+from langgraft.environments.sandboxes.results import (
+    ExecutionResult,
+    Frame,
+    ProgramError,
+)
+from langgraft.environments.sandboxes.wire import ProtocolError, parse_json, receive_frame
+
+SILENCE: Final = 60.0
+"""Seconds without a heartbeat, which comes each second, until a supervisor counts as gone."""
+GRACE: Final = 30.0
+"""Seconds after a program's end is due until its place is destroyed from outside."""
+ERRAND_SECONDS: Final = 600.0
+"""For putting or collecting files, or opening a kernel."""
+MAX_TEXT: Final = 100_000
+"""Characters of any one text of an answer."""
+
+Collected = tuple[dict[str, bytes], dict[str, str]]
+
+
+class OverdueError(Exception):
+    """A program did not end though its supervisor should have ended it; the place must go."""
+
+
+class _Frame(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    file: str = Field(max_length=MAX_TEXT)
+    line: int = Field(ge=0)
+    function: str = Field(max_length=MAX_TEXT)
+    text: str = Field(max_length=MAX_TEXT)
+
+
+class _Error(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    type: str = Field(max_length=MAX_TEXT)
+    message: str = Field(max_length=MAX_TEXT)
+    frames: list[_Frame] = Field(max_length=1000)
+
+    def told(self) -> ProgramError:
+        frames = tuple(Frame(f.file, f.line, f.function, f.text) for f in self.frames)
+        return ProgramError(self.type, self.message, frames)
+
+
+class _Ended(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    exit_code: int | None = Field(ge=0, le=255)
+    signal: str | None = Field(max_length=100)
+    stopped: Literal["timeout", "output", "cancelled"] | None
+    oom: bool
+    duration: float = Field(ge=0, allow_inf_nan=False)
+    stdout_printed: int = Field(ge=0)
+    stderr_printed: int = Field(ge=0)
+    error: _Error | None
+    kernel_lost: bool
+    cleared: bool
+
+
+class Conversation:
+    """One supervisor, greeted before; used by one thread at a time, but for `interrupt`."""
+
+    def __init__(self, channel: Channel, limits: Limits) -> None:
+        self._channel = channel
+        self._limits = limits
+        self._sending = Lock()
+        self._kept = {STDOUT: bytearray(), STDERR: bytearray()}
+        self._began = 0.0
+        self.running = False
+        """Whether a program or cell is under way, to which the place's end may be due."""
+
+    def put(self, files: Sequence[OutgoingFile]) -> None:
+        """Write files into the workspace.
+
+        Raises:
+            InputError: The workspace has no room, or has something else under such a name.
+        """
+        if not files:
+            return
+        for file in files:
+            self._send(pack_json(FILE, {"path": file.name, "size": file.size}))
+            self._send_content(file)
+        self._send(pack(PUT))
+        refused = self._done(time.monotonic() + ERRAND_SECONDS)
+        if refused:
+            raise InputError(f"the sandbox cannot hold a file: {refused}")
+
+    def run(
+        self,
+        number: int,
+        program: Mapping[str, object],
+        *,
+        seconds: float,
+        environment: Mapping[str, str],
+        patterns: Sequence[str],
+    ) -> ExecutionResult:
+        """Run a program, and collect what it left.
+
+        Raises:
+            OverdueError: It did not end in time, nor was it ended.
+        """
+        ask = {
+            **program,
+            "id": number,
+            "seconds": seconds,
+            "environment": dict(environment),
+            "patterns": list(patterns),
+        }
+        return self._watch(_packed(RUN, ask), seconds)
+
+    def open_kernel(self, preload: Sequence[str], environment: Mapping[str, str]) -> str:
+        """Start a kernel; return why it could not be started, or nothing."""
+        ask: dict[str, object] = {"preload": list(preload), "environment": dict(environment)}
+        self._send(_packed(KERNEL, ask))
+        return self._done(time.monotonic() + ERRAND_SECONDS)
+
+    def cell(self, number: int, code: str, *, seconds: float) -> ExecutionResult:
+        """Run a cell.
+
+        Raises:
+            OverdueError: It did not end in time, nor was it ended.
+        """
+        ask: dict[str, object] = {"id": number, "code": code, "seconds": seconds}
+        return self._watch(_packed(CELL, ask), seconds)
+
+    def collect(self, patterns: Sequence[str]) -> Collected:
+        """Take files out."""
+        if not patterns:
+            return {}, {}
+        self._send(_packed(COLLECT, {"patterns": list(patterns)}))
+        return self._files(time.monotonic() + ERRAND_SECONDS)
+
+    def interrupt(self, number: int) -> None:
+        """End a run or cell before its time; from any thread."""
+        self._send(pack_json(INTERRUPT, {"id": number}))
+
+    def cut_off(self, *, oom: bool) -> ExecutionResult:
+        """Return what there is of a program whose place went with it, by its doing."""
+        return self._result(
+            _Ended(
+                exit_code=137,
+                signal="SIGKILL",
+                stopped=None if oom else "timeout",
+                oom=oom,
+                duration=time.monotonic() - self._began,
+                stdout_printed=len(self._kept[STDOUT]),
+                stderr_printed=len(self._kept[STDERR]),
+                error=None,
+                kernel_lost=False,
+                cleared=False,
+            )
+        )
+
+    def _send(self, frame: bytes) -> None:
+        with self._sending:
+            self._channel.send(frame)
+
+    def _send_content(self, file: OutgoingFile) -> None:
+        if isinstance(file.content, Path):
+            with file.content.open("rb") as content:
+                while chunk := content.read(CHUNK):
+                    self._send(pack(DATA, chunk))
+            return
+        for start in range(0, file.size, CHUNK):
+            self._send(pack(DATA, file.content[start : start + CHUNK]))
+
+    def _answer(self, until: float) -> tuple[int, bytes]:
+        while True:
+            left = until - time.monotonic()
+            if left <= 0:
+                raise OverdueError
+            try:
+                kind, payload = receive_frame(self._channel, timeout=min(SILENCE, left))
+            except TimeoutError:
+                if time.monotonic() >= until:
+                    raise OverdueError from None
+                raise
+            if kind != BEAT:
+                return kind, payload
+
+    def _done(self, until: float) -> str:
+        try:
+            kind, payload = self._answer(until)
+        except OverdueError:
+            raise TimeoutError(f"the supervisor took more than {ERRAND_SECONDS:.0f} s") from None
+        if kind != DONE:
+            raise _unexpected(kind)
+        return _text(parse_json(payload), "refused")
+
+    def _watch(self, ask: bytes, seconds: float) -> ExecutionResult:
+        self._kept = {STDOUT: bytearray(), STDERR: bytearray()}
+        self._began = time.monotonic()
+        self._send(ask)
+        self.running = True
+        ended = self._ended(self._began + seconds + GRACE)
+        self.running = False
+        files, left_out = self._files(time.monotonic() + ERRAND_SECONDS)
+        return self._result(ended, files, left_out)
+
+    def _ended(self, until: float) -> _Ended:
+        while True:
+            kind, payload = self._answer(until)
+            if kind == ENDED:
+                return _parsed(payload)
+            kept = self._kept.get(kind)
+            if kept is None:
+                raise _unexpected(kind)
+            kept += payload
+            if len(kept) > self._limits.output:
+                raise ProtocolError("the supervisor sent more output than it was to keep")
+
+    def _result(
+        self,
+        ended: _Ended,
+        files: dict[str, bytes] | None = None,
+        left_out: dict[str, str] | None = None,
+    ) -> ExecutionResult:
+        printed = ended.stdout_printed, ended.stderr_printed
+        return ExecutionResult(
+            exit_code=ended.exit_code,
+            stdout=self._output(STDOUT, printed[0]),
+            stderr=self._output(STDERR, printed[1]),
+            duration=ended.duration,
+            stopped=None if ended.stopped == "cancelled" else ended.stopped,
+            oom=ended.oom,
+            signal=ended.signal,
+            error=ended.error.told() if ended.error is not None else None,
+            printed=printed,
+            files=dict(sorted((files or {}).items())),
+            left_out=dict(sorted((left_out or {}).items())),
+            kernel_lost=ended.kernel_lost,
+        )
+
+    def _output(self, kind: int, printed: int) -> str:
+        kept = bytes(self._kept[kind])
+        cut = printed - len(kept)
+        if cut < 0 or (cut > 0 and len(kept) != self._limits.output):
+            raise ProtocolError(f"the supervisor sent {len(kept)} bytes of {printed} printed")
+        if cut == 0:
+            return kept.decode("utf-8", "replace")
+        half = self._limits.output // 2
+        head, tail = (part.decode("utf-8", "replace") for part in (kept[:half], kept[half:]))
+        return f"{head}\n[... {cut} bytes cut ...]\n{tail}"
+
+    def _files(self, until: float) -> Collected:
+        files: dict[str, bytes] = {}
+        left_out: dict[str, str] = {}
+        room = self._limits.collected
+        try:
+            while True:
+                kind, payload = self._answer(until)
+                if kind == DONE:
+                    return files, left_out
+                content = parse_json(payload) if kind in (FILE, LEFT_OUT) else {}
+                if kind == LEFT_OUT and len(left_out) <= MAX_LEFT_OUT:
+                    left_out[_text(content, "path")] = _text(content, "reason")
+                elif kind == FILE and len(files) < self._limits.collected_files:
+                    name, data, failure = self._file(content, room, until)
+                    room -= len(data)
+                    if failure:
+                        left_out[name] = failure
+                    elif name in files:
+                        raise ProtocolError(f"the supervisor sent {name!r} twice")
+                    else:
+                        files[name] = data
+                else:
+                    raise _unexpected(kind)
+        except OverdueError:
+            raise TimeoutError(f"collecting files took more than {ERRAND_SECONDS:.0f} s") from None
+
+    def _file(
+        self, content: Mapping[str, object], room: int, until: float
+    ) -> tuple[str, bytes, str]:
+        try:
+            name = check_name(_text(content, "path"))
+        except InputError as error:
+            raise ProtocolError(f"the supervisor sent a name it never sends: {error}") from error
+        size = content.get("size")
+        if type(size) is not int or not 0 <= size <= room:
+            raise ProtocolError(f"the supervisor sent {name!r} with a size of {size!r}")
+        data = bytearray()
+        while True:
+            kind, payload = self._answer(until)
+            if kind == FILE_END:
+                failure = _text(parse_json(payload), "failure")
+                if not failure and len(data) != size:
+                    raise ProtocolError(
+                        f"the supervisor sent {len(data)} of {size} bytes: {name!r}"
+                    )
+                return name, bytes(data), failure
+            if kind != DATA:
+                raise _unexpected(kind)
+            data += payload
+            if len(data) > size:
+                raise ProtocolError(f"the supervisor sent more than the {size} bytes of {name!r}")
+
+
+def _packed(kind: int, content: dict[str, object]) -> bytes:
+    frame = pack_json(kind, content)
+    if len(frame) > MAX_FRAME:
+        raise InputError(
+            f"code, arguments or environment take {len(frame)} bytes; a request holds {MAX_FRAME}: "
+            "put what is long into a file"
+        )
+    return frame
+
+
+def _parsed(payload: bytes) -> _Ended:
+    content = parse_json(payload)
+    try:
+        return _Ended.model_validate(content)
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_input=False)[0]
+        raise ProtocolError(
+            f"the supervisor sent a result with a wrong {problem['loc']}: {problem['msg']}"
+        ) from error
+
+
+def _text(content: Mapping[str, object], name: str) -> str:
+    value = content.get(name)
+    if not isinstance(value, str) or len(value) > MAX_TEXT:
+        raise ProtocolError(f"the supervisor sent no proper {name!r}")
+    return value.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _unexpected(kind: int) -> ProtocolError:
+    return ProtocolError(f"the supervisor sent a frame of kind {chr(kind)!r} out of turn")

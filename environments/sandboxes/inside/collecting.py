@@ -1,0 +1,212 @@
+"""Finding the files a program left that match patterns, whatever else it left."""
+
+# ruff: noqa: PTH, SIM105  (descriptors, not paths; few modules, for a quick start)
+
+from __future__ import annotations
+
+import errno
+import fnmatch
+import os
+import stat
+from collections.abc import Callable, Iterator
+
+from langgraft.environments.sandboxes.inside.putting import split_name
+
+MAX_DEPTH = 64
+MAX_ENTRIES = 100_000
+"""Directory entries looked at; a program can leave any number."""
+MAX_LEFT_OUT = 1000
+
+_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+_KINDS = (
+    (stat.S_ISLNK, "a link"),
+    (stat.S_ISFIFO, "a FIFO"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISBLK, "a device"),
+    (stat.S_ISCHR, "a device"),
+)
+
+
+class Patterns:
+    """Relative globs: `*` and `?` within a name, `**` for any folders, hidden ones too.
+
+    A path's state is how far it has come in which patterns: pairs of pattern and part.
+
+    Raises:
+        ValueError: A pattern leaves the workspace.
+    """
+
+    def __init__(self, patterns: list[str]) -> None:
+        self._parts = [split_name(pattern) for pattern in patterns]
+
+    def start(self) -> frozenset[tuple[int, int]]:
+        """Return where all patterns begin."""
+        return self._closed({(index, 0) for index in range(len(self._parts))})
+
+    def step(self, states: frozenset[tuple[int, int]], name: str) -> frozenset[tuple[int, int]]:
+        """Return where a name leads."""
+        reached = set()
+        for index, place in states:
+            parts = self._parts[index]
+            if place == len(parts):
+                continue
+            if parts[place] == "**":
+                reached.add((index, place))
+            elif fnmatch.fnmatchcase(name, parts[place]):
+                reached.add((index, place + 1))
+        return self._closed(reached)
+
+    def ended(self, states: frozenset[tuple[int, int]]) -> bool:
+        """Return whether a pattern is matched to its end."""
+        return any(place == len(self._parts[index]) for index, place in states)
+
+    def names(self, states: frozenset[tuple[int, int]]) -> set[str] | None:
+        """Return the only names that lead on, or `None` where there may be any."""
+        names = set()
+        for index, place in states:
+            parts = self._parts[index]
+            if place < len(parts):
+                if any(sign in parts[place] for sign in "*?["):
+                    return None
+                names.add(parts[place])
+        return names
+
+    def _closed(self, states: set[tuple[int, int]]) -> frozenset[tuple[int, int]]:
+        for index, place in list(states):
+            parts = self._parts[index]
+            while place < len(parts) and parts[place] == "**":
+                place += 1  # noqa: PLW2901 - `**` also stands for no folder at all
+                states.add((index, place))
+        return frozenset(states)
+
+
+class Collecting:
+    """A walk over a workspace that hands over files, and tells of those it leaves out.
+
+    Args:
+        patterns: What to look for.
+        files: How many files may be taken.
+        size: How many bytes, in all.
+        leave_out: Called with a name and a reason.
+        tick: Called often, so that a long walk shows signs of life.
+    """
+
+    def __init__(
+        self,
+        patterns: list[str],
+        *,
+        files: int,
+        size: int,
+        leave_out: Callable[[str, str], None],
+        tick: Callable[[], None],
+    ) -> None:
+        self._patterns = Patterns(patterns)
+        self._files = files
+        self._size = size
+        self._entries = 0
+        self._device = -1
+        self._leave_out = leave_out
+        self._tick = tick
+
+    def walk(self, workspace: int) -> Iterator[tuple[str, int, int]]:
+        """Go through the workspace in the order of names; yield path, open file and size."""
+        self._device = os.fstat(workspace).st_dev
+        yield from self._folder(workspace, "", self._patterns.start(), 0)
+
+    def _folder(
+        self, folder: int, prefix: str, states: frozenset[tuple[int, int]], depth: int
+    ) -> Iterator[tuple[str, int, int]]:
+        for name in self._listed(folder, prefix, states):
+            self._tick()
+            inner = self._patterns.step(states, name)
+            if not inner:
+                continue
+            path = prefix + name
+            try:
+                found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                if stat.S_ISDIR(found.st_mode):
+                    yield from self._inner(folder, name, path, inner, depth, found)
+                elif self._patterns.ended(inner):
+                    yield from self._file(folder, name, path, found)
+            except OSError as error:
+                if error.errno != errno.ENOENT:
+                    self._leave_out(path, f"unreadable: {os.strerror(error.errno or 0)}")
+
+    def _inner(  # noqa: PLR0917
+        self,
+        folder: int,
+        name: str,
+        path: str,
+        states: frozenset[tuple[int, int]],
+        depth: int,
+        found: os.stat_result,
+    ) -> Iterator[tuple[str, int, int]]:
+        leads_on = self._patterns.names(states) != set()
+        if not leads_on:
+            self._leave_out(path, f"a folder: collect `{path}/**`")
+        elif found.st_dev != self._device:
+            self._leave_out(path, "another file system: an input, not made here")
+        elif depth + 1 >= MAX_DEPTH:
+            self._leave_out(path, f"more than {MAX_DEPTH} folders deep")
+        else:
+            opened = os.open(name, _FOLDER_FLAGS, dir_fd=folder)
+            try:
+                yield from self._folder(opened, f"{path}/", states, depth + 1)
+            finally:
+                os.close(opened)
+
+    def _listed(self, folder: int, prefix: str, states: frozenset[tuple[int, int]]) -> list[str]:
+        only = self._patterns.names(states)
+        if only is not None:
+            return sorted(only)
+        names: list[str] = []
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if self._entries >= MAX_ENTRIES:
+                    reason = f"more than {MAX_ENTRIES} entries in all: some were not looked at"
+                    self._leave_out(prefix or ".", reason)
+                    break
+                self._entries += 1
+                if self._entries % 1000 == 0:
+                    self._tick()
+                names.append(entry.name)
+        return sorted(names)
+
+    def _file(
+        self, folder: int, name: str, path: str, found: os.stat_result
+    ) -> Iterator[tuple[str, int, int]]:
+        reason = self._unfit(path, found)
+        if reason:
+            self._leave_out(path, reason)
+            return
+        opened = os.open(name, _FILE_FLAGS, dir_fd=folder)
+        try:
+            # It may be another file by now, where a program still runs.
+            found = os.fstat(opened)
+            reason = self._unfit(path, found)
+            if reason:
+                self._leave_out(path, reason)
+                return
+            self._files -= 1
+            self._size -= found.st_size
+            yield path, opened, found.st_size
+        finally:
+            os.close(opened)
+
+    def _unfit(self, path: str, found: os.stat_result) -> str:
+        for is_kind, kind in _KINDS:
+            if is_kind(found.st_mode):
+                return kind
+        if not stat.S_ISREG(found.st_mode):
+            return "no regular file"
+        try:
+            path.encode("utf-8")
+        except UnicodeEncodeError:
+            return "its name is no UTF-8"
+        if self._files <= 0:
+            return "too many files"
+        if found.st_size > self._size:
+            return f"too large: {found.st_size} bytes, {self._size} are left of those collected"
+        return ""
