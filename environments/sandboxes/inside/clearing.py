@@ -1,6 +1,7 @@
 """Which processes there are beneath one, from /proc."""
 
-# ruff: noqa: PTH, SIM105  (descriptors, not paths; few modules, for a quick start)
+# Descriptors instead of paths, and few modules, for a quick start.
+# ruff: noqa: PTH110, PTH123, PTH208
 
 from __future__ import annotations
 

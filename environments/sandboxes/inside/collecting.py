@@ -1,7 +1,5 @@
 """Finding the files a program left that match patterns, whatever else it left."""
 
-# ruff: noqa: PTH, SIM105  (descriptors, not paths; few modules, for a quick start)
-
 from __future__ import annotations
 
 import errno

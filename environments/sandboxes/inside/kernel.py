@@ -6,7 +6,8 @@ code. Standard output and standard error are pipes of the supervisor, so that C 
 processes print into the same place.
 """
 
-# ruff: noqa: PTH, SIM105  (descriptors, not paths; few modules, for a quick start)
+# Descriptors instead of paths, and few modules, for a quick start.
+# ruff: noqa: SIM105
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ class Cells:
     def run(self, number: int, source: str) -> bytes:
         """Run a cell; return the description of its exception, or nothing."""
         file = f"<cell {number}>"
-        lines = source.splitlines(keepends=True)
+        lines = f"{source}\n".splitlines(keepends=True)
         linecache.cache[file] = (len(source), None, lines, file)
         signal.signal(signal.SIGINT, self._interrupted)
         try:

@@ -1,7 +1,5 @@
 """What one run prints, and how much and how long it may."""
 
-# ruff: noqa: PTH, SIM105  (descriptors, not paths; few modules, for a quick start)
-
 from __future__ import annotations
 
 import os

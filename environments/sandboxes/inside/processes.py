@@ -1,6 +1,7 @@
 """Starting processes, learning how they ended, and leaving none behind."""
 
-# ruff: noqa: PTH, SIM105  (descriptors, not paths; few modules, for a quick start)
+# Descriptors instead of paths, and few modules, for a quick start.
+# ruff: noqa: PTH123
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Writing files that the host sends into the workspace, and into nothing else."""
 
-# ruff: noqa: PTH, SIM105  (descriptors, not paths; few modules, for a quick start)
+# Descriptors instead of paths, and few modules, for a quick start.
+# ruff: noqa: SIM105
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Removing a folder with all a program left in it: any depth, any permissions, any number."""
 
-# ruff: noqa: PTH, SIM105  (descriptors, not paths; few modules, for a quick start)
+# Descriptors instead of paths, and few modules, for a quick start.
+# ruff: noqa: PTH106
 
 from __future__ import annotations
 

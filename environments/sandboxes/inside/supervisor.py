@@ -6,7 +6,8 @@ its descriptors. So how a program ended is told by something the program cannot 
 to one thread, trusts nothing that programs leave, and ends with all of them when its input ends.
 """  # noqa: D205
 
-# ruff: noqa: PTH, SIM105  (descriptors, not paths; few modules, for a quick start)
+# Descriptors instead of paths, and few modules, for a quick start.
+# ruff: noqa: PTH102, PTH118, PTH211, SIM105
 
 from __future__ import annotations
 
