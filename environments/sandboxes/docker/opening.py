@@ -8,6 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from langgraft._core.errors import SandboxFailureError, SandboxUnavailableError
+from langgraft.environments.sandboxes.docker.bootstrap import (
+    bootstrap_command,
+    supervisor_compiled,
+    supervisor_source,
+)
 from langgraft.environments.sandboxes.docker.container import Container
 from langgraft.environments.sandboxes.docker.controls import container_config, unapplied
 from langgraft.environments.sandboxes.docker.engine import (
@@ -26,7 +31,6 @@ from langgraft.environments.sandboxes.docker.verification import (
 from langgraft.environments.sandboxes.handshake import PlaceSettings, greet
 from langgraft.environments.sandboxes.limits import Limits
 from langgraft.environments.sandboxes.places import ChannelClosedError
-from langgraft.environments.sandboxes.scripts import supervisor_command
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -65,6 +69,9 @@ class Opening:
         wish: What they are to be like.
         removals: Who removes them.
         patience: Seconds to wait for an engine that does not answer.
+
+    Attributes:
+        label: What all its containers carry, as `name=value`.
     """
 
     def __init__(
@@ -75,7 +82,9 @@ class Opening:
         self._removals = removals
         self._patience = patience
         self._sandbox = uuid.uuid4().hex
-        self._config = self._configure(supervisor_command())
+        self.label = f"{SANDBOX}={self._sandbox}"
+        self._config = self._configure(bootstrap_command())
+        self._supervisor = supervisor_source()
 
     def open(self) -> Container:
         """Start a container and greet its supervisor.
@@ -88,6 +97,7 @@ class Opening:
         self._removals.retry()
         container = self._started(self._config)
         try:
+            container.channel.send(self._supervisor)
             greet(container.channel, PlaceSettings(self._wish.limits), timeout=_READY)
         except BaseException as error:
             if isinstance(error, ChannelClosedError | TimeoutError):
@@ -107,7 +117,7 @@ class Opening:
         container = self._started(config)
         try:
             wrong = unapplied(config, self._api.inspect_container(container.id))
-            report = read_report(container.channel, timeout=_READY)
+            report, compiled = read_report(container.channel, timeout=_READY)
         except ChannelClosedError as error:
             death = container.post_mortem()
             raise SandboxFailureError(
@@ -124,11 +134,12 @@ class Opening:
             foreign=self._wish.runtime is not None,
         )
         self._refuse(wrong)
+        self._supervisor = supervisor_compiled(compiled)
 
     def sweep(self) -> None:
         """Remove what was created without our learning of it: calls that timed out."""
         try:
-            left = self._api.containers(all=True, filters={"label": f"{SANDBOX}={self._sandbox}"})
+            left = self._api.containers(all=True, filters={"label": self.label})
         except Exception as error:  # noqa: BLE001  (what is left is an orphan soon)
             logger.warning("cannot ask which containers are left: %s", error)
             return

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from langgraft.environments.sandboxes.docker.bootstrap import TAKING
 from langgraft.environments.sandboxes.docker.controls import (
     USER,
     WORKSPACE,
@@ -17,9 +18,12 @@ from langgraft.environments.sandboxes.docker.controls import (
 )
 from langgraft.environments.sandboxes.limits import Limits
 from langgraft.environments.sandboxes.places import Channel
+from langgraft.environments.sandboxes.scripts import supervisor_script
 
-_PROBE: Final = """
-import json, os, resource, sys
+_PROBE: Final = (
+    TAKING
+    + """
+import json, resource, sys
 
 def read(path):
     try:
@@ -69,12 +73,13 @@ report = {
         read("/sys/fs/cgroup/cpu/cpu.cfs_period_us"),
     ],
 }
-text = json.dumps(report).encode()
-os.write(1, b"%08d" % len(text))
-sent = 0
-while sent < len(text):
-    sent += os.write(1, text[sent:])
+code = marshal.dumps(compile(take(int(take(8))), "<supervisor>", "exec"))
+for part in (json.dumps(report).encode(), code):
+    part = b"%08d" % len(part) + part
+    while part:
+        part = part[os.write(1, part):]
 """
+)
 
 _WRITABLE: Final = frozenset({"/dev/mqueue"})
 """What programs may write to besides the sized folders: bounded by the kernel itself."""
@@ -88,16 +93,17 @@ def probe_command() -> list[str]:
     return ["python3", "-I", "-S", "-c", _PROBE]
 
 
-def read_report(channel: Channel, *, timeout: float) -> dict[str, Any]:
-    """Read what the probe reports.
+def read_report(channel: Channel, *, timeout: float) -> tuple[dict[str, Any], bytes]:
+    """Read what the probe reports, and the supervisor as the image's Python compiles it.
 
     Raises:
         TimeoutError: It says nothing.
         ChannelClosedError: It ended without a report.
     """
-    size = int(channel.receive(8, timeout=timeout))
-    report: dict[str, Any] = json.loads(channel.receive(size, timeout=timeout))
-    return report
+    source = supervisor_script().encode()
+    channel.send(b"%08d" % len(source) + source)
+    report: dict[str, Any] = json.loads(_part(channel, timeout))
+    return report, _part(channel, timeout)
 
 
 def failures(
@@ -124,6 +130,10 @@ def failures(
         *_processes(report, limits),
         *_cgroup(report, limits, cpus, foreign=foreign),
     ]
+
+
+def _part(channel: Channel, timeout: float) -> bytes:
+    return channel.receive(int(channel.receive(8, timeout=timeout)), timeout=timeout)
 
 
 def _identity(report: Mapping[str, Any], *, foreign: bool) -> Iterator[str]:

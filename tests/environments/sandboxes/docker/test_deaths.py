@@ -1,0 +1,171 @@
+"""Who is to blame when a container dies, and what is left of it."""
+
+import asyncio
+import gc
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import pytest
+from docker import DockerClient
+from docker.models.containers import Container
+from docker_places import containers_of, ending, kill, kill_process, remove, settled
+
+from langgraft._core.errors import SandboxFailureError
+from langgraft.environments.sandboxes.docker import DockerSandbox, remove_orphans
+from langgraft.environments.sandboxes.limits import Limits
+from langgraft.environments.sandboxes.programs import Job, PythonProgram
+
+SLOW = Job(PythonProgram("import time\ntime.sleep(3)\nprint('done')"))
+HELLO = Job(PythonProgram("print('hello')"))
+
+
+@pytest.mark.parametrize("how", [kill, remove, kill_process])
+def test_run_when_its_container_is_ended_from_outside_then_another_takes_over(
+    docker_image: str, limits: Limits, engine: DockerClient, how: Callable[[Container], None]
+) -> None:
+    """What is not the program's doing does not show in its result."""
+    with DockerSandbox(docker_image, limits=limits, pool=0, retries=1) as sandbox:
+        sandbox.run(HELLO)
+        settled(sandbox)
+        with ending(engine, sandbox, how, times=1) as ended:
+            result = sandbox.run(SLOW)
+    assert len(ended) == 1
+    assert (result.stdout, result.ok, result.oom) == ("done\n", True, False)
+
+
+def test_run_when_containers_are_ended_again_and_again_then_the_engine_is_blamed(
+    docker_image: str, limits: Limits, engine: DockerClient
+) -> None:
+    """When the retries are used up, it is a failure of the sandbox and no result."""
+    with DockerSandbox(docker_image, limits=limits, pool=0, retries=1) as sandbox:
+        sandbox.run(HELLO)
+        settled(sandbox)
+        with (
+            ending(engine, sandbox, kill, times=2) as ended,
+            pytest.raises(SandboxFailureError, match="exit code 137"),
+        ):
+            sandbox.run(SLOW)
+    assert len(ended) == 2
+
+
+@pytest.mark.parametrize("how", [kill, remove])
+def test_pool_when_a_waiting_container_dies_then_no_program_notices(
+    docker_image: str, limits: Limits, engine: DockerClient, how: Callable[[Container], None]
+) -> None:
+    """A container that died while it waited is replaced, without a retry of anything."""
+    with DockerSandbox(docker_image, limits=limits, pool=1, retries=0) as sandbox:
+        sandbox.run(HELLO)
+        settled(sandbox)
+        assert sandbox._reached().pool.wait_until_full(30)
+        (waiting,) = containers_of(engine, sandbox)
+        how(waiting)
+        assert sandbox.run(HELLO).stdout == "hello\n"
+
+
+def test_run_when_over_then_its_container_is_gone(
+    sandbox: DockerSandbox, engine: DockerClient
+) -> None:
+    """A container serves one program."""
+    for _ in range(3):
+        sandbox.run(HELLO)
+    assert sandbox._reached().pool.wait_until_full(30)
+    settled(sandbox)
+    assert len(containers_of(engine, sandbox)) == 1
+
+
+def test_close_when_the_pool_is_filling_then_nothing_is_left(
+    docker_image: str, limits: Limits, engine: DockerClient
+) -> None:
+    """Closing at any time removes all."""
+    sandbox = DockerSandbox(docker_image, limits=limits, pool=3)
+    sandbox.run(HELLO)
+    label = sandbox._reached().opening.label
+    sandbox.close()
+    assert engine.containers.list(all=True, filters={"label": label}) == []
+
+
+def test_sandbox_when_nobody_closes_it_then_its_containers_go_with_it(
+    docker_image: str, limits: Limits, engine: DockerClient
+) -> None:
+    """Forgetting to close costs nothing but the time until it is collected."""
+    sandbox = DockerSandbox(docker_image, limits=limits, pool=1)
+    sandbox.run(HELLO)
+    label = sandbox._reached().opening.label
+    del sandbox
+    gc.collect()
+    assert engine.containers.list(all=True, filters={"label": label}) == []
+
+
+async def test_arun_when_cancelled_then_the_program_ends(
+    docker_image: str, limits: Limits, engine: DockerClient
+) -> None:
+    """Whoever gives up on a program need not care for its container."""
+    async with DockerSandbox(docker_image, limits=limits, pool=0) as sandbox:
+        await sandbox.arun(HELLO)
+        running = asyncio.create_task(sandbox.arun(SLOW))
+        await asyncio.sleep(1)
+        began = time.monotonic()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert time.monotonic() - began < 2
+        settled(sandbox)
+        assert containers_of(engine, sandbox) == []
+
+
+_CLIENT = """
+import sys, threading, time
+from langgraft.environments.sandboxes.docker import DockerSandbox
+from langgraft.environments.sandboxes.programs import Job, PythonProgram
+sandbox = DockerSandbox(sys.argv[1], pool=1)
+program = "import os, time\\nif os.fork() == 0: os.setsid()\\ntime.sleep(600)"
+threading.Thread(target=sandbox.run, args=(Job(PythonProgram(program)),), daemon=True).start()
+while sandbox._engine is None or not sandbox._engine.pool.wait_until_full(60): time.sleep(0.1)
+time.sleep(1)
+print(sandbox._engine.opening.label, flush=True)
+time.sleep(600)
+"""
+
+
+def test_orphans_when_a_client_is_killed_then_all_ends_and_the_next_sandbox_clears_up(
+    docker_image: str, limits: Limits, engine: DockerClient, sandbox: DockerSandbox
+) -> None:
+    """A killed client's programs end at once; its containers go when the next sandbox opens."""
+    client = subprocess.Popen(
+        [sys.executable, "-c", _CLIENT, docker_image], stdout=subprocess.PIPE, text=True
+    )
+    assert client.stdout is not None
+    filters = {"label": client.stdout.readline().strip()}
+    sandbox.run(HELLO)
+    assert len(engine.containers.list(filters=filters)) == 2
+    assert remove_orphans(engine) == []
+    client.kill()
+    client.communicate()
+    until = time.monotonic() + 20
+    while engine.containers.list(filters=filters) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert engine.containers.list(filters=filters) == []
+    assert len(engine.containers.list(all=True, filters=filters)) == 2
+    with DockerSandbox(docker_image, limits=limits, pool=0) as other:
+        other.run(HELLO)
+        assert engine.containers.list(all=True, filters=filters) == []
+    assert sandbox.run(HELLO).ok
+
+
+def test_memory_when_the_container_dies_of_it_then_the_program_is_told(
+    sandbox: DockerSandbox,
+) -> None:
+    """Many small processes may take the supervisor along: that is still the program's doing."""
+    code = (
+        "import os, time\n"
+        "for _ in range(50):\n"
+        "    if os.fork() == 0:\n"
+        "        kept = [bytearray(1 << 20) for _ in range(8)]\n"
+        "        time.sleep(600)\n"
+        "time.sleep(600)"
+    )
+    result = sandbox.run(Job(PythonProgram(code), seconds=5))
+    assert result.oom
+    assert not result.ok

@@ -1,0 +1,81 @@
+"""Looking at a sandbox's containers from outside, and ending them there."""
+
+import contextlib
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+from docker import DockerClient
+from docker.errors import APIError
+from docker.models.containers import Container
+
+from langgraft.environments.sandboxes.docker import DockerSandbox
+
+
+def containers_of(engine: DockerClient, sandbox: DockerSandbox) -> list[Container]:
+    """Return all containers of a sandbox, ended ones included."""
+    label = sandbox._reached().opening.label
+    return engine.containers.list(all=True, filters={"label": label}, ignore_removed=True)
+
+
+def settled(sandbox: DockerSandbox) -> None:
+    """Wait until what programs used is removed."""
+    sandbox._reached().removals.settle()
+
+
+def process_of(container: Container) -> int:
+    """Return the number that a container's first process has on this machine."""
+    container.reload()
+    return int(container.attrs["State"]["Pid"])
+
+
+def kill(container: Container) -> None:
+    """End a container as `docker kill` does."""
+    container.kill()
+
+
+def remove(container: Container) -> None:
+    """End a container as `docker rm -f` does."""
+    container.remove(force=True)
+
+
+def kill_process(container: Container) -> None:
+    """End a container's first process from this machine."""
+    os.kill(process_of(container), signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def ending(
+    engine: DockerClient,
+    sandbox: DockerSandbox,
+    how: Callable[[Container], None],
+    *,
+    times: int,
+) -> Iterator[list[str]]:
+    """End a sandbox's containers one after another, each once it has run for a while.
+
+    Yields:
+        The ids of those ended so far.
+    """
+    ended: list[str] = []
+    over = threading.Event()
+
+    def work() -> None:
+        while len(ended) < times and not over.wait(0.05):
+            for container in containers_of(engine, sandbox):
+                if container.status != "running" or container.id in ended:
+                    continue
+                time.sleep(0.5)
+                with contextlib.suppress(APIError, ProcessLookupError):
+                    how(container)
+                    ended.append(str(container.id))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield ended
+    finally:
+        over.set()
+        thread.join()
