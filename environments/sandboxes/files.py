@@ -6,11 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from langgraft._core.errors import InputError
-from langgraft.environments.sandboxes.inside.putting import Putting, split_name
+from langgraft.environments.sandboxes.inside.putting import MAX_NAME, Putting, split_name
 from langgraft.environments.sandboxes.limits import Limits
-
-MAX_NAME = 4096
-"""Bytes of a path; Linux has the same bound."""
 
 
 @dataclass(frozen=True, slots=True)

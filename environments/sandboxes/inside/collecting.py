@@ -8,7 +8,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 
-from langgraft.environments.sandboxes.inside.putting import split_name
+from langgraft.environments.sandboxes.inside.putting import MAX_NAME, split_name
 
 MAX_DEPTH = 64
 MAX_ENTRIES = 100_000
@@ -200,7 +200,8 @@ class Collecting:
         if not stat.S_ISREG(found.st_mode):
             return "no regular file"
         try:
-            path.encode("utf-8")
+            if len(path.encode("utf-8")) > MAX_NAME:
+                return f"its path is longer than {MAX_NAME} bytes"
         except UnicodeEncodeError:
             return "its name is no UTF-8"
         if self._files <= 0:

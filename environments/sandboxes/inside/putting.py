@@ -8,6 +8,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
+MAX_NAME = 4096
+"""Bytes of a path; Linux has the same bound."""
+
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
