@@ -39,6 +39,12 @@ BLOCKS = [
     for page in PAGES
     for number, code in enumerate(blocks(page, "python"))
 ]
+# Their fences say what they need: ```python docker
+DOCKER_BLOCKS = [
+    pytest.param(page, code, id=f"{page.name}-{number}")
+    for page in PAGES
+    for number, code in enumerate(blocks(page, "python docker"))
+]
 EXAMPLES = sorted((REPOSITORY / "examples").glob("*.py"))
 
 
@@ -61,6 +67,14 @@ def test_code_of_a_page_when_pasted_runs(page: Path, code: str, tmp_path: Path) 
     """Every Python block stands on its own, beside the files that its page names."""
     save_files(page, tmp_path)
     run(["-c", code.replace("/tmp/", f"{tmp_path}/")], tmp_path)
+
+
+@pytest.mark.parametrize(("page", "code"), DOCKER_BLOCKS)
+def test_code_of_a_page_when_it_needs_docker_runs_there(
+    page: Path, code: str, tmp_path: Path, docker_image: str
+) -> None:
+    """Blocks that need an engine run where there is one."""
+    run(["-c", code], tmp_path)
 
 
 def test_provider_of_the_guide_when_counted_has_thirty_lines() -> None:

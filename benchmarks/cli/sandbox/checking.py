@@ -12,7 +12,8 @@ from langgraft.environments.sandboxes.docker.engine import (
     image_id,
     unenforceable,
 )
-from langgraft.environments.sandboxes.hostile.battery import Battery, Outcome
+from langgraft.environments.sandboxes.hostile.battery import Outcome
+from langgraft.environments.sandboxes.hostile.on_docker import battery_on
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -31,7 +32,7 @@ def check(image: str, *, as_json: bool) -> bool:
             for name, value in facts.items():
                 say(f"{name}: {value}")
         image_id(client.api, image)  # said before anything is made
-        with Battery(client, image) as battery:
+        with battery_on(client, image) as battery:
             if not as_json:
                 say(f"{len(battery.attacks)} attacks on {image}; this takes about a minute")
             outcomes = battery.run()

@@ -93,13 +93,17 @@ def source(name: str) -> str:
 
 
 def ending(result: ExecutionResult) -> str:
-    """Name how a program ended: `timeout`, `oom, exit 137`, `ValueError`, `SIGSEGV`, `exit 0`."""
+    """Name how a program ended, in a word or two.
+
+    `timeout`, `oom, exit 137`, `ValueError`, `SIGSEGV`, `exit 0`, or `alive` for a kernel.
+    """
     if result.stopped is not None:
         return result.stopped
     if result.oom:
         return f"oom, exit {result.exit_code}"
-    if result.error is not None:
+    # A program can forge what its interpreter tells of an exception: a name at least it must be.
+    if result.error is not None and result.error.type.replace(".", "_").isidentifier():
         return result.error.type.rpartition(".")[2]
     if result.signal is not None:
         return result.signal
-    return f"exit {result.exit_code}"
+    return "alive" if result.exit_code is None else f"exit {result.exit_code}"

@@ -1,8 +1,13 @@
 """All attacks, and how each must end."""
 
+from contextlib import suppress
 from dataclasses import fields
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
+from langgraft._core.errors import InputError
+from langgraft.environments.sandboxes.files import write_files
 from langgraft.environments.sandboxes.hostile import moves
 from langgraft.environments.sandboxes.hostile.attack import LIMITS, Attack
 from langgraft.environments.sandboxes.results import ExecutionResult
@@ -35,13 +40,26 @@ def _late_file(result: ExecutionResult) -> list[str]:
 
 
 def _only_files(result: ExecutionResult) -> list[str]:
+    """Also write what came out to a folder in which a link lies in the way."""
     wrong = [name for name in result.files if name.startswith(("/", "../")) or "/../" in name]
     links = ["out", "canary", "process", "alias", "pipe", "socket"]
     wrong += [f"{name}.csv" for name in links if f"{name}.csv" in result.files]
     wrong += [name for name in result.files if name.startswith(("folder/", "up/", "inner/root/"))]
     if "ok.csv" not in result.files:
         wrong.append("ok.csv (not)")
-    return [f"collected: {name!r}" for name in wrong]
+    return [f"collected: {name!r}" for name in wrong] + _written_outside(result)
+
+
+def _written_outside(result: ExecutionResult) -> list[str]:
+    with TemporaryDirectory() as kept:
+        elsewhere, target = Path(kept, "elsewhere"), Path(kept, "target")
+        elsewhere.mkdir()
+        target.mkdir()
+        for name in ("ok.csv", "inner"):
+            (target / name).symlink_to(elsewhere / name)
+        with suppress(InputError, OSError):
+            write_files(result.files, target)
+        return [f"written through a link: {path.name}" for path in elsewhere.iterdir()]
 
 
 def _no_score(result: ExecutionResult) -> list[str]:
@@ -64,6 +82,7 @@ def _ends(*how: str) -> frozenset[str]:
 
 
 _DONE: Final = _ends("exit 0")
+_ALIVE: Final = _ends("alive")
 
 ATTACKS: Final[tuple[Attack, ...]] = (
     Attack("fork bomb", "processes without end", _ends("timeout"), "fork_bomb.py", seconds=1.5),
@@ -152,7 +171,7 @@ ATTACKS: Final[tuple[Attack, ...]] = (
     Attack(
         "forged frames in a kernel",
         "speak like the supervisor, from a cell",
-        _DONE,
+        _ALIVE,
         move=moves.forge_in_kernel,
     ),
     Attack(
@@ -179,13 +198,13 @@ ATTACKS: Final[tuple[Attack, ...]] = (
     Attack(
         "links put through",
         "lay links where files are put next",
-        _DONE,
+        _ALIVE,
         move=moves.put_through_links,
     ),
     Attack(
         "swapped while taken out",
         "swap a file for a link while it is collected",
-        _DONE,
+        _ALIVE,
         move=moves.swap_while_collected,
     ),
 )

@@ -135,8 +135,12 @@ class Surroundings:
 
     def _reaches(self, address: str) -> bool:
         """Return whether the listener can be reached at an address at all: else it proves nothing."""
-        with suppress(OSError), socket.create_connection((address, self.port), timeout=1):
-            return True
+        with (
+            suppress(OSError),
+            socket.create_connection((address, self.port), timeout=1) as connection,
+        ):
+            # Closed by the listener, after it has noted us.
+            return connection.recv(1) == b""
         return False
 
 

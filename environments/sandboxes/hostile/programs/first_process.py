@@ -21,6 +21,14 @@ def opened(path, how):
     os.close(descriptor)
 
 
+def write(path):
+    descriptor = os.open(path, os.O_WRONLY)
+    try:
+        os.write(descriptor, b"0")
+    finally:
+        os.close(descriptor)
+
+
 def read_memory():
     buffer = ctypes.create_string_buffer(8)
     own = Piece(ctypes.addressof(buffer), 8)
@@ -66,7 +74,7 @@ for folder in ("fd", "map_files"):
 for name in ("mem", "environ", "maps", "auxv", "stack", "syscall"):
     attempt(f"read its {name}", lambda: open(f"/proc/1/{name}", "rb").read(8))
 for name in ("mem", "oom_score_adj", "coredump_filter", "timerslack_ns", "clear_refs", "uid_map"):
-    attempt(f"write its {name}", lambda: opened(f"/proc/1/{name}", os.O_WRONLY))
+    attempt(f"write its {name}", lambda: write(f"/proc/1/{name}"))
 for number in range(16):
     attempt(f"write its descriptor {number}", lambda: opened(f"/proc/1/fd/{number}", os.O_WRONLY))
 for name in ("exe", "cwd", "root"):
