@@ -4,6 +4,7 @@ Removing takes an engine some 50 ms in which nobody has to wait for it: places w
 are all dead are removed by a thread.
 """
 
+import contextlib
 import logging
 import queue
 import threading
@@ -16,6 +17,8 @@ logger = logging.getLogger(__name__)
 
 _WAITING: Final = 8
 """Containers that may wait to be removed; beyond it whoever is done with one waits instead."""
+_ENDING: Final = 1.0
+"""Seconds for a container to end after its input did."""
 
 
 def remove_container(api: "APIClient", container: str) -> bool:
@@ -37,6 +40,20 @@ def remove_container(api: "APIClient", container: str) -> bool:
         logger.warning("cannot remove the container %s: %s", container[:12], error)
         return False
     return True
+
+
+def wait_for_end(api: "APIClient", container: str) -> None:
+    """Give a container whose input has ended a moment to end by itself. Never raises.
+
+    The engine removes one that has ended in some 7 ms; killing it takes it 45 ms, most of them
+    of a processor.
+    """
+    import requests  # noqa: PLC0415  (with docker: slow)
+    from docker.errors import DockerException  # noqa: PLC0415
+
+    # Whatever is wrong, removing it meets the same, and tells.
+    with contextlib.suppress(DockerException, requests.RequestException, OSError):
+        api.wait(container, timeout=_ENDING)
 
 
 class Removals:
@@ -103,6 +120,7 @@ class Removals:
     def _work(self) -> None:
         while (container := self._queue.get()) is not None:
             try:
+                wait_for_end(self._api, container)
                 self.now(container)
             finally:
                 with self._changed:

@@ -18,6 +18,9 @@ class ToyEngine:
         self.go = threading.Event()
         self.go.set()
 
+    def wait(self, container: str, *, timeout: float) -> None:
+        """Say that one has ended."""
+
     def remove_container(self, container: str, *, v: bool, force: bool) -> None:
         """Remove one."""
         assert self.go.wait(10)
