@@ -28,11 +28,14 @@ def read_bounded(path: Path, *, most: int) -> bytes:
         if path.is_symlink():
             raise UnusableFileError("it is a symbolic link, not a file") from error
         raise UnusableFileError("there is no file that can be read") from error
-    with os.fdopen(descriptor, "rb") as file:
+    try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise UnusableFileError("it is not a regular file")
-        data = file.read(most + 1) if status.st_size <= most else b""
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            data = file.read(most + 1) if status.st_size <= most else b""
+    finally:
+        os.close(descriptor)
     if status.st_size > most or len(data) > most:
         size = max(status.st_size, len(data))
         msg = f"it is too large: {size:,} bytes, and at most {most:,} are read"

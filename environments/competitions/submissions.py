@@ -86,7 +86,7 @@ def read_frame(data: bytes, *, rows: int | None = None) -> "pd.DataFrame":
     pandas: Any = require("pandas", extra="mle", purpose=_PURPOSE)
     try:
         frame: pd.DataFrame = pandas.read_csv(
-            io.BytesIO(data), float_precision="round_trip", low_memory=False, nrows=rows
+            io.BytesIO(data), low_memory=False, nrows=rows, **_exact(pandas)
         )
     except pandas.errors.EmptyDataError:
         return pandas.DataFrame()  # type: ignore[no-any-return]
@@ -94,6 +94,12 @@ def read_frame(data: bytes, *, rows: int | None = None) -> "pd.DataFrame":
         why = _shown(" ".join(str(error).split()), 120)
         raise UnusableFileError(f"it cannot be read as CSV: {why}") from error
     return frame
+
+
+def _exact(pandas: Any) -> dict[str, str]:
+    """Return what makes pandas read numbers as they were written: by itself from 3.1 on."""
+    major, minor = (int(each) for each in pandas.__version__.split(".")[:2])
+    return {"float_precision": "round_trip"} if (major, minor) < (3, 1) else {}
 
 
 def refuse_wide(data: bytes, *, most: int, row: int) -> list[str]:

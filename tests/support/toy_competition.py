@@ -32,11 +32,11 @@ def table(header, rows):
 
 CHECKSUMS = {
     "public": {
-        "train.csv": "25e56c5bb58a7aa8c61bf9dca8f43bd1",
-        "test.csv": "25e56c5bb58a7aa8c61bf9dca8f43bd1",
-        "sample_submission.csv": "25e56c5bb58a7aa8c61bf9dca8f43bd1",
+        "train.csv": "68bf908935316fbbb16a6c4c9da53301",
+        "test.csv": "6ea3d321cc4bdc3db5db83c440840c44",
+        "sample_submission.csv": "f921ba6a2e1b55af95d2da84bc7481a6",
     },
-    "private": {"answers.csv": "25e56c5bb58a7aa8c61bf9dca8f43bd1"},
+    "private": {"answers.csv": "bd4933b8ab3aa7c44a237a659f6d260b"},
 }
 
 
