@@ -1,0 +1,76 @@
+"""What a board needs to know of a competition."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from langgraft.benchmarks.mle.boards.teams import Blend, Team
+
+Floats = NDArray[np.float64]
+View = Callable[["Data"], tuple[Any, Any]]
+"""Makes features of the data: of the training rows, and of the test's."""
+
+
+@dataclass
+class Data:
+    """A prepared competition as competitors see it, and the truth that they do not."""
+
+    train: Any
+    """Whatever views are made of: a table, or an array of pictures."""
+    test: Any
+    labels: Any
+    """What models learn to predict."""
+    truth: Any
+    """The same of the test, in the order of its rows."""
+    _seen: dict[str, tuple[Any, Any]] = field(default_factory=dict)
+
+    def view(self, name: str, make: View) -> tuple[Any, Any]:
+        """Return a view of training and test rows, made once."""
+        if name not in self._seen:
+            self._seen[name] = make(self)
+        return self._seen[name]
+
+
+@dataclass(frozen=True)
+class Contest:
+    """A competition, and who competes in it."""
+
+    id: str
+    metric: Literal["log-loss", "rmse"]
+    """What the competition's own metric comes down to on `truth`; boards are graded by the
+    competition's `grade`, and a test holds both against each other."""
+    load: Callable[[Path], Data]
+    """Reads a folder with `public` and `private`."""
+    views: Mapping[str, View]
+    teams: tuple[Team, ...]
+    blends: tuple[Blend, ...]
+    held_out: Team
+    """On no board: a sensible solution, chosen before any of its medals were seen."""
+    finish: Callable[[Floats], Floats] = lambda prediction: prediction
+    """Makes what is submitted of what is predicted."""
+    units: Callable[[Floats], Floats] = lambda losses: losses
+    """Means of losses over what is drawn as a whole: rows that belong together."""
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of all teams."""
+        return (*(team.name for team in self.teams), *(blend.name for blend in self.blends))
+
+    def losses(self, prediction: Floats, data: Data) -> Floats:
+        """Return the loss of each row: -ln of the true class's probability, or squared error."""
+        if self.metric == "rmse":
+            difference: Floats = (prediction - data.truth) ** 2
+            return difference
+        share = prediction / prediction.sum(axis=1, keepdims=True)
+        likely = share[np.arange(len(share)), data.truth]
+        return -np.log(np.maximum(likely, 1e-7))
+
+    def score(self, losses: Floats) -> float:
+        """Return the score of rows with these losses."""
+        mean = float(losses.mean())
+        return mean if self.metric == "log-loss" else float(np.sqrt(mean))

@@ -1,0 +1,1 @@
+"""The competition `denoising`: its texts, data, metric and board."""

@@ -1,0 +1,132 @@
+"""Makes the data: pieces of pictures, with and without noise."""
+
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from langgraft.environments.competitions.shipped.making.draws import (
+    Integers,
+    noise,
+    order,
+    uniforms,
+)
+from langgraft.environments.competitions.shipped.making.folders import write_picture, write_table
+from langgraft.environments.competitions.shipped.making.sources import (
+    Picture,
+    Source,
+    read_picture,
+)
+from langgraft.environments.competitions.shipped.making.warps import TURN, UNIT, View, look, shade
+
+
+def _source(name: str, sha256: str) -> Source:
+    return Source("scikit-image", "0.26.0", "skimage", f"data/{name}.png", sha256)
+
+
+SOURCES: Final = (
+    _source("astronaut", "7605af19ba2b975845037d479d9429d3fbc334ff78c7b51f67f112d50f85ed65"),
+    _source("brick", "99a19145a42e52da5b5b773b8119c94ea04cf5c0242e95ffbaa0293713878bb7"),
+    _source("camera", "bf98e824a0e89e0e5fc9883963758bfd21453203a3fb1f22a32c108d939ffac6"),
+    _source("chelsea", "2a48da897e30584d1ae09abf8802730963e97735ab7f4ccede25b412ab11e5dd"),
+    _source("coffee", "013a8175a6f60538e29aa8bee676f3e4b4c9a4388defc9a81368b20fc7b3fe9c"),
+    _source("coins", "8b1c53f5b1e7777136997a7597388c6a234c1306d77175d0de5cbd8ec72b0c20"),
+    _source("gravel", "53724b7da1e0a01104d6e14da4dd2ca65a3ead9a2a69f0eb6f20121f8bb7b2ec"),
+    _source("ihc", "d5e9af0ebdb1dc92a7d75c8ab96cea1d3a319323027d0c7926060f8f4eba9519"),
+    _source("moon", "64ad7f8b5a61c4211375ff1de6d705ad99857ba64c2f26f6d59f0c649c78776d"),
+    _source("motorcycle_left", "6a51b16e82babbafbffdff644108b2085a8ee609f08cfdc0d60bff950e42b6fc"),
+    _source("page", "47d001b9a0da87c9e6477b3aa21680047dd4d31ca3becf5865a51b3aa4af5da1"),
+    _source("text", "09521942bc161daffa90a91b83128a62ba985e5957ae46b93879902ba2e4ac7d"),
+)
+SIZE: Final = 32
+EACH: Final = 10
+"""Pieces of each picture."""
+TEST: Final = 4
+"""Of them for the test."""
+
+
+def prepare(raw: Path, public: Path, private: Path) -> None:  # noqa: ARG001  (MLE-bench's form)
+    """Write the public and the private files.
+
+    Args:
+        raw: Not used: the source lies in a package.
+        public: An empty folder for what agents may see.
+        private: An empty folder for the answers.
+
+    Raises:
+        MissingExtraError: If the package with the source is not installed.
+        CompetitionError: If its data are not those known.
+    """
+    prepare_split(public, private, "shipped")
+
+
+def prepare_split(public: Path, private: Path, name: str) -> None:
+    """Write the files of another split of the same source; `shipped` is the competition's own."""
+    key = f"denoising {name}"
+    clean = [piece for source in SOURCES for piece in _pieces(source, key)]
+    noisy = _spoiled(np.stack(clean).astype(np.int64), key)
+    shown = order(f"{key} order", len(clean))
+    is_test = [place % EACH < TEST for place in shown.tolist()]
+    train = list(enumerate(shown[[not it for it in is_test]].tolist()))
+    test = list(enumerate(shown[is_test].tolist(), len(train)))
+    for number, row in train:
+        write_picture(public / "train" / f"{number}.png", noisy[row])
+        write_picture(public / "train_clean" / f"{number}.png", clean[row])
+    for number, row in test:
+        write_picture(public / "test" / f"{number}.png", noisy[row])
+    write_table(
+        public / "sample_submission.csv",
+        ("id", "value"),
+        [(name, 128) for number, _ in test for name in _names(number)],
+    )
+    write_table(
+        private / "answers.csv",
+        ("id", "value"),
+        [
+            pixel
+            for number, row in test
+            for pixel in zip(_names(number), clean[row].ravel().tolist(), strict=True)
+        ],
+    )
+
+
+def _pieces(source: Source, key: str) -> list[Picture]:
+    """Cut pieces at any place, angle and scale from a picture, with new contrast.
+
+    Windows reach at most 0.75 · SIZE · √2 pixels from their center.
+    """
+    picture = read_picture(source)
+    key = f"{key} {source.path}"
+    height, width = picture.shape
+    reach = 36
+    rows = uniforms(f"{key} row", EACH, height - 2 * reach) + reach
+    columns = uniforms(f"{key} column", EACH, width - 2 * reach) + reach
+    angles = uniforms(f"{key} angle", EACH, TURN)
+    scales = uniforms(f"{key} scale", EACH, 700) + 800
+    gains = uniforms(f"{key} gain", EACH, 60) + 60
+    pieces = []
+    for place in range(EACH):
+        view = View(
+            int(rows[place]) * UNIT,
+            int(columns[place]) * UNIT,
+            int(angles[place]),
+            int(scales[place]),
+        )
+        values = look(picture, view, SIZE)
+        pieces.append(
+            shade(128 + (values - int(values.sum()) // values.size) * int(gains[place]) // 100)
+        )
+    return pieces
+
+
+def _spoiled(clean: Integers, key: str) -> list[Picture]:
+    """Add normal noise, and set every twentieth pixel or so to black or white."""
+    noisy = clean + noise(f"{key} noise", clean.size, 22).reshape(clean.shape)
+    fate = uniforms(f"{key} fate", clean.size, 40).reshape(clean.shape)
+    noisy = np.where(fate == 0, 0, np.where(fate == 1, 255, noisy))
+    return [shade(piece) for piece in noisy]
+
+
+def _names(number: int) -> list[str]:
+    """Name a picture's pixels `<picture>_<row>_<column>`, row by row."""
+    return [f"{number}_{row}_{column}" for row in range(SIZE) for column in range(SIZE)]

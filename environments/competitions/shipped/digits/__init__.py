@@ -1,0 +1,1 @@
+"""The competition `digits`: its texts, data, metric and board."""

@@ -1,0 +1,89 @@
+"""Makes the data: small pictures of digits written by hand, turned, moved and noisy."""
+
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from langgraft.environments.competitions.shipped.making.draws import Integers, noise, uniforms
+from langgraft.environments.competitions.shipped.making.folders import write_picture, write_table
+from langgraft.environments.competitions.shipped.making.sources import Picture, Source, read_bytes
+from langgraft.environments.competitions.shipped.making.splits import split
+from langgraft.environments.competitions.shipped.making.warps import UNIT, View, look, shade
+
+SOURCE: Final = Source(
+    package="scikit-learn",
+    version="1.9.1",
+    module="sklearn",
+    path="datasets/data/digits.csv.gz",
+    sha256="6ebb3d2fee246a4e99363262ddf8a00a3c41bee6014c373ed9d9216ba7f651b8",
+)
+TEST: Final = 0.4
+SIZE: Final = 16
+"""Pixels along each side; the source has 8."""
+CLASSES: Final = tuple(f"p{digit}" for digit in range(10))
+
+
+def prepare(raw: Path, public: Path, private: Path) -> None:  # noqa: ARG001  (MLE-bench's form)
+    """Write the public and the private files.
+
+    Args:
+        raw: Not used: the source lies in a package.
+        public: An empty folder for what agents may see.
+        private: An empty folder for the answers.
+
+    Raises:
+        MissingExtraError: If the package with the source is not installed.
+        CompetitionError: If its data are not those known.
+    """
+    prepare_split(public, private, "shipped")
+
+
+def prepare_split(public: Path, private: Path, name: str) -> None:
+    """Write the files of another split of the same source; `shipped` is the competition's own."""
+    key = f"digits {name}"
+    lines = [line.split(",") for line in read_bytes(SOURCE).decode().split()]
+    values = np.array([[round(float(value)) for value in line] for line in lines], dtype=np.int64)
+    labels = values[:, -1].tolist()
+    pictures = _drawn_anew(values[:, :-1].reshape(-1, 8, 8), key)
+    parts = split(key, labels, TEST)
+    train = [(number, row) for number, row in enumerate(parts.train)]
+    test = [(number, row) for number, row in enumerate(parts.test, len(train))]
+    for folder, rows in (("train", train), ("test", test)):
+        for number, row in rows:
+            write_picture(public / folder / f"{number}.png", pictures[row])
+    write_table(public / "train.csv", ("id", "digit"), [(n, labels[row]) for n, row in train])
+    write_table(
+        public / "sample_submission.csv",
+        ("id", *CLASSES),
+        [(number, *(["0.1"] * 10)) for number, _ in test],
+    )
+    write_table(private / "answers.csv", ("id", "digit"), [(n, labels[row]) for n, row in test])
+
+
+def _drawn_anew(sources: Integers, key: str) -> list[Picture]:
+    """Turn by up to 25 degrees, move by up to a pixel of the source, and add strong noise."""
+    count = len(sources)
+    angles = uniforms(f"{key} angle", count, 11) - 5
+    moves = uniforms(f"{key} move", 2 * count, 2 * UNIT) - UNIT
+    scales = uniforms(f"{key} scale", count, 160) + 520
+    blur = noise(f"{key} noise", count * SIZE * SIZE, 34).reshape(count, SIZE, SIZE)
+    middle = 7 * UNIT // 2
+    return [
+        shade(
+            30
+            + 10
+            * look(
+                np.pad(source, 2),
+                View(
+                    2 * UNIT + middle + int(moves[2 * place]),
+                    2 * UNIT + middle + int(moves[2 * place + 1]),
+                    int(angles[place]),
+                    int(scales[place]),
+                ),
+                SIZE,
+            )
+            + blur[place]
+        )
+        for place, source in enumerate(sources)
+    ]

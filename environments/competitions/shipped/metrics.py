@@ -1,0 +1,90 @@
+"""Metrics of the competitions that ship; each refuses what it cannot grade.
+
+Submissions may have their rows in any order. What is wrong is said in terms of the submission
+and of the form asked for; no message tells anything about the answers themselves.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:  # pandas comes with an extra
+    import pandas as pd
+
+Floats = NDArray[np.float64]
+
+SMALLEST = 1e-7
+"""Probabilities below count as this one."""
+
+
+def log_loss(
+    submission: "pd.DataFrame", answers: "pd.DataFrame", *, label: str, classes: Sequence[str]
+) -> float:
+    """Return the mean of -ln of the probability given to what was true.
+
+    Rows are divided by their sum, and then cut below at `SMALLEST`.
+
+    Args:
+        submission: `id` and one column of probabilities for each class.
+        answers: `id` and the true class.
+        label: The answers' column with the class.
+        classes: The submission's columns, and the classes they stand for.
+
+    Raises:
+        ValueError: If ids or columns are not those asked for, or numbers are no probabilities.
+    """
+    given = _matched(submission, answers, classes)
+    total = given.sum(axis=1)
+    if (given < 0).any() or (total <= 0).any():
+        raise ValueError("probabilities must not be negative, nor all zero in a row")
+    places = {name: place for place, name in enumerate(classes)}
+    truth = [places[str(name)] for name in answers[label]]
+    likely = (given / total[:, None])[np.arange(len(given)), truth]
+    return float(-np.log(np.maximum(likely, SMALLEST)).mean())
+
+
+def rmse(submission: "pd.DataFrame", answers: "pd.DataFrame", *, target: str) -> float:
+    """Return the root of the mean squared difference.
+
+    Raises:
+        ValueError: If ids or columns are not those asked for, or values are no numbers.
+    """
+    given = _matched(submission, answers, [target])[:, 0]
+    truth = answers[target].to_numpy(dtype=np.float64)
+    return float(np.sqrt(np.mean((given - truth) ** 2)))
+
+
+def rmsle(submission: "pd.DataFrame", answers: "pd.DataFrame", *, target: str) -> float:
+    """Return the root of the mean squared difference of ln(1 + value).
+
+    Raises:
+        ValueError: If ids or columns are not those asked for, or values are no numbers, or
+            negative.
+    """
+    given = _matched(submission, answers, [target])[:, 0]
+    if (given < 0).any():
+        raise ValueError(f"`{target}` must not be negative")
+    truth = answers[target].to_numpy(dtype=np.float64)
+    return float(np.sqrt(np.mean((np.log1p(given) - np.log1p(truth)) ** 2)))
+
+
+def _matched(submission: "pd.DataFrame", answers: "pd.DataFrame", columns: Sequence[str]) -> Floats:
+    """Return the submission's numbers, in the order of the answers."""
+    asked = ["id", *columns]
+    if sorted(map(str, submission.columns)) != sorted(asked):
+        raise ValueError(f"columns must be {', '.join(asked)}")
+    ids = submission["id"].astype(str)
+    if len(ids) != len(answers):
+        raise ValueError(f"{len(ids)} rows, where {len(answers)} are asked for")
+    if ids.duplicated().any():
+        raise ValueError("an `id` is there twice")
+    ordered = submission.set_index(ids)[list(columns)].reindex(answers["id"].astype(str))
+    try:
+        values = ordered.to_numpy(dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("a value is not a number") from None
+    if not np.isfinite(values).all():
+        raise ValueError("an `id` is none of the test's, or a value is missing or not finite")
+    return values

@@ -1,0 +1,1 @@
+"""The competition `phrases`: its texts, data, metric and board."""

@@ -1,0 +1,1 @@
+"""The competition `textures`: its texts, data, metric and board."""

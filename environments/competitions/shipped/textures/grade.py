@@ -1,0 +1,19 @@
+"""The metric: multi-class log-loss of the surface on a picture."""
+
+from typing import TYPE_CHECKING, Final
+
+from langgraft.environments.competitions.shipped.metrics import log_loss
+
+if TYPE_CHECKING:  # pandas comes with an extra
+    import pandas as pd
+
+CLASSES: Final = ("surface_a", "surface_b", "surface_c")
+
+
+def grade(submission: "pd.DataFrame", answers: "pd.DataFrame") -> float:
+    """Return the score; lower is better.
+
+    Raises:
+        ValueError: If the submission cannot be graded.
+    """
+    return log_loss(submission, answers, label="surface", classes=CLASSES)

@@ -1,0 +1,89 @@
+"""Makes the data: small noisy patches of three surfaces, at any angle."""
+
+from pathlib import Path
+from typing import Final
+
+from langgraft.environments.competitions.shipped.making.draws import Integers, noise, uniforms
+from langgraft.environments.competitions.shipped.making.folders import write_picture, write_table
+from langgraft.environments.competitions.shipped.making.sources import (
+    Picture,
+    Source,
+    read_picture,
+)
+from langgraft.environments.competitions.shipped.making.splits import split
+from langgraft.environments.competitions.shipped.making.warps import TURN, UNIT, View, look, shade
+
+
+def _source(name: str, sha256: str) -> Source:
+    return Source("scikit-image", "0.26.0", "skimage", f"data/{name}.png", sha256)
+
+
+SOURCES: Final = (
+    _source("brick", "99a19145a42e52da5b5b773b8119c94ea04cf5c0242e95ffbaa0293713878bb7"),
+    _source("grass", "4893a5041b9268d1c29dcc9cdf6e79f40c66c5c37f3c7a5c0dcfecfa3e73bb50"),
+    _source("gravel", "53724b7da1e0a01104d6e14da4dd2ca65a3ead9a2a69f0eb6f20121f8bb7b2ec"),
+)
+TEST: Final = 0.4
+EACH: Final = 700
+"""Patches of each surface."""
+SIZE: Final = 20
+CLASSES: Final = ("surface_a", "surface_b", "surface_c")
+
+
+def prepare(raw: Path, public: Path, private: Path) -> None:  # noqa: ARG001  (MLE-bench's form)
+    """Write the public and the private files.
+
+    Args:
+        raw: Not used: the source lies in a package.
+        public: An empty folder for what agents may see.
+        private: An empty folder for the answers.
+
+    Raises:
+        MissingExtraError: If the package with the source is not installed.
+        CompetitionError: If its data are not those known.
+    """
+    prepare_split(public, private, "shipped")
+
+
+def prepare_split(public: Path, private: Path, name: str) -> None:
+    """Write the files of another split of the same source; `shipped` is the competition's own."""
+    key = f"textures {name}"
+    labels = [label for label in CLASSES for _ in range(EACH)]
+    patches = [
+        patch
+        for label, source in zip(CLASSES, SOURCES, strict=True)
+        for patch in _patches(read_picture(source), f"{key} {label}")
+    ]
+    parts = split(key, labels, TEST)
+    train = [(number, row) for number, row in enumerate(parts.train)]
+    test = [(number, row) for number, row in enumerate(parts.test, len(train))]
+    for folder, rows in (("train", train), ("test", test)):
+        for number, row in rows:
+            write_picture(public / folder / f"{number}.png", patches[row])
+    write_table(public / "train.csv", ("id", "surface"), [(n, labels[row]) for n, row in train])
+    write_table(
+        public / "sample_submission.csv",
+        ("id", *CLASSES),
+        [(number, "0.334", "0.333", "0.333") for number, _ in test],
+    )
+    write_table(private / "answers.csv", ("id", "surface"), [(n, labels[row]) for n, row in test])
+
+
+def _patches(surface: Picture, key: str) -> list[Picture]:
+    """Cut patches at any place and angle, even out their brightness and contrast, add noise."""
+    inside = 512 - 2 * SIZE
+    places = uniforms(f"{key} place", 2 * EACH, inside * UNIT // 16) * 16 + SIZE * UNIT
+    angles = uniforms(f"{key} angle", EACH, TURN)
+    blur = noise(f"{key} noise", EACH * SIZE * SIZE, 24).reshape(EACH, SIZE, SIZE)
+    patches = []
+    for place in range(EACH):
+        view = View(int(places[2 * place]), int(places[2 * place + 1]), int(angles[place]))
+        patches.append(shade(128 + _evened(look(surface, view, SIZE)) + blur[place]))
+    return patches
+
+
+def _evened(patch: Integers) -> Integers:
+    """Bring a patch to mean 0 and a mean absolute deviation of 32, in integers."""
+    centered = patch * patch.size - patch.sum()
+    spread = max(1, int(abs(centered).sum()) // patch.size)
+    return centered * 32 // spread

@@ -1,0 +1,1 @@
+"""The competition `visits`: its texts, data, metric and board."""

@@ -1,0 +1,1 @@
+"""The competition `weather`: its texts, data, metric and board."""

@@ -1,0 +1,19 @@
+"""The metric: multi-class log-loss of the day's weather."""
+
+from typing import TYPE_CHECKING, Final
+
+from langgraft.environments.competitions.shipped.metrics import log_loss
+
+if TYPE_CHECKING:  # pandas comes with an extra
+    import pandas as pd
+
+CLASSES: Final = ("drizzle", "fog", "rain", "snow", "sun")
+
+
+def grade(submission: "pd.DataFrame", answers: "pd.DataFrame") -> float:
+    """Return the score; lower is better.
+
+    Raises:
+        ValueError: If the submission cannot be graded.
+    """
+    return log_loss(submission, answers, label="weather", classes=CLASSES)
