@@ -67,7 +67,7 @@ def ending(
             for container in containers_of(engine, sandbox):
                 if container.status != "running" or container.id in ended:
                     continue
-                time.sleep(0.5)
+                time.sleep(0.3)
                 with contextlib.suppress(APIError, ProcessLookupError):
                     how(container)
                     ended.append(str(container.id))

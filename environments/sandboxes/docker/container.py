@@ -4,6 +4,7 @@ import os
 import socket
 import ssl
 import time
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from langgraft.environments.sandboxes.docker.channel import AttachChannel
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 _SETTLING: Final = 3.0
 """Seconds within which an engine has noticed that a container ended, once its output has."""
+_AT_THE_END: Final = 2.0
+"""Seconds between the OOM killer and the end of a container that ended by it."""
 _KILLED: Final = 137
 
 
@@ -71,7 +74,8 @@ class Container:
             reason = f"exit code {state['ExitCode']}"
         if state.get("Error"):
             reason += f": {state['Error']}"
-        return Death(oom=bool(state["OOMKilled"]), reason=reason, supervisor_log=log)
+        oom = bool(state["OOMKilled"]) and not state["Running"] and self._ended_by_oom(state)
+        return Death(oom=oom, reason=reason, supervisor_log=log)
 
     def destroy(self) -> None:
         """Have it killed and removed.
@@ -84,6 +88,24 @@ class Container:
         if not self._destroyed:
             self._destroyed = True
             self._removals.soon(self.id)
+
+    def _ended_by_oom(self, state: dict[str, Any]) -> bool:
+        """Return whether the OOM killer came at the end.
+
+        The state alone also remembers a child that it took long before, which the container
+        outlived. Without any news of its end the engine was started anew, and is to blame.
+        """
+        news: dict[str, int] = {}
+        # By the engine's clock, to the second: what is told waits for that time to come.
+        finished = datetime.fromisoformat(f"{state['FinishedAt'][:19]}+00:00")
+        until = int(finished.timestamp()) + 2
+        told = self._api.events(since=0, until=until, filters={"container": self.id}, decode=True)
+        for event in told:
+            news[event["Action"]] = int(event["timeNano"])
+            if event["Action"] == "die":
+                break
+        told.close()
+        return "die" in news and abs(news["die"] - news.get("oom", 0)) < _AT_THE_END * 1e9
 
     def _final_state(self) -> dict[str, Any]:
         """Return the state of a container whose output has ended, once it has settled."""

@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 _WAITING: Final = 8
 """Containers that may wait to be removed; beyond it whoever is done with one waits instead."""
-_ENDING: Final = 1.0
+_ENDING: Final = 1
 """Seconds for a container to end after its input did."""
 
 

@@ -108,7 +108,7 @@ class DockerSandbox(SupervisedSandbox):
         self._gpus = check_gpus(gpus)
         self._runtime = runtime
         self._client = client
-        self._lock = threading.Lock()
+        self._reaching = threading.Lock()
         self._engine: _Engine | None = None
         self._finalizer: weakref.finalize | None = None  # type: ignore[type-arg]
         self._verified = False
@@ -122,7 +122,7 @@ class DockerSandbox(SupervisedSandbox):
             SandboxUnavailableError: There is no engine or image to ask for its digest.
         """
         engine = self._reached()
-        with self._lock:
+        with self._reaching:
             if self._digest is None:
                 self._digest = digest(
                     {
@@ -137,7 +137,7 @@ class DockerSandbox(SupervisedSandbox):
 
     def _open(self) -> Container:
         engine = self._reached()
-        with self._lock:
+        with self._reaching:
             if not self._verified:
                 engine.pool.fill()
                 engine.opening.verify()
@@ -146,14 +146,14 @@ class DockerSandbox(SupervisedSandbox):
 
     def _release(self) -> None:
         """Remove the pool and all containers, and wait until they are gone."""
-        with self._lock:
+        with self._reaching:
             finalizer = self._finalizer
         if finalizer is not None:
             finalizer()
 
     def _reached(self) -> _Engine:
         """Return the engine; at the first time reach and check it, and clear up after others."""
-        with self._lock:
+        with self._reaching:
             if self._engine is None:
                 try:
                     self._engine = self._reach()

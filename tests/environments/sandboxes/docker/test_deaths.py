@@ -8,16 +8,19 @@ import time
 from collections.abc import Callable
 
 import pytest
+import requests
 from docker import DockerClient
 from docker.models.containers import Container
 from docker_places import containers_of, ending, kill, kill_process, remove, settled
 
 from langgraft._core.errors import SandboxFailureError
 from langgraft.environments.sandboxes.docker import DockerSandbox, remove_orphans
+from langgraft.environments.sandboxes.docker.container import Container as PlaceInContainer
 from langgraft.environments.sandboxes.limits import Limits
+from langgraft.environments.sandboxes.places import Place
 from langgraft.environments.sandboxes.programs import Job, PythonProgram
 
-SLOW = Job(PythonProgram("import time\ntime.sleep(3)\nprint('done')"))
+SLOW = Job(PythonProgram("import time\ntime.sleep(2)\nprint('done')"))
 HELLO = Job(PythonProgram("print('hello')"))
 
 
@@ -137,7 +140,7 @@ def test_orphans_when_a_client_is_killed_then_all_ends_and_the_next_sandbox_clea
         [sys.executable, "-c", _CLIENT, docker_image], stdout=subprocess.PIPE, text=True
     )
     assert client.stdout is not None
-    filters = {"label": client.stdout.readline().strip()}
+    filters: dict[str, str | list[str] | bool] = {"label": client.stdout.readline().strip()}
     sandbox.run(HELLO)
     assert len(engine.containers.list(filters=filters)) == 2
     assert remove_orphans(engine) == []
@@ -154,18 +157,87 @@ def test_orphans_when_a_client_is_killed_then_all_ends_and_the_next_sandbox_clea
     assert sandbox.run(HELLO).ok
 
 
-def test_memory_when_the_container_dies_of_it_then_the_program_is_told(
+def test_run_when_the_engine_is_away_for_a_moment_then_it_is_waited_for(
+    docker_image: str, limits: Limits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An engine that is being restarted costs time, and none of a program's tries."""
+    with DockerSandbox(docker_image, limits=limits, pool=0, retries=0) as sandbox:
+        sandbox.run(HELLO)
+        api = sandbox._reached().client.api
+        create, ping = api.create_container_from_config, api.ping
+        refusals = [requests.ConnectionError("refused") for _ in range(3)]
+
+        def refuse_once(config: object) -> object:
+            if refusals:
+                raise refusals.pop()
+            return create(config)  # type: ignore[no-untyped-call]
+
+        def refuse_twice() -> bool:
+            if refusals:
+                raise refusals.pop()
+            return ping()
+
+        monkeypatch.setattr(api, "create_container_from_config", refuse_once)
+        monkeypatch.setattr(api, "ping", refuse_twice)
+        assert sandbox.run(HELLO).stdout == "hello\n"
+        assert not refusals
+
+
+def test_run_when_the_engine_does_not_come_back_then_that_is_said(
+    docker_image: str, limits: Limits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Waiting has an end, and no program is blamed."""
+
+    def refuse(*_: object) -> None:
+        raise requests.ConnectionError("refused")
+
+    with DockerSandbox(docker_image, limits=limits, pool=0, retries=0) as sandbox:
+        sandbox.run(HELLO)
+        engine = sandbox._reached()
+        engine.opening._patience = 0.1
+        with monkeypatch.context() as patch:
+            patch.setattr(engine.client.api, "create_container_from_config", refuse)
+            patch.setattr(engine.client.api, "ping", refuse)
+            with pytest.raises(SandboxFailureError, match=r"has not answered for 0\.1 s"):
+                sandbox.run(HELLO)
+        assert sandbox.run(HELLO).ok
+
+
+HOG = "b = []\nwhile True: b.append(bytearray(1 << 20))"
+
+
+def test_post_mortem_when_memory_took_the_supervisor_then_the_program_is_to_blame(
     sandbox: DockerSandbox,
 ) -> None:
-    """Many small processes may take the supervisor along: that is still the program's doing."""
+    """Many small processes can take the first one along: still the program's doing."""
+    place = started(sandbox, HOG)
+    assert place.post_mortem().oom
+    place.destroy()
+
+
+def test_post_mortem_when_memory_took_a_child_long_before_then_it_is_not_to_blame(
+    sandbox: DockerSandbox,
+) -> None:
+    """A program that outlived its child is not blamed for the end of its container."""
     code = (
-        "import os, time\n"
-        "for _ in range(50):\n"
-        "    if os.fork() == 0:\n"
-        "        kept = [bytearray(1 << 20) for _ in range(8)]\n"
-        "        time.sleep(600)\n"
-        "time.sleep(600)"
+        "import subprocess, sys, time\n"
+        f"subprocess.run([sys.executable, '-c', {HOG!r}])\n"
+        "time.sleep(2.5)\n"
+        "raise SystemExit(137)"
     )
-    result = sandbox.run(Job(PythonProgram(code), seconds=5))
-    assert result.oom
-    assert not result.ok
+    place = started(sandbox, code)
+    death = place.post_mortem()
+    assert (death.oom, death.reason) == (False, "exit code 137")
+    place.destroy()
+
+
+def started(sandbox: DockerSandbox, code: str) -> Place:
+    """Run code in the supervisor's place, until it ends."""
+    engine = sandbox._reached()
+    api = engine.client.api
+    config = engine.opening._configure(["python3", "-c", code])
+    created: dict[str, str] = api.create_container_from_config(config)  # type: ignore[no-untyped-call]
+    place = PlaceInContainer.start(api, created["Id"], engine.removals)
+    while place.alive():
+        time.sleep(0.02)
+    return place

@@ -23,7 +23,7 @@ def empty_image(engine: DockerClient) -> Iterator[str]:
     file = io.BytesIO()
     tarfile.open(fileobj=file, mode="w").close()
     tag = "langgraft-test-empty:latest"
-    engine.api.import_image_from_data(file.getvalue(), repository=tag)  # type: ignore[no-untyped-call]
+    engine.api.import_image_from_data(file.getvalue(), repository=tag)
     yield tag
     engine.images.remove(tag, force=True)
 
