@@ -1,0 +1,7 @@
+"""`DockerSandbox` does what every sandbox does."""
+
+from sandbox_cases import SandboxCases
+
+
+class TestDockerSandbox(SandboxCases):
+    """In containers."""
