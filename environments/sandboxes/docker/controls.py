@@ -84,6 +84,8 @@ def container_config(
         tty=False,
         hostname="sandbox",
         healthcheck=Healthcheck(test=["NONE"]),
+        # A first process drops SIGTERM: an engine that stops would wait 10 s for each container.
+        stop_signal="SIGKILL",
         labels=dict(labels),
         host_config=host,
     )
