@@ -209,29 +209,30 @@ def _columns_differ(columns: Sequence[str], wanted: Sequence[str]) -> str:
 
 def _ids_differ(submission: "pd.DataFrame", sample: "pd.DataFrame") -> list[str]:
     """Say how ids differ, by themselves and how often each is there."""
-    pandas: Any = require("pandas", extra="mle", purpose=_PURPOSE)
     ours, theirs = _keys(sample, submission), _keys(submission, sample)
     if len(ours) == len(theirs) and bool((ours.to_numpy() == theirs.to_numpy()).all()):
         return []
-    counts = pandas.DataFrame({"ours": ours.value_counts(), "theirs": theirs.value_counts()})
-    counts = counts.fillna(0).sort_index()
+    wanted, there = ours.value_counts(sort=False), theirs.value_counts(sort=False)
+    found = there.reindex(wanted.index, fill_value=0)
+    if len(there) == len(wanted) and bool((found == wanted).all()):
+        return []
     wrong = (
-        ("ids are missing", counts.theirs < counts.ours),
-        ("ids are not in the sample submission", (counts.ours == 0) & (counts.theirs > 0)),
-        ("ids are there too often", (counts.ours > 0) & (counts.theirs > counts.ours)),
+        ("ids are missing", wanted.index[found < wanted]),
+        ("ids are not in the sample submission", there.index[~there.index.isin(wanted.index)]),
+        ("ids are there too often", wanted.index[found > wanted]),
     )
     return [
-        f"{int(rows.sum()):,} {what}: {_examples(counts.index[rows])}"
-        for what, rows in wrong
-        if rows.any()
+        f"{len(rows):,} {what}: {_examples(rows.tolist())}" for what, rows in wrong if len(rows)
     ]
 
 
 def _keys(frame: "pd.DataFrame", other: "pd.DataFrame") -> Any:
-    """Return what names each row: numbers where both frames have them, or else texts."""
+    """Return what names each row: as both frames have it, or else texts."""
     pandas: Any = require("pandas", extra="mle", purpose=_PURPOSE)
-    if frame.shape[1] == 1 and all(each.dtypes.iloc[0].kind in "iuf" for each in (frame, other)):
-        return frame.iloc[:, 0]
+    if frame.shape[1] == 1:
+        ours, theirs = frame.dtypes.iloc[0], other.dtypes.iloc[0]
+        if ours == theirs or (ours.kind in "iuf" and theirs.kind in "iuf"):
+            return frame.iloc[:, 0]
     rows = frame.itertuples(index=False, name=None)
     return pandas.Series([" / ".join(map(str, row)) for row in rows], dtype=object)
 
