@@ -10,17 +10,22 @@ from typing import Final
 from langgraft.environments.sandboxes.scripts import supervisor_script
 
 TAKING: Final = """
-import marshal, os
+import marshal, os, select
 def take(size):
     taken = b""
     while len(taken) < size:
-        piece = os.read(0, size - len(taken))
+        heard = select.select([0], [], [], 30)[0]
+        piece = os.read(0, size - len(taken)) if heard else b""
         if not piece:
             raise SystemExit("the host is gone")
         taken += piece
     return taken
 """
-"""Reads an exact number of bytes, none of those that follow."""
+"""Reads an exact number of bytes, none of those that follow.
+
+An engine that is killed between starting a container and noting that down never ends it, nor its
+input. So one that hears nothing for half a minute ends itself.
+"""
 
 _START: Final = (
     TAKING
