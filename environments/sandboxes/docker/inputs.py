@@ -29,12 +29,12 @@ def check_inputs(inputs: Mapping[str, Path]) -> dict[str, Path]:
 
 
 def inputs_digest(inputs: Mapping[str, Path]) -> str:
-    """Return a digest of what the folders hold: names, sizes and contents."""
+    """Return a digest of what the folders hold: names, sizes, contents, and where links lead."""
     return digest(
         [
-            [name, path.relative_to(folder).as_posix(), path.stat().st_size, _sha256(path)]
+            [name, path.relative_to(folder).as_posix(), *_content(path)]
             for name, folder in sorted(inputs.items())
-            for path in sorted(_files(folder))
+            for path in sorted(_entries(folder))
         ]
     )
 
@@ -91,14 +91,17 @@ def _allowed(mode: os.stat_result, wanted: int) -> bool:
     return mode.st_mode & wanted == wanted
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    for where, _, files in os.walk(folder):
-        for name in files:
-            path = Path(where) / name
-            if path.is_file():
-                yield path
+def _entries(folder: Path) -> Iterator[Path]:
+    for where, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            yield Path(where) / name
 
 
-def _sha256(path: Path) -> str:
+def _content(path: Path) -> tuple[str | int, ...]:
+    if path.is_symlink():
+        # Inside it leads to what is there in the container, not to a file of this machine.
+        return "link", str(path.readlink())
+    if not path.is_file():
+        return ("folder" if path.is_dir() else "other",)
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest()

@@ -73,4 +73,7 @@ def test_digest_when_a_byte_or_name_changes_then_it_changes(folder: Path) -> Non
     changed = inputs_digest({"input": folder})
     assert changed != before
     (folder / "deep" / "a.csv").rename(folder / "deep" / "b.csv")
-    assert inputs_digest({"input": folder}) not in {before, changed}
+    renamed = inputs_digest({"input": folder})
+    (folder / "link").symlink_to("/etc/shadow")
+    linked = inputs_digest({"input": folder})
+    assert len({before, changed, renamed, linked}) == 4
