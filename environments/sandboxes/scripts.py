@@ -1,6 +1,5 @@
 """The scripts that run inside a place, each joined from its files to one text."""
 
-import ast
 from functools import cache
 from importlib.resources import files
 
@@ -59,11 +58,12 @@ def _joined(*names: str) -> str:
 
 def _without_own_imports(source: str) -> str:
     """Drop imports of ours, whose names the joined script has, and what must stand at the top."""
-    lines = source.splitlines()
-    for node in ast.parse(source).body:
-        ours = isinstance(node, ast.ImportFrom) and (node.module or "").startswith(_INSIDE)
-        future = isinstance(node, ast.ImportFrom) and node.module == "__future__"
-        if ours or future:
-            first, last = node.lineno - 1, node.end_lineno or node.lineno
-            lines[first:last] = [""] * (last - first)
-    return "\n".join(lines)
+    kept: list[str] = []
+    dropping = False
+    for line in source.splitlines():
+        ours = line.startswith((f"from {_INSIDE}.", "from __future__ import "))
+        if not ours and not dropping:
+            kept.append(line)
+        # An import over several lines ends with its parenthesis.
+        dropping = (ours and line.endswith("(")) or (dropping and line != ")")
+    return "\n".join(kept)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sandbox_cases import DAEMON, SandboxCases, finished, python
+from sandbox_cases import SandboxCases, finished, python, writing_daemon
 
 from langgraft._core.errors import InputError, SandboxFailureError, SandboxUnavailableError
 from langgraft.environments.sandboxes import Command, Job, PythonProgram, SubprocessSandbox
@@ -30,12 +30,15 @@ SMALL = Limits(
 )
 
 
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[SupervisedSandbox]:
+    """Return a sandbox that most tests use."""
+    with SubprocessSandbox(SMALL) as sandbox:
+        yield sandbox
+
+
 class TestSubprocessSandbox(SandboxCases):
-    @pytest.fixture(scope="class")
-    def sandbox(self) -> Iterator[SupervisedSandbox]:
-        """Return a sandbox that all tests use."""
-        with SubprocessSandbox(SMALL) as sandbox:
-            yield sandbox
+    """What every sandbox does."""
 
 
 @pytest.fixture
@@ -67,9 +70,9 @@ def test_run_when_it_is_over_then_neither_folder_nor_process_is_left(
     marker = tmp_path_factory.mktemp("marker") / "alive"
     marker.touch()
     code = (
-        f'{DAEMON}\ndaemon(\'open({str(marker)!r}, "a").write("x")\')\n'
+        f"{writing_daemon(str(marker))}"
         "os.mkdir('closed'); open('closed/x', 'w'); os.chmod('closed', 0)\n"
-        "for i in range(1500):\n    os.mkdir('d'); os.chdir('d')\n"
+        "for i in range(1200):\n    os.mkdir('d'); os.chdir('d')\n"
         "time.sleep(0.2)"
     )
     with SubprocessSandbox(SMALL) as sandbox:
@@ -82,7 +85,7 @@ def test_run_when_this_process_is_killed_then_nothing_is_left(tmp_path: Path) ->
     """`kill -9` of whoever runs programs ends them, and removes their folder."""
     marker, folder = tmp_path / "alive", tmp_path / "folder"
     folder.mkdir()
-    code = f'{DAEMON}\ndaemon(\'open({str(marker)!r}, "a").write("x")\')\ntime.sleep(60)'
+    code = f"{writing_daemon(str(marker))}time.sleep(60)"
     host = (
         "from langgraft.environments.sandboxes import *\n"
         f"SubprocessSandbox().run(Job(PythonProgram({code!r})))"
@@ -104,7 +107,7 @@ def test_run_when_a_program_kills_its_supervisor_then_it_is_tried_again_and_told
     """A supervisor that dies is never a result; here, where nothing is isolated, it can be."""
     code = "import os\nos.kill(os.getppid(), 9)\nimport time\ntime.sleep(1)"
     with SubprocessSandbox(SMALL, retries=1) as sandbox:
-        with pytest.raises(SandboxFailureError, match="failed 2 times.*ended with -9"):
+        with pytest.raises(SandboxFailureError, match=r"failed 2 times.*ended with -9"):
             sandbox.run(python(code))
         assert "attempt 1 of 2" in caplog.text
         assert finished(sandbox.run(python("print(1)"))) == "1\n"

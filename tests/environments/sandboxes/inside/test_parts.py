@@ -1,0 +1,144 @@
+"""The parts of the scripts that run inside, one by one."""
+
+import ast
+import sys
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from langgraft.environments.sandboxes.inside.collecting import Patterns
+from langgraft.environments.sandboxes.inside.exceptions import describe
+from langgraft.environments.sandboxes.inside.kernel_child import MAX_REPORT, KernelChild
+from langgraft.environments.sandboxes.inside.relay import Relay
+from langgraft.environments.sandboxes.inside.supervisor import _parsed_report
+from langgraft.environments.sandboxes.scripts import (
+    kernel_script,
+    launcher_script,
+    supervisor_command,
+    supervisor_script,
+)
+
+
+@pytest.mark.parametrize("script", [supervisor_script, launcher_script, kernel_script])
+def test_script_when_joined_then_no_name_hides_another_and_nothing_of_ours_is_imported(
+    script: object,
+) -> None:
+    """Joined files share one namespace, in which each name is defined once."""
+    assert callable(script)
+    tree = ast.parse(script())
+    names = Counter(
+        node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)
+    )
+    for node in tree.body:
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                names.update(n.id for n in ast.walk(target) if isinstance(n, ast.Name))
+    assert [name for name, count in names.items() if count > 1] == []
+    imported = {
+        (node.module if isinstance(node, ast.ImportFrom) else node.names[0].name).split(".")[0]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom | ast.Import)
+    }
+    assert imported <= sys.stdlib_module_names
+
+
+def test_command_then_it_fits_one_argument() -> None:
+    """Linux takes no argument of 128 KiB or more."""
+    assert max(len(word.encode()) for word in supervisor_command()) < 128 << 10
+
+
+@given(st.lists(st.binary(max_size=40), max_size=12), st.integers(1, 60))
+def test_relay_when_a_stream_is_fed_then_head_and_tail_are_kept_exactly(
+    pieces: list[bytes], limit: int
+) -> None:
+    """However a stream is cut up: all of it where it fits, else its two ends."""
+    relay = Relay(limit)
+    kept = b"".join(relay.feed(piece) for piece in pieces) + relay.tail()
+    whole = b"".join(pieces)
+    assert relay.count == len(whole)
+    if len(whole) <= limit:
+        assert kept == whole
+    else:
+        assert kept == whole[: limit // 2] + whole[-(limit - limit // 2) :]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "matches"),
+    [
+        ("a.csv", "a.csv", True),
+        ("a.csv", "b/a.csv", False),
+        ("*.csv", ".a.csv", True),
+        ("*.csv", "b/a.csv", False),
+        ("w/**", "w/a/b", True),
+        ("w/**", "x/a", False),
+        ("**", "a/b/c", True),
+        ("**/x", "x", True),
+        ("**/x", "a/b/x", True),
+        ("**/x", "a/x/b", False),
+        ("a/**/b/*", "a/b/c", True),
+        ("a/**/b/*", "a/x/b/b/c", True),
+        ("a?[0-9]", "ab7", True),
+    ],
+)
+def test_patterns_when_a_path_is_walked_then_it_matches_as_a_glob(
+    pattern: str, path: str, matches: bool
+) -> None:
+    """`*` stays within a name and finds hidden ones; `**` goes through folders."""
+    patterns = Patterns([pattern])
+    states = patterns.start()
+    for name in path.split("/"):
+        states = patterns.step(states, name)
+    assert patterns.ended(states) is matches
+
+
+@pytest.mark.parametrize("pattern", ["../*", "/etc/*", "a/../../b", ""])
+def test_patterns_when_one_leaves_the_workspace_then_it_is_refused(pattern: str) -> None:
+    """The supervisor checks patterns as well."""
+    with pytest.raises(ValueError, match="workspace"):
+        Patterns([pattern])
+
+
+class _NastyError(Exception):
+    def __str__(self) -> str:
+        raise SystemExit(0)
+
+
+_NastyError.__module__ = 5  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        _NastyError(),
+        ValueError("\0\udc80" * 100_000),
+        SyntaxError(7),
+        KeyError(),
+        BaseException("x"),
+    ],
+)
+def test_describe_when_an_exception_is_odd_then_it_is_told_in_bounds(error: BaseException) -> None:
+    """Nothing an exception does keeps it from being told."""
+    told = describe(error, None, lambda _file, _line: "")
+    assert len(told) < MAX_REPORT
+    parsed = _parsed_report(told)
+    assert parsed is not None
+    assert parsed["type"]
+    assert len(parsed["message"]) < 120_000
+
+
+@given(st.binary(max_size=300))
+def test_report_when_a_program_forges_it_then_it_is_an_exception_or_nothing(told: bytes) -> None:
+    """What a program writes in place of its launcher is its own word, and does no harm."""
+    parsed = _parsed_report(told)
+    if parsed is not None:
+        assert all(frame["line"] >= 0 for frame in parsed["frames"])
+
+
+def test_kernel_child_when_a_report_claims_to_be_huge_then_it_is_broken() -> None:
+    """A kernel that says it will send gigabytes is not waited for."""
+    child = KernelChild(1, -1, -1, (-1, -1))
+    child._heard += (1 << 31).to_bytes(4, "big")
+    assert child.told(1) is None
+    assert child.broken
