@@ -322,7 +322,11 @@ class FileCases:
     ) -> None:
         """Content and files of this machine land under their names, folders included."""
         (tmp_path / "data.bin").write_bytes(bytes(range(256)) * 5000)
-        files = {"a/b/c.txt": b"abc", "data.bin": tmp_path / "data.bin", "empty": b""}
+        files: dict[str, bytes | Path] = {
+            "a/b/c.txt": b"abc",
+            "data.bin": tmp_path / "data.bin",
+            "empty": b"",
+        }
         job = Job(Command("cat a/b/c.txt; wc -c < data.bin; wc -c < empty"), files=files)
         assert finished(sandbox.run(job)).split() == ["abc1280000", "0"]
 

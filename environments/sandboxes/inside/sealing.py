@@ -43,7 +43,7 @@ def seal_supervisor() -> bool:
         return False
     code = ctypes.create_string_buffer(program, len(program))
     described = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(code))
-    return libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, described, 0, 0) == 0
+    return bool(libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, described, 0, 0) == 0)
 
 
 def filter_program(machine: str) -> bytes | None:

@@ -198,7 +198,7 @@ class Supervisor:
             if kind == DATA:
                 puts.write(payload)
             elif kind == FILE:
-                puts.begin(unpack_json(payload)["path"])  # type: ignore[arg-type]
+                puts.begin(unpack_json(payload)["path"])
             elif kind == PUT:
                 break
             else:

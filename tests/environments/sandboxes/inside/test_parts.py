@@ -37,7 +37,9 @@ def test_script_when_joined_then_no_name_hides_another_and_nothing_of_ours_is_im
                 names.update(n.id for n in ast.walk(target) if isinstance(n, ast.Name))
     assert [name for name, count in names.items() if count > 1] == []
     imported = {
-        (node.module if isinstance(node, ast.ImportFrom) else node.names[0].name).split(".")[0]
+        ((node.module or "") if isinstance(node, ast.ImportFrom) else node.names[0].name).split(
+            "."
+        )[0]
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom | ast.Import)
     }
