@@ -14,7 +14,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 ROOMS = ("memory", "environments", "nodes", "graphs", "benchmarks")
 HEAVY = (
     *("bm25s", "chromadb", "docker", "gymnasium", "hypothesis", "langgraph"),
-    *("matplotlib", "minigrid", "numpy", "pytest"),
+    *("matplotlib", "minigrid", "numpy", "pandas", "pytest", "sklearn"),
 )
 LAZY_PACKAGES = (
     "langgraft",
@@ -27,6 +27,9 @@ LAZY_PACKAGES = (
     "langgraft.memory.stores.chroma",
     "langgraft.environments",
     "langgraft.environments.babyai",
+    "langgraft.environments.competitions",
+    "langgraft.environments.sandboxes",
+    "langgraft.environments.sandboxes.docker",
     "langgraft.nodes",
     "langgraft.graphs",
     "langgraft.benchmarks.harness",
