@@ -1,5 +1,6 @@
 """Measure everything and print it: `python -m langgraft.benchmarks.performance`."""
 
+from langgraft._core.errors import SandboxUnavailableError
 from langgraft.benchmarks.performance.command_line import help_seconds
 from langgraft.benchmarks.performance.dense_search import (
     dense_over_in_memory_store,
@@ -11,6 +12,13 @@ from langgraft.benchmarks.performance.lexical_search import changing_over_bm25s,
 from langgraft.benchmarks.performance.opening import opening_over_building
 from langgraft.benchmarks.performance.provider import recall_over_ranker
 from langgraft.benchmarks.performance.react_agent import episode_ratio
+from langgraft.benchmarks.performance.sandboxes import (
+    Paired,
+    first_instruction_over_floor,
+    fresh_over_floor,
+    imports_in_kernel_over_exec,
+    kernel_cells,
+)
 from langgraft.benchmarks.performance.timing import alone
 
 SEARCHES = (
@@ -30,6 +38,25 @@ def main() -> None:
         found = alone(measure, size)
         print(f"{name}, {size:,}: {found.ratio:.4f}x ({found.ours:.2f} / {found.floor:.2f} ms CPU)")
     _measure_agents()
+    _measure_sandboxes()
+
+
+def _measure_sandboxes() -> None:
+    try:
+        fresh = fresh_over_floor()
+    except SandboxUnavailableError as error:
+        print(f"sandboxes: not measured: {error}")
+        return
+    print(f"fresh container over the engine's floor: {_pair(fresh)}")
+    print(
+        f"first instruction from the pool over that floor: {_pair(first_instruction_over_floor())}"
+    )
+    print(f"cell of a kernel: {kernel_cells()}")
+    print(f"importing the ML stack, kernel over exec: {_pair(imports_in_kernel_over_exec())}")
+
+
+def _pair(found: Paired) -> str:
+    return f"{found.ratio:.3f}x ({found.ours} / {found.floor})"
 
 
 def _measure_agents() -> None:
