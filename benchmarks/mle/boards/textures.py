@@ -142,6 +142,12 @@ CONTEST: Final = Contest(
     blends=(
         Blend("vectors and network", ("texture, vectors", "texture, network")),
         Blend("logistic and vectors", ("texture, logistic", "texture, vectors")),
+        Blend("boosting and forest", ("texture, boosting", "texture, forest")),
+        Blend(
+            "logistic, boosting, vectors",
+            ("texture, logistic", "texture, boosting", "texture, vectors"),
+        ),
+        Blend("logistic of two kinds", ("texture, logistic", "everything, logistic")),
         Blend("logistic and forest", ("texture, logistic", "texture, forest")),
         Blend("logistic and boosting", ("texture, logistic", "texture, boosting")),
         Blend(

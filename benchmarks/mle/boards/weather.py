@@ -166,6 +166,8 @@ CONTEST: Final = Contest(
         Team("vectors", "season", lambda: _vectors(1.0)),
     ),
     blends=(
+        Blend("curved and logistic", ("curved", "logistic on season", "forest, leaves of 25")),
+        Blend("splines, curved, boosting", ("splines on season", "curved", "boosting, gentle")),
         Blend("logistic and forest", ("logistic on season", "forest, leaves of 5")),
         Blend("curved, splines, extra trees", ("curved", "splines", "extra trees, leaves of 5")),
         Blend(

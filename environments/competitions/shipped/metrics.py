@@ -1,5 +1,7 @@
 """Metrics of the competitions that ship; each refuses what it cannot grade.
 
+Probabilities are rescaled, as Kaggle does and descriptions say: an agent is not to fail by the
+last digit of a sum (`graders.multi_class_log_loss`, MLE-bench's way, refuses such rows).
 Submissions may have their rows in any order. What is wrong is said in terms of the submission
 and of the form asked for; no message tells anything about the answers themselves.
 """
@@ -9,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+from langgraft.environments.competitions.graders import InvalidSubmissionError
 
 if TYPE_CHECKING:  # pandas comes with an extra
     import pandas as pd
@@ -33,12 +37,12 @@ def log_loss(
         classes: The submission's columns, and the classes they stand for.
 
     Raises:
-        ValueError: If ids or columns are not those asked for, or numbers are no probabilities.
+        InvalidSubmissionError: If ids or columns are not those asked for, or numbers are no probabilities.
     """
     given = _matched(submission, answers, classes)
     total = given.sum(axis=1)
     if (given < 0).any() or (total <= 0).any():
-        raise ValueError("probabilities must not be negative, nor all zero in a row")
+        raise InvalidSubmissionError("probabilities must not be negative, nor all zero in a row")
     places = {name: place for place, name in enumerate(classes)}
     truth = [places[str(name)] for name in answers[label]]
     likely = (given / total[:, None])[np.arange(len(given)), truth]
@@ -49,7 +53,7 @@ def rmse(submission: "pd.DataFrame", answers: "pd.DataFrame", *, target: str) ->
     """Return the root of the mean squared difference.
 
     Raises:
-        ValueError: If ids or columns are not those asked for, or values are no numbers.
+        InvalidSubmissionError: If ids or columns are not those asked for, or values are no numbers.
     """
     given = _matched(submission, answers, [target])[:, 0]
     truth = answers[target].to_numpy(dtype=np.float64)
@@ -60,12 +64,12 @@ def rmsle(submission: "pd.DataFrame", answers: "pd.DataFrame", *, target: str) -
     """Return the root of the mean squared difference of ln(1 + value).
 
     Raises:
-        ValueError: If ids or columns are not those asked for, or values are no numbers, or
+        InvalidSubmissionError: If ids or columns are not those asked for, or values are no numbers, or
             negative.
     """
     given = _matched(submission, answers, [target])[:, 0]
     if (given < 0).any():
-        raise ValueError(f"`{target}` must not be negative")
+        raise InvalidSubmissionError(f"`{target}` must not be negative")
     truth = answers[target].to_numpy(dtype=np.float64)
     return float(np.sqrt(np.mean((np.log1p(given) - np.log1p(truth)) ** 2)))
 
@@ -74,17 +78,19 @@ def _matched(submission: "pd.DataFrame", answers: "pd.DataFrame", columns: Seque
     """Return the submission's numbers, in the order of the answers."""
     asked = ["id", *columns]
     if sorted(map(str, submission.columns)) != sorted(asked):
-        raise ValueError(f"columns must be {', '.join(asked)}")
+        raise InvalidSubmissionError(f"columns must be {', '.join(asked)}")
     ids = submission["id"].astype(str)
     if len(ids) != len(answers):
-        raise ValueError(f"{len(ids)} rows, where {len(answers)} are asked for")
+        raise InvalidSubmissionError(f"{len(ids)} rows, where {len(answers)} are asked for")
     if ids.duplicated().any():
-        raise ValueError("an `id` is there twice")
+        raise InvalidSubmissionError("an `id` is there twice")
     ordered = submission.set_index(ids)[list(columns)].reindex(answers["id"].astype(str))
     try:
         values = ordered.to_numpy(dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError("a value is not a number") from None
+        raise InvalidSubmissionError("a value is not a number") from None
     if not np.isfinite(values).all():
-        raise ValueError("an `id` is none of the test's, or a value is missing or not finite")
+        raise InvalidSubmissionError(
+            "an `id` is none of the test's, or a value is missing or not finite"
+        )
     return values

@@ -12,6 +12,6 @@ def grade(submission: "pd.DataFrame", answers: "pd.DataFrame") -> float:
     """Return the score; lower is better.
 
     Raises:
-        ValueError: If the submission cannot be graded.
+        InvalidSubmissionError: If the submission cannot be graded.
     """
     return rmse(submission, answers, target="value")

@@ -14,7 +14,7 @@ def grade(submission: "pd.DataFrame", answers: "pd.DataFrame") -> float:
     """Return the score; lower is better.
 
     Raises:
-        ValueError: If the submission cannot be graded.
+        InvalidSubmissionError: If the submission cannot be graded.
     """
     renamed = answers.assign(digit="p" + answers["digit"].astype(str))
     return log_loss(submission, renamed, label="digit", classes=CLASSES)

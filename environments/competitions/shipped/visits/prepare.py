@@ -68,13 +68,13 @@ def _features(lines: list[dict[str, str]], key: str) -> list[tuple[object, ...]]
     levels = sorted({line["lncoins"] for line in lines}, key=float)
     incentive = _blurred(_thousandths(lines, "lpi"), f"{key} incentive", 300, 50)
     cap = _blurred(_thousandths(lines, "fmde"), f"{key} cap", 300, 50)
-    illness = _blurred(_thousandths(lines, "disea"), f"{key} illness", 1200, 200)
+    illness = _blurred(_thousandths(lines, "disea"), f"{key} illness", 1200, 250)
     return [
         (
             levels.index(line["lncoins"]),
             line["idp"],
-            decimal(incentive[place]),
-            decimal(cap[place]),
+            decimal(incentive[place] if float(line["lpi"]) else 0),
+            decimal(cap[place] if float(line["fmde"]) else 0),
             int(float(line["physlm"]) >= 0.5),  # noqa: PLR2004  (imputed values lie between)
             decimal(illness[place]),
             HEALTH[line["hlthg"] + line["hlthf"] + line["hlthp"]],
@@ -88,9 +88,9 @@ def _thousandths(lines: list[dict[str, str]], column: str) -> list[int]:
 
 
 def _blurred(values: list[int], key: str, deviation: int, grid: int) -> list[int]:
-    """Add noise to values above zero, round to a grid, and return hundredths."""
+    """Add noise to thousandths, round them to a grid above zero, and return hundredths."""
     blur: Integers = noise(key, len(values), deviation)
     return [
-        max(grid, (value + int(more) + grid // 2) // grid * grid) // 10 if value else 0
+        max(grid, (value + int(more) + grid // 2) // grid * grid) // 10
         for value, more in zip(values, blur, strict=True)
     ]

@@ -62,10 +62,10 @@ def prepare_split(public: Path, private: Path, name: str) -> None:
 def _features(days: list[dict[str, str]], key: str) -> list[tuple[object, ...]]:
     """Write features with noise of about a third of their own spread, so that no day is found."""
     count = len(days)
-    shift = noise(f"{key} date", count, 20)
-    warmest = noise(f"{key} warmest", count, 450) + _hundredths(days, "temp_max")
-    coldest = noise(f"{key} coldest", count, 350) + _hundredths(days, "temp_min")
-    wind = noise(f"{key} wind", count, 120) + _hundredths(days, "wind")
+    shift = noise(f"{key} date", count, 28)
+    warmest = noise(f"{key} warmest", count, 600) + _hundredths(days, "temp_max")
+    coldest = noise(f"{key} coldest", count, 480) + _hundredths(days, "temp_min")
+    wind = noise(f"{key} wind", count, 150) + _hundredths(days, "wind")
     return [
         (
             _month(day["date"], int(shift[place])),
