@@ -30,7 +30,7 @@ from langgraft.environments.sandboxes.docker.verification import (
 )
 from langgraft.environments.sandboxes.handshake import PlaceSettings, greet
 from langgraft.environments.sandboxes.limits import Limits
-from langgraft.environments.sandboxes.places import ChannelClosedError
+from langgraft.environments.sandboxes.places import ChannelClosedError, Death
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -92,16 +92,18 @@ class Opening:
         Raises:
             SandboxUnavailableError: The engine cannot, and will not when asked again.
             SandboxFailureError: It did not this time.
-            TimeoutError, ChannelClosedError, ProtocolError: The supervisor did not answer.
+            TimeoutError, ProtocolError: The supervisor did not answer as it should.
         """
         self._removals.retry()
         container = self._started(self._config)
         try:
             container.channel.send(self._supervisor)
             greet(container.channel, PlaceSettings(self._wish.limits), timeout=_READY)
-        except BaseException as error:
-            if isinstance(error, ChannelClosedError | TimeoutError):
-                logger.warning("a supervisor did not answer: %s", container.post_mortem())
+        except ChannelClosedError as error:
+            death = container.post_mortem()
+            container.destroy()
+            raise _stillborn(death) from error
+        except BaseException:
             container.destroy()
             raise
         return container
@@ -111,7 +113,7 @@ class Opening:
 
         Raises:
             SandboxUnavailableError: A control does not hold.
-            SandboxFailureError, TimeoutError, ChannelClosedError: It failed this time.
+            SandboxFailureError, TimeoutError: It failed this time.
         """
         config = self._configure(probe_command())
         container = self._started(config)
@@ -119,11 +121,7 @@ class Opening:
             wrong = unapplied(config, self._api.inspect_container(container.id))
             report, compiled = read_report(container.channel, timeout=_READY)
         except ChannelClosedError as error:
-            death = container.post_mortem()
-            raise SandboxFailureError(
-                f"the container that checks the sandbox ended: {death.reason}."
-                f" {death.supervisor_log.strip()}"
-            ) from error
+            raise _stillborn(container.post_mortem()) from error
         finally:
             container.destroy()
         wrong += failures(
@@ -198,6 +196,12 @@ class Opening:
                 "the Docker engine does not hold what was asked of it, so no program was started: "
                 + "; ".join(wrong)
             )
+
+
+def _stillborn(death: Death) -> SandboxFailureError:
+    log = death.supervisor_log.strip()
+    said = f"; it wrote: {log[-2000:]}" if log else ""
+    return SandboxFailureError(f"a container ended before it was ready: {death.reason}{said}")
 
 
 def _away(error: Exception, patience: float) -> SandboxFailureError:

@@ -9,7 +9,7 @@ import pytest
 from docker import DockerClient
 from docker_places import containers_of
 
-from langgraft._core.errors import InputError, SandboxUnavailableError
+from langgraft._core.errors import InputError, SandboxFailureError, SandboxUnavailableError
 from langgraft.environments.sandboxes.docker import DockerSandbox
 from langgraft.environments.sandboxes.limits import Limits
 from langgraft.environments.sandboxes.programs import Job, PythonProgram
@@ -134,6 +134,18 @@ def test_cpus_when_more_than_the_engine_has_then_all_it_has_are_granted(
     """A bound that is never reached is no reason to refuse."""
     with DockerSandbox(docker_image, limits=Limits(cpus=64), pool=0) as sandbox:
         assert sandbox.run(HELLO).stdout == "hello\n"
+
+
+def test_supervisor_when_it_cannot_begin_then_its_own_words_are_told(
+    docker_image: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An image whose Python lacks something is told by what that Python says."""
+    with DockerSandbox(docker_image, pool=0, retries=0) as sandbox:
+        sandbox.run(HELLO)
+        broken = b"s%08d" % 13 + b"import absent"
+        monkeypatch.setattr(sandbox._reached().opening, "_supervisor", broken)
+        with pytest.raises(SandboxFailureError, match="No module named 'absent'"):
+            sandbox.run(HELLO)
 
 
 def test_pool_when_negative_then_it_is_refused(tmp_path: Path) -> None:
