@@ -169,6 +169,20 @@ ATTACKS: Final[tuple[Attack, ...]] = (
     ),
     Attack("forged frames", "speak like the supervisor", _ends("exit 7"), "forged_frames.py"),
     Attack(
+        "signal flood",
+        "keep the supervisor busy with signals",
+        _ends("timeout"),
+        "signal_flood.py",
+        seconds=1,
+    ),
+    Attack(
+        "descriptor flood",
+        "write without end to what was inherited",
+        _ends("timeout"),
+        "descriptor_flood.py",
+        seconds=1,
+    ),
+    Attack(
         "forged frames in a kernel",
         "speak like the supervisor, from a cell",
         _ALIVE,
