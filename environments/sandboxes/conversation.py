@@ -1,5 +1,6 @@
 """What is said with one supervisor; every answer is checked, every wait is bounded."""
 
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -32,6 +33,7 @@ from langgraft.environments.sandboxes.inside.frames import (
     pack,
     pack_json,
 )
+from langgraft.environments.sandboxes.inside.supervisor import KERNEL_SECONDS
 from langgraft.environments.sandboxes.limits import Limits
 from langgraft.environments.sandboxes.places import Channel
 from langgraft.environments.sandboxes.results import (
@@ -40,6 +42,8 @@ from langgraft.environments.sandboxes.results import (
     ProgramError,
 )
 from langgraft.environments.sandboxes.wire import ProtocolError, parse_json, receive_frame
+
+logger = logging.getLogger(__name__)
 
 SILENCE: Final = 60.0
 """Seconds without a heartbeat, which comes each second, until a supervisor counts as gone."""
@@ -102,8 +106,10 @@ class Conversation:
         self._sending = Lock()
         self._kept = {STDOUT: bytearray(), STDERR: bytearray()}
         self._began = 0.0
-        self.running = False
-        """Whether a program or cell is under way, to which the place's end may be due."""
+        self._last: _Ended | None = None
+        self._restart = 0.0
+        self.asked = False
+        """Whether a program or cell was asked for, to which the place's end may be due."""
 
     def put(self, files: Sequence[OutgoingFile]) -> None:
         """Write files into the workspace.
@@ -172,6 +178,12 @@ class Conversation:
 
     def cut_off(self, *, oom: bool) -> ExecutionResult:
         """Return what there is of a program whose place went with it, by its doing."""
+        if self._last is not None:
+            # It had ended, and what it left in memory let nothing be collected.
+            return self._result(
+                self._last.model_copy(update={"oom": self._last.oom or oom}),
+                left_out={".": "the sandbox ended before its files were collected"},
+            )
         return self._result(
             _Ended(
                 exit_code=137,
@@ -226,10 +238,14 @@ class Conversation:
     def _watch(self, ask: bytes, seconds: float) -> ExecutionResult:
         self._kept = {STDOUT: bytearray(), STDERR: bytearray()}
         self._began = time.monotonic()
+        self._last = None
+        self.asked = True
         self._send(ask)
-        self.running = True
-        ended = self._ended(self._began + seconds + GRACE)
-        self.running = False
+        ended = self._last = self._ended(self._began + seconds + GRACE + self._restart)
+        # The next cell first starts a new kernel.
+        self._restart = KERNEL_SECONDS if ended.kernel_lost else 0.0
+        if not ended.cleared:
+            logger.warning("a program left processes that cannot be killed: they are stuck")
         files, left_out = self._files(time.monotonic() + ERRAND_SECONDS)
         return self._result(ended, files, left_out)
 

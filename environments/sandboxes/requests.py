@@ -88,7 +88,7 @@ def program_request(program: PythonProgram | Command) -> dict[str, object]:
     else:
         line = program.line
         words = ["sh", "-c", line] if isinstance(line, str) else list(line)
-        if not words or not words[0]:
+        if not (line.strip() if isinstance(line, str) else words and words[0]):
             raise InputError(f"{program!r} names no command")
         request = {"argv": words}
     if any("\0" in word for word in words):

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
-from langgraft._core.errors import SandboxFailureError, SandboxUnavailableError
+from langgraft._core.errors import InputError, SandboxFailureError, SandboxUnavailableError
 from langgraft.environments.sandboxes.aside import do_aside
 from langgraft.environments.sandboxes.conversation import Conversation, OverdueError
 from langgraft.environments.sandboxes.files import check_files
@@ -28,6 +28,11 @@ T = TypeVar("T")
 
 FAILURES: Final = (ChannelClosedError, TimeoutError, ProtocolError, SandboxFailureError, OSError)
 """What a place or engine raises when it fails; none of it is a program's doing."""
+
+_FILES_TOO_LARGE: Final = (
+    "the sandbox ran out of memory before any code ran: files of the workspace and preloaded "
+    "modules count in Limits.memory; raise it, or give fewer"
+)
 
 _PAUSE: Final = 0.5
 """Seconds before the first retry, doubled for each further one: an engine may be restarting."""
@@ -202,8 +207,10 @@ class SupervisedSandbox(ABC):
             return conversation.cut_off(oom=False)
         except ChannelClosedError as error:
             death = place.post_mortem()
-            if death.oom and conversation.running:
+            if death.oom and conversation.asked:
                 return conversation.cut_off(oom=True)
+            if death.oom:
+                raise InputError(_FILES_TOO_LARGE) from error
             raise SandboxFailureError(_story(death.reason, death.supervisor_log)) from error
 
     # Kernels
@@ -220,6 +227,8 @@ class SupervisedSandbox(ABC):
                 refused = conversation.open_kernel(preload, environment_of(seed=0))
             except ChannelClosedError as error:
                 death = place.post_mortem()
+                if death.oom:
+                    raise InputError(_FILES_TOO_LARGE) from error
                 raise SandboxFailureError(_story(death.reason, death.supervisor_log)) from error
             if refused:
                 raise SandboxFailureError(refused)

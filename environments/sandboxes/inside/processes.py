@@ -1,7 +1,7 @@
 """Starting processes, learning how they ended, and leaving none behind."""
 
 # Descriptors instead of paths, and few modules, for a quick start.
-# ruff: noqa: PTH123
+# ruff: noqa: PTH123, SIM105
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ CLEARING_SECONDS = 10.0
 """A process that is killed and does not go for so long is stuck in the operating system."""
 
 _PR_GET_DUMPABLE, _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 3, 4, 36
+_REAPED_AT_ONCE = 1000
 _FIRST_PASSED = 50
 """Descriptors passed to a program get numbers from here, out of the way of its own."""
 
@@ -154,12 +155,12 @@ class Processes:
 
     def reap(self) -> None:
         """Note how processes ended, those adopted as well."""
+        # Once, and not until there is no more: a program may send its signals without end.
         try:
-            while os.read(self.wakeup, 4096):
-                pass
+            os.read(self.wakeup, 1 << 16)
         except BlockingIOError:
             pass
-        while True:
+        for _ in range(_REAPED_AT_ONCE):
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:

@@ -1,0 +1,148 @@
+"""Who is to blame: what ends in a result, what is tried again, and what is an error at once."""
+
+import time
+
+import pytest
+from sandbox_cases import python
+from scripted_places import ScriptedSandbox, done, ended, saying, well
+
+from langgraft._core.errors import InputError, SandboxFailureError, SandboxUnavailableError
+from langgraft.environments.sandboxes import conversation, supervised
+from langgraft.environments.sandboxes.inside.frames import STDOUT, pack
+from langgraft.environments.sandboxes.places import ChannelClosedError
+from langgraft.environments.sandboxes.programs import Command, Job, Program, PythonProgram
+
+DEAD = saying(b"")
+JOB = python("1")
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait less for what will not come."""
+    monkeypatch.setattr(supervised, "_PAUSE", 0.0)
+    monkeypatch.setattr(conversation, "GRACE", 0.2)
+
+
+@pytest.mark.parametrize(
+    "failing",
+    [
+        [DEAD],
+        [saying(b"garbage, and plenty of it")],
+        [saying(pack(STDOUT, b"x") + ended(stdout_printed=1, exit_code="0") + done())],
+        OSError("no connection"),
+        ChannelClosedError("gone"),
+        TimeoutError("no answer"),
+        SandboxFailureError("the engine does not start it"),
+    ],
+)
+def test_run_when_a_place_fails_then_a_fresh_one_takes_over(
+    failing: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What is not the program's doing shows in the log and not in the result."""
+    with ScriptedSandbox(failing, [well("hello")]) as sandbox:  # type: ignore[arg-type]
+        assert sandbox.run(JOB).stdout == "hello"
+        assert all(place.destroyed for place in sandbox.opened)
+        assert sandbox._places == set()
+    assert "attempt 1 of 3" in caplog.text
+
+
+def test_run_when_every_place_fails_then_it_says_why_and_what_to_do() -> None:
+    """A sandbox that goes on failing is an error of the infrastructure."""
+    with (
+        ScriptedSandbox([DEAD], [DEAD], retries=1) as sandbox,
+        pytest.raises(SandboxFailureError, match="failed 2 times, last because no such container"),
+    ):
+        sandbox.run(JOB)
+    assert all(place.destroyed for place in sandbox.opened)
+
+
+def test_run_when_there_is_no_engine_then_it_is_not_tried_again() -> None:
+    """Without an engine trying again is of no use; one that was there may come back."""
+    with (
+        ScriptedSandbox(SandboxUnavailableError("no engine"), [well("x")]) as sandbox,
+        pytest.raises(SandboxUnavailableError, match="no engine"),
+    ):
+        sandbox.run(JOB)
+    with ScriptedSandbox([DEAD], SandboxUnavailableError("away"), [well("back")]) as sandbox:
+        assert sandbox.run(JOB).stdout == "back"
+
+
+def test_run_when_memory_takes_the_whole_place_then_it_is_the_programs_result() -> None:
+    """The engine's word that memory ran out is believed, and what was printed is kept."""
+    with ScriptedSandbox([saying(pack(STDOUT, b"so far"))], oom=True) as sandbox:
+        result = sandbox.run(JOB)
+    assert (result.oom, result.exit_code, result.signal) == (True, 137, "SIGKILL")
+    assert (result.stdout, result.stopped) == ("so far", None)
+
+
+def test_run_when_memory_ends_the_place_while_collecting_then_the_result_stays() -> None:
+    """A program whose files fill the memory is told its own end."""
+    script = saying(ended(exit_code=1, duration=2.0))
+    with ScriptedSandbox([script], oom=True) as sandbox:
+        result = sandbox.run(JOB)
+    assert (result.oom, result.exit_code, result.duration) == (True, 1, 2.0)
+    assert "before its files were collected" in result.left_out["."]
+
+
+def test_run_when_a_supervisor_does_not_end_a_program_then_we_do() -> None:
+    """Past the deadline and some grace the place is destroyed, and the program timed out."""
+    with ScriptedSandbox([lambda _end: time.sleep(0.6)]) as sandbox:
+        result = sandbox.run(Job(Command("true"), seconds=0.1))
+    assert result.timed_out
+    assert sandbox.opened[0].destroyed
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        Job(Command("")),
+        Job(Command([])),
+        Job(Command(["a\0"])),
+        Job(PythonProgram("1", name="../x.py")),
+        Job(PythonProgram("1"), files={"program.py": b""}),
+        Job(PythonProgram("1"), seconds=0),
+        Job(PythonProgram("1"), seconds=float("nan")),
+        Job(PythonProgram("1"), seed=-1),
+        Job(PythonProgram("1"), environment={"A=B": "1"}),
+        Job(PythonProgram("1"), collect=("../*",)),
+    ],
+)
+def test_run_when_a_job_cannot_be_had_then_nothing_is_opened(job: Job) -> None:
+    """Mistakes in a job are told before anything starts."""
+    with ScriptedSandbox() as sandbox, pytest.raises(InputError):
+        sandbox.run(job)
+
+
+@pytest.mark.parametrize("program", [PythonProgram("x = '" + "é" * 10 + "'"), Command(["ls"])])
+def test_run_when_a_job_is_fine_then_it_is_asked_for(program: Program) -> None:
+    """Programs of both kinds reach a supervisor."""
+    with ScriptedSandbox([well("")]) as sandbox:
+        assert sandbox.run(Job(program)).ok
+
+
+def test_execute_when_memory_takes_the_whole_place_then_the_next_cell_has_a_new_one() -> None:
+    """State is lost, which is said, and the kernel can be used again."""
+    with ScriptedSandbox([DEAD], [well("new")], oom=True) as sandbox:
+        kernel = sandbox.kernel()
+        result = kernel.execute("x = bytearray(10**12)")
+        assert (result.oom, result.kernel_lost) == (True, True)
+        assert "files of its workspace" in result.stderr
+        assert kernel.execute("1").stdout == "new"
+        assert sandbox.opened[0].destroyed
+        kernel.close()
+
+
+def test_execute_when_the_place_dies_then_it_is_not_the_cells_doing() -> None:
+    """Without the engine's word for it a death is infrastructure's, and state is not made up."""
+    with ScriptedSandbox([well("1"), DEAD]) as sandbox:
+        kernel = sandbox.kernel()
+        assert kernel.execute("1").stdout == "1"
+        for _ in range(2):
+            with pytest.raises(SandboxFailureError, match="no such container"):
+                kernel.execute("1")
+
+
+def test_kernel_when_a_place_fails_while_opening_then_a_fresh_one_takes_over() -> None:
+    """Opening a kernel is tried again as a run is."""
+    with ScriptedSandbox(OSError("no"), [well("1")]) as sandbox, sandbox.kernel() as kernel:
+        assert kernel.execute("1").stdout == "1"
