@@ -1,8 +1,8 @@
 """A place: one container, or one process, with a supervisor in it that we talk to.
 
-A supervisor (`inside/supervisor.py`) runs inside every place as its first process. It starts programs,
-relays and caps their output, watches the clock, kills what is left over and hands files in and
-out, all over one byte stream. In a container it is PID 1: programs cannot signal it, trace it or
+A supervisor (`inside/supervisor.py`) runs inside every place as its first process. It starts
+programs, relays and caps their output, watches the clock, kills what is left over and hands files
+in and out, all over one byte stream. In a container it is PID 1: programs cannot signal it, trace it or
 read its memory, so what it says about how a program ended is not the program's word.
 """
 
