@@ -25,7 +25,7 @@ IMPORT = 5.0
 
 def measure(setting: Setting) -> list[Figure]:
     """Measure fresh containers, the pool, the kernel's cells and its imports."""
-    rounds = setting.size(40, 10)
+    rounds = setting.size(40, 20)
     measured: list[Callable[[], Figure]] = [
         lambda: _fresh(rounds),
         lambda: _pooled(rounds),
