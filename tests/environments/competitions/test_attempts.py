@@ -21,6 +21,7 @@ from langgraft.environments.competitions.medals import Board, Thresholds
 from langgraft.environments.sandboxes.limits import Limits
 from langgraft.environments.sandboxes.programs import PythonProgram
 from langgraft.environments.sandboxes.results import ExecutionResult, ProgramError
+from langgraft.environments.sandboxes.subprocess import SubprocessSandbox
 
 pytest.importorskip("pandas", reason="needs pandas: pip install 'langgraft[mle]'")
 
@@ -232,3 +233,23 @@ def test_told_when_the_submission_is_wrong_then_lists_why(competition: Competiti
     text = _told(made)
     assert "Submission: present, but not valid.\n- " in text
     assert all(f"- {reason}" in text for reason in made.reasons)
+
+
+@pytest.mark.parametrize("place", ["submission.csv", "working/submission.csv"])
+def test_attempt_when_really_run_then_finds_the_data_and_its_submission_is_found(
+    competition: Competition, place: str
+) -> None:
+    """A program reads `./input`, writes to either place, and is told as it was."""
+    code = f"""
+import csv
+rows = list(csv.DictReader(open("input/sample_submission.csv")))
+with open("{place}", "w") as file:
+    file.write("id,target\\n" + "".join(row["id"] + ",0.25\\n" for row in rows))
+print("Validation AUC: 75 %")
+"""
+    with SubprocessSandbox() as really:
+        made = attempt(PythonProgram(code), competition, really, files=input_files(competition))
+    assert made.result.ok
+    assert made.submission == b"id,target\n1,0.25\n2,0.25\n3,0.25\n"
+    assert made.submission_valid
+    assert made.metric == 0.75
