@@ -173,7 +173,9 @@ def _evened(pictures: Any) -> Floats:
     """Return pictures as rows of mean 0 and length 1."""
     flat = np.asarray(pictures, dtype=np.float64).reshape(len(pictures), -1)
     centered = flat - flat.mean(axis=1, keepdims=True)
-    return centered / np.maximum(np.linalg.norm(centered, axis=1, keepdims=True), 1e-9)
+    length = np.linalg.norm(centered, axis=1, keepdims=True)
+    scaled: Floats = centered / np.maximum(length, 1e-9)
+    return scaled
 
 
 def _windows(picture: Any, angles: range, size: int = textures.SIZE) -> Iterator[Floats]:

@@ -68,7 +68,8 @@ class Contest:
             return difference
         share = prediction / prediction.sum(axis=1, keepdims=True)
         likely = share[np.arange(len(share)), data.truth]
-        return -np.log(np.maximum(likely, 1e-7))
+        missed: Floats = -np.log(np.maximum(likely, 1e-7))
+        return missed
 
     def score(self, losses: Floats) -> float:
         """Return the score of rows with these losses."""

@@ -38,7 +38,7 @@ def load(folder: Path) -> Data:
 
 def by_picture(losses: Floats) -> Floats:
     """Return the mean loss of each picture: pixels of one go together."""
-    return losses.reshape(-1, SIDE * SIDE).mean(axis=1)
+    return np.asarray(losses.reshape(-1, SIDE * SIDE).mean(axis=1))
 
 
 class Filter(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types

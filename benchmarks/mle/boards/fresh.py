@@ -27,17 +27,17 @@ class Fresh:
 def fresh_splits(competition: str, shipped: Board, count: int) -> Iterator[Fresh]:
     """Split the source anew, remake the whole board, and look at the pipeline held out.
 
-    The splits `unseen-1`, `unseen-2` … served no other purpose: teams and the pipeline held out
+    The splits `judged-1`, `judged-2` … served no other purpose: teams and the pipeline held out
     were settled on splits of other names.
     """
     contest = find(competition)
     for number in range(1, count + 1):
-        data = load(competition, f"unseen-{number}")
+        data = load(competition, f"judged-{number}")
         board = make_board(contest, data).board
         held = contest.held_out
         score = enter(contest, data, held.name, predict(contest, data, held)).score
         yield Fresh(
-            split=f"unseen-{number}",
+            split=f"judged-{number}",
             score=score,
             place=rank(score, board) or 0,
             medal=medal(score, board),

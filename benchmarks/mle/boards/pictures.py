@@ -46,7 +46,8 @@ def gradients(pictures: Floats, cell: int = 4, directions: int = 8) -> Floats:
     maps = (bins[..., None] == np.arange(directions)) * strength[..., None]
     cells = maps.reshape(count, height // cell, cell, width // cell, cell, directions)
     found = np.sqrt(cells.sum(axis=(2, 4)).reshape(count, -1))
-    return found / np.linalg.norm(found, axis=1, keepdims=True)
+    scaled: Floats = found / np.linalg.norm(found, axis=1, keepdims=True)
+    return scaled
 
 
 def spectrum(pictures: Floats, highest: int = 9) -> Floats:
@@ -63,7 +64,7 @@ def rings(pictures: Floats) -> Floats:
     rows, columns = np.fft.fftfreq(height) * height, np.fft.fftfreq(width) * width
     radius = np.rint(np.hypot(rows[:, None], columns[None, :])).astype(int)
     means = [power[:, radius == ring].mean(axis=1) for ring in range(1, height // 2 + 3)]
-    return np.log1p(np.column_stack(means))
+    return np.asarray(np.log1p(np.column_stack(means)))
 
 
 def moments(pictures: Floats) -> Floats:

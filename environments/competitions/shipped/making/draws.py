@@ -36,12 +36,14 @@ def normals(key: str, count: int) -> Integers:
     part in 4e9.
     """
     drawn = np.frombuffer(hashlib.shake_256(key.encode()).digest(24 * count), dtype="<u2")
-    return drawn.reshape(count, 12).sum(axis=1, dtype=np.int64) - 6 * (ONE - 1)
+    total: Integers = drawn.reshape(count, 12).sum(axis=1, dtype=np.int64)
+    return total - 6 * (ONE - 1)
 
 
 def noise(key: str, count: int, deviation: int) -> Integers:
     """Draw normal noise with a standard deviation, rounded to integers."""
-    return (normals(key, count) * deviation + ONE // 2) >> 16
+    rounded: Integers = (normals(key, count) * deviation + ONE // 2) >> 16
+    return rounded
 
 
 def order(key: str, count: int) -> Integers:

@@ -96,4 +96,5 @@ def read_picture(source: Source) -> Picture:
         colors = np.asarray(image.convert("RGB"), dtype=np.uint8)
     source.checked(repr(colors.shape).encode() + colors.tobytes())
     weighted = colors.astype(np.int64) @ np.array([299, 587, 114])
-    return ((weighted + 500) // 1000).astype(np.uint8)
+    gray: Picture = ((weighted + 500) // 1000).astype(np.uint8)
+    return gray

@@ -69,6 +69,8 @@ def _between(picture: Integers, rows: Integers, columns: Integers) -> Integers:
     down, right = rows % UNIT, columns % UNIT
     y, below = np.clip(top, 0, height - 1), np.clip(top + 1, 0, height - 1)
     x, beside = np.clip(left, 0, width - 1), np.clip(left + 1, 0, width - 1)
-    upper = picture[y, x] * (UNIT - right) + picture[y, beside] * right
-    lower = picture[below, x] * (UNIT - right) + picture[below, beside] * right
-    return (upper * (UNIT - down) + lower * down + UNIT * UNIT // 2) // (UNIT * UNIT)
+    upper: Integers = picture[y, x] * (UNIT - right) + picture[y, beside] * right
+    lower: Integers = picture[below, x] * (UNIT - right) + picture[below, beside] * right
+    twice: Integers = upper * (UNIT - down) + lower * down
+    rounded: Integers = (twice + UNIT * UNIT // 2) // (UNIT * UNIT)
+    return rounded

@@ -86,4 +86,5 @@ def _evened(patch: Integers) -> Integers:
     """Bring a patch to mean 0 and a mean absolute deviation of 32, in integers."""
     centered = patch * patch.size - patch.sum()
     spread = max(1, int(abs(centered).sum()) // patch.size)
-    return centered * 32 // spread
+    evened: Integers = centered * 32 // spread
+    return evened
