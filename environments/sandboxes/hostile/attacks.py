@@ -189,6 +189,12 @@ ATTACKS: Final[tuple[Attack, ...]] = (
         move=moves.forge_in_kernel,
     ),
     Attack(
+        "no process left",
+        "leave the supervisor no room to start anything",
+        _ALIVE,
+        move=moves.take_all_processes,
+    ),
+    Attack(
         "forged scores",
         "claim a score, print a grading report",
         _DONE,

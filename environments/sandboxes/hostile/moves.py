@@ -4,7 +4,7 @@ from typing import Final
 
 from langgraft._core.errors import InputError
 from langgraft.environments.sandboxes.hostile.attack import NotContainedError, source
-from langgraft.environments.sandboxes.programs import Job, PythonProgram
+from langgraft.environments.sandboxes.programs import Command, Job, PythonProgram
 from langgraft.environments.sandboxes.results import ExecutionResult
 from langgraft.environments.sandboxes.sandbox import Kernel, Sandbox
 
@@ -45,6 +45,19 @@ threading.Thread(target=swap, daemon=True).start()
 """
 
 
+_TAKE_PROCESSES: Final = """
+import os, time
+while True:
+    try:
+        if os.fork() == 0:
+            time.sleep(1000)
+    except OSError:
+        break
+"""
+_CANNOT_RUN: Final = 126
+"""What a shell's exit code is where a command is there and cannot be started."""
+
+
 def forge_in_kernel(sandbox: Sandbox) -> ExecutionResult:
     """Write frames to all that a kernel has open, then use it."""
     code = source("forged_frames.py").replace("os._exit(7)", "")
@@ -52,6 +65,20 @@ def forge_in_kernel(sandbox: Sandbox) -> ExecutionResult:
     try:
         # What it says of itself, the kernel lost included, is its own word.
         kernel.execute(code, seconds=5)
+        return _plain(kernel)
+    finally:
+        kernel.close()
+
+
+def take_all_processes(sandbox: Sandbox) -> ExecutionResult:
+    """Leave no room for a further process in a kernel, then have a command run beside it."""
+    kernel = sandbox.kernel()
+    try:
+        kernel.execute(_TAKE_PROCESSES)
+        result = kernel.run(Command(["true"]))
+        if result.exit_code != _CANNOT_RUN:
+            msg = f"a command ran where there was no room for it: {result.exit_code}"
+            raise NotContainedError(msg)
         return _plain(kernel)
     finally:
         kernel.close()

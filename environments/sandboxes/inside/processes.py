@@ -85,6 +85,7 @@ class Processes:
         self.exits: dict[int, int] = {}
         """Wait statuses of processes that were started here and not forgotten."""
         self._watched: set[int] = set()
+        self._unstarted = -1
         self._limits = (
             (resource.RLIMIT_CORE, 0),
             (resource.RLIMIT_FSIZE, file),
@@ -109,9 +110,17 @@ class Processes:
     ) -> int:
         """Start a process in a session of its own and return its id.
 
-        Where it cannot be started it ends as in a shell: 127 if not found, else 126.
+        Where it cannot be started it ends as in a shell: 127 if not found, else 126. Where there
+        may be no further process at all, the id is one that no process has.
         """
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError as error:
+            _say_unstarted(argv[0], error, streams.stderr)
+            streams.close()
+            self._unstarted -= 1
+            self.exits[self._unstarted] = 126 << 8
+            return self._unstarted
         if pid == 0:
             self._become(argv, environment, directory, streams)
         self._watched.add(pid)
@@ -147,9 +156,9 @@ class Processes:
             os.execvpe(argv[0], argv, environment)  # noqa: S606
         except (FileNotFoundError, NotADirectoryError) as error:
             code = 127
-            _say_unstarted(argv[0], error)
+            _say_unstarted(argv[0], error, 2)
         except (OSError, ValueError) as error:
-            _say_unstarted(argv[0], error)
+            _say_unstarted(argv[0], error, 2)
         finally:
             os._exit(code)
 
@@ -231,6 +240,8 @@ def _kill(pid: int, number: int = signal.SIGKILL) -> bool:
 
 
 def _kill_group(leader: int) -> bool:
+    if leader <= 0:
+        return False
     try:
         os.killpg(leader, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
@@ -250,9 +261,9 @@ def _die_first_of_hunger() -> None:
         pass
 
 
-def _say_unstarted(name: str, error: Exception) -> None:
+def _say_unstarted(name: str, error: Exception, stderr: int) -> None:
     number = getattr(error, "errno", None)
     reason = os.strerror(number) if number else str(error)
     if number == errno.E2BIG:
         reason += " (the system's bound on arguments and environment together)"
-    os.write(2, f"{name}: {reason}\n".encode("utf-8", "backslashreplace"))
+    os.write(stderr, f"{name}: {reason}\n".encode("utf-8", "backslashreplace"))

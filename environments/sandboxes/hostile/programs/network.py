@@ -5,6 +5,7 @@ import socket
 
 from attempts import attempt, done
 
+AF_VSOCK = 40
 PORT = int(os.environ["HOSTILE_PORT"])
 
 
@@ -30,6 +31,11 @@ for address in os.environ["HOSTILE_ADDRESSES"].split():
 attempt("look up a name", lambda: socket.getaddrinfo("hostile.invalid", 80))
 attempt("raw IP", lambda: raw(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP))
 attempt("raw packets", lambda: raw(socket.AF_PACKET, socket.SOCK_RAW, 0))
+# No namespace holds these: they lead from a virtual machine to what runs it.
+for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET):
+    attempt(f"socket of kind {kind} to the machine's own host", lambda: raw(AF_VSOCK, kind, 0))
+for family in (15, 21, 29, 30, 31, 38, 44):  # keys, RDS, CAN, TIPC, Bluetooth, ciphers, XDP
+    attempt(f"socket of family {family}", lambda: raw(family, socket.SOCK_RAW, 0))
 
 
 def other_interfaces():

@@ -102,6 +102,10 @@ attempt(
         {"x86_64": 304, "aarch64": 265}, -100, b"\x08\0\0\0\x01\0\0\0" + bytes(8), 0
     ),
 )
+attempt(
+    "have calls made by a ring",
+    lambda: system_call({"x86_64": 425, "aarch64": 425}, 1, ctypes.create_string_buffer(256)),
+)
 attempt("use the ports", lambda: call("iopl", 3))
 for path in (
     "/proc/sys/kernel/core_pattern",
