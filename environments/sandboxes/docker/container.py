@@ -40,6 +40,7 @@ class Container:
         self._api = api
         self._removals = removals
         self._destroyed = False
+        self._process = os.getpid()
 
     @classmethod
     def start(cls, api: "APIClient", container: str, removals: Removals) -> "Container":
@@ -83,6 +84,9 @@ class Container:
         The end of its input ends all that runs in it at once; that the engine has removed it too
         takes another moment, in which nobody waits. `Removals.settle` does.
         """
+        if os.getpid() != self._process:
+            # A fork of the process that owns it, which may still use it.
+            return
         # First of all: an engine waits for ever for somebody to read what is attached.
         self.channel.close()
         if not self._destroyed:

@@ -52,7 +52,13 @@ def container_config(
         gpus: Graphics processors.
         runtime: The engine's runtime, in place of its default.
     """
-    from docker.types import Healthcheck, LogConfig  # noqa: PLC0415  (slow)
+    from docker.types import Healthcheck, LogConfig, Mount  # noqa: PLC0415  (slow)
+
+    # Not as `binds`: of those an engine makes a folder that is not there, and mounts it empty.
+    mounts = [
+        Mount(f"{WORKSPACE}/{name}", str(folder), type="bind", read_only=True)
+        for name, folder in inputs.items()
+    ]
 
     host = api.create_host_config(
         network_mode="none",
@@ -60,7 +66,7 @@ def container_config(
         security_opt=["no-new-privileges"],
         read_only=True,
         tmpfs={path: ",".join(options) for path, options in _tmpfs(limits).items()},
-        binds=[f"{folder}:{WORKSPACE}/{name}:ro" for name, folder in inputs.items()] or None,
+        mounts=mounts or None,
         shm_size=limits.shm,
         mem_limit=limits.memory,
         memswap_limit=limits.memory,

@@ -15,8 +15,8 @@ def check_inputs(inputs: Mapping[str, Path]) -> dict[str, Path]:
     """Return the folders by name, resolved, in the order of their names.
 
     Raises:
-        InputError: A name leaves or hides the workspace; or a folder is not there, or cannot be
-            read by programs.
+        InputError: A name leaves or hides the workspace; or a folder is not there, cannot be read
+            by programs, or holds what leads them out: a socket, pipe or device.
     """
     names = sorted(inputs)
     for name in names:
@@ -41,7 +41,6 @@ def inputs_digest(inputs: Mapping[str, Path]) -> str:
 
 def _check_name(name: str) -> None:
     path = PurePosixPath(name)
-    # A colon or comma would be read as syntax by the engine.
     plain = name and not any(sign in name for sign in ":,\\\0\n")
     if not plain or path.is_absolute() or ".." in path.parts or str(path) in {".", ""}:
         raise InputError(
@@ -56,10 +55,14 @@ def _folder(name: str, path: Path) -> Path:
         what = "no folder" if path.exists() else "not there"
         raise InputError(f"inputs: {name!r} is {path}, which is {what}")
     folder = path.resolve()
-    if ":" in str(folder):
-        raise InputError(f"inputs: the engine cannot mount a path with a colon in it: {folder}")
     for one, wanted in _needs(folder):
         mode = one.lstat()
+        if not stat.S_ISDIR(mode.st_mode) and not stat.S_ISREG(mode.st_mode):
+            # That it is mounted read-only keeps nobody from talking through it.
+            raise InputError(
+                f"inputs: {one} is a socket, pipe or device, by which programs could talk to this"
+                " machine: give a folder without it"
+            )
         if not _allowed(mode, wanted):
             letters = "rx" if stat.S_ISDIR(mode.st_mode) else "r"
             raise InputError(

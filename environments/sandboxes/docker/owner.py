@@ -56,16 +56,20 @@ class Owner:
             BOOT: f"{self.boot}/{self.namespace}",
         }
 
-    def gone(self) -> bool:
+    def gone(self, *, running: bool) -> bool:
         """Return whether it is certain that the process is no more.
 
         Nothing is certain of other hosts, nor of a process whose number means something else
         here: that of a client in a container.
+
+        Args:
+            running: Whether its container runs, as none does whose owner is gone.
         """
         if self.host != socket.gethostname():
             return False
         if self.boot != _boot():
-            return True
+            # Of this machine before it was booted, or of another one of the same name.
+            return not running
         return self.namespace == _namespace() and _start(self.pid) != self.start
 
 
@@ -97,7 +101,8 @@ def _remove(client: "DockerClient", *, orphans_only: bool) -> list[str]:
     removed = []
     for container in client.api.containers(all=True, filters={"label": OWNER}):
         owner = Owner.of(container["Labels"])
-        if orphans_only and (owner is None or not owner.gone()):
+        running = container["State"] == "running"
+        if orphans_only and (owner is None or not owner.gone(running=running)):
             continue
         if remove_container(client.api, container["Id"]):
             removed.append(str(container["Id"]))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from langgraft._core.canonical import digest
-from langgraft._core.errors import InputError
+from langgraft._core.errors import InputError, SandboxUnavailableError
 from langgraft.environments.sandboxes.docker.container import Container
 from langgraft.environments.sandboxes.docker.engine import (
     IMAGE,
@@ -163,6 +163,11 @@ class DockerSandbox(SupervisedSandbox):
                     raise unreachable(error) from error
                 # Also when nobody closes it, or the interpreter ends.
                 self._finalizer = weakref.finalize(self, self._engine.release)
+            if self._engine.process != os.getpid():
+                raise SandboxUnavailableError(
+                    "this sandbox is used by the process that this one was forked of, and they"
+                    " would take each other's containers: make one in each process"
+                )
             return self._engine
 
     def _reach(self) -> _Engine:

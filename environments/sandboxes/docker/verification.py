@@ -173,10 +173,14 @@ def _mounts(report: Mapping[str, Any], limits: Limits, inputs: Sequence[str]) ->
         )
     if "/" not in mounts or "ro" not in mounts["/"]["options"]:
         yield "the root folder is not read-only"
-    read_only = [f"{WORKSPACE}/{name}" for name in inputs]
-    for path in read_only:
-        if path not in mounts or "ro" not in mounts[path]["options"]:
-            yield f"{path} is not mounted read-only"
+    for path in (f"{WORKSPACE}/{name}" for name in inputs):
+        # What is mounted inside an input comes along, on older engines with its own rights.
+        inside = [one for one in mounts if one.startswith(f"{path}/")]
+        yield from (
+            f"{one} is not mounted read-only"
+            for one in (path, *inside)
+            if one not in mounts or "ro" not in mounts[one]["options"]
+        )
     writable = {path for path, mount in mounts.items() if mount["writable"]}
     extra = writable - sizes.keys() - _WRITABLE
     if extra:

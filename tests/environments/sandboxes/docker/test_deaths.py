@@ -118,6 +118,41 @@ async def test_arun_when_cancelled_then_the_program_ends(
         assert containers_of(engine, sandbox) == []
 
 
+_FORKER = """
+import os, sys, threading
+from langgraft._core.errors import SandboxUnavailableError
+from langgraft.environments.sandboxes.docker import DockerSandbox
+from langgraft.environments.sandboxes.programs import Job, PythonProgram
+job = Job(PythonProgram("import time\\ntime.sleep(1.5)\\nprint('whole')"))
+with DockerSandbox(sys.argv[1], pool=1, retries=0) as sandbox:
+    kernel = sandbox.kernel()
+    running = threading.Thread(target=lambda: print(sandbox.run(job).stdout, end=""))
+    running.start()
+    child = os.fork()
+    if child == 0:
+        try:
+            sandbox.run(job)
+        except SandboxUnavailableError as error:
+            print(error, flush=True)
+        sandbox.close()
+        os._exit(0)
+    os.waitpid(child, 0)
+    running.join()
+    print(kernel.execute("6 * 7").stdout, end="")
+"""
+
+
+def test_fork_when_it_uses_and_closes_a_sandbox_then_its_parent_does_not_notice(
+    docker_image: str,
+) -> None:
+    """Two processes never talk to one container."""
+    command = [sys.executable, "-c", _FORKER, docker_image]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    told, *printed = done.stdout.splitlines()
+    assert "make one in each process" in told
+    assert printed == ["whole", "42"]
+
+
 _CLIENT = """
 import sys, threading, time
 from langgraft.environments.sandboxes.docker import DockerSandbox

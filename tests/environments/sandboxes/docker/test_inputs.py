@@ -42,6 +42,14 @@ def test_check_when_programs_cannot_read_then_the_path_and_the_remedy_are_named(
     assert check_inputs({"input": folder})
 
 
+def test_check_when_there_is_a_way_out_in_the_folder_then_it_is_refused(folder: Path) -> None:
+    """A socket or pipe can be talked through though it is mounted read-only."""
+    pipe = folder / "deep" / "pipe"
+    os.mkfifo(pipe, 0o666)
+    with pytest.raises(InputError, match=f"{pipe} is a socket, pipe or device"):
+        check_inputs({"input": folder})
+
+
 @pytest.mark.parametrize("name", ["", ".", "..", "a/../..", "/input", "a//b", "a/", "a:b", "a,b"])
 def test_check_when_a_name_is_no_plain_one_then_it_is_refused(folder: Path, name: str) -> None:
     """No name leaves the workspace, hides it, or is read as syntax by an engine."""

@@ -152,3 +152,17 @@ def test_pool_when_negative_then_it_is_refused(tmp_path: Path) -> None:
     """A slip in an option is told at once."""
     with pytest.raises(InputError, match="pool is -1"):
         DockerSandbox(pool=-1)
+
+
+def test_inputs_when_a_folder_went_then_none_is_made_in_its_place(
+    docker_image: str, limits: Limits, tmp_path: Path
+) -> None:
+    """Programs are not run without their data, and nothing appears on this machine."""
+    folder = tmp_path / "with:colon"
+    folder.mkdir(mode=0o755)
+    with DockerSandbox(docker_image, limits=limits, inputs={"input": folder}, pool=0) as sandbox:
+        assert sandbox.run(HELLO).ok
+        folder.rmdir()
+        with pytest.raises(SandboxUnavailableError, match="there no longer"):
+            sandbox.run(HELLO)
+    assert not folder.exists()

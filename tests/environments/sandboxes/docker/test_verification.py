@@ -97,6 +97,13 @@ def test_failures_when_a_control_does_not_hold_then_it_is_named(
     assert words in failure
 
 
+def test_failures_when_a_mount_inside_an_input_can_be_written_then_it_is_named() -> None:
+    """An engine may make the folder read-only and leave what is mounted in it as it was."""
+    inside = {**mount("/workspace/input/disk"), "options": ["rw"]}
+    report = {**VERSION_1, "mounts": [*VERSION_1["mounts"], inside]}
+    assert found(report) == ["/workspace/input/disk is not mounted read-only"]
+
+
 def test_failures_when_a_runtime_of_its_own_shows_no_cgroups_then_that_is_accepted() -> None:
     """What a chosen runtime keeps to itself is not held against it; what it shows is."""
     unseen = dict.fromkeys(("memory", "memory_and_swap", "swap", "pids"))
