@@ -2,11 +2,14 @@
 
     supervisor           the first process of every place, of which these are parts:
     frames, talking      its stream to the host
+    watching             waiting for all at once
     processes, clearing, sealing
                          starting, ending, and what nothing may do to the supervisor
-    relay, output, kernel_child
-                         what runs, and what it prints
-    putting, collecting, removing
+    starting, running, relay, output, reports
+                         what runs, what it prints, and how it ends
+    keeping, kernel_child
+                         the kernel, from outside
+    workspace, putting, collecting, removing
                          files in, files out, folders away
     exceptions, launcher the program's own interpreter, before its first line
     exceptions, kernel   the interpreter that keeps its variables between cells

@@ -1,8 +1,5 @@
 """Which processes there are beneath one, from /proc."""
 
-# Descriptors instead of paths, and few modules, for a quick start.
-# ruff: noqa: PTH110, PTH123, PTH208
-
 from __future__ import annotations
 
 import os

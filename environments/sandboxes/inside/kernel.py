@@ -6,9 +6,6 @@ code. Standard output and standard error are pipes of the supervisor, so that C 
 processes print into the same place.
 """
 
-# Descriptors instead of paths, and few modules, for a quick start.
-# ruff: noqa: SIM105
-
 from __future__ import annotations
 
 import ast

@@ -6,9 +6,6 @@ and `sys.path[0]` are as they are there, functions of it can be pickled and re-i
 the output, to a descriptor that the supervisor reads.
 """
 
-# Descriptors instead of paths, and few modules, for a quick start.
-# ruff: noqa: PTH120
-
 from __future__ import annotations
 
 import os

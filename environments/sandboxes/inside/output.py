@@ -72,6 +72,11 @@ class Clock:
         self.deadline = self.begun + seconds
         self.flood = flood
         self.stopped: str | None = None
+        self.duration = 0.0
+
+    def stop(self) -> None:
+        """Note how long the run took."""
+        self.duration = time.monotonic() - self.begun
 
     def check(self, printed: int) -> bool:
         """Return whether the run has to be ended for a reason that is new."""

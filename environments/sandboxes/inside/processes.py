@@ -1,8 +1,5 @@
 """Starting processes, learning how they ended, and leaving none behind."""
 
-# Descriptors instead of paths, and few modules, for a quick start.
-# ruff: noqa: PTH123, SIM105
-
 from __future__ import annotations
 
 import ctypes

@@ -1,8 +1,5 @@
 """Writing files that the host sends into the workspace, and into nothing else."""
 
-# Descriptors instead of paths, and few modules, for a quick start.
-# ruff: noqa: SIM105
-
 from __future__ import annotations
 
 import os

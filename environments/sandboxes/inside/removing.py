@@ -1,8 +1,5 @@
 """Removing a folder with all a program left in it: any depth, any permissions, any number."""
 
-# Descriptors instead of paths, and few modules, for a quick start.
-# ruff: noqa: PTH106
-
 from __future__ import annotations
 
 import itertools

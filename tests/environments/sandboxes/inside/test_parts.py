@@ -12,7 +12,7 @@ from langgraft.environments.sandboxes.inside.collecting import Patterns
 from langgraft.environments.sandboxes.inside.exceptions import describe
 from langgraft.environments.sandboxes.inside.kernel_child import MAX_REPORT, KernelChild
 from langgraft.environments.sandboxes.inside.relay import Relay
-from langgraft.environments.sandboxes.inside.supervisor import _parsed_report
+from langgraft.environments.sandboxes.inside.reports import parsed_report
 from langgraft.environments.sandboxes.scripts import (
     kernel_script,
     launcher_script,
@@ -124,7 +124,7 @@ def test_describe_when_an_exception_is_odd_then_it_is_told_in_bounds(error: Base
     """Nothing an exception does keeps it from being told."""
     told = describe(error, None, lambda _file, _line: "")
     assert len(told) < MAX_REPORT
-    parsed = _parsed_report(told)
+    parsed = parsed_report(told)
     assert parsed is not None
     assert parsed["type"]
     assert len(parsed["message"]) < 120_000
@@ -133,7 +133,7 @@ def test_describe_when_an_exception_is_odd_then_it_is_told_in_bounds(error: Base
 @given(st.binary(max_size=300))
 def test_report_when_a_program_forges_it_then_it_is_an_exception_or_nothing(told: bytes) -> None:
     """What a program writes in place of its launcher is its own word, and does no harm."""
-    parsed = _parsed_report(told)
+    parsed = parsed_report(told)
     if parsed is not None:
         assert all(frame["line"] >= 0 for frame in parsed["frames"])
 
