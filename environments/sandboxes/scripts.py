@@ -5,6 +5,17 @@ from importlib.resources import files
 
 _INSIDE = "langgraft.environments.sandboxes.inside"
 
+_DROPPED = (
+    # Their names are in the joined script.
+    f"from {_INSIDE}.",
+    # It has this one at its top.
+    "from __future__ import ",
+    # Names for annotations, which nobody looks up there: 10 ms of every run, most for `typing`.
+    "from typing import ",
+    "from collections.abc import ",
+    "from types import ",
+)
+
 _SUPERVISOR = (
     "frames",
     "talking",
@@ -58,18 +69,18 @@ def _joined(*names: str) -> str:
     parts = ["from __future__ import annotations"]
     for name in names:
         source = (files(_INSIDE) / f"{name}.py").read_text(encoding="utf-8")
-        parts.append(_without_own_imports(source))
+        parts.append(_without_imports(source))
     return "\n\n".join(parts) + "\n"
 
 
-def _without_own_imports(source: str) -> str:
-    """Drop imports of ours, whose names the joined script has, and what must stand at the top."""
+def _without_imports(source: str) -> str:
+    """Drop the imports that the joined script has no use for."""
     kept: list[str] = []
     dropping = False
     for line in source.splitlines():
-        ours = line.startswith((f"from {_INSIDE}.", "from __future__ import "))
-        if not ours and not dropping:
+        dropped = line.startswith(_DROPPED)
+        if not dropped and not dropping:
             kept.append(line)
         # An import over several lines ends with its parenthesis.
-        dropping = (ours and line.endswith("(")) or (dropping and line != ")")
+        dropping = (dropped and line.endswith("(")) or (dropping and line != ")")
     return "\n".join(kept)

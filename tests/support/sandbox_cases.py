@@ -154,6 +154,15 @@ class ProgramCases:
         assert result.error.type == "RecursionError"
         assert len(result.error.frames) <= 50
 
+    def test_run_when_a_child_it_forked_raises_then_the_program_has_not(
+        self, sandbox: SupervisedSandbox
+    ) -> None:
+        """The exception of a child is the child's; its traceback is printed."""
+        code = "import os\nif not os.fork(): raise ValueError('child')\nos.wait()\nprint('fine')"
+        result = sandbox.run(python(code))
+        assert finished(result) == "fine\n"
+        assert result.stderr.endswith("ValueError: child\n")
+
     @pytest.mark.parametrize(
         ("code", "exit_code", "name"),
         [
@@ -303,7 +312,7 @@ class ProgramCases:
             "os._exit(5)"
         )
         result = sandbox.run(python(code))
-        assert (result.exit_code, result.oom) == (5, False)
+        assert (result.exit_code, result.oom, result.error) == (5, False, None)
 
     def test_run_when_the_source_is_no_utf8_then_its_interpreter_says_so(
         self, sandbox: SupervisedSandbox

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ast
 import importlib
-import inspect
 import json
 import linecache
 import os
@@ -20,7 +19,7 @@ import traceback
 import warnings
 from collections.abc import Callable
 from functools import partial
-from types import CodeType, FrameType, ModuleType, TracebackType
+from types import CodeType, FrameType, TracebackType
 from typing import Any
 
 from langgraft.environments.sandboxes.inside.exceptions import describe, from_file, show
@@ -33,13 +32,15 @@ except (ImportError, OSError):
     _flush_c = lambda: None  # noqa: E731
 
 _AWAIT = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+_COROUTINE = 0x80
+"""`inspect.CO_COROUTINE`, without the 10 ms that importing `inspect` takes."""
 
 
 class Cells:
     """The module that cells run in."""
 
     def __init__(self) -> None:
-        self.main = ModuleType("__main__")
+        self.main = type(sys)("__main__")
         self.main.__dict__["__builtins__"] = __builtins__
         sys.modules["__main__"] = self.main
         self._running = False
@@ -82,7 +83,7 @@ class Cells:
 
     def _evaluate(self, code: CodeType) -> None:
         result = eval(code, self.main.__dict__)  # noqa: S307
-        if code.co_flags & inspect.CO_COROUTINE:
+        if code.co_flags & _COROUTINE:
             import asyncio  # noqa: PLC0415 - 50 ms that most kernels never need
 
             if self._loop is None:

@@ -20,6 +20,7 @@ _open = open
 def launch(report: int, path: str, name: str, arguments: list[str]) -> None:
     """Run a file as `__main__`."""
     os.set_inheritable(report, False)
+    own = os.getpid()
     main = type(sys)("__main__")
     main.__file__ = path
     main.__dict__.update(__builtins__=__builtins__, __cached__=None)
@@ -36,12 +37,14 @@ def launch(report: int, path: str, name: str, arguments: list[str]) -> None:
     except SystemExit:
         raise
     except BaseException as error:  # noqa: BLE001 - whatever ends the program is told
-        _fail(report, error, path)
+        # A child that the program forked ends here as well, and is not the program.
+        _fail(report if os.getpid() == own else None, error, path)
 
 
-def _fail(report: int, error: BaseException, path: str) -> NoReturn:
+def _fail(report: int | None, error: BaseException, path: str) -> NoReturn:
     trace = from_file(error.__traceback__, path)
-    _write(report, describe(error, trace, _line_of))
+    if report is not None:
+        _write(report, describe(error, trace, _line_of))
     show(error, trace)
     # 130 is what a shell tells of an interrupted program.
     sys.exit(130 if isinstance(error, KeyboardInterrupt) else 1)

@@ -34,7 +34,7 @@ def parsed_report(told: bytes) -> dict[str, Any] | None:
     Nothing where there is none, or what cannot be one: a program may write anything here.
     """
     fields = [field[:_MAX_FIELD] for field in told.decode("utf-8", "replace").split("\0")[:-1]]
-    if len(fields) < _REPORT_FIELDS or not fields[0].isprintable() or not fields[0].strip():
+    if len(fields) < _REPORT_FIELDS or not fields[0].strip():
         return None
     kind, message, *rest = fields
     frames = []

@@ -11,7 +11,7 @@ and nobody can take it off.
 from __future__ import annotations
 
 import ctypes
-import platform
+import os
 import struct
 
 PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, SECCOMP_MODE_FILTER = 22, 38, 2
@@ -44,7 +44,7 @@ def seal_supervisor() -> bool:
     Returns:
         Whether it is so; not on machines whose calls are not known, nor without seccomp.
     """
-    program = filter_program(platform.machine())
+    program = filter_program(os.uname().machine)
     libc = ctypes.CDLL(None, use_errno=True)
     if program is None or libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
         return False

@@ -1,8 +1,12 @@
 """The parts of the scripts that run inside, one by one."""
 
 import ast
+import builtins
+import dis
 import sys
 from collections import Counter
+from collections.abc import Callable
+from types import CodeType
 
 import pytest
 from hypothesis import given
@@ -44,6 +48,24 @@ def test_script_when_joined_then_no_name_hides_another_and_nothing_of_ours_is_im
         if isinstance(node, ast.ImportFrom | ast.Import)
     }
     assert imported <= sys.stdlib_module_names
+
+
+@pytest.mark.parametrize("script", [supervisor_script, launcher_script, kernel_script])
+def test_script_when_joined_then_every_name_it_looks_up_is_there(
+    script: Callable[[], str],
+) -> None:
+    """Imports for annotations alone are dropped, so nothing else may use them."""
+    there, looked_up = set(dir(builtins)) | {"__file__", "__name__", "__builtins__"}, set()
+    codes = [compile(script(), "script", "exec")]
+    while codes:
+        code = codes.pop()
+        codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+        for instruction in dis.get_instructions(code):
+            if instruction.opname in {"STORE_NAME", "STORE_GLOBAL"}:
+                there.add(instruction.argval)
+            elif instruction.opname in {"LOAD_NAME", "LOAD_GLOBAL"}:
+                looked_up.add(instruction.argval)
+    assert looked_up - there == set()
 
 
 def test_command_then_it_fits_one_argument() -> None:
@@ -135,6 +157,7 @@ def test_report_when_a_program_forges_it_then_it_is_an_exception_or_nothing(told
     """What a program writes in place of its launcher is its own word, and does no harm."""
     parsed = parsed_report(told)
     if parsed is not None:
+        assert parsed["type"].strip()
         assert all(frame["line"] >= 0 for frame in parsed["frames"])
 
 

@@ -32,7 +32,7 @@ def call(*words):
     if libc.syscall(*words) < 0:
         raise OSError(ctypes.get_errno(), "refused")
 
-_, _, _, (_, ioprio), _ = MACHINES[platform.machine()]
+_, _, _, (_, ioprio), _ = MACHINES[os.uname().machine]
 tried = {
     "limits": lambda: resource.prlimit(os.getppid(), resource.RLIMIT_CORE),
     "affinity": lambda: os.sched_setaffinity(1, {0}),
