@@ -4,6 +4,7 @@ An engine that cannot hold a limit does not refuse a container that asks for it:
 runs it without. So what it can do is asked first, and its warnings are refusals to us.
 """
 
+import os
 import ssl
 import time
 from typing import TYPE_CHECKING, Any, Final
@@ -17,6 +18,10 @@ IMAGE: Final = "langgraft-sandbox:latest"
 """The tag of the image that `langgraft sandbox build` makes."""
 
 _OTHERWISE: Final = "(`SubprocessSandbox` needs no engine, but isolates nothing: it is for code you would run yourself)"
+_NO_SSH: Final = (
+    "engines over ssh:// are not supported: forward the socket (`ssh -L"
+    " /tmp/docker.sock:/var/run/docker.sock HOST`) and set DOCKER_HOST=unix:///tmp/docker.sock"
+)
 _CONNECTIONS: Final = 64
 """Kept open at most: one for each call that runs at the same time."""
 _SECONDS: Final = 60
@@ -43,6 +48,8 @@ def connect() -> "DockerClient":
     import docker  # noqa: PLC0415  (slow, and only needed by who uses it)
     from docker.errors import DockerException  # noqa: PLC0415
 
+    if os.environ.get("DOCKER_HOST", "").startswith("ssh://"):
+        raise SandboxUnavailableError(_NO_SSH)
     try:
         return docker.from_env(timeout=_SECONDS, max_pool_size=_CONNECTIONS)
     except DockerException as error:
@@ -77,10 +84,7 @@ def check_engine(api: "APIClient") -> int:
         SandboxUnavailableError: It cannot hold them all, or cannot be talked to by attaching.
     """
     if api.base_url.startswith("http+docker://ssh"):
-        raise SandboxUnavailableError(
-            "engines over ssh:// are not supported: forward the socket (`ssh -L"
-            " /tmp/docker.sock:/var/run/docker.sock HOST`) and set DOCKER_HOST=unix:///tmp/docker.sock"
-        )
+        raise SandboxUnavailableError(_NO_SSH)
     info = api.info()
     missing = unenforceable(info)
     if missing:

@@ -79,6 +79,15 @@ def test_connect_when_there_is_no_engine_then_it_says_how_to_get_one(
         gc.collect()
 
 
+def test_connect_when_the_engine_is_reached_by_ssh_then_the_way_around_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What another engine needs is told whether or not docker-py could reach it."""
+    monkeypatch.setenv("DOCKER_HOST", "ssh://somebody@elsewhere")
+    with pytest.raises(SandboxUnavailableError, match="forward the socket"):
+        connect()
+
+
 def test_unreachable_when_the_socket_may_not_be_used_then_the_group_is_named() -> None:
     """The commonest slip on Linux is told apart from a missing engine."""
     cause = PermissionError(13, "Permission denied")
