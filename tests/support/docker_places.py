@@ -25,6 +25,12 @@ def settled(sandbox: DockerSandbox) -> None:
     sandbox._reached().removals.settle()
 
 
+def wait_until_running(engine: DockerClient, sandbox: DockerSandbox) -> None:
+    """Wait until a container of a sandbox runs."""
+    while not any(one.status == "running" for one in containers_of(engine, sandbox)):
+        time.sleep(0.05)
+
+
 def process_of(container: Container) -> int:
     """Return the number that a container's first process has on this machine."""
     container.reload()
@@ -50,11 +56,9 @@ def kill_process(container: Container) -> None:
 def ending(
     engine: DockerClient,
     sandbox: DockerSandbox,
-    how: Callable[[Container], None],
-    *,
-    times: int,
+    *ways: Callable[[Container], None],
 ) -> Iterator[list[str]]:
-    """End a sandbox's containers one after another, each once it has run for a while.
+    """End a sandbox's containers one after another, each in its way once it has run for a while.
 
     Yields:
         The ids of those ended so far.
@@ -63,10 +67,11 @@ def ending(
     over = threading.Event()
 
     def work() -> None:
-        while len(ended) < times and not over.wait(0.05):
+        while len(ended) < len(ways) and not over.wait(0.05):
             for container in containers_of(engine, sandbox):
                 if container.status != "running" or container.id in ended:
                     continue
+                how = ways[min(len(ended), len(ways) - 1)]
                 time.sleep(0.3)
                 with contextlib.suppress(APIError, ProcessLookupError):
                     how(container)

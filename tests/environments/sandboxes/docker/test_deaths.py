@@ -11,7 +11,15 @@ import pytest
 import requests
 from docker import DockerClient
 from docker.models.containers import Container
-from docker_places import containers_of, ending, kill, kill_process, remove, settled
+from docker_places import (
+    containers_of,
+    ending,
+    kill,
+    kill_process,
+    remove,
+    settled,
+    wait_until_running,
+)
 
 from langgraft._core.errors import SandboxFailureError
 from langgraft.environments.sandboxes.docker import DockerSandbox, remove_orphans
@@ -21,20 +29,27 @@ from langgraft.environments.sandboxes.places import Place
 from langgraft.environments.sandboxes.programs import Job, PythonProgram
 
 SLOW = Job(PythonProgram("import time\ntime.sleep(2)\nprint('done')"))
+ENDLESS = Job(PythonProgram("import time\ntime.sleep(3600)"), seconds=3600)
 HELLO = Job(PythonProgram("print('hello')"))
 
 
-@pytest.mark.parametrize("how", [kill, remove, kill_process])
+@pytest.fixture(autouse=True)
+def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Retry at once."""
+    monkeypatch.setattr("langgraft.environments.sandboxes.supervised._PAUSE", 0.0)
+
+
 def test_run_when_its_container_is_ended_from_outside_then_another_takes_over(
-    docker_image: str, limits: Limits, engine: DockerClient, how: Callable[[Container], None]
+    docker_image: str, limits: Limits, engine: DockerClient
 ) -> None:
     """What is not the program's doing does not show in its result."""
-    with DockerSandbox(docker_image, limits=limits, pool=0, retries=1) as sandbox:
+    ways = kill, remove, kill_process
+    with DockerSandbox(docker_image, limits=limits, pool=0, retries=len(ways)) as sandbox:
         sandbox.run(HELLO)
         settled(sandbox)
-        with ending(engine, sandbox, how, times=1) as ended:
+        with ending(engine, sandbox, *ways) as ended:
             result = sandbox.run(SLOW)
-    assert len(ended) == 1
+    assert len(ended) == len(ways)
     assert (result.stdout, result.ok, result.oom) == ("done\n", True, False)
 
 
@@ -46,7 +61,7 @@ def test_run_when_containers_are_ended_again_and_again_then_the_engine_is_blamed
         sandbox.run(HELLO)
         settled(sandbox)
         with (
-            ending(engine, sandbox, kill, times=2) as ended,
+            ending(engine, sandbox, kill, kill) as ended,
             pytest.raises(SandboxFailureError, match="exit code 137"),
         ):
             sandbox.run(SLOW)
@@ -107,13 +122,13 @@ async def test_arun_when_cancelled_then_the_program_ends(
     """Whoever gives up on a program need not care for its container."""
     async with DockerSandbox(docker_image, limits=limits, pool=0) as sandbox:
         await sandbox.arun(HELLO)
-        running = asyncio.create_task(sandbox.arun(SLOW))
-        await asyncio.sleep(1)
-        began = time.monotonic()
+        settled(sandbox)
+        # Without end: where cancelling did not end it, nothing would.
+        running = asyncio.create_task(sandbox.arun(ENDLESS))
+        await asyncio.to_thread(wait_until_running, engine, sandbox)
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
-        assert time.monotonic() - began < 2
         settled(sandbox)
         assert containers_of(engine, sandbox) == []
 
