@@ -15,6 +15,7 @@ from langgraft._core.errors import InputError
 from langgraft.environments.sandboxes.execution_cache import LAYOUT, ExecutionCache
 from langgraft.environments.sandboxes.limits import Limits
 from langgraft.environments.sandboxes.programs import Job, Program, PythonProgram
+from langgraft.environments.sandboxes.requests import check_types
 from langgraft.environments.sandboxes.results import ExecutionResult
 from langgraft.environments.sandboxes.sandbox import Kernel, Sandbox
 
@@ -153,8 +154,9 @@ def job_key(job: Job, sandbox: Sandbox) -> str:
     """Return the key of a job: everything that decides what comes of it.
 
     Raises:
-        InputError: A file of the job cannot be read.
+        InputError: Something in the job is of the wrong type, or a file of it cannot be read.
     """
+    check_types(job)
     parts: JSON = {
         "layout": LAYOUT,
         "sandbox": sandbox.digest,

@@ -1,7 +1,7 @@
 """Names and files on their way into a sandbox and out of it."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,8 +26,8 @@ def check_name(name: str) -> str:
         InputError: It is empty, absolute, has `..`, an empty part or NUL, or is no UTF-8.
     """
     try:
-        split_name(name)
-        fits = len(name.encode("utf-8")) <= MAX_NAME
+        split_name(str(name))
+        fits = isinstance(name, str) and len(name.encode("utf-8")) <= MAX_NAME
     except ValueError:
         fits = False
     if not fits:
@@ -48,6 +48,8 @@ def check_patterns(patterns: Sequence[str]) -> list[str]:
         raise InputError(
             f"collect={patterns!r} is one text: give a sequence, such as [{patterns!r}]"
         )
+    if not isinstance(patterns, Iterable):
+        raise InputError(f"collect={patterns!r} is no sequence: give one, such as ['out/**']")
     return [check_name(pattern) for pattern in patterns]
 
 
@@ -58,6 +60,8 @@ def check_files(files: Mapping[str, bytes | Path], limits: Limits) -> list[Outgo
         InputError: A name leaves the workspace or is another's folder, a path is no regular file
             that can be read, or together they are larger than the workspace.
     """
+    for name in files:
+        check_name(name)
     outgoing = [_checked(name, content) for name, content in sorted(files.items())]
     for name in files:
         parts = name.split("/")
@@ -75,9 +79,8 @@ def check_files(files: Mapping[str, bytes | Path], limits: Limits) -> list[Outgo
 
 
 def _checked(name: str, content: bytes | Path) -> OutgoingFile:
-    check_name(name)
-    if isinstance(content, bytes | bytearray):
-        return OutgoingFile(name, bytes(content), len(content))
+    if isinstance(content, bytes):
+        return OutgoingFile(name, content, len(content))
     if not isinstance(content, Path):
         raise InputError(f"{name!r} is {type(content).__name__}: give bytes, or a Path to a file")
     if not content.is_file() or not os.access(content, os.R_OK):

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
-from langgraft._core.errors import SandboxFailureError
+from langgraft._core.errors import InputError, SandboxFailureError
 from langgraft.environments.sandboxes.aside import do_aside
 from langgraft.environments.sandboxes.conversation import Collected, Conversation, OverdueError
 from langgraft.environments.sandboxes.files import check_files, check_patterns
@@ -17,6 +17,7 @@ from langgraft.environments.sandboxes.places import ChannelClosedError, Place
 from langgraft.environments.sandboxes.programs import Command
 from langgraft.environments.sandboxes.requests import (
     check_seconds,
+    check_type,
     environment_of,
     program_request,
 )
@@ -177,6 +178,7 @@ class SupervisedKernel:
 
     def _execute(self, code: str, seconds: float | None, turn: _Turn) -> ExecutionResult:
         allowed = check_seconds(seconds, self._limits)
+        check_type("code", code, str)
         return self._watched(
             lambda conversation, number: conversation.cell(number, code, seconds=allowed), turn
         )
@@ -186,6 +188,8 @@ class SupervisedKernel:
     ) -> ExecutionResult:
         allowed = check_seconds(seconds, self._limits)
         patterns = check_patterns(collect)
+        # Of a Python program there is no file here: put it, and run `Command(["python3", name])`.
+        check_type("command", command, Command)
         request = program_request(command)
         return self._watched(
             lambda conversation, number: conversation.run(
@@ -229,6 +233,10 @@ class SupervisedKernel:
             raise SandboxFailureError(f"this kernel is gone, since {self._gone}: open another")
         if self._opened is None:
             self._opened = self._open_place()
+            if self._gone:
+                # Closed meanwhile, when there was nothing to close.
+                self._drop(self._opened[0])
+                raise SandboxFailureError(f"this kernel is gone, since {self._gone}: open another")
         return self._opened
 
     def _guarded(self, place: Place, work: Callable[[], T]) -> T:
@@ -239,10 +247,17 @@ class SupervisedKernel:
             self._drop(place)
             if death.oom:
                 raise _KilledByProgramError from error
-            raise self._end(death.reason) from error
+            raise self._end(str(death)) from error
         except (TimeoutError, ProtocolError, OSError) as error:
             self._drop(place)
             raise self._end(str(error) or type(error).__name__) from error
+        except (InputError, OverdueError):
+            raise
+        except BaseException:
+            # An interrupted wait, as by Ctrl-C: what comes next would answer the wrong question.
+            self._drop(place)
+            self._gone = self._gone or "a call of it was interrupted"
+            raise
 
     def _drop(self, place: Place) -> None:
         self._opened = None

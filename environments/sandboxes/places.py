@@ -50,6 +50,10 @@ class Death:
     supervisor_log: str = ""
     """What the supervisor itself wrote to its standard error."""
 
+    def __str__(self) -> str:
+        log = self.supervisor_log.strip()
+        return f"{self.reason}; its supervisor wrote: {log[-2000:]}" if log else self.reason
+
 
 class Place(Protocol):
     """One started container or process; used for one program, or held by one kernel."""

@@ -18,7 +18,12 @@ from langgraft.environments.sandboxes.kernels import SupervisedKernel
 from langgraft.environments.sandboxes.limits import Limits
 from langgraft.environments.sandboxes.places import ChannelClosedError, Place
 from langgraft.environments.sandboxes.programs import Job
-from langgraft.environments.sandboxes.requests import PreparedJob, environment_of, prepare
+from langgraft.environments.sandboxes.requests import (
+    PreparedJob,
+    check_texts,
+    environment_of,
+    prepare,
+)
 from langgraft.environments.sandboxes.results import ExecutionResult
 from langgraft.environments.sandboxes.wire import ProtocolError
 
@@ -73,9 +78,14 @@ class SupervisedSandbox(ABC):
     Args:
         limits: Of every program.
         retries: Fresh places a program gets after one died under it.
+
+    Raises:
+        InputError: `limits` are none.
     """
 
     def __init__(self, limits: Limits | None = None, *, retries: int = 2) -> None:
+        if limits is not None and not isinstance(limits, Limits):
+            raise InputError(f"limits={limits!r}: give `Limits`, such as Limits(seconds=600)")
         self.limits = limits or Limits()
         self._retries = retries
         self._places: set[Place] = set()
@@ -110,7 +120,8 @@ class SupervisedSandbox(ABC):
         """Run a program in a fresh place and return what came of it.
 
         Raises:
-            InputError: The job's files cannot be put, or its names leave the workspace.
+            InputError: The job is not usable: its files cannot be put, its names leave the
+                workspace, something in it is of the wrong type.
             SandboxUnavailableError: There is no engine or image, or this sandbox is closed.
             SandboxFailureError: The engine or container died, and again when retried.
         """
@@ -131,7 +142,7 @@ class SupervisedSandbox(ABC):
             files: Put into its workspace first.
 
         Raises:
-            InputError: The files cannot be put.
+            InputError: The files cannot be put, or `preload` is no sequence of names.
             SandboxUnavailableError: There is no engine or image, or this sandbox is closed.
             SandboxFailureError: It could not be opened, and again when retried.
         """
@@ -211,7 +222,7 @@ class SupervisedSandbox(ABC):
                 return conversation.cut_off(oom=True)
             if death.oom:
                 raise InputError(_FILES_TOO_LARGE) from error
-            raise SandboxFailureError(_story(death.reason, death.supervisor_log)) from error
+            raise SandboxFailureError(str(death)) from error
 
     # Kernels
 
@@ -219,17 +230,18 @@ class SupervisedSandbox(ABC):
         self, preload: Sequence[str], files: Mapping[str, bytes | Path], errand: _Errand
     ) -> SupervisedKernel:
         outgoing = check_files(files, self.limits)
+        modules = check_texts("preload", preload)
 
         def start(place: Place) -> Conversation:
             conversation = Conversation(place.channel, self.limits)
             try:
                 conversation.put(outgoing)
-                refused = conversation.open_kernel(preload, environment_of(seed=0))
+                refused = conversation.open_kernel(modules, environment_of(seed=0))
             except ChannelClosedError as error:
                 death = place.post_mortem()
                 if death.oom:
                     raise InputError(_FILES_TOO_LARGE) from error
-                raise SandboxFailureError(_story(death.reason, death.supervisor_log)) from error
+                raise SandboxFailureError(str(death)) from error
             if refused:
                 raise SandboxFailureError(refused)
             return conversation
@@ -290,7 +302,3 @@ class SupervisedSandbox(ABC):
         with contextlib.suppress(KeyError), self._lock:
             self._places.remove(place)
         place.destroy()
-
-
-def _story(reason: str, log: str) -> str:
-    return f"{reason}; its supervisor wrote: {log.strip()[-2000:]}" if log.strip() else reason

@@ -1,15 +1,19 @@
 """Who is to blame: what ends in a result, what is tried again, and what is an error at once."""
 
+import signal
+import socket
 import time
+from pathlib import Path
 
 import pytest
 from sandbox_cases import python
 from scripted_places import ScriptedSandbox, done, ended, saying, well
 
 from langgraft._core.errors import InputError, SandboxFailureError, SandboxUnavailableError
-from langgraft.environments.sandboxes import conversation, supervised
+from langgraft.environments.sandboxes import SubprocessSandbox, conversation, supervised
+from langgraft.environments.sandboxes.cached import CachedSandbox
 from langgraft.environments.sandboxes.inside.frames import STDOUT, pack
-from langgraft.environments.sandboxes.places import ChannelClosedError
+from langgraft.environments.sandboxes.places import ChannelClosedError, Place
 from langgraft.environments.sandboxes.programs import Command, Job, Program, PythonProgram
 
 DEAD = saying(b"")
@@ -113,6 +117,61 @@ def test_run_when_a_job_cannot_be_had_then_nothing_is_opened(job: Job) -> None:
         sandbox.run(job)
 
 
+@pytest.mark.parametrize(
+    "job",
+    [
+        "print(1)",
+        PythonProgram("1"),
+        Job("print(1)"),  # type: ignore[arg-type]
+        Job(PythonProgram(None)),  # type: ignore[arg-type]
+        Job(PythonProgram(b"1")),  # type: ignore[arg-type]
+        Job(PythonProgram("1", name=None)),  # type: ignore[arg-type]
+        Job(PythonProgram("1", arguments=(1,))),  # type: ignore[arg-type]
+        Job(PythonProgram("1", arguments="-v")),  # type: ignore[arg-type]
+        Job(Command(None)),  # type: ignore[arg-type]
+        Job(Command(["ls", 1])),  # type: ignore[list-item]
+        Job(PythonProgram("1"), files=["a"]),  # type: ignore[arg-type]
+        Job(PythonProgram("1"), files={"a": "text"}),  # type: ignore[dict-item]
+        Job(PythonProgram("1"), files={1: b""}),  # type: ignore[dict-item]
+        Job(PythonProgram("1"), collect=(1,)),  # type: ignore[arg-type]
+        Job(PythonProgram("1"), collect=None),  # type: ignore[arg-type]
+        Job(PythonProgram("1"), seconds="3"),  # type: ignore[arg-type]
+        Job(PythonProgram("1"), seed=1.5),  # type: ignore[arg-type]
+        Job(PythonProgram("1"), seed=True),
+        Job(PythonProgram("1"), environment={"A": 1}),  # type: ignore[dict-item]
+    ],
+)
+def test_run_when_something_of_a_job_is_of_a_wrong_type_then_it_says_what_to_give(
+    job: Job, tmp_path: Path
+) -> None:
+    """What a type checker would find is told readably to whoever runs none; cached or not."""
+    with ScriptedSandbox() as sandbox, pytest.raises(InputError, match="give"):
+        sandbox.run(job)
+    with (
+        CachedSandbox(ScriptedSandbox(), tmp_path / "kept.db") as cached,
+        pytest.raises(InputError, match="give"),
+    ):
+        cached.run(job)
+
+
+def test_sandbox_when_limits_are_none_of_ours_then_it_says_what_to_give() -> None:
+    """A mapping is no limits."""
+    with pytest.raises(InputError, match="give `Limits`"):
+        SubprocessSandbox({"seconds": 3})  # type: ignore[arg-type]
+
+
+def test_kernel_when_something_is_of_a_wrong_type_then_it_says_so_and_lives_on() -> None:
+    """Mistakes of the caller reach no kernel."""
+    with ScriptedSandbox([well("1")]) as sandbox, sandbox.kernel() as kernel:
+        with pytest.raises(InputError, match="code is NoneType: give str"):
+            kernel.execute(None)  # type: ignore[arg-type]
+        with pytest.raises(InputError, match="give Command"):
+            kernel.run(PythonProgram("1"))  # type: ignore[arg-type]
+        with pytest.raises(InputError, match="preload"):
+            sandbox.kernel(preload="json")
+        assert kernel.execute("1").stdout == "1"
+
+
 @pytest.mark.parametrize("program", [PythonProgram("x = '" + "é" * 10 + "'"), Command(["ls"])])
 def test_run_when_a_job_is_fine_then_it_is_asked_for(program: Program) -> None:
     """Programs of both kinds reach a supervisor."""
@@ -140,6 +199,39 @@ def test_execute_when_the_place_dies_then_it_is_not_the_cells_doing() -> None:
         for _ in range(2):
             with pytest.raises(SandboxFailureError, match="no such container"):
                 kernel.execute("1")
+
+
+def test_execute_when_waiting_is_interrupted_then_the_kernel_answers_nothing_else() -> None:
+    """After Ctrl-C the next cell does not get the result of the one before."""
+
+    def interrupted(_end: socket.socket) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    with ScriptedSandbox([interrupted]) as sandbox:
+        kernel = sandbox.kernel()
+        with pytest.raises(KeyboardInterrupt):
+            kernel.execute("import time; time.sleep(60)")
+        with pytest.raises(SandboxFailureError, match="interrupted: open another"):
+            kernel.execute("1")
+        assert sandbox.opened[0].destroyed
+
+
+def test_close_when_a_lost_kernel_is_being_reopened_then_nothing_stays_open() -> None:
+    """A kernel closed at an odd moment holds no place."""
+    with ScriptedSandbox([DEAD], [well("new")], oom=True) as sandbox:
+        kernel = sandbox.kernel()
+        assert kernel.execute("x = bytearray(10**12)").kernel_lost
+        reopen = kernel._open_place
+
+        def closed_meanwhile() -> tuple[Place, conversation.Conversation]:
+            opened = reopen()
+            kernel.close()
+            return opened
+
+        kernel._open_place = closed_meanwhile
+        with pytest.raises(SandboxFailureError, match="closed"):
+            kernel.execute("1")
+        assert sandbox._places == set()
 
 
 def test_kernel_when_a_place_fails_while_opening_then_a_fresh_one_takes_over() -> None:
