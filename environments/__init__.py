@@ -7,6 +7,7 @@ from langgraft._core.lazy import lazy_exports
 if TYPE_CHECKING:
     from langgraft.environments.babyai import BabyAI, BabyAIEnvironment
     from langgraft.environments.competitions import (
+        Attempt,
         Board,
         Competition,
         CompetitionReport,
@@ -14,12 +15,15 @@ if TYPE_CHECKING:
         Registry,
         Thresholds,
         Validity,
+        aattempt,
+        attempt,
         check_submission,
         grade_jsonl,
         grade_submission,
         prepare_competition,
     )
     from langgraft.environments.sandboxes import (
+        CachedSandbox,
         Command,
         DockerSandbox,
         ExecutionResult,
@@ -42,9 +46,11 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "Attempt",
     "BabyAI",
     "BabyAIEnvironment",
     "Board",
+    "CachedSandbox",
     "Command",
     "Competition",
     "CompetitionReport",
@@ -67,6 +73,8 @@ __all__ = [
     "Thresholds",
     "Transition",
     "Validity",
+    "aattempt",
+    "attempt",
     "check_submission",
     "grade_jsonl",
     "grade_submission",
@@ -81,6 +89,7 @@ _COMPETITIONS = "langgraft.environments.competitions"
 __getattr__, __dir__ = lazy_exports(
     __name__,
     {
+        "Attempt": _COMPETITIONS,
         "BabyAI": _BABYAI,
         "BabyAIEnvironment": _BABYAI,
         "Board": _COMPETITIONS,
@@ -95,10 +104,13 @@ __getattr__, __dir__ = lazy_exports(
         "Thresholds": _COMPETITIONS,
         "Transition": _TEXT,
         "Validity": _COMPETITIONS,
+        "aattempt": _COMPETITIONS,
+        "attempt": _COMPETITIONS,
         "check_submission": _COMPETITIONS,
         "grade_jsonl": _COMPETITIONS,
         "grade_submission": _COMPETITIONS,
         "prepare_competition": _COMPETITIONS,
+        "CachedSandbox": _SANDBOXES,
         "Command": _SANDBOXES,
         "DockerSandbox": _SANDBOXES,
         "ExecutionResult": _SANDBOXES,

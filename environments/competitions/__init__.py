@@ -30,7 +30,14 @@ from typing import TYPE_CHECKING
 from langgraft._core.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from langgraft.environments.competitions.attempts import Attempt, aattempt, attempt
+    from langgraft._core.errors import CompetitionError
+    from langgraft.environments.competitions.attempts import (
+        Attempt,
+        aattempt,
+        attempt,
+        input_files,
+        told,
+    )
     from langgraft.environments.competitions.competition import (
         Competition,
         GradeFunction,
@@ -61,6 +68,7 @@ __all__ = [
     "Attempt",
     "Board",
     "Competition",
+    "CompetitionError",
     "CompetitionReport",
     "GradeFunction",
     "Grader",
@@ -78,13 +86,15 @@ __all__ = [
     "check_submission",
     "grade_jsonl",
     "grade_submission",
+    "input_files",
     "medal",
     "prepare_competition",
     "rank",
+    "told",
 ]
 
 _MODULES = {
-    "attempts": ("Attempt", "aattempt", "attempt"),
+    "attempts": ("Attempt", "aattempt", "attempt", "input_files", "told"),
     "competition": ("Competition", "GradeFunction", "Grader", "MetricGroup", "Modality"),
     "graders": ("InvalidSubmissionError",),
     "grading": ("CompetitionReport", "GradingReport", "grade_jsonl", "grade_submission"),
@@ -95,5 +105,8 @@ _MODULES = {
 }
 __getattr__, __dir__ = lazy_exports(
     __name__,
-    {name: f"{__name__}.{module}" for module, names in _MODULES.items() for name in names},
+    {
+        "CompetitionError": "langgraft._core.errors",
+        **{name: f"{__name__}.{module}" for module, names in _MODULES.items() for name in names},
+    },
 )

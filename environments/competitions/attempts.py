@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from langgraft._core.errors import InputError
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.reported import Reported, reported_metric
-from langgraft.environments.competitions.submissions import check_submission
+from langgraft.environments.competitions.submissions import check_submission, sample_file
 from langgraft.environments.sandboxes import telling
 from langgraft.environments.sandboxes.limits import Limits
 from langgraft.environments.sandboxes.programs import Job, PythonProgram
@@ -76,11 +77,12 @@ def attempt(
         environment: Further environment variables.
 
     Raises:
-        CompetitionError: The sample submission cannot be read.
-        InputError: A file cannot be put into the workspace.
+        CompetitionError: The data is not prepared, or its sample submission cannot be read.
+        InputError: It is no program, or a file cannot be put into the workspace.
         SandboxUnavailableError: There is no engine or image.
         SandboxFailureError: The engine or container died, and again when retried.
     """
+    sample_file(competition)  # before a program runs for hours
     job = _job(program, seconds, seed, files, environment)
     return judged(sandbox.run(job), competition)
 
@@ -96,6 +98,7 @@ async def aattempt(
     environment: Mapping[str, str] | None = None,
 ) -> Attempt:
     """Do what `attempt` does; cancelling kills the program."""
+    sample_file(competition)
     job = _job(program, seconds, seed, files, environment)
     # In a thread: submissions may have millions of rows.
     return await asyncio.to_thread(judged, await sandbox.arun(job), competition)
@@ -146,6 +149,8 @@ def _job(
     files: Mapping[str, bytes | Path] | None,
     environment: Mapping[str, str] | None,
 ) -> Job:
+    if not isinstance(program, PythonProgram):
+        raise InputError(f"program={program!r:.80} is no program: give PythonProgram(code)")
     return Job(
         program,
         files={**_WORKING, **(files or {})},

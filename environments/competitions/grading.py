@@ -112,7 +112,7 @@ def grade_submission(
     if _absent(competition.answers):
         raise CompetitionError(not_prepared(competition))
     exists = path.is_file() and path.suffix.lower() == ".csv"
-    score = score_file(path, competition) if exists else Score(None, "there is no .csv file")
+    score = score_file(path, competition) if exists else Score(None, _why_none(path))
     if score.value is None:
         _log.warning("%s, %s: no score: %s", competition.id, path, score.problem)
     return report(score.value, competition, path, exists=exists, clock=clock or SystemClock())
@@ -195,20 +195,28 @@ def grade_jsonl(
 
 
 def write_report(report: GradingReport, folder: Path, *, clock: Clock | None = None) -> Path:
-    """Write a report as `<UTC>_grading_report.json` to a folder; return the file."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Write a report as `<UTC>_grading_report.json` to a folder; return the file.
+
+    Raises:
+        CompetitionError: It cannot be written there.
+    """
     now = datetime.fromtimestamp((clock or SystemClock()).time(), tz=UTC)
     stamp = now.strftime("%Y-%m-%dT%H-%M-%S-GMT")  # MLE-bench's form
     text = json.dumps(report_json(report), indent=2) + "\n"
-    for number in itertools.count(1):
-        suffix = "" if number == 1 else f"-{number}"
-        path = folder / f"{stamp}{suffix}_grading_report.json"
-        try:
-            with path.open("x", encoding="utf-8") as file:
-                file.write(text)
-        except FileExistsError:
-            continue
-        return path
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for number in itertools.count(1):
+            suffix = "" if number == 1 else f"-{number}"
+            path = folder / f"{stamp}{suffix}_grading_report.json"
+            try:
+                with path.open("x", encoding="utf-8") as file:
+                    file.write(text)
+            except FileExistsError:
+                continue
+            return path
+    except OSError as error:
+        msg = f"the report cannot be written there: {error.strerror or error}"
+        raise CompetitionError(msg, path=folder) from error
     raise AssertionError
 
 
@@ -230,10 +238,19 @@ def _listed(text: str, number: int, registry: Registry) -> tuple[Competition, Pa
         raise CompetitionError(msg) from error
     if not isinstance(name, str) or not isinstance(path, str):
         raise CompetitionError(f"line {number}: both values are to be texts")
-    competition = registry.get_competition(name)
+    try:
+        competition = registry.get_competition(name)
+    except CompetitionError as error:
+        raise CompetitionError(f"line {number}: {error}") from error
     if _absent(competition.answers):
         raise CompetitionError(f"line {number}: {not_prepared(competition)}")
     return competition, Path(path)
+
+
+def _why_none(path: Path) -> str:
+    if not path.exists():
+        return "there is no such file"
+    return "its name does not end in .csv" if path.is_file() else "it is no file"
 
 
 def _absent(path: Path) -> bool:

@@ -57,6 +57,14 @@ def prepare_competition(competition: Competition, *, force: bool = False) -> Pre
         MissingExtraError: A package that the data is made from is not installed.
     """
     home = competition.public_dir.parent
+    try:
+        return _prepared(competition, home, force=force)
+    except OSError as error:  # no permission, no space, a file where a folder is to be
+        msg = f"{competition.id} cannot be prepared there: {error.strerror or error}"
+        raise CompetitionError(msg, path=home) from error
+
+
+def _prepared(competition: Competition, home: Path, *, force: bool) -> Prepared:
     expected = _expected(competition)
     home.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(home.parent / ".prepare.lock"):
@@ -173,7 +181,8 @@ def _verify(competition: Competition, prepared: Path, expected: Checksums | None
         return
     shown = "; ".join(wrong[:_SHOWN]) + (" …" if len(wrong) > _SHOWN else "")
     if prepared == competition.public_dir.parent:
-        msg = f"the data of {competition.id} is not what its checksums say: {shown}; --force makes it again"
+        remedy = "--force makes it again" if competition.prepare_fn else "prepare it with MLE-bench"
+        msg = f"the data of {competition.id} is not what its checksums say: {shown}; {remedy}"
     else:
         msg = (
             f"what preparing {competition.id} made is not what its checksums say: {shown};"

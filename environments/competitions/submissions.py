@@ -16,6 +16,7 @@ from langgraft._core.errors import CompetitionError
 from langgraft._core.extras import require
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.files import UnusableFileError, read_bounded
+from langgraft.environments.competitions.preparing import not_prepared
 
 if TYPE_CHECKING:  # pandas comes with an extra
     import pandas as pd
@@ -132,7 +133,12 @@ def refuse_wide(data: bytes, *, most: int, row: int) -> list[str]:
     return header
 
 
-def _sample_bytes(competition: Competition) -> bytes:
+def sample_file(competition: Competition) -> Path:
+    """Return the sample submission that submissions are held against.
+
+    Raises:
+        CompetitionError: It is not there, or not public.
+    """
     path = competition.sample_submission
     if not path.is_relative_to(competition.public_dir):
         msg = (
@@ -141,11 +147,12 @@ def _sample_bytes(competition: Competition) -> bytes:
         )
         raise CompetitionError(msg)
     if not path.is_file():
-        msg = (
-            f"the data of {competition.id} is not prepared (no {path}):"
-            f" run `langgraft competitions prepare {competition.id}`"
-        )
-        raise CompetitionError(msg)
+        raise CompetitionError(not_prepared(competition))
+    return path
+
+
+def _sample_bytes(competition: Competition) -> bytes:
+    path = sample_file(competition)
     try:
         if path.suffix != ".zip":
             return path.read_bytes()
@@ -201,6 +208,8 @@ def _columns_differ(columns: Sequence[str], wanted: Sequence[str]) -> str:
         parts.append(f"missing {_examples(missing)}")
     if further := [each for each in columns if each not in wanted]:
         parts.append(f"not in the sample submission {_examples(further)}")
+    if "" in columns and "" not in wanted:
+        parts.append("a column without a name is what a table written with its index has")
     twice = [each for each in wanted if list(columns).count(each) > 1]
     if twice:
         parts.append(f"more than once {_examples(twice)}")

@@ -13,6 +13,7 @@
     sandbox     the `Sandbox` and `Kernel` protocols
     docker/     `DockerSandbox`: a fresh hardened container for each program
     subprocess  `SubprocessSandbox`: isolates nothing; only by its name
+    cached      `CachedSandbox`: over another, runs each program once
     files       names on their way in and out, and writing what came out into a folder
 
 How it works: `inside/` is what runs in a place, first of all its supervisor; `handshake`, `wire`
@@ -28,6 +29,8 @@ from typing import TYPE_CHECKING
 from langgraft._core.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from langgraft._core.errors import SandboxFailureError, SandboxUnavailableError
+    from langgraft.environments.sandboxes.cached import CachedSandbox
     from langgraft.environments.sandboxes.docker import DockerSandbox
     from langgraft.environments.sandboxes.files import write_files
     from langgraft.environments.sandboxes.limits import Limits
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
     from langgraft.environments.sandboxes.subprocess import SubprocessSandbox
 
 __all__ = [
+    "CachedSandbox",
     "Command",
     "DockerSandbox",
     "ExecutionResult",
@@ -47,6 +51,8 @@ __all__ = [
     "ProgramError",
     "PythonProgram",
     "Sandbox",
+    "SandboxFailureError",
+    "SandboxUnavailableError",
     "SubprocessSandbox",
     "write_files",
 ]
@@ -55,6 +61,7 @@ _HERE = "langgraft.environments.sandboxes"
 __getattr__, __dir__ = lazy_exports(
     __name__,
     {
+        "CachedSandbox": f"{_HERE}.cached",
         "Command": f"{_HERE}.programs",
         "DockerSandbox": f"{_HERE}.docker",
         "ExecutionResult": f"{_HERE}.results",
@@ -65,6 +72,8 @@ __getattr__, __dir__ = lazy_exports(
         "ProgramError": f"{_HERE}.results",
         "PythonProgram": f"{_HERE}.programs",
         "Sandbox": f"{_HERE}.sandbox",
+        "SandboxFailureError": "langgraft._core.errors",
+        "SandboxUnavailableError": "langgraft._core.errors",
         "SubprocessSandbox": f"{_HERE}.subprocess",
         "write_files": f"{_HERE}.files",
     },

@@ -41,22 +41,30 @@ def grade(
     """Grade one submission, or those of a list.
 
     Raises:
-        CompetitionError: There is no such competition or list, or data is not prepared.
+        CompetitionError: There is no such competition or list, data is not prepared, or the
+            report cannot be written.
     """
     if name is None:
         report = grade_jsonl(_lines(file), found)
     else:
         report = GradingReport.of([grade_submission(file, found.get_competition(name))])
-    written = None if output_dir is None else write_report(report, output_dir)
+    # Shown first: what was graded is not lost where it cannot be written.
     if as_json:
         _write(report if name is None else report.competition_reports[0])
-        return
+    else:
+        _show(report)
+    written = None if output_dir is None else write_report(report, output_dir)
+    if written is not None and not as_json:
+        say(f"report: {written}")
+
+
+def _show(report: GradingReport) -> None:
     columns = ("competition", "score", "medal", "above median", "gold", "silver", "bronze")
     rows = [_row(each) for each in report.competition_reports]
-    say(f"{report.total_medals} medals in {report.total_runs} runs")
+    medals, runs = report.total_medals, report.total_runs
+    counted = f"{medals} {'medal' if medals == 1 else 'medals'}"
+    say(f"{counted} in {runs} {'run' if runs == 1 else 'runs'}")
     show_columns(columns, rows)
-    if written is not None:
-        say(f"report: {written}")
 
 
 def _lines(file: Path) -> list[str]:

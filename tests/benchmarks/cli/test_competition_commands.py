@@ -154,7 +154,7 @@ def test_submission_when_graded_shows_its_medal(
     """As a line, and as MLE-bench's fields in their order."""
     file = written(tmp_path, predictions(error=0.7))
     done = run("grade", file, ID, *prepared)
-    assert "1 medals in 1 runs" in done.stdout
+    assert "1 medal in 1 run" in done.stdout
     assert done.stdout.splitlines()[2].split()[:4] == [ID, "0.7", "silver", "yes"]
     report = told("grade", file, ID, *prepared)
     assert list(report)[:2] == ["competition_id", "score"]

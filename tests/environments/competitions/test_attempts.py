@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from counting_sandbox import CountingSandbox
 
+from langgraft._core.errors import CompetitionError, InputError
 from langgraft.environments.competitions.attempts import (
     Attempt,
     aattempt,
@@ -253,3 +254,18 @@ print("Validation AUC: 75 %")
     assert made.submission == b"id,target\n1,0.25\n2,0.25\n3,0.25\n"
     assert made.submission_valid
     assert made.metric == 0.75
+
+
+async def test_attempt_when_it_cannot_be_judged_then_nothing_is_run(
+    competition: Competition,
+) -> None:
+    """Neither for data that is not prepared, nor for what is no program."""
+    unused = sandbox(result())
+    with pytest.raises(InputError, match=r"give PythonProgram\(code\)"):
+        attempt("print(1)", competition, unused)  # type: ignore[arg-type]
+    competition.sample_submission.unlink()
+    with pytest.raises(CompetitionError, match="the data of toy is not prepared"):
+        attempt(PROGRAM, competition, unused)
+    with pytest.raises(CompetitionError, match="the data of toy is not prepared"):
+        await aattempt(PROGRAM, competition, unused)
+    assert unused.jobs == []

@@ -205,6 +205,24 @@ def test_report_when_written_has_mle_benchs_fields_in_their_order(
     assert held == report_json(told)
 
 
+def test_report_when_its_folder_cannot_be_made_is_refused_in_a_line(tmp_path: Path) -> None:
+    """A file where the folder is to be, or no permission."""
+    (tmp_path / "reports").write_text("")
+    with pytest.raises(CompetitionError, match="the report cannot be written there: File exists"):
+        write_report(grade_jsonl([], Registry(tmp_path)), tmp_path / "reports")
+
+
+def test_log_when_there_is_no_file_says_what_is_in_its_place(
+    competition: Competition, tmp_path: Path, logged: pytest.LogCaptureFixture
+) -> None:
+    """A name mistyped, a folder, and a name that MLE-bench does not take."""
+    (tmp_path / "s.txt").write_text(predictions())
+    for path in (tmp_path / "absent.csv", tmp_path, tmp_path / "s.txt"):
+        grade_submission(path, competition)
+    said = ["there is no such file", "it is no file", "its name does not end in .csv"]
+    assert [each.message.rpartition(": ")[2] for each in logged.records] == said
+
+
 def test_totals_when_added_up_count_each_kind(competition: Competition, tmp_path: Path) -> None:
     """Runs, files, valid ones, medals."""
     lines = []
@@ -225,7 +243,7 @@ def test_totals_when_added_up_count_each_kind(competition: Competition, tmp_path
         ("[]", "line 2 is not"),
         ('{"competition_id": "house-prices"}', "line 2 is not"),
         ('{"competition_id": 1, "submission_path": "x"}', "line 2: both values"),
-        ('{"competition_id": "none", "submission_path": "x"}', "no competition 'none'"),
+        ('{"competition_id": "none", "submission_path": "x"}', "line 2: .*no competition 'none'"),
         ('{"competition_id": "leaf-classification", "submission_path": "x"}', "line 2: .*mlebench"),
     ],
 )

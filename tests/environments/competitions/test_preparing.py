@@ -174,3 +174,22 @@ def test_checksums_when_malformed_are_refused(tmp_path: Path, checksums: Any, sa
     """Before anything is prepared."""
     with pytest.raises(CompetitionError, match=rf"checksums\.yaml: .*{said}"):
         prepare_competition(competition(tmp_path, checksums=checksums))
+
+
+def test_data_when_its_place_cannot_be_written_is_refused_in_a_line(tmp_path: Path) -> None:
+    """A file where a folder is to be, no permission, no space: none is a traceback."""
+    found = competition(tmp_path)
+    (tmp_path / "data").write_text("")
+    with pytest.raises(CompetitionError, match="cannot be prepared there: Not a directory"):
+        prepare_competition(found)
+
+
+def test_data_of_mle_bench_when_it_differs_is_not_ours_to_make_again(tmp_path: Path) -> None:
+    """What to do is named by who made it."""
+    found = competition(tmp_path)
+    prepare_competition(found)
+    (found.public_dir / "description.md").write_text("changed")
+    found.answers.write_text("id,price\n")
+    for function, remedy in ((found.prepare_fn, "--force"), (None, "with MLE-bench")):
+        with pytest.raises(CompetitionError, match=remedy):
+            prepare_competition(dataclasses.replace(found, prepare_fn=function))

@@ -213,5 +213,12 @@ def test_sample_when_absent_or_private_is_the_competitions_fault(
     with pytest.raises(CompetitionError, match="in its private folder"):
         check_submission(b"", hidden)
     competition.sample_submission.unlink()
-    with pytest.raises(CompetitionError, match="langgraft competitions prepare house-prices"):
+    with pytest.raises(CompetitionError, match="the data of house-prices is not prepared"):
         check_submission(predictions().encode(), competition)
+
+
+def test_columns_when_the_index_was_written_too_then_say_so(competition: Competition) -> None:
+    """What pandas does unless it is told not to: the column has no name."""
+    written = "".join(f"{n},{line}\n" for n, line in enumerate(predictions().splitlines()))
+    (told,) = check_submission(written.replace("0,", ",", 1).encode(), competition).reasons
+    assert told.endswith("a column without a name is what a table written with its index has")
