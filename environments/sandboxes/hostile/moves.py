@@ -1,5 +1,6 @@
 """Attacks in which the host takes part: it puts files in, and takes files out of a kernel."""
 
+from contextlib import closing
 from typing import Final
 
 from langgraft._core.errors import InputError
@@ -61,27 +62,21 @@ _CANNOT_RUN: Final = 126
 def forge_in_kernel(sandbox: Sandbox) -> ExecutionResult:
     """Write frames to all that a kernel has open, then use it."""
     code = source("forged_frames.py").replace("os._exit(7)", "")
-    kernel = sandbox.kernel()
-    try:
+    with closing(sandbox.kernel()) as kernel:
         # What it says of itself, the kernel lost included, is its own word.
         kernel.execute(code, seconds=5)
         return _plain(kernel)
-    finally:
-        kernel.close()
 
 
 def take_all_processes(sandbox: Sandbox) -> ExecutionResult:
     """Leave no room for a further process in a kernel, then have a command run beside it."""
-    kernel = sandbox.kernel()
-    try:
+    with closing(sandbox.kernel()) as kernel:
         kernel.execute(_TAKE_PROCESSES)
         result = kernel.run(Command(["true"]))
         if result.exit_code != _CANNOT_RUN:
             msg = f"a command ran where there was no room for it: {result.exit_code}"
             raise NotContainedError(msg)
         return _plain(kernel)
-    finally:
-        kernel.close()
 
 
 def put_outside(sandbox: Sandbox) -> ExecutionResult:
@@ -98,8 +93,7 @@ def put_outside(sandbox: Sandbox) -> ExecutionResult:
 
 def put_through_links(sandbox: Sandbox) -> ExecutionResult:
     """Put files where a cell has laid links: nothing may be written through them."""
-    kernel = sandbox.kernel()
-    try:
+    with closing(sandbox.kernel()) as kernel:
         kernel.execute(_LAY_LINKS)
         for name in ("data/x.csv", "data/deep/x.csv", "leaf.csv", "pipe.csv", "folder.csv"):
             try:
@@ -111,14 +105,11 @@ def put_through_links(sandbox: Sandbox) -> ExecutionResult:
             msg = f"a file was put through a link: {result.stdout or result.stderr!r}"
             raise NotContainedError(msg)
         return _plain(kernel)
-    finally:
-        kernel.close()
 
 
 def swap_while_collected(sandbox: Sandbox) -> ExecutionResult:
     """Collect what a thread of a cell swaps for links all the time."""
-    kernel = sandbox.kernel()
-    try:
+    with closing(sandbox.kernel()) as kernel:
         kernel.execute(_SWAP)
         for _ in range(_TAKEN):
             files, _left_out = kernel.collect(("file.csv", "folder/*", "**"))
@@ -127,8 +118,6 @@ def swap_while_collected(sandbox: Sandbox) -> ExecutionResult:
                 msg = f"{wrong[0]} was collected through a link"
                 raise NotContainedError(msg)
         return _plain(kernel)
-    finally:
-        kernel.close()
 
 
 def _plain(kernel: Kernel) -> ExecutionResult:
