@@ -82,15 +82,16 @@ def build_image(
 def remove_images(client: docker.DockerClient) -> list[str]:
     """Remove the images that were built or made here; return those that went.
 
-    One that a container still uses stays.
+    One that a container still uses stays, with all its names.
     """
+    used = {container["ImageID"] for container in client.api.containers(all=True)}
     gone = []
     found = [
         image
         for label in (RECIPE_LABEL, BASE_LABEL)
         for image in client.images.list(filters={"label": label})
     ]
-    for image in {str(image.id): image for image in found}.values():
+    for image in {str(image.id): image for image in found if image.id not in used}.values():
         names = image.tags or [str(image.id)]
         for name in names:
             try:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import docker
@@ -179,18 +180,21 @@ def test_check_when_asked_for_json_writes_one_line(attacked: Any) -> None:
 
 
 def test_images_when_removed_are_ours_only() -> None:
-    """Images are found by our labels; one that is in use stays."""
+    """Images are found by our labels; one that is in use stays, and so do its names."""
 
     class Images:
-        removed: list[str]
-
         def list(self, filters: dict[str, str]) -> list[Any]:
-            image: Any = type("Image", (), {"id": "sha256:1", "tags": ["ours:1", "ours:used"]})
-            return [image] if filters["label"].startswith("langgraft.") else []
+            if not filters["label"].startswith("langgraft."):
+                return []
+            return [
+                SimpleNamespace(id="sha256:1", tags=["ours:1", "ours:below-another"]),
+                SimpleNamespace(id="sha256:2", tags=["ours:2", "ours:latest"]),
+            ]
 
         def remove(self, name: str) -> None:
-            if name == "ours:used":
-                raise docker.errors.APIError("conflict: in use")
+            if name == "ours:below-another":
+                raise docker.errors.APIError("conflict: it has dependent images")
 
-    client: Any = type("Client", (), {"images": Images()})
+    api = SimpleNamespace(containers=lambda **_: [{"ImageID": "sha256:2"}])
+    client: Any = SimpleNamespace(images=Images(), api=api)
     assert build.remove_images(client) == ["ours:1"]
