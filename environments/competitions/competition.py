@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from langgraft._core.errors import InputError
 from langgraft.environments.competitions.medals import Board
 
 if TYPE_CHECKING:  # pandas comes with an extra
@@ -82,6 +83,17 @@ class Competition:
     def prepared(self) -> bool:
         """Whether the data an attempt needs is there."""
         return _is_file(self.answers) and _is_file(self.sample_submission)
+
+
+def refuse_others(given: object) -> None:
+    """Refuse what is no competition, above all its id.
+
+    Raises:
+        InputError: It is none.
+    """
+    if not isinstance(given, Competition):
+        msg = f"{given!r:.80} is no competition: give Registry(…).get_competition(id)"
+        raise InputError(msg)
 
 
 def _is_file(path: Path) -> bool:

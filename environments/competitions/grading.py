@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 
 from langgraft._core.clock import Clock, SystemClock
 from langgraft._core.errors import CompetitionError, MissingExtraError
-from langgraft.environments.competitions.competition import Competition
+from langgraft.environments.competitions.competition import Competition, refuse_others
 from langgraft.environments.competitions.files import UnusableFileError, read_bounded
 from langgraft.environments.competitions.medals import above_median, medal, rounded
 from langgraft.environments.competitions.preparing import not_prepared
@@ -108,6 +108,7 @@ def grade_submission(
         CompetitionError: The data is not prepared, or the competition's own files are at fault.
         MissingExtraError: pandas or scikit-learn is not installed.
     """
+    refuse_others(competition)
     path = Path(submission)
     if _absent(competition.answers):
         raise CompetitionError(not_prepared(competition))

@@ -19,7 +19,7 @@ from langgraft.environments.competitions.checksums import (
     file_checksum,
     read_checksums,
 )
-from langgraft.environments.competitions.competition import Competition
+from langgraft.environments.competitions.competition import Competition, refuse_others
 from langgraft.environments.competitions.functions import OwnFunction
 from langgraft.environments.competitions.layout import DESCRIPTION
 
@@ -56,6 +56,7 @@ def prepare_competition(competition: Competition, *, force: bool = False) -> Pre
             its checksums say.
         MissingExtraError: A package that the data is made from is not installed.
     """
+    refuse_others(competition)
     home = competition.public_dir.parent
     try:
         return _prepared(competition, home, force=force)

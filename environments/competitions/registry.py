@@ -123,18 +123,28 @@ class Registry:
     def _data_dir_of(self, name: str, source: Source) -> Path:
         elsewhere = mlebench_data_dir()
         of_mlebench = source in {"mlebench", "lite"}
-        if of_mlebench and not (self._data_dir / name).is_dir() and (elsewhere / name).is_dir():
+        if of_mlebench and not _is_folder(self._data_dir / name) and _is_folder(elsewhere / name):
             return elsewhere
         return self._data_dir
 
 
 def _competitions(place: Path) -> dict[str, Path]:
     """Return the folders of a place that describe a competition, by their names."""
-    return {
-        each.name: each
-        for each in sorted(place.iterdir())
-        if is_competition_id(each.name) and (each / CONFIG).is_file()
-    }
+    try:
+        return {
+            each.name: each
+            for each in sorted(place.iterdir())
+            if is_competition_id(each.name) and (each / CONFIG).is_file()
+        }
+    except OSError as error:
+        raise CompetitionError(f"cannot be read: {error.strerror or error}", path=place) from error
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except PermissionError:  # another user's
+        return False
 
 
 def _refuse_folder(folder: Path) -> None:

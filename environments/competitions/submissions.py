@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from langgraft._core.errors import CompetitionError
 from langgraft._core.extras import require
-from langgraft.environments.competitions.competition import Competition
+from langgraft.environments.competitions.competition import Competition, refuse_others
 from langgraft.environments.competitions.files import UnusableFileError, read_bounded
 from langgraft.environments.competitions.preparing import not_prepared
 
@@ -138,7 +138,9 @@ def sample_file(competition: Competition) -> Path:
 
     Raises:
         CompetitionError: It is not there, or not public.
+        InputError: It is no competition.
     """
+    refuse_others(competition)
     path = competition.sample_submission
     if not path.is_relative_to(competition.public_dir):
         msg = (
@@ -146,7 +148,11 @@ def sample_file(competition: Competition) -> Path:
             " submissions can be graded, but not checked without looking there"
         )
         raise CompetitionError(msg)
-    if not path.is_file():
+    try:
+        there = path.is_file()
+    except PermissionError as error:
+        raise CompetitionError(f"cannot be read: {error.strerror}", path=path) from error
+    if not there:
         raise CompetitionError(not_prepared(competition))
     return path
 

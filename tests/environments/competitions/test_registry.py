@@ -2,15 +2,20 @@
 
 import importlib
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from toy_competition import GRADE, ID, config, write_competition
 
-from langgraft._core.errors import CompetitionError
+from langgraft._core.errors import CompetitionError, InputError
 from langgraft.environments.competitions import mlebench
+from langgraft.environments.competitions.grading import grade_submission
+from langgraft.environments.competitions.preparing import prepare_competition
 from langgraft.environments.competitions.registry import Registry
+from langgraft.environments.competitions.submissions import check_submission
 
 LITE = "spooky-author-identification"
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:d5f3\nsize 84693\n"
@@ -146,3 +151,44 @@ def test_grader_of_mlebench_when_it_lacks_a_package_says_which(
     found = Registry(tmp_path / "data").get_competition(LITE)
     with pytest.raises(CompetitionError, match="needs `no_such_package_`"):
         found.grader.grade(None, None)  # type: ignore[arg-type]
+
+
+def refuse(_: Path, **__: object) -> None:
+    """Refuse what another user's folder refuses."""
+    raise PermissionError(13, "Permission denied")
+
+
+def test_data_when_its_place_is_another_users_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A list is a list, whatever lies behind it."""
+    monkeypatch.setattr(Path, "is_dir", refuse)
+    found = Registry(tmp_path / "data").get_competition(LITE)
+    monkeypatch.setattr(Path, "is_file", refuse)
+    assert not found.prepared
+    with pytest.raises(CompetitionError, match=r"submission\.csv: cannot be read: Permission"):
+        check_submission(b"", found)
+
+
+def test_folder_when_another_users_is_refused_in_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was asked for by name."""
+    registry = Registry(tmp_path / "data", folders=[tmp_path])
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    with pytest.raises(CompetitionError, match="cannot be read: Permission denied"):
+        registry.list_competition_ids()
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        prepare_competition,
+        lambda given: check_submission(b"", given),
+        lambda given: grade_submission("s.csv", given),
+    ],
+)
+def test_id_when_given_in_place_of_its_competition_is_refused(use: Callable[[Any], object]) -> None:
+    """With what would have been right."""
+    with pytest.raises(InputError, match=r"'digits' is no competition: give Registry.*\(id\)"):
+        use("digits")
