@@ -115,15 +115,23 @@ class Conversation:
         """Write files into the workspace.
 
         Raises:
-            InputError: The workspace has no room, or has something else under such a name.
+            InputError: The workspace has no room, or has something else under such a name; a file
+                cannot be read, of which then a part may have been written.
         """
         if not files:
             return
+        unread = ""
         for file in files:
             self._send(pack_json(FILE, {"path": file.name, "size": file.size}))
-            self._send_content(file)
+            try:
+                self._send_content(file)
+            except OSError as error:
+                unread = f"{file.name!r} cannot be read to its end: {error.strerror}"
+                break
         self._send(pack(PUT))
         refused = self._done(time.monotonic() + ERRAND_SECONDS)
+        if unread:
+            raise InputError(unread)
         if refused:
             raise InputError(f"the sandbox cannot hold a file: {refused}")
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import errno
 import functools
 import os
 import secrets
@@ -29,6 +30,9 @@ from langgraft.environments.sandboxes.supervised import SupervisedSandbox
 
 _ENDING_SECONDS: Final = 20.0
 """For a supervisor to kill what is left and remove its folder."""
+
+_FOR_NOW: Final = {errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+"""Errors of a machine that is busy: trying again is of use."""
 
 
 class SubprocessSandbox(SupervisedSandbox):
@@ -130,6 +134,8 @@ class _ProcessPlace:
         except OSError as error:
             ours.close()
             self._log.close()
+            if error.errno in _FOR_NOW:
+                raise
             raise SandboxUnavailableError(
                 f"{python} cannot be started: {error.strerror}; give `python` a Python 3.8 or later"
             ) from error

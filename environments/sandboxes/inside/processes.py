@@ -193,9 +193,11 @@ class Processes:
             Whether all of them are gone.
         """
         until = time.monotonic() + CLEARING_SECONDS
+        # What comes into being after these were stopped was started by what is spared.
+        only = self._stop(spared, until) if spared else None
         pause = 0.0005
         while time.monotonic() < until:
-            left = self._strike(leader, spared)
+            left = self._strike(leader, only, until)
             self.reap()
             if not left:
                 return True
@@ -203,24 +205,32 @@ class Processes:
             pause = min(2 * pause, 0.05)
         return False
 
-    def _strike(self, leader: int, spared: frozenset[tuple[int, str]]) -> bool:
-        if self.isolated and not spared:
+    def _strike(self, leader: int, only: set[tuple[int, str]] | None, until: float) -> bool:
+        """Kill some processes, or all; return whether there were any."""
+        if self.isolated and only is None:
             # At once and for all, also for what forks faster than it could be listed.
             return _kill(-1)
         if not self._traceable:
             return _kill_group(leader) and leader in self._watched
+        if only is None:
+            left = self._stop(frozenset(), until)
+        else:
+            left = only & descendants(os.getpid(), frozenset())
+        for pid, _ in left:
+            _kill(pid)
+        return bool(left)
+
+    def _stop(self, spared: frozenset[tuple[int, str]], until: float) -> set[tuple[int, str]]:
+        """Stop all processes but those spared: what is stopped starts nothing new."""
         seen: set[tuple[int, str]] = set()
-        # What is stopped starts nothing new: then all can be killed one by one.
-        while True:
+        while time.monotonic() < until:
             new = descendants(os.getpid(), spared) - seen
             if not new:
                 break
             for pid, _ in new:
                 _kill(pid, signal.SIGSTOP)
             seen |= new
-        for pid, _ in seen:
-            _kill(pid)
-        return bool(seen)
+        return seen
 
 
 def _kill(pid: int, number: int = signal.SIGKILL) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sandbox_cases import SandboxCases, finished, python, writing_daemon
+from sandbox_cases import ExceptionCases, SandboxCases, finished, python, writing_daemon
 
 from langgraft._core.errors import InputError, SandboxFailureError, SandboxUnavailableError
 from langgraft.environments.sandboxes import Command, Job, PythonProgram, SubprocessSandbox
@@ -37,7 +37,7 @@ def sandbox() -> Iterator[SupervisedSandbox]:
         yield sandbox
 
 
-class TestSubprocessSandbox(SandboxCases):
+class TestSubprocessSandbox(SandboxCases, ExceptionCases):
     """What every sandbox does."""
 
 
