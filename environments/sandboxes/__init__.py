@@ -16,8 +16,8 @@
     cached      `CachedSandbox`: over another, runs each program once
     files       names on their way in and out, and writing what came out into a folder
 
-How it works: `inside/` is what runs in a place, first of all its supervisor; `handshake`, `wire`
-and `conversation` talk to it and trust nothing it says; `supervised` and `kernels` make that a
+How it works: `inside/` is what runs in a place, first of all its supervisor; `handshake`, `wire`,
+`answers` and `conversation` talk to it and trust nothing it says; `supervised` and `kernels` make that a
 sandbox, which retries what is not the program's doing.
 
 Scores never come from in here: whatever a program prints or writes is its own word, and is

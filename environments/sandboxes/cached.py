@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from threading import Lock
-from types import TracebackType
-from typing import Self
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError
+from langgraft.environments.sandboxes.closing import Closing
 from langgraft.environments.sandboxes.execution_cache import LAYOUT, ExecutionCache
 from langgraft.environments.sandboxes.limits import Limits
 from langgraft.environments.sandboxes.programs import Job, Program, PythonProgram
@@ -20,7 +19,7 @@ from langgraft.environments.sandboxes.results import ExecutionResult
 from langgraft.environments.sandboxes.sandbox import Kernel, Sandbox
 
 
-class CachedSandbox:
+class CachedSandbox(Closing):
     """A sandbox over another, with every result in a file before anybody sees it.
 
     A run that is killed and resumed with the same file sees the same results, durations
@@ -108,28 +107,6 @@ class CachedSandbox:
         """Do what `close` does."""
         self.cache.close()
         await self.sandbox.aclose()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.aclose()
 
     def _claim(self, key: str) -> "Future[None] | None":
         """Take a program for oneself, or return what ends when the one who has it is done."""

@@ -5,11 +5,10 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from threading import Lock
-from typing import Final, Literal
-
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from typing import Final
 
 from langgraft._core.errors import InputError
+from langgraft.environments.sandboxes.answers import Ended, parse_ended, text_in
 from langgraft.environments.sandboxes.files import OutgoingFile, check_name
 from langgraft.environments.sandboxes.inside.collecting import MAX_LEFT_OUT
 from langgraft.environments.sandboxes.inside.frames import (
@@ -36,11 +35,7 @@ from langgraft.environments.sandboxes.inside.frames import (
 from langgraft.environments.sandboxes.inside.keeping import KERNEL_SECONDS
 from langgraft.environments.sandboxes.limits import Limits
 from langgraft.environments.sandboxes.places import Channel
-from langgraft.environments.sandboxes.results import (
-    ExecutionResult,
-    Frame,
-    ProgramError,
-)
+from langgraft.environments.sandboxes.results import ExecutionResult
 from langgraft.environments.sandboxes.wire import ProtocolError, parse_json, receive_frame
 
 logger = logging.getLogger(__name__)
@@ -51,50 +46,12 @@ GRACE: Final = 30.0
 """Seconds after a program's end is due until its place is destroyed from outside."""
 ERRAND_SECONDS: Final = 600.0
 """For putting or collecting files, or opening a kernel."""
-MAX_TEXT: Final = 100_000
-"""Characters of any one text of an answer."""
 
 Collected = tuple[dict[str, bytes], dict[str, str]]
 
 
 class OverdueError(Exception):
     """A program did not end though its supervisor should have ended it; the place must go."""
-
-
-class _Frame(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid")
-
-    file: str = Field(max_length=MAX_TEXT)
-    line: int = Field(ge=0)
-    function: str = Field(max_length=MAX_TEXT)
-    text: str = Field(max_length=MAX_TEXT)
-
-
-class _Error(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid")
-
-    type: str = Field(max_length=MAX_TEXT)
-    message: str = Field(max_length=MAX_TEXT)
-    frames: list[_Frame] = Field(max_length=1000)
-
-    def told(self) -> ProgramError:
-        frames = tuple(Frame(f.file, f.line, f.function, f.text) for f in self.frames)
-        return ProgramError(self.type, self.message, frames)
-
-
-class _Ended(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid")
-
-    exit_code: int | None = Field(ge=0, le=255)
-    signal: str | None = Field(max_length=100)
-    stopped: Literal["timeout", "output", "cancelled"] | None
-    oom: bool
-    duration: float = Field(ge=0, allow_inf_nan=False)
-    stdout_printed: int = Field(ge=0)
-    stderr_printed: int = Field(ge=0)
-    error: _Error | None
-    kernel_lost: bool
-    cleared: bool
 
 
 class Conversation:
@@ -106,7 +63,7 @@ class Conversation:
         self._sending = Lock()
         self._kept = {STDOUT: bytearray(), STDERR: bytearray()}
         self._began = 0.0
-        self._last: _Ended | None = None
+        self._last: Ended | None = None
         self._restart = 0.0
         self.asked = False
         """Whether a program or cell was asked for, to which the place's end may be due."""
@@ -193,7 +150,7 @@ class Conversation:
                 left_out={".": "the sandbox ended before its files were collected"},
             )
         return self._result(
-            _Ended(
+            Ended(
                 exit_code=137,
                 signal="SIGKILL",
                 stopped=None if oom else "timeout",
@@ -241,7 +198,7 @@ class Conversation:
             raise TimeoutError(f"the supervisor took more than {ERRAND_SECONDS:.0f} s") from None
         if kind != DONE:
             raise _unexpected(kind)
-        return _text(parse_json(payload), "refused")
+        return text_in(parse_json(payload), "refused")
 
     def _watch(self, ask: bytes, seconds: float) -> ExecutionResult:
         self._kept = {STDOUT: bytearray(), STDERR: bytearray()}
@@ -257,11 +214,11 @@ class Conversation:
         files, left_out = self._files(time.monotonic() + ERRAND_SECONDS)
         return self._result(ended, files, left_out)
 
-    def _ended(self, until: float) -> _Ended:
+    def _ended(self, until: float) -> Ended:
         while True:
             kind, payload = self._answer(until)
             if kind == ENDED:
-                return _parsed(payload)
+                return parse_ended(payload)
             kept = self._kept.get(kind)
             if kept is None:
                 raise _unexpected(kind)
@@ -271,7 +228,7 @@ class Conversation:
 
     def _result(
         self,
-        ended: _Ended,
+        ended: Ended,
         files: dict[str, bytes] | None = None,
         left_out: dict[str, str] | None = None,
     ) -> ExecutionResult:
@@ -313,7 +270,7 @@ class Conversation:
                     return files, left_out
                 content = parse_json(payload) if kind in (FILE, LEFT_OUT) else {}
                 if kind == LEFT_OUT and len(left_out) <= MAX_LEFT_OUT:
-                    left_out[_text(content, "path")] = _text(content, "reason")
+                    left_out[text_in(content, "path")] = text_in(content, "reason")
                 elif kind == FILE and len(files) < self._limits.collected_files:
                     name, data, failure = self._file(content, room, until)
                     room -= len(data)
@@ -332,7 +289,7 @@ class Conversation:
         self, content: Mapping[str, object], room: int, until: float
     ) -> tuple[str, bytes, str]:
         try:
-            name = check_name(_text(content, "path"))
+            name = check_name(text_in(content, "path"))
         except InputError as error:
             raise ProtocolError(f"the supervisor sent a name it never sends: {error}") from error
         size = content.get("size")
@@ -342,7 +299,7 @@ class Conversation:
         while True:
             kind, payload = self._answer(until)
             if kind == FILE_END:
-                failure = _text(parse_json(payload), "failure")
+                failure = text_in(parse_json(payload), "failure")
                 if not failure and len(data) != size:
                     raise ProtocolError(
                         f"the supervisor sent {len(data)} of {size} bytes: {name!r}"
@@ -363,24 +320,6 @@ def _packed(kind: int, content: dict[str, object]) -> bytes:
             "put what is long into a file"
         )
     return frame
-
-
-def _parsed(payload: bytes) -> _Ended:
-    content = parse_json(payload)
-    try:
-        return _Ended.model_validate(content)
-    except ValidationError as error:
-        problem = error.errors(include_url=False, include_input=False)[0]
-        raise ProtocolError(
-            f"the supervisor sent a result with a wrong {problem['loc']}: {problem['msg']}"
-        ) from error
-
-
-def _text(content: Mapping[str, object], name: str) -> str:
-    value = content.get(name)
-    if not isinstance(value, str) or len(value) > MAX_TEXT:
-        raise ProtocolError(f"the supervisor sent no proper {name!r}")
-    return value.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _unexpected(kind: int) -> ProtocolError:

@@ -5,11 +5,11 @@ import dataclasses
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Self, TypeVar
+from typing import TypeVar
 
 from langgraft._core.errors import InputError, SandboxFailureError
 from langgraft.environments.sandboxes.aside import do_aside
+from langgraft.environments.sandboxes.closing import Closing
 from langgraft.environments.sandboxes.conversation import Collected, Conversation, OverdueError
 from langgraft.environments.sandboxes.files import check_files, check_patterns
 from langgraft.environments.sandboxes.limits import Limits
@@ -48,7 +48,7 @@ class _Turn:
                 self._stop()
 
 
-class SupervisedKernel:
+class SupervisedKernel(Closing):
     """A Python interpreter that lives on between cells; opened by `Sandbox.kernel`.
 
     One cell runs at a time; calls from several threads or tasks wait for each other.
@@ -153,28 +153,6 @@ class SupervisedKernel:
     async def aclose(self) -> None:
         """Do what `close` does."""
         await do_aside(self.close, lambda: None)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.aclose()
 
     def _execute(self, code: str, seconds: float | None, turn: _Turn) -> ExecutionResult:
         allowed = check_seconds(seconds, self._limits)

@@ -4,14 +4,14 @@ import contextlib
 import logging
 import threading
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import Final, TypeVar
 
 from langgraft._core.errors import InputError, SandboxFailureError, SandboxUnavailableError
 from langgraft.environments.sandboxes.aside import do_aside
+from langgraft.environments.sandboxes.closing import Closing
 from langgraft.environments.sandboxes.conversation import Conversation, OverdueError
 from langgraft.environments.sandboxes.files import check_files
 from langgraft.environments.sandboxes.kernels import SupervisedKernel
@@ -72,7 +72,7 @@ class _Errand:
             place.destroy()
 
 
-class SupervisedSandbox(ABC):
+class SupervisedSandbox(Closing):
     """Runs programs in places that a subclass opens; retries what is not the program's doing.
 
     Args:
@@ -109,7 +109,7 @@ class SupervisedSandbox(ABC):
                 failed this time; it is tried again.
         """
 
-    def _release(self) -> None:  # noqa: B027 - most have nothing
+    def _release(self) -> None:
         """Remove what a subclass keeps besides open places: its pool, its client. Once, last."""
 
     def _told(self, place: Place, result: ExecutionResult) -> ExecutionResult:  # noqa: ARG002
@@ -172,28 +172,6 @@ class SupervisedSandbox(ABC):
     async def aclose(self) -> None:
         """Do what `close` does."""
         await do_aside(self.close, lambda: None)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.aclose()
 
     # Programs
 
