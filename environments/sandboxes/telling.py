@@ -65,10 +65,10 @@ def trimmed(text: str) -> str:
 def _endings(result: ExecutionResult, limits: Limits, allowed: float) -> Iterator[str]:
     """Say why it was ended, the limit that did it, and what that points to."""
     if result.stopped == "timeout":
-        yield (
-            f"TIMEOUT: it was stopped with all its processes after {allowed:g} s. Do less work, or"
-            " less at a time."
-        )
+        # Only a cell whose kernel lives on has no exit code.
+        how = "stopped with all its processes" if result.exit_code is not None else "interrupted"
+        kept = "" if result.exit_code is not None else " All variables are still there."
+        yield f"TIMEOUT: it was {how} after {allowed:g} s.{kept} Do less work, or less at a time."
     if result.stopped == "output":
         yield (
             f"TOO MUCH OUTPUT: it was stopped after printing more than {_size(limits.flood)}. Print"

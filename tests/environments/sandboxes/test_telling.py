@@ -67,6 +67,7 @@ def test_told_when_a_recursion_is_deep_then_leaves_out_its_middle() -> None:
     ("result", "words"),
     [
         (replace(FINE, exit_code=137, signal="SIGKILL", stopped="timeout"), ["TIMEOUT", "60 s"]),
+        (replace(FINE, exit_code=None, stopped="timeout"), ["interrupted after", "still there"]),
         (replace(FINE, stopped="output"), ["TOO MUCH OUTPUT", "256 MiB"]),
         (replace(FINE, exit_code=137, signal="SIGKILL", oom=True), ["OUT OF MEMORY", "1,024 MiB"]),
         (replace(FINE, exit_code=0, oom=True), ["OUT OF MEMORY", "fewer workers"]),
