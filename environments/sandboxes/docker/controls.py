@@ -36,6 +36,7 @@ def container_config(
     cpus: int,
     labels: Mapping[str, str],
     inputs: Mapping[str, Path],
+    filtered: bool = True,
     gpus: "Literal['all'] | int | tuple[str, ...] | None" = None,
     runtime: str | None = None,
 ) -> dict[str, Any]:
@@ -49,6 +50,7 @@ def container_config(
         cpus: Processors of the engine, which refuses to grant more than it has.
         labels: Of the container.
         inputs: Names under the workspace to folders of the engine's machine.
+        filtered: Whether the engine filters system calls unless told otherwise.
         gpus: Graphics processors.
         runtime: The engine's runtime, in place of its default.
     """
@@ -63,7 +65,7 @@ def container_config(
     host = api.create_host_config(
         network_mode="none",
         cap_drop=["ALL"],
-        security_opt=["no-new-privileges"],
+        security_opt=["no-new-privileges", *([] if filtered else ["seccomp=builtin"])],
         read_only=True,
         tmpfs={path: ",".join(options) for path, options in _tmpfs(limits).items()},
         mounts=mounts or None,

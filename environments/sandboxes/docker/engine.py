@@ -35,6 +35,9 @@ _NEEDED: Final = {
 }
 """What `docker info` must say yes to, and what it means for the user."""
 
+_NAMES_ITS_FILTER: Final = 23
+"""Major version from which an engine's own filter can be asked for by name."""
+
 _HARMLESS: Final = ("requested image's platform",)
 """Of warnings that say nothing of limits."""
 
@@ -74,25 +77,25 @@ def unreachable(error: BaseException) -> SandboxUnavailableError:
     )
 
 
-def check_engine(api: "APIClient") -> int:
-    """Ask the engine whether it can hold every limit, and how many processors it has.
+def check_engine(api: "APIClient") -> dict[str, Any]:
+    """Ask the engine whether it can hold every limit.
 
     Returns:
-        Its processors.
+        What it says of itself.
 
     Raises:
         SandboxUnavailableError: It cannot hold them all, or cannot be talked to by attaching.
     """
     if api.base_url.startswith("http+docker://ssh"):
         raise SandboxUnavailableError(_NO_SSH)
-    info = api.info()
+    info: dict[str, Any] = api.info()
     missing = unenforceable(info)
     if missing:
         raise SandboxUnavailableError(
             f"this Docker engine cannot enforce {'; '.join(missing)}. Without that a program could"
             f" harm the machine; nothing was started {_OTHERWISE}"
         )
-    return int(info["NCPU"])
+    return info
 
 
 def unenforceable(info: dict[str, Any]) -> list[str]:
@@ -100,11 +103,22 @@ def unenforceable(info: dict[str, Any]) -> list[str]:
     if info.get("OSType", "linux") != "linux":
         return [f"anything: it runs {info['OSType']} containers, and Linux containers are needed"]
     missing = [words for key, words in _NEEDED.items() if info.get(key) is not True]
-    options = [str(option) for option in info.get("SecurityOptions") or ()]
-    seccomp = [option for option in options if option.startswith("name=seccomp")]
-    if not seccomp or any("unconfined" in option for option in seccomp):
+    filters = _filters(info)
+    version = str(info.get("ServerVersion")).partition(".")[0]
+    old = not version.isdecimal() or int(version) < _NAMES_ITS_FILTER
+    if not filters or (old and filter_is_off(info)):
         missing.append("its filter of system calls (seccomp is off or unconfined)")
     return missing
+
+
+def filter_is_off(info: dict[str, Any]) -> bool:
+    """Return whether the filter of system calls must be asked for: Docker Desktop has it off."""
+    return any("unconfined" in option for option in _filters(info))
+
+
+def _filters(info: dict[str, Any]) -> list[str]:
+    options = [str(option) for option in info.get("SecurityOptions") or ()]
+    return [option for option in options if option.startswith("name=seccomp")]
 
 
 def refusals(warnings: list[str] | None) -> list[str]:

@@ -56,6 +56,8 @@ class Wish:
     limits: Limits
     cpus: int
     """Processors of the engine."""
+    filtered: bool = True
+    """Whether the engine filters system calls unless told otherwise."""
     inputs: Mapping[str, Path] = field(default_factory=dict)
     gpus: "Literal['all'] | int | tuple[str, ...] | None" = None
     runtime: str | None = None
@@ -152,6 +154,7 @@ class Opening:
             wish.limits,
             command=command,
             cpus=wish.cpus,
+            filtered=wish.filtered,
             labels={**Owner.current().labels(), SANDBOX: self._sandbox},
             inputs=wish.inputs,
             gpus=wish.gpus,

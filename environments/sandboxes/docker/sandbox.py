@@ -16,6 +16,7 @@ from langgraft.environments.sandboxes.docker.engine import (
     IMAGE,
     check_engine,
     connect,
+    filter_is_off,
     image_id,
     is_away,
     is_remote,
@@ -187,7 +188,7 @@ class DockerSandbox(SupervisedSandbox):
         return _Engine(client, client is not self._client, wish, removals, opening, pool)
 
     def _wish(self, client: "DockerClient") -> Wish:
-        cpus = check_engine(client.api)
+        info = check_engine(client.api)
         if self._inputs and is_remote(client.api):
             raise InputError(
                 "inputs are folders of the engine's machine, and this engine is on another one"
@@ -197,7 +198,8 @@ class DockerSandbox(SupervisedSandbox):
             image=self.image,
             image_id=image_id(client.api, self.image),
             limits=self.limits,
-            cpus=cpus,
+            cpus=int(info["NCPU"]),
+            filtered=not filter_is_off(info),
             inputs=self._inputs,
             gpus=self._gpus,
             runtime=self._runtime,

@@ -3,10 +3,12 @@
 import json
 from pathlib import Path
 
+import docker
 import pytest
 
 from langgraft._core.errors import InputError
 from langgraft.environments.sandboxes.docker import DockerSandbox
+from langgraft.environments.sandboxes.docker.controls import container_config
 from langgraft.environments.sandboxes.limits import MIB, Limits
 from langgraft.environments.sandboxes.programs import Command, Job, PythonProgram
 from langgraft.environments.sandboxes.results import ExecutionResult
@@ -193,3 +195,16 @@ def test_inputs_when_the_engine_is_elsewhere_then_files_are_named_as_the_way(
         pytest.raises(InputError, match=r"Job\.files"),
     ):
         run(sandbox, "pass")
+
+
+def test_filter_when_an_engine_leaves_it_off_then_it_is_asked_for(limits: Limits) -> None:
+    """What an engine does not do by itself is part of what it is asked for."""
+    api = docker.APIClient(base_url="http://127.0.0.1:1", version="1.44")
+    asked = [
+        container_config(
+            api, "image", limits, command=[], cpus=1, labels={}, inputs={}, filtered=filtered
+        )["HostConfig"]["SecurityOpt"]
+        for filtered in (True, False)
+    ]
+    assert asked == [["no-new-privileges"], ["no-new-privileges", "seccomp=builtin"]]
+    api.close()

@@ -12,6 +12,7 @@ import requests
 from langgraft._core.errors import SandboxUnavailableError
 from langgraft.environments.sandboxes.docker.engine import (
     connect,
+    filter_is_off,
     refusals,
     unenforceable,
     unreachable,
@@ -50,6 +51,17 @@ def test_unenforceable_when_a_limit_cannot_be_held_then_it_is_named(
     """Nothing is run without a limit that was asked for."""
     (missing,) = unenforceable({**ABLE, **lacking})
     assert words in missing
+
+
+@pytest.mark.parametrize(("version", "missing"), [("20.10.24+dfsg1", 1), ("24.0.7", 0)])
+def test_unenforceable_when_the_filter_is_off_by_default_then_only_old_engines_lack_it(
+    version: str, missing: int
+) -> None:
+    """Docker Desktop has it off, and can be asked for it."""
+    off = {"SecurityOptions": ["name=seccomp,profile=unconfined"], "ServerVersion": version}
+    assert len(unenforceable({**ABLE, **off})) == missing
+    assert filter_is_off({**ABLE, **off})
+    assert not filter_is_off(ABLE)
 
 
 def test_refusals_when_a_warning_is_of_limits_then_it_counts_and_of_platforms_not() -> None:
