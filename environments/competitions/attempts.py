@@ -23,11 +23,14 @@ from langgraft.environments.sandboxes.sandbox import Sandbox
 INPUT: Final = "input"
 """Where the public data lies in the workspace, as AIDE's prompts have it."""
 
-SUBMISSIONS: Final = ("submission.csv", "working/submission.csv")
-"""Where a submission is looked for, the first one found counts; the second is AIDE's place."""
+SUBMISSIONS: Final = ("submission.csv", "working/submission.csv", "submission/submission.csv")
+"""Where a submission is looked for, the first one found counts.
 
-_WORKING: Final[Mapping[str, bytes]] = {"working/.keep": b""}
-"""So that programs find AIDE's folder there."""
+The second is AIDE's place, the third that of AIDE as MLE-bench runs it.
+"""
+
+_FOLDERS: Final[Mapping[str, bytes]] = {"working/.keep": b"", "submission/.keep": b""}
+"""So that programs find AIDE's folders there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,7 @@ def attempt(
     """Run a program for a competition, and say what is told of it without any answer.
 
     Args:
-        program: Finds the data in `./input` and leaves `submission.csv`, there or in `working/`.
+        program: Finds the data in `./input` and leaves one of `SUBMISSIONS`.
         competition: What it is for.
         sandbox: Made with `inputs={"input": competition.public_dir}`, or `files` brings the data.
         seconds: Wall clock, in place of the sandbox's limit.
@@ -153,7 +156,7 @@ def _job(
         raise InputError(f"program={program!r:.80} is no program: give PythonProgram(code)")
     return Job(
         program,
-        files={**_WORKING, **(files or {})},
+        files={**_FOLDERS, **(files or {})},
         collect=SUBMISSIONS,
         seconds=seconds,
         seed=seed,

@@ -10,6 +10,7 @@ from counting_sandbox import CountingSandbox
 
 from langgraft._core.errors import CompetitionError, InputError
 from langgraft.environments.competitions.attempts import (
+    SUBMISSIONS,
     Attempt,
     aattempt,
     attempt,
@@ -108,7 +109,7 @@ def test_attempt_when_it_runs_then_hands_on_all_that_decides_it(competition: Com
     assert job.environment == {"A": "b"}
     assert job.files["notes.txt"] == b"x"
     assert any(name.startswith("working/") for name in job.files)
-    assert job.collect == ("submission.csv", "working/submission.csv")
+    assert job.collect == ("submission.csv", "working/submission.csv", "submission/submission.csv")
 
 
 def test_attempt_when_two_submissions_are_left_then_counts_the_first_place(
@@ -236,7 +237,7 @@ def test_told_when_the_submission_is_wrong_then_lists_why(competition: Competiti
     assert all(f"- {reason}" in text for reason in made.reasons)
 
 
-@pytest.mark.parametrize("place", ["submission.csv", "working/submission.csv"])
+@pytest.mark.parametrize("place", SUBMISSIONS)
 def test_attempt_when_really_run_then_finds_the_data_and_its_submission_is_found(
     competition: Competition, place: str
 ) -> None:
