@@ -3,9 +3,8 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
+from langgraft.environments.sandboxes.closing import Closing
 from langgraft.environments.sandboxes.limits import Limits
 from langgraft.environments.sandboxes.programs import Job
 from langgraft.environments.sandboxes.results import ExecutionResult
@@ -17,7 +16,7 @@ def number(job: Job, count: int) -> ExecutionResult:
     return ExecutionResult(0, f"run {count}\n", "", duration=0.25 + count)
 
 
-class CountingSandbox:
+class CountingSandbox(Closing):
     """Answers each job by a function, without running it.
 
     Args:
@@ -66,26 +65,4 @@ class CountingSandbox:
 
     async def aclose(self) -> None:
         """Count."""
-        self.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
         self.close()

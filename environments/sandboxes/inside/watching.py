@@ -46,7 +46,7 @@ class Watch:
 
     def end(self) -> None:
         """Note that nothing runs."""
-        self._running = None
+        self._running, self.cancelled = None, False
 
     def wait(self, descriptors: Iterable[int], seconds: float) -> set[int]:
         """Wait until a descriptor can be read, the host speaks, a process ends, or time is up."""
