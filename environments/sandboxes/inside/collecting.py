@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fnmatch
 import os
+import re
 import stat
 from collections.abc import Callable, Iterator
 
@@ -52,7 +53,7 @@ class Patterns:
                 continue
             if parts[place] == "**":
                 reached.add((index, place))
-            elif fnmatch.fnmatchcase(name, parts[place]):
+            elif _matches(name, parts[place]):
                 reached.add((index, place + 1))
         return self._closed(reached)
 
@@ -78,6 +79,14 @@ class Patterns:
                 place += 1  # noqa: PLW2901 - `**` also stands for no folder at all
                 states.add((index, place))
         return frozenset(states)
+
+
+def _matches(name: str, pattern: str) -> bool:
+    try:
+        return fnmatch.fnmatchcase(name, pattern)
+    except re.error:
+        # Ranges such as [z-a], which older Pythons do not know to be empty.
+        return False
 
 
 class Collecting:

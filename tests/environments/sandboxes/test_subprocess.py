@@ -185,7 +185,9 @@ def test_run_when_the_interpreter_is_another_then_it_works_as_well(version: str)
     """Supervisor, launcher and kernel run on Python 3.8 and later."""
     found = _interpreter(version)
     with SubprocessSandbox(SMALL, python=found) as sandbox:
-        result = sandbox.run(python("import sys\nprint(sys.version_info[:2])\n1/0"))
+        code = "import sys\nprint(sys.version_info[:2])\n1/0"
+        result = sandbox.run(Job(PythonProgram(code), collect=("[z-a]", "[", "prog*")))
+        assert list(result.files) == ["program.py"]
         assert result.stdout == f"({version.replace('.', ', ')})\n"
         assert result.error is not None
         with sandbox.kernel() as kernel:
