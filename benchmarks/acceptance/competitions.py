@@ -72,13 +72,15 @@ def _same_bytes(setting: Setting) -> Figure:
 
 def _sample(competition: Competition) -> Figure:
     report = grade_submission(competition.sample_submission, competition)
-    median = competition.board.thresholds.median
+    thresholds = competition.board.thresholds
+    score, median = report.score, thresholds.median
+    worse = score is not None and not thresholds.reached(score, median)
     return Figure(
         f"{competition.id}: the sample submission is valid, and worse than the median",
-        f"graded, {competition.board.thresholds.teams} teams",
-        f"{report.score}, median {median:.5f}" if report.valid_submission else "not valid",
+        f"graded, {thresholds.teams} teams",
+        f"{score}, median {median:.5f}" if report.valid_submission else "not valid",
         "so",
-        passed=report.valid_submission and report.score is not None and report.score > median,
+        passed=report.valid_submission and worse,
     )
 
 

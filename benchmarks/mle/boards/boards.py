@@ -31,11 +31,13 @@ class Made:
 
     entries: tuple[Entry, ...]
     """Best first."""
+    lower_is_better: bool
 
     @property
     def board(self) -> Board:
         """The scores, as a leaderboard holds them."""
-        return Board.from_scores([entry.score for entry in self.entries], lower_is_better=True)
+        scores = [entry.score for entry in self.entries]
+        return Board.from_scores(scores, lower_is_better=self.lower_is_better)
 
 
 def make_board(contest: Contest, data: Data) -> Made:
@@ -44,7 +46,9 @@ def make_board(contest: Contest, data: Data) -> Made:
     for blend in contest.blends:
         found[blend.name] = np.mean([found[name] for name in blend.of], axis=0)
     entries = [enter(contest, data, name, found[name]) for name in contest.names]
-    return Made(tuple(sorted(entries, key=lambda entry: entry.score)))
+    lower = contest.lower_is_better
+    entries.sort(key=lambda entry: entry.score, reverse=not lower)
+    return Made(tuple(entries), lower)
 
 
 def enter(contest: Contest, data: Data, name: str, prediction: Floats) -> Entry:

@@ -41,7 +41,7 @@ class Contest:
     """A competition, and who competes in it."""
 
     id: str
-    metric: Literal["log-loss", "rmse"]
+    metric: Literal["accuracy", "log-loss", "rmse"]
     """What the competition's own metric comes down to on `truth`; boards are graded by the
     competition's `grade`, and a test holds both against each other."""
     load: Callable[[Path], Data]
@@ -50,11 +50,19 @@ class Contest:
     teams: tuple[Team, ...]
     blends: tuple[Blend, ...]
     held_out: Team
-    """On no board: a sensible solution, chosen before any of its medals were seen."""
+    """On no board: a sensible solution, settled before the splits it is judged on were seen."""
     finish: Callable[[Floats], Floats] = lambda prediction: prediction
     """Makes what is submitted of what is predicted."""
     units: Callable[[Floats], Floats] = lambda losses: losses
     """Means of losses over what is drawn as a whole: rows that belong together."""
+    judged: str = "judged"
+    """What the splits are called that the pipeline held out is judged on (`fresh`): a name that
+    was never used while teams and the competition itself were settled."""
+
+    @property
+    def lower_is_better(self) -> bool:
+        """The metric's direction."""
+        return self.metric != "accuracy"
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -62,10 +70,17 @@ class Contest:
         return (*(team.name for team in self.teams), *(blend.name for blend in self.blends))
 
     def losses(self, prediction: Floats, data: Data) -> Floats:
-        """Return the loss of each row: -ln of the true class's probability, or squared error."""
+        """Return the loss of each row.
+
+        That is -ln of the true class's probability, the squared error, or 1 where the likeliest
+        class is not the true one.
+        """
         if self.metric == "rmse":
             difference: Floats = (prediction - data.truth) ** 2
             return difference
+        if self.metric == "accuracy":
+            wrong: Floats = (prediction.argmax(axis=1) != data.truth).astype(np.float64)
+            return wrong
         share = prediction / prediction.sum(axis=1, keepdims=True)
         likely = share[np.arange(len(share)), data.truth]
         missed: Floats = -np.log(np.maximum(likely, 1e-7))
@@ -74,4 +89,6 @@ class Contest:
     def score(self, losses: Floats) -> float:
         """Return the score of rows with these losses."""
         mean = float(losses.mean())
+        if self.metric == "accuracy":
+            return 1 - mean
         return mean if self.metric == "log-loss" else float(np.sqrt(mean))

@@ -8,7 +8,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.decomposition import PCA
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.discriminant_analysis import (
+    LinearDiscriminantAnalysis,
+    QuadraticDiscriminantAnalysis,
+)
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -18,6 +21,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
 
 from langgraft.benchmarks.mle.boards import pictures
 from langgraft.benchmarks.mle.boards.contests import Contest, Data, Floats
@@ -102,8 +106,8 @@ def _logistic(penalty: float) -> Any:
     return make_pipeline(StandardScaler(), LogisticRegression(C=penalty, max_iter=100))
 
 
-def _vectors(penalty: float, *, folds: int = 3) -> Any:
-    return CalibratedClassifierCV(SVC(C=penalty), ensemble=False, cv=folds)
+def _vectors(penalty: float) -> Any:
+    return CalibratedClassifierCV(SVC(C=penalty), ensemble=False, cv=3)
 
 
 def _directions(count: int, model: Any) -> Any:
@@ -130,7 +134,7 @@ def _network(size: int, rounds: int, alpha: float = 1.0) -> Any:
 
 CONTEST: Final = Contest(
     id="digits",
-    metric="log-loss",
+    metric="accuracy",
     load=load,
     views={
         "pictures": _pair(_same),
@@ -143,6 +147,8 @@ CONTEST: Final = Contest(
     teams=(
         Team("how often each was", "pooled", DummyClassifier),
         Team("naive Bayes", "pooled", lambda: GaussianNB(var_smoothing=0.1)),
+        Team("naive Bayes, edges", "edges", lambda: GaussianNB(var_smoothing=0.01)),
+        Team("tree", "edges", lambda: DecisionTreeClassifier(max_depth=10, random_state=0)),
         *both("logistic", "pixels", lambda: _logistic(0.003)),
         Team("logistic, untamed", "pooled", lambda: _logistic(10.0)),
         *both("logistic, pooled", "pooled", lambda: _logistic(0.01)),
@@ -152,17 +158,17 @@ CONTEST: Final = Contest(
             "pooled",
             lambda: LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.2),
         ),
-        Team("8 neighbors", "pixels", lambda: _neighbors(8)),
+        *both("8 neighbors", "pixels", lambda: _neighbors(8)),
         *both("20 neighbors, 30 directions", "pixels", lambda: _directions(30, _neighbors(20))),
         *both("forest", "pixels", lambda: RandomForestClassifier(80, random_state=0)),
         *both("forest, smooth", "smooth", lambda: RandomForestClassifier(80, random_state=0)),
-        Team("extra trees, edges", "edges", lambda: ExtraTreesClassifier(100, random_state=0)),
+        *both("extra trees, edges", "edges", lambda: ExtraTreesClassifier(100, random_state=0)),
         *both("vectors", "pixels", lambda: _vectors(3.0)),
         *both("vectors, smooth", "smooth", lambda: _vectors(5.0)),
         *both("vectors, edges", "edges", lambda: _vectors(5.0)),
         *both("vectors, 25 directions", "pixels", lambda: _directions(25, _vectors(2.0))),
         *both("network", "pooled", lambda: _network(60, 30)),
-        Team("network, edges", "edges", lambda: _network(60, 30, 3.0)),
+        *both("network, edges", "edges", lambda: _network(60, 30, 3.0)),
         Team("vectors, both", "both", lambda: _vectors(5.0)),
         Team(
             "network, turned",
@@ -198,9 +204,11 @@ CONTEST: Final = Contest(
         Blend("turned together", ("network, turned", "vectors, turned", "edges, turned")),
         Blend("turned and not", ("vectors, turned", "edges, turned", "vectors, edges", "vectors")),
     ),
+    finish=lambda prediction: prediction.argmax(axis=1),
+    judged="judged-accuracy",  # the splits `judged-1` … judged this board by another metric
     held_out=Team(
-        "vectors, 40 directions",
+        "quadratic discriminants, 20 directions",
         "pixels",
-        lambda: _directions(40, _vectors(4.0, folds=5)),
+        lambda: _directions(20, QuadraticDiscriminantAnalysis(reg_param=0.1)),
     ),
 )

@@ -27,17 +27,18 @@ class Fresh:
 def fresh_splits(competition: str, shipped: Board, count: int) -> Iterator[Fresh]:
     """Split the source anew, remake the whole board, and look at the pipeline held out.
 
-    The splits `judged-1`, `judged-2` … served no other purpose: teams and the pipeline held out
-    were settled on splits of other names.
+    The splits, `judged-1`, `judged-2` … for most, served no other purpose: teams and the pipeline
+    held out were settled on splits of other names.
     """
     contest = find(competition)
     for number in range(1, count + 1):
-        data = load(competition, f"judged-{number}")
+        split = f"{contest.judged}-{number}"
+        data = load(competition, split)
         board = make_board(contest, data).board
         held = contest.held_out
         score = enter(contest, data, held.name, predict(contest, data, held)).score
         yield Fresh(
-            split=f"judged-{number}",
+            split=split,
             score=score,
             place=rank(score, board) or 0,
             medal=medal(score, board),

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from langgraft.benchmarks.mle.boards.contests import Contest, Data, Floats
+from langgraft.environments.competitions.medals import DECIMALS
 
 NEIGHBORS = (1, 2, 3, 5, 10, 20, 50)
 TRUST = (0.5, 0.7, 0.9, 0.99)
@@ -35,7 +36,7 @@ def nearest(source: Floats, rows: Floats) -> NDArray[np.int64]:
 def best(contest: Contest, data: Data, predictions: Iterable[Floats]) -> float:
     """Return the best score of predictions."""
     scores = [contest.score(contest.losses(each, data)) for each in predictions]
-    return round(min(scores), 5)
+    return round(min(scores) if contest.lower_is_better else max(scores), DECIMALS)
 
 
 def votes(neighbors: NDArray[np.int64], labels: NDArray[np.int64]) -> Iterable[Floats]:

@@ -44,4 +44,5 @@ def separation(contest: Contest, made: Made, *, draws: int = 2000, seed: int = 2
         for _ in range(draws)
     ]
     error = float(np.std(np.diff(drawn, axis=1), ddof=1))
-    return Separation(gold.team, median.team, median.score - gold.score, error, units, draws)
+    difference = abs(median.score - gold.score)
+    return Separation(gold.team, median.team, difference, error, units, draws)

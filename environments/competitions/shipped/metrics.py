@@ -23,6 +23,21 @@ SMALLEST = 1e-7
 """Probabilities below count as this one."""
 
 
+def accuracy(submission: "pd.DataFrame", answers: "pd.DataFrame", *, target: str) -> float:
+    """Return the share of rows that are right; a number that is no label is wrong.
+
+    Args:
+        submission: `id` and `target`.
+        answers: The same; labels are numbers.
+        target: The column with the label.
+
+    Raises:
+        InvalidSubmissionError: If ids or columns are not those asked for, or labels are no numbers.
+    """
+    given = _matched(submission, answers, [target])[:, 0]
+    return float((given == answers[target].to_numpy(dtype=np.float64)).mean())
+
+
 def log_loss(
     submission: "pd.DataFrame", answers: "pd.DataFrame", *, label: str, classes: Sequence[str]
 ) -> float:

@@ -50,10 +50,10 @@ def test_board_when_shipped_holds_the_teams_of_its_contest(name: str) -> None:
     assert len(set(contest.names)) == len(contest.names)
     with file.open(newline="") as lines:
         scores = [float(row["score"]) for row in csv.DictReader(lines)]
-    assert scores == sorted(scores)
+    assert scores == sorted(scores, reverse=not contest.lower_is_better)
 
 
-@pytest.mark.parametrize("name", ["visits", "weather", "phrases"])
+@pytest.mark.parametrize("name", ["visits", "weather", "digits", "phrases"])
 def test_team_when_graded_by_the_competition_has_its_score_on_the_board(
     name: str, tmp_path: Path
 ) -> None:

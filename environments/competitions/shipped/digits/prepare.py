@@ -21,7 +21,6 @@ SOURCE: Final = Source(
 TEST: Final = 0.4
 SIZE: Final = 16
 """Pixels along each side; the source has 8."""
-CLASSES: Final = tuple(f"p{digit}" for digit in range(10))
 
 
 def prepare(raw: Path, public: Path, private: Path) -> None:  # noqa: ARG001  (MLE-bench's form)
@@ -55,8 +54,8 @@ def prepare_split(public: Path, private: Path, name: str) -> None:
     write_table(public / "train.csv", ("id", "digit"), [(n, labels[row]) for n, row in train])
     write_table(
         public / "sample_submission.csv",
-        ("id", *CLASSES),
-        [(number, *(["0.1"] * 10)) for number, _ in test],
+        ("id", "digit"),
+        [(number, 0) for number, _ in test],
     )
     write_table(private / "answers.csv", ("id", "digit"), [(n, labels[row]) for n, row in test])
 

@@ -9,10 +9,8 @@ import pytest
 pd = pytest.importorskip("pandas")
 
 from langgraft.environments.competitions.graders import InvalidSubmissionError  # noqa: E402
-from langgraft.environments.competitions.shipped.digits.grade import (  # noqa: E402
-    grade as grade_digits,
-)
 from langgraft.environments.competitions.shipped.metrics import (  # noqa: E402
+    accuracy,
     log_loss,
     rmse,
     rmsle,
@@ -75,8 +73,16 @@ def test_rmsle_when_a_prediction_is_negative_refuses_it() -> None:
         rmsle(pd.DataFrame({"id": [0], "y": [-1.0]}), answers, target="y")
 
 
-def test_digits_when_graded_reads_digits_as_columns() -> None:
-    """The digit 7 stands for the column `p7`."""
-    answers = pd.DataFrame({"id": [0], "digit": [7]})
-    columns = {f"p{digit}": [1.0 if digit == 7 else 0.0] for digit in range(10)}
-    assert grade_digits(pd.DataFrame({"id": [0], **columns}), answers) == 0.0
+def test_accuracy_when_rows_are_in_any_order_is_the_share_that_is_right() -> None:
+    """Labels are matched by id; 7.0 is 7, and a number that is no label is wrong, not refused."""
+    answers = pd.DataFrame({"id": [0, 1, 2, 3], "digit": [7, 0, 5, 5]})
+    given = pd.DataFrame({"id": [3, 2, 1, 0], "digit": [5.0, 4.5, 11.0, 7.0]})
+    assert accuracy(given, answers, target="digit") == 0.5
+
+
+@pytest.mark.parametrize("label", ["seven", "", None, math.inf])
+def test_accuracy_when_a_label_is_no_number_refuses_it(label: object) -> None:
+    """A row without a digit is refused, as the check by the sample submission does."""
+    answers = pd.DataFrame({"id": [0, 1], "digit": [7, 1]})
+    with pytest.raises(InvalidSubmissionError, match=r"not a number|not finite"):
+        accuracy(pd.DataFrame({"id": [0, 1], "digit": [7, label]}), answers, target="digit")
