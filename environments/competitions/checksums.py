@@ -1,4 +1,4 @@
-"""What prepared data is known by: MLE-bench's `checksums.yaml`."""
+"""What prepared data is known by: MLE-bench's `checksums.yaml`, and one checksum for a folder."""
 
 import hashlib
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ _ENDINGS: Final = {".csv", ".json", ".jsonl", ".parquet", ".bson"}
 
 
 class Checksums(BaseModel):
-    """MD5 of files by their path in `public` and in `private`, and of the source archive."""
+    """MD5 of files by their path in `public` and in `private`, of folders, and of the archive."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -23,6 +23,9 @@ class Checksums(BaseModel):
     private: Mapping[str, str] = Field(default_factory=dict)
     zip: str | None = None
     """Of the archive that `raw` is unpacked from; `None` where there is none."""
+    folders: Mapping[str, str] = Field(default_factory=dict)
+    """Of all that is in a folder (`folder_checksum`), by its path beside `public` and `private`:
+    `public/train`. Ours; MLE-bench leaves files in folders out."""
 
 
 def read_checksums(path: Path) -> Checksums:
@@ -37,7 +40,7 @@ def read_checksums(path: Path) -> Checksums:
         first = error.errors(include_input=False, include_url=False)[0]
         field = ".".join(map(str, first["loc"])) or "the file"
         raise CompetitionError(f"`{field[:80]}`: {first['msg']}", path=path) from error
-    for name in (*found.public, *found.private):
+    for name in (*found.public, *found.private, *found.folders):
         parts = PurePosixPath(name)
         if parts.is_absolute() or ".." in parts.parts or not parts.parts or "\0" in name:
             raise CompetitionError(f"{name[:80]!r} is not a file of the folder", path=path)
@@ -59,6 +62,26 @@ def differences(folder: Path, expected: Mapping[str, str]) -> list[str]:
         elif file_checksum(file) != checksum:
             lines.append(f"{folder.name}/{name} differs")
     return sorted(lines)
+
+
+def folder_differences(prepared: Path, expected: Mapping[str, str]) -> list[str]:
+    """Return which folders of prepared data differ from their checksums, a line for each."""
+    lines = []
+    for name, checksum in expected.items():
+        if not (prepared / name).is_dir():
+            lines.append(f"{name} is missing")
+        elif folder_checksum(prepared / name) != checksum:
+            lines.append(f"{name} differs: its files, or their names")
+    return sorted(lines)
+
+
+def folder_checksum(folder: Path) -> str:
+    """Return the MD5 of a folder: of a line `<MD5>  <path>` for each file below it, by path."""
+    found = {
+        path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()
+    }
+    lines = [f"{file_checksum(found[name])}  {name}\n" for name in sorted(found)]
+    return hashlib.md5("".join(lines).encode(), usedforsecurity=False).hexdigest()
 
 
 def folder_checksums(folder: Path) -> dict[str, str]:

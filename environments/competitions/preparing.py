@@ -17,6 +17,7 @@ from langgraft.environments.competitions.checksums import (
     Checksums,
     differences,
     file_checksum,
+    folder_differences,
     read_checksums,
 )
 from langgraft.environments.competitions.competition import Competition, refuse_others
@@ -136,7 +137,7 @@ def _make(competition: Competition, workshop: Path) -> None:
     private.mkdir(mode=0o700)
     try:
         loaded(raw=raw, public=public, private=private)
-    except MissingExtraError:
+    except (CompetitionError, MissingExtraError):
         raise
     except Exception as error:
         why = " ".join(f"{type(error).__name__}: {error}".split())[:500]
@@ -196,6 +197,7 @@ def _wrong(prepared: Path, expected: Checksums) -> list[str]:
     return [
         *differences(prepared / "public", expected.public),
         *differences(prepared / "private", expected.private),
+        *folder_differences(prepared, expected.folders),
     ]
 
 

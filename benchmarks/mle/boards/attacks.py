@@ -20,10 +20,10 @@ from langgraft.benchmarks.mle.boards.looking_up import (
     nearest,
     votes,
 )
-from langgraft.benchmarks.mle.boards.splits import SHIPPED
 from langgraft.environments.competitions.shipped.denoising import prepare as denoising
 from langgraft.environments.competitions.shipped.digits import prepare as digits
 from langgraft.environments.competitions.shipped.making.draws import order
+from langgraft.environments.competitions.shipped.making.shipping import SHIPPED
 from langgraft.environments.competitions.shipped.making.sources import read_bytes, read_picture
 from langgraft.environments.competitions.shipped.making.warps import UNIT, View, look
 from langgraft.environments.competitions.shipped.phrases import prepare as phrases

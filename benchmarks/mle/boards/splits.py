@@ -9,13 +9,11 @@ from langgraft.benchmarks.mle.boards.catalog import find
 from langgraft.benchmarks.mle.boards.contests import Data
 from langgraft.environments.competitions.shipped.denoising import prepare as denoising
 from langgraft.environments.competitions.shipped.digits import prepare as digits
+from langgraft.environments.competitions.shipped.making.shipping import SHIPPED
 from langgraft.environments.competitions.shipped.phrases import prepare as phrases
 from langgraft.environments.competitions.shipped.textures import prepare as textures
 from langgraft.environments.competitions.shipped.visits import prepare as visits
 from langgraft.environments.competitions.shipped.weather import prepare as weather
-
-SHIPPED = "shipped"
-"""Name of the split that competitions are."""
 
 PREPARE: dict[str, Callable[[Path, Path, str], None]] = {
     "visits": visits.prepare_split,

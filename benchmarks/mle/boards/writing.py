@@ -1,7 +1,6 @@
 """Writes what a competition's folder holds of its board and of its data."""
 
 import csv
-import hashlib
 import importlib.metadata
 import io
 import json
@@ -10,6 +9,7 @@ from typing import Final
 
 from langgraft.benchmarks.mle.boards.boards import Made, enter, predict
 from langgraft.benchmarks.mle.boards.contests import Contest, Data
+from langgraft.environments.competitions.checksums import folder_checksum, folder_checksums
 from langgraft.environments.competitions.medals import medal
 
 PACKAGES: Final = ("numpy", "scipy", "scikit-learn", "pandas", "pillow")
@@ -51,14 +51,13 @@ def description(contest: Contest, data: Data, made: Made) -> str:
 
 
 def checksums(folder: Path) -> str:
-    """Return a `checksums.yaml` of all files of a prepared folder, those in folders as well."""
+    """Return a `checksums.yaml` of a prepared folder: its tables, and its folders of pictures."""
     lines = []
     for part in ("public", "private"):
-        files = [path for path in (folder / part).rglob("*") if path.is_file()]
-        named = {path.relative_to(folder / part).as_posix(): path for path in files}
-        lines += [f"{part}:", *(f"  {name}: {_md5(named[name])}" for name in sorted(named))]
+        found = folder_checksums(folder / part)
+        lines += [f"{part}:", *(f"  {name}: {checksum}" for name, checksum in found.items())]
+    pictures = sorted(path for path in folder.glob("*/*") if path.is_dir())
+    if pictures:
+        named = [(path.relative_to(folder).as_posix(), folder_checksum(path)) for path in pictures]
+        lines += ["folders:", *(f"  {name}: {checksum}" for name, checksum in named)]
     return "\n".join(lines) + "\n"
-
-
-def _md5(path: Path) -> str:
-    return hashlib.md5(path.read_bytes(), usedforsecurity=False).hexdigest()

@@ -12,6 +12,7 @@ from langgraft.environments.competitions.shipped.making.draws import (
     uniforms,
 )
 from langgraft.environments.competitions.shipped.making.folders import write_picture, write_table
+from langgraft.environments.competitions.shipped.making.shipping import of_shipped
 from langgraft.environments.competitions.shipped.making.sources import (
     Picture,
     Source,
@@ -45,21 +46,6 @@ TEST: Final = 4
 """Of them for the test."""
 
 
-def prepare(raw: Path, public: Path, private: Path) -> None:  # noqa: ARG001  (MLE-bench's form)
-    """Write the public and the private files.
-
-    Args:
-        raw: Not used: the source lies in a package.
-        public: An empty folder for what agents may see.
-        private: An empty folder for the answers.
-
-    Raises:
-        MissingExtraError: If the package with the source is not installed.
-        CompetitionError: If its data are not those known.
-    """
-    prepare_split(public, private, "shipped")
-
-
 def prepare_split(public: Path, private: Path, name: str) -> None:
     """Write the files of another split of the same source; `shipped` is the competition's own."""
     key = f"denoising {name}"
@@ -88,6 +74,9 @@ def prepare_split(public: Path, private: Path, name: str) -> None:
             for pixel in zip(_names(number), clean[row].ravel().tolist(), strict=True)
         ],
     )
+
+
+prepare: Final = of_shipped(prepare_split)
 
 
 def _pieces(source: Source, key: str) -> list[Picture]:

@@ -7,6 +7,7 @@ import numpy as np
 
 from langgraft.environments.competitions.shipped.making.draws import Integers, noise, uniforms
 from langgraft.environments.competitions.shipped.making.folders import write_picture, write_table
+from langgraft.environments.competitions.shipped.making.shipping import of_shipped
 from langgraft.environments.competitions.shipped.making.sources import Picture, Source, read_bytes
 from langgraft.environments.competitions.shipped.making.splits import split
 from langgraft.environments.competitions.shipped.making.warps import UNIT, View, look, shade
@@ -21,21 +22,6 @@ SOURCE: Final = Source(
 TEST: Final = 0.4
 SIZE: Final = 16
 """Pixels along each side; the source has 8."""
-
-
-def prepare(raw: Path, public: Path, private: Path) -> None:  # noqa: ARG001  (MLE-bench's form)
-    """Write the public and the private files.
-
-    Args:
-        raw: Not used: the source lies in a package.
-        public: An empty folder for what agents may see.
-        private: An empty folder for the answers.
-
-    Raises:
-        MissingExtraError: If the package with the source is not installed.
-        CompetitionError: If its data are not those known.
-    """
-    prepare_split(public, private, "shipped")
 
 
 def prepare_split(public: Path, private: Path, name: str) -> None:
@@ -58,6 +44,9 @@ def prepare_split(public: Path, private: Path, name: str) -> None:
         [(number, 0) for number, _ in test],
     )
     write_table(private / "answers.csv", ("id", "digit"), [(n, labels[row]) for n, row in test])
+
+
+prepare: Final = of_shipped(prepare_split)
 
 
 def _drawn_anew(sources: Integers, key: str) -> list[Picture]:

@@ -6,4 +6,5 @@ splits    which rows are for training and which for the test, and in which order
 warps     pictures turned, moved and blurred with noise, in integers
 png       gray PNG files whose bytes depend on the pixels alone
 folders   tables and pictures on disk
+shipping  the split that ships, as MLE-bench asks for it
 """

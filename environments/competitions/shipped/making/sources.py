@@ -65,6 +65,11 @@ class Source:
             installed = importlib.metadata.version(self.package)
         except importlib.metadata.PackageNotFoundError:
             installed = "an unknown version"
+        if installed == self.version:
+            return (
+                f"The file of {self.package} {installed} was changed: "
+                f"pip install --force-reinstall '{self.package}=={installed}'"
+            )
         return (
             f"The competition's checksums were made with {self.package} {self.version}, installed "
             f"is {installed}: pip install '{self.package}=={self.version}', prepare, and change back"

@@ -7,6 +7,7 @@ from typing import Final
 from langgraft._core.extras import require
 from langgraft.environments.competitions.shipped.making.draws import Integers, order, uniforms
 from langgraft.environments.competitions.shipped.making.folders import write_table
+from langgraft.environments.competitions.shipped.making.shipping import of_shipped
 from langgraft.environments.competitions.shipped.making.sources import Source, read_bytes
 from langgraft.environments.competitions.shipped.making.splits import split
 
@@ -44,21 +45,6 @@ LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
 PLAIN: Final = str.maketrans({"ø": "o", "æ": "ae", "ł": "l", "đ": "d", "ß": "ss", "œ": "oe"})
 
 
-def prepare(raw: Path, public: Path, private: Path) -> None:  # noqa: ARG001  (MLE-bench's form)
-    """Write the public and the private files.
-
-    Args:
-        raw: Not used: the source lies in a package.
-        public: An empty folder for what agents may see.
-        private: An empty folder for the answers.
-
-    Raises:
-        MissingExtraError: If the package with the source is not installed.
-        CompetitionError: If its data are not those known.
-    """
-    prepare_split(public, private, "shipped")
-
-
 def prepare_split(public: Path, private: Path, name: str) -> None:
     """Write the files of another split of the same source; `shipped` is the competition's own."""
     key = f"phrases {name}"
@@ -81,6 +67,9 @@ def prepare_split(public: Path, private: Path, name: str) -> None:
         [(number, *(["0.1"] * len(LANGUAGES))) for number, _ in test],
     )
     write_table(private / "answers.csv", ("id", "language"), [(n, labels[row]) for n, row in test])
+
+
+prepare: Final = of_shipped(prepare_split)
 
 
 def words_of(source: Source) -> list[str]:

@@ -5,6 +5,7 @@ from typing import Final
 
 from langgraft.environments.competitions.shipped.making.draws import Integers, noise, uniforms
 from langgraft.environments.competitions.shipped.making.folders import write_picture, write_table
+from langgraft.environments.competitions.shipped.making.shipping import of_shipped
 from langgraft.environments.competitions.shipped.making.sources import (
     Picture,
     Source,
@@ -30,21 +31,6 @@ SIZE: Final = 20
 CLASSES: Final = ("surface_a", "surface_b", "surface_c")
 
 
-def prepare(raw: Path, public: Path, private: Path) -> None:  # noqa: ARG001  (MLE-bench's form)
-    """Write the public and the private files.
-
-    Args:
-        raw: Not used: the source lies in a package.
-        public: An empty folder for what agents may see.
-        private: An empty folder for the answers.
-
-    Raises:
-        MissingExtraError: If the package with the source is not installed.
-        CompetitionError: If its data are not those known.
-    """
-    prepare_split(public, private, "shipped")
-
-
 def prepare_split(public: Path, private: Path, name: str) -> None:
     """Write the files of another split of the same source; `shipped` is the competition's own."""
     key = f"textures {name}"
@@ -67,6 +53,9 @@ def prepare_split(public: Path, private: Path, name: str) -> None:
         [(number, "0.334", "0.333", "0.333") for number, _ in test],
     )
     write_table(private / "answers.csv", ("id", "surface"), [(n, labels[row]) for n, row in test])
+
+
+prepare: Final = of_shipped(prepare_split)
 
 
 def _patches(surface: Picture, key: str) -> list[Picture]:

@@ -6,6 +6,7 @@ from typing import Final
 
 from langgraft.environments.competitions.shipped.making.draws import Integers, noise
 from langgraft.environments.competitions.shipped.making.folders import decimal, write_table
+from langgraft.environments.competitions.shipped.making.shipping import of_shipped
 from langgraft.environments.competitions.shipped.making.sources import Source, read_bytes
 from langgraft.environments.competitions.shipped.making.splits import split
 
@@ -29,21 +30,6 @@ FEATURES: Final = (
 HEALTH: Final = {"000": "excellent", "100": "good", "010": "fair", "001": "poor"}
 
 
-def prepare(raw: Path, public: Path, private: Path) -> None:  # noqa: ARG001  (MLE-bench's form)
-    """Write the public and the private files.
-
-    Args:
-        raw: Not used: the source lies in a package.
-        public: An empty folder for what agents may see.
-        private: An empty folder for the answers.
-
-    Raises:
-        MissingExtraError: If the package with the source is not installed.
-        CompetitionError: If its data are not those known.
-    """
-    prepare_split(public, private, "shipped")
-
-
 def prepare_split(public: Path, private: Path, name: str) -> None:
     """Write the files of another split of the same source; `shipped` is the competition's own."""
     key = f"visits {name}"
@@ -61,6 +47,9 @@ def prepare_split(public: Path, private: Path, name: str) -> None:
     write_table(
         private / "answers.csv", ("id", "visits"), [(number, visits[row]) for number, row in test]
     )
+
+
+prepare: Final = of_shipped(prepare_split)
 
 
 def _features(lines: list[dict[str, str]], key: str) -> list[tuple[object, ...]]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from langgraft.environments.competitions.shipped.making.draws import Integers, noise
 from langgraft.environments.competitions.shipped.making.folders import decimal, write_table
+from langgraft.environments.competitions.shipped.making.shipping import of_shipped
 from langgraft.environments.competitions.shipped.making.sources import Source, read_bytes
 from langgraft.environments.competitions.shipped.making.splits import split
 
@@ -23,21 +24,6 @@ KINDS: Final = ("drizzle", "fog", "rain", "snow", "sun")
 FEATURES: Final = ("month", "warmest", "coldest", "wind", "wetness")
 WETNESS: Final = (("dry", 0.0), ("trace", 1.0), ("light", 5.0), ("heavy", 1000.0))
 """Names of wetness, and up to how many millimeters of rain each goes."""
-
-
-def prepare(raw: Path, public: Path, private: Path) -> None:  # noqa: ARG001  (MLE-bench's form)
-    """Write the public and the private files.
-
-    Args:
-        raw: Not used: the source lies in a package.
-        public: An empty folder for what agents may see.
-        private: An empty folder for the answers.
-
-    Raises:
-        MissingExtraError: If the package with the source is not installed.
-        CompetitionError: If its data are not those known.
-    """
-    prepare_split(public, private, "shipped")
 
 
 def prepare_split(public: Path, private: Path, name: str) -> None:
@@ -57,6 +43,9 @@ def prepare_split(public: Path, private: Path, name: str) -> None:
     write_table(
         private / "answers.csv", ("id", "weather"), [(number, kinds[row]) for number, row in test]
     )
+
+
+prepare: Final = of_shipped(prepare_split)
 
 
 def _features(days: list[dict[str, str]], key: str) -> list[tuple[object, ...]]:

@@ -2,13 +2,18 @@
 
 import csv
 import dataclasses
+import importlib.metadata
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from langgraft._core.errors import CompetitionError, MissingExtraError
-from langgraft.environments.competitions.preparing import prepare_competition
+from langgraft.environments.competitions.checksums import read_checksums
+from langgraft.environments.competitions.preparing import (
+    prepare_competition,
+    verify_competition,
+)
 from langgraft.environments.competitions.registry import Registry
 from langgraft.environments.competitions.shipped.making import draws, png, sources, warps
 from langgraft.environments.competitions.shipped.weather import prepare as weather
@@ -28,9 +33,31 @@ def test_competition_when_prepared_has_the_bytes_of_its_checksums(
     competition = Registry(tmp_path).get_competition(name)
     assert prepare_competition(competition).verified
     assert isinstance(competition.checksums, Path)
-    listed = competition.checksums.read_text(encoding="utf-8").count("\n  ")
-    made = [path for path in tmp_path.rglob("*") if path.suffix in {".csv", ".png"}]
-    assert listed == len(made)
+    known = read_checksums(competition.checksums)
+    home = competition.public_dir.parent
+    made = {path.relative_to(home).as_posix() for path in home.glob("*/*")}
+    listed = {f"public/{name}" for name in known.public} | {
+        f"private/{name}" for name in known.private
+    }
+    assert listed | set(known.folders) | {"public/description.md"} == made
+
+
+def test_picture_when_changed_since_is_noticed(tmp_path: Path) -> None:
+    """One checksum stands for a folder of pictures: other bytes, names or numbers of them differ."""
+    competition = Registry(tmp_path).get_competition("denoising")
+    prepare_competition(competition)
+    pictures = competition.public_dir / "test"
+    first, second, *_ = sorted(pictures.iterdir())
+    right = first.read_bytes()
+    assert verify_competition(competition) == []
+    first.write_bytes(second.read_bytes())
+    assert verify_competition(competition) == ["public/test differs: its files, or their names"]
+    first.write_bytes(right)
+    assert verify_competition(competition) == []
+    first.rename(pictures / "another.png")
+    assert verify_competition(competition) == ["public/test differs: its files, or their names"]
+    pictures.rename(tmp_path / "elsewhere")
+    assert verify_competition(competition) == ["public/test is missing"]
 
 
 def test_split_when_prepared_under_another_name_has_other_rows(tmp_path: Path) -> None:
@@ -50,8 +77,12 @@ def test_split_when_prepared_under_another_name_has_other_rows(tmp_path: Path) -
 def test_source_when_its_data_differ_names_package_and_version() -> None:
     """Other data than the checksums were made with is refused, with what to install."""
     other = dataclasses.replace(weather.SOURCE, sha256="0" * 64)
-    with pytest.raises(CompetitionError, match=r"vega_datasets 0\.9\.0.*pip install"):
-        sources.read_bytes(other)
+    older = dataclasses.replace(other, version="0.8.0")
+    with pytest.raises(CompetitionError, match=r"vega_datasets 0\.8\.0.*pip install"):
+        sources.read_bytes(older)
+    installed = dataclasses.replace(other, version=importlib.metadata.version("vega_datasets"))
+    with pytest.raises(CompetitionError, match="was changed: pip install --force-reinstall"):
+        sources.read_bytes(installed)
     with pytest.raises(CompetitionError, match="is not there"):
         sources.read_bytes(dataclasses.replace(weather.SOURCE, path="no.csv"))
     with pytest.raises(MissingExtraError, match=r"langgraft\[mle\]"):
