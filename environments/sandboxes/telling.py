@@ -35,31 +35,40 @@ def told(result: ExecutionResult, limits: Limits, *, seconds: float | None = Non
         seconds: Wall clock it was given, where it was another than the limits'.
     """
     allowed = limits.seconds if seconds is None else seconds
-    parts = [trimmed(output(result)).rstrip() or "(The program printed nothing.)"]
+    printed = output(result)
+    parts = [printed.rstrip() or "(The program printed nothing.)"]
     parts += _endings(result, limits, allowed)
     if result.error is not None:
-        parts.append(_exception(result.error))
+        parts.append(_exception(result.error, printed))
     parts.append(f"It ran for {result.duration:.1f} s of the {allowed:g} s allowed.")
     return "\n\n".join(parts)
 
 
 def output(result: ExecutionResult) -> str:
-    """Return what a program printed, with standard error told apart."""
-    if not result.stderr:
-        return result.stdout
-    before = f"{result.stdout.rstrip()}\n\n" if result.stdout.strip() else ""
-    return f"{before}[standard error]\n{result.stderr}"
+    """Return what a program printed, standard error told apart, in 5,000 characters or so.
 
-
-def trimmed(text: str) -> str:
-    """Return a text with its middle left out where it is longer than 5,100 characters.
-
-    The first and the last 2,500 stay (AIDE's figures).
+    Each stream keeps its beginning and end. Where both are long, both get half of the room, so
+    that warnings never push out the last words of standard output.
     """
-    left_out = len(text) - OUTPUT_HEAD - OUTPUT_TAIL
+    room = OUTPUT_HEAD + OUTPUT_TAIL
+    if not result.stderr:
+        return trimmed(result.stdout, room)
+    stderr_room = min(len(result.stderr), max(room // 2, room - len(result.stdout)))
+    stdout = trimmed(result.stdout, room - stderr_room).rstrip()
+    before = f"{stdout}\n\n" if stdout else ""
+    return f"{before}[standard error]\n{trimmed(result.stderr, stderr_room)}"
+
+
+def trimmed(text: str, room: int = OUTPUT_HEAD + OUTPUT_TAIL) -> str:
+    """Return a text with its middle left out where it is over 100 characters longer than `room`.
+
+    By default the first and the last 2,500 characters stay (AIDE's figures).
+    """
+    left_out = len(text) - room
     if left_out <= _SLACK:
         return text
-    return f"{text[:OUTPUT_HEAD]}\n[{left_out:,} characters left out]\n{text[-OUTPUT_TAIL:]}"
+    tail = room // 2
+    return f"{text[: room - tail]}\n[{left_out:,} characters left out]\n{text[-tail:]}"
 
 
 def _endings(result: ExecutionResult, limits: Limits, allowed: float) -> Iterator[str]:
@@ -100,10 +109,13 @@ def _endings(result: ExecutionResult, limits: Limits, allowed: float) -> Iterato
         yield f"It ended with exit code {result.exit_code}."
 
 
-def _exception(error: ProgramError) -> str:
+def _exception(error: ProgramError, printed: str) -> str:
+    """Tell an exception, and where it came from unless the printed traceback shows that."""
     message = error.message if len(error.message) <= _MESSAGE else f"{error.message[:_MESSAGE]} …"
     lines = [f"Exception: {error.type}: {message}" if message else f"Exception: {error.type}"]
-    lines += [f"  {line}" for line in _frames(error.frames)]
+    shown = (f'"{each.file}", line {each.line}, in {each.function}' for each in error.frames)
+    if not all(line in printed for line in shown):
+        lines += [f"  {line}" for line in _frames(error.frames)]
     return "\n".join(lines)
 
 

@@ -47,7 +47,10 @@ def grade(
     if name is None:
         report = grade_jsonl(_lines(file), found)
     else:
-        report = GradingReport.of([grade_submission(file, found.get_competition(name))])
+        competition = found.get_competition(name)
+        if not file.exists():  # in a list it is a run without a submission, as for MLE-bench
+            raise CompetitionError("there is no such file", path=file)
+        report = GradingReport.of([grade_submission(file, competition)])
     # Shown first: what was graded is not lost where it cannot be written.
     if as_json:
         _write(report if name is None else report.competition_reports[0])
@@ -71,9 +74,12 @@ def _lines(file: Path) -> list[str]:
     if file.suffix.lower() == ".csv":
         raise CompetitionError("is a submission: say also which competition it is for", path=file)
     try:
-        return file.read_text(encoding="utf-8").splitlines()
+        lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise CompetitionError(f"cannot be read: {error}", path=file) from error
+    if not any(line.strip() for line in lines):
+        raise CompetitionError("lists no submission", path=file)
+    return lines
 
 
 def _row(report: CompetitionReport) -> tuple[object, ...]:

@@ -36,12 +36,13 @@ def check(image: str, *, as_json: bool) -> bool:
             if not as_json:
                 say(f"{len(battery.attacks)} attacks on {image}; this takes about a minute")
             outcomes = battery.run()
+    contained = all(outcome.contained for outcome in outcomes)
     if as_json:
         told: list[JSON] = [_told(outcome) for outcome in outcomes]
-        write_json({"image": image, "engine": dict(facts), "attacks": told})
+        write_json({"image": image, "engine": dict(facts), "contained": contained, "attacks": told})
     else:
         _show(outcomes)
-    return all(outcome.contained for outcome in outcomes)
+    return contained
 
 
 def engine_facts(client: "DockerClient") -> Mapping[str, str]:
@@ -56,8 +57,7 @@ def engine_facts(client: "DockerClient") -> Mapping[str, str]:
         "cgroups": f"version {info.get('CgroupVersion', '1')}, {info.get('CgroupDriver')}",
         "storage": str(info.get("Driver")),
         "security": "; ".join(options) or "none",
-        "cannot hold": "; ".join(missing)
-        or "nothing: memory, swap, processes and processor time are held",
+        "limits it cannot hold": "; ".join(missing) or "none",
     }
 
 
@@ -78,8 +78,8 @@ def _show(outcomes: list[Outcome]) -> None:
         for each in outcomes
     ]
     contained = sum(outcome.contained for outcome in outcomes)
-    title = f"{contained} of {len(outcomes)} attacks were contained"
-    show_table(title, ("attack", "tries to", "ended as", "contained"), rows)
+    show_table("Attacks", ("attack", "tries to", "ended as", "contained"), rows)
     for outcome in outcomes:
         for problem in outcome.problems:
             say(f"NOT contained, {outcome.attack.name}: {problem}")
+    say(f"{contained} of {len(outcomes)} attacks were contained")

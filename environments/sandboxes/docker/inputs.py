@@ -67,8 +67,8 @@ def _folder(name: str, path: Path) -> Path:
             letters = "rx" if stat.S_ISDIR(mode.st_mode) else "r"
             raise InputError(
                 f"inputs: programs run as uid {USER}, which cannot read {one} (mode"
-                f" {stat.S_IMODE(mode.st_mode):04o}): `chmod o+{letters} {one}`, or for the whole"
-                f" folder `chmod -R o+rX {folder}`"
+                f" {stat.S_IMODE(mode.st_mode):04o}). If they are to: `chmod o+{letters} {one}`, or for the"
+                f" whole folder `chmod -R o+rX {folder}`"
             )
     return folder
 

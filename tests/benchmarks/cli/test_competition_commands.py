@@ -161,7 +161,7 @@ def test_submission_when_graded_shows_its_medal(
     assert report["silver_medal"]
     invalid = written(tmp_path, "id,price\n1,1\n")
     assert "not valid" in run("grade", invalid, ID, *prepared).stdout
-    assert "no file" in run("grade", tmp_path / "absent.csv", ID, *prepared).stdout
+    assert "there is no such file" in refusal("grade", tmp_path / "absent.csv", ID, *prepared)
 
 
 def test_list_when_graded_writes_a_report(prepared: tuple[object, ...], tmp_path: Path) -> None:
@@ -188,5 +188,6 @@ def test_command_when_it_cannot_be_done_says_why_in_a_line(
     assert "run `langgraft competitions prepare" in refusal("grade", file, ID, *places)
     assert "which competition it is for" in refusal("grade", file, *places)
     assert "cannot be read" in refusal("grade", tmp_path / "none.jsonl", *places)
+    assert "lists no submission" in refusal("grade", written(tmp_path, "\n", "l.jsonl"), *places)
     assert "mlebench prepare" in refusal("prepare", "leaf-classification", *places)
     assert "no such folder" in refusal("list", "--folder", tmp_path / "absent")

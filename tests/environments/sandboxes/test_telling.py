@@ -53,6 +53,25 @@ def test_told_when_an_exception_ended_it_then_names_type_message_and_frames() ->
     assert "exit code 1" in text
 
 
+def test_told_when_standard_error_is_noisy_then_still_shows_the_last_words() -> None:
+    """Hundreds of warnings do not push out what a program prints in the end."""
+    stdout = "".join(f"epoch {n}: loss {1 / (n + 1):.5f}\n" for n in range(400))
+    noisy = replace(FINE, stdout=f"{stdout}FINAL SCORE 0.9\n", stderr="UserWarning: again\n" * 400)
+    text = told(noisy, LIMITS)
+    assert "FINAL SCORE 0.9" in text
+    assert text.count("characters left out") == 2
+    assert len(text) < 5300
+
+
+def test_told_when_the_traceback_is_shown_then_does_not_tell_its_calls_again() -> None:
+    """What standard error shows in full is not said twice."""
+    stderr = 'Traceback …\n  File "program.py", line 3, in <module>\n    fit()\nKeyError: 1\n'
+    error = ProgramError("KeyError", "1", (Frame("program.py", 3, "<module>", "fit()"),))
+    text = told(replace(FINE, exit_code=1, stderr=stderr, error=error), LIMITS)
+    assert text.count("line 3, in <module>") == 1
+    assert "Exception: KeyError: 1" in text
+
+
 def test_told_when_a_recursion_is_deep_then_leaves_out_its_middle() -> None:
     """A thousand frames are told by their two ends."""
     frames = tuple(Frame("program.py", n, "f", "f()") for n in range(1000))
