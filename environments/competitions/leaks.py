@@ -12,6 +12,8 @@ from typing import Final
 
 _IMPORTERS: Final = {"__import__", "import_module", "find_spec", "require", "files", "run_module"}
 """Functions that are given a module's name as text."""
+_DRAWING: Final = "make_"
+"""Begins the names of scikit-learn's functions that draw data at random: no source has such data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,29 +32,41 @@ def find_leaks(code: str, modules: Sequence[str]) -> tuple[Leak, ...]:
     """Return where a program's text names modules that carry source data.
 
     Found are imports in any form, `load_…` and `fetch_…` functions reached through the parent
-    package, modules' names given as text to functions that import, and paths in texts.
+    package, modules' names given as text to functions that import, and paths in texts. Functions
+    named `make_…` (`sklearn.datasets.make_classification`) draw data at random and are none; a
+    module that is imported whole is found, whatever is called of it then.
 
     Args:
-        code: A Python program. One that does not parse is searched line by line.
+        code: A Python program. One that does not parse is searched line by line, for any mention.
         modules: `Competition.source_modules`.
     """
     try:
         tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError):
         return tuple(_in_lines(code, modules))
-    found = {leak for node in ast.walk(tree) for leak in _in_node(node, modules)}
+    nodes = list(ast.walk(tree))
+    # `a.b` within `a.b.c` is no name of its own.
+    within = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
+    whole = [n for n in nodes if not isinstance(n, ast.Attribute) or id(n) not in within]
+    found = {leak for node in whole for leak in _in_node(node, modules)}
     return tuple(sorted(found, key=lambda leak: (leak.line, leak.module, leak.text)))
 
 
 def _in_node(node: ast.AST, modules: Sequence[str]) -> Iterator[Leak]:
     for name in _names(node):
         for module in modules:
-            if name == module or name.startswith(f"{module}."):
+            if _carries(name, module):
                 yield Leak(getattr(node, "lineno", 1), module, name)
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         for module in modules:
             if _is_path(node.value, module):
                 yield Leak(node.lineno, module, node.value[:80])
+
+
+def _carries(name: str, module: str) -> bool:
+    """Whether a dotted name is a module with source data, or something in it that has data."""
+    within = name.startswith(f"{module}.")
+    return name == module or (within and not name.rpartition(".")[2].startswith(_DRAWING))
 
 
 def _names(node: ast.AST) -> Iterator[str]:

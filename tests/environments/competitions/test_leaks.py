@@ -16,10 +16,13 @@ MODULES = ("sklearn.datasets", "statsmodels")
         "from sklearn.datasets import load_digits",
         "from sklearn.datasets._base import load_csv_data",
         "import sklearn\nsklearn.datasets.load_digits()",
+        "from sklearn.datasets import make_blobs, load_digits",
+        "import sklearn.datasets as d\nd.make_blobs()",
         "import statsmodels.api as sm",
         "from statsmodels.datasets import randhie",
         "import importlib\nimportlib.import_module('sklearn.datasets')",
         "__import__('statsmodels.api')",
+        "__import__('statsmodels').datasets.randhie.load()",
         "from importlib import resources\nresources.files('sklearn.datasets.data')",
         "open('/usr/lib/python3/site-packages/sklearn/datasets/data/digits.csv.gz')",
     ],
@@ -41,10 +44,13 @@ def test_program_when_it_names_the_source_is_found(code: str) -> None:
         "print('about sklearn.datasets')",
         "from . import statsmodels",
         "my.statsmodels()",
+        "from sklearn.datasets import make_classification, make_blobs",
+        "import sklearn\nsklearn.datasets.make_blobs()",
+        "from sklearn.datasets._samples_generator import make_moons",
     ],
 )
 def test_program_when_it_does_not_is_not(code: str) -> None:
-    """Other modules, comments and prose are no findings."""
+    """Other modules, comments, prose, and data drawn at random are no findings."""
     assert find_leaks(code, MODULES) == ()
 
 
