@@ -36,38 +36,43 @@ def read_competition(
         CompetitionError: Something in the folder is not what its format asks for.
     """
     config = read_config(folder)
-    grade = own_function(folder, config.grader.grade_fn, field="grader.grade_fn")
-    prepare = None
-    if config.preparer is not None:
-        prepare = OwnFunction(*own_function(folder, config.preparer, field="preparer"))
-    description = own_file(folder, config.description, field="description")
     checksums = folder / CHECKSUMS
     data = data_dir / config.id
     answers, sample = _data(config, "answers", folder), _data(config, "sample_submission", folder)
     gold = _data(config, "gold_submission", folder)
     assert answers is not None
     assert sample is not None
-    board = (board_of or _board)(folder / LEADERBOARD, config.is_lower_better)
     return Competition(
         id=config.id,
         name=config.name,
-        description=read_text(description),
+        description=read_text(own_file(folder, config.description, field="description")),
         competition_type=config.competition_type,
         modality=config.modality,
         metric_group=config.metric_group,
-        grader=Grader(config.grader.name, OwnFunction(*grade)),
-        board=board,
+        grader=_grader(config, folder),
+        board=(board_of or _board)(folder / LEADERBOARD, config.is_lower_better),
         raw_dir=data / "raw",
         public_dir=data / "prepared" / "public",
         private_dir=data / "prepared" / "private",
         answers=data_dir / answers,
         sample_submission=data_dir / sample,
-        prepare_fn=prepare,
+        prepare_fn=_preparer(config, folder),
         gold_submission=None if gold is None else data_dir / gold,
         source_modules=tuple(config.source_modules),
         checksums=checksums if checksums.is_file() else None,
         id_columns=tuple(config.id_columns),
     )
+
+
+def _grader(config: CompetitionConfig, folder: Path) -> Grader:
+    found = own_function(folder, config.grader.grade_fn, field="grader.grade_fn")
+    return Grader(config.grader.name, OwnFunction(*found))
+
+
+def _preparer(config: CompetitionConfig, folder: Path) -> OwnFunction | None:
+    if config.preparer is None:
+        return None
+    return OwnFunction(*own_function(folder, config.preparer, field="preparer"))
 
 
 def _data(config: CompetitionConfig, field: DataField, folder: Path) -> Path | None:

@@ -1,5 +1,6 @@
 """Makes the data: pieces of pictures, with and without noise."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -68,11 +69,7 @@ def prepare_split(public: Path, private: Path, name: str) -> None:
     write_table(
         private / "answers.csv",
         ("id", "value"),
-        [
-            pixel
-            for number, row in test
-            for pixel in zip(_names(number), clean[row].ravel().tolist(), strict=True)
-        ],
+        [pixel for number, row in test for pixel in _named(number, clean[row])],
     )
 
 
@@ -114,6 +111,10 @@ def _spoiled(clean: Integers, key: str) -> list[Picture]:
     fate = uniforms(f"{key} fate", clean.size, 40).reshape(clean.shape)
     noisy = np.where(fate == 0, 0, np.where(fate == 1, 255, noisy))
     return [shade(piece) for piece in noisy]
+
+
+def _named(number: int, picture: Picture) -> Iterable[tuple[str, int]]:
+    return zip(_names(number), picture.ravel().tolist(), strict=True)
 
 
 def _names(number: int) -> list[str]:
