@@ -53,6 +53,17 @@ def test_board_when_shipped_holds_the_teams_of_its_contest(name: str) -> None:
     assert scores == sorted(scores, reverse=not contest.lower_is_better)
 
 
+def test_document_when_it_lists_what_ships_has_their_thresholds(tmp_path: Path) -> None:
+    """The table is what the boards say."""
+    text = (Path(__file__).parents[3] / "docs" / "competitions.md").read_text(encoding="utf-8")
+    for name in IDS:
+        board = Registry(tmp_path).get_competition(name).board.thresholds
+        scores = (board.gold, board.silver, board.bronze, board.median)
+        (row,) = (line for line in text.splitlines() if line.startswith(f"| `{name}` |"))
+        told = [cell.strip() for cell in row.strip("|").split("|")][4:]
+        assert told == [str(board.teams), *(f"{score:.5f}" for score in scores)]
+
+
 @pytest.mark.parametrize("name", ["visits", "weather", "digits", "phrases"])
 def test_team_when_graded_by_the_competition_has_its_score_on_the_board(
     name: str, tmp_path: Path
