@@ -1,5 +1,6 @@
 """Prepares competitions' data: all of it as it should be, or nothing."""
 
+import errno
 import inspect
 import shutil
 import tempfile
@@ -26,6 +27,7 @@ from langgraft.environments.competitions.layout import DESCRIPTION
 
 _UNFINISHED: Final = ".preparing-"
 _SHOWN: Final = 5
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,8 @@ def _make(competition: Competition, workshop: Path) -> None:
     except (CompetitionError, MissingExtraError):
         raise
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in _FULL:
+            raise  # not the fault of prepare.py
         why = " ".join(f"{type(error).__name__}: {error}".split())[:500]
         raise CompetitionError(f"{competition.id} cannot be prepared: {why}", path=where) from error
     (public / DESCRIPTION).write_text(competition.description, encoding="utf-8")

@@ -193,3 +193,13 @@ def test_data_of_mle_bench_when_it_differs_is_not_ours_to_make_again(tmp_path: P
     for function, remedy in ((found.prepare_fn, "--force"), (None, "with MLE-bench")):
         with pytest.raises(CompetitionError, match=remedy):
             prepare_competition(dataclasses.replace(found, prepare_fn=function))
+
+
+def test_data_when_the_disk_is_full_blames_the_place_not_the_competition(tmp_path: Path) -> None:
+    """And leaves nothing there."""
+    code = "import errno\n\ndef prepare(raw, public, private):\n    raise OSError(errno.ENOSPC, 'full')\n"
+    found = competition(tmp_path, code=code)
+    place = found.public_dir.parent
+    with pytest.raises(CompetitionError, match=f"^{place}: {ID} cannot be prepared there: full$"):
+        prepare_competition(found)
+    assert left_in(tmp_path) == []
