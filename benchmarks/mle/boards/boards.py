@@ -1,7 +1,7 @@
 """Trains all teams of a competition on one split of its data, and sorts them."""
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +22,6 @@ class Entry:
     score: float
     losses: Floats
     """Of each row of the test."""
-    prediction: Floats
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ def make_board(contest: Contest, data: Data) -> Made:
 def enter(contest: Contest, data: Data, name: str, prediction: Floats) -> Entry:
     """Score a prediction."""
     losses = contest.losses(prediction, data)
-    return Entry(name, round(contest.score(losses), DECIMALS), losses, prediction)
+    return Entry(name, round(contest.score(losses), DECIMALS), losses)
 
 
 def predict(contest: Contest, data: Data, team: Team) -> Floats:
@@ -83,11 +82,6 @@ def _rounds_are_chosen() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", problems.ConvergenceWarning)
         yield
-
-
-def named(entries: Iterable[Entry], name: str) -> Entry:
-    """Return a team's entry."""
-    return next(entry for entry in entries if entry.team == name)
 
 
 def _by_class(model: Any, test: Any, data: Data) -> Floats:

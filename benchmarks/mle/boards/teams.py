@@ -20,7 +20,7 @@ class Team:
 
 @dataclass(frozen=True)
 class Blend:
-    """The weighted mean of what other teams predict."""
+    """The mean of what other teams predict; of probabilities, where what is submitted are labels."""
 
     name: str
     of: tuple[str, ...]

@@ -1,6 +1,7 @@
 """Boards are made of pipelines, can be made again, and say how they were made."""
 
 import csv
+import dataclasses
 import json
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from langgraft._core.errors import InputError
 from langgraft.benchmarks.mle.boards.__main__ import main, write
 from langgraft.benchmarks.mle.boards.boards import enter, make_board, predict
 from langgraft.benchmarks.mle.boards.catalog import IDS, find
+from langgraft.benchmarks.mle.boards.looking_up import best
 from langgraft.benchmarks.mle.boards.separation import separation
 from langgraft.benchmarks.mle.boards.splits import load
 from langgraft.benchmarks.mle.boards.traces import find_traces, probability
@@ -91,6 +93,26 @@ def test_separation_when_teams_are_the_same_rows_is_measured_on_pairs() -> None:
     difference = losses[found.median] - losses[found.gold]
     assert found.difference == pytest.approx(difference.mean(), abs=2e-5)
     assert found.error == pytest.approx(difference.std() / np.sqrt(found.units), rel=0.2)
+
+
+def test_board_when_higher_is_better_has_the_highest_first() -> None:
+    """Places, the difference of teams and the best of several follow the metric's direction."""
+    contest = find("digits")
+    few = {"how often each was", "8 neighbors", "naive Bayes"}
+    teams = tuple(team for team in contest.teams if team.name in few)
+    contest, data = dataclasses.replace(contest, teams=teams, blends=()), load("digits")
+    made = make_board(contest, data)
+    assert [entry.team for entry in made.entries] == [
+        "8 neighbors",
+        "naive Bayes",
+        "how often each was",
+    ]
+    assert not made.board.thresholds.lower_is_better
+    assert made.board.thresholds.gold == made.entries[0].score
+    found = separation(contest, made, draws=200)
+    assert found.difference == pytest.approx(made.entries[0].score - made.entries[1].score)
+    predictions = [predict(contest, data, team) for team in contest.teams]
+    assert best(contest, data, predictions) == made.entries[0].score
 
 
 def test_traces_when_order_tells_answers_are_found() -> None:
