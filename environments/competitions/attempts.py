@@ -12,6 +12,7 @@ from typing import Final
 
 from langgraft._core.errors import InputError
 from langgraft.environments.competitions.competition import Competition
+from langgraft.environments.competitions.leaks import Leak, find_leaks
 from langgraft.environments.competitions.reported import Reported, reported_metric
 from langgraft.environments.competitions.submissions import check_submission, sample_file
 from langgraft.environments.sandboxes import telling
@@ -46,6 +47,8 @@ class Attempt:
     """Why it is absent or not valid; empty where it is valid."""
     reported: Reported
     """The validation metric that the program says it reached: never a score."""
+    leaks: tuple[Leak, ...] = ()
+    """Where the program's text asks for the competition's source data: for reports, not told."""
 
     @property
     def submission_present(self) -> bool:
@@ -87,7 +90,7 @@ def attempt(
     """
     sample_file(competition)  # before a program runs for hours
     job = _job(program, seconds, seed, files, environment)
-    return judged(sandbox.run(job), competition)
+    return judged(sandbox.run(job), competition, program.code)
 
 
 async def aattempt(
@@ -104,7 +107,7 @@ async def aattempt(
     sample_file(competition)
     job = _job(program, seconds, seed, files, environment)
     # In a thread: submissions may have millions of rows.
-    return await asyncio.to_thread(judged, await sandbox.arun(job), competition)
+    return await asyncio.to_thread(judged, await sandbox.arun(job), competition, program.code)
 
 
 def input_files(competition: Competition) -> dict[str, Path]:
@@ -115,18 +118,24 @@ def input_files(competition: Competition) -> dict[str, Path]:
     }
 
 
-def judged(result: ExecutionResult, competition: Competition) -> Attempt:
+def judged(result: ExecutionResult, competition: Competition, code: str = "") -> Attempt:
     """Say what a program's result means for a competition, without any answer.
+
+    Args:
+        result: What came of the program.
+        competition: What it was for.
+        code: The program's text, where it is known: searched for leaks.
 
     Raises:
         CompetitionError: The sample submission cannot be read.
     """
     reported = reported_metric(result, competition.grader.name)
+    leaks = find_leaks(code, competition.source_modules)
     submission = next((result.files[name] for name in SUBMISSIONS if name in result.files), None)
     if submission is None:
-        return Attempt(result, None, None, _why_absent(result), reported)
+        return Attempt(result, None, None, _why_absent(result), reported, leaks)
     validity = check_submission(submission, competition)
-    return Attempt(result, submission, validity.valid, validity.reasons, reported)
+    return Attempt(result, submission, validity.valid, validity.reasons, reported, leaks)
 
 
 def told(made: Attempt, limits: Limits, *, seconds: float | None = None) -> str:

@@ -191,6 +191,18 @@ def test_attempt_when_the_program_prints_a_score_then_it_is_only_its_own_word(
     assert "as the program reports it: 1" in text
 
 
+def test_attempt_when_the_program_asks_for_the_source_then_says_where_and_tells_no_agent(
+    competition: Competition,
+) -> None:
+    """A report can show who looked answers up; the agent is not taught what counts."""
+    made_of = replace(competition, source_modules=("statsmodels",))
+    code = "import statsmodels.api as sm\nprint('Validation AUC: 0.9')\n"
+    made = judged(result({"submission.csv": VALID}), made_of, code)
+    assert [leak.line for leak in made.leaks] == [1]
+    assert "statsmodels" not in told(made, Limits())
+    assert judged(result(), made_of, PROGRAM.code).leaks == ()
+
+
 def test_input_files_when_asked_then_are_the_public_data_at_input(competition: Competition) -> None:
     """Where there is no mount, the data goes in as files, at the same place."""
     names = list(input_files(competition))
