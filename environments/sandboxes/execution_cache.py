@@ -2,37 +2,31 @@
 
 import hashlib
 import json
-import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from threading import Lock
 from typing import Any, Final
 
-from filelock import FileLock
-
-from langgraft._core.errors import InfrastructureError, InputError
+from langgraft._core.errors import InputError
+from langgraft._core.sqlite_file import Layout, SQLiteFile
 from langgraft.environments.sandboxes.results import ExecutionResult, Frame, ProgramError
 
 LAYOUT: Final = 1
 """Part of every key and of the file: raise it when kept results can no longer be trusted."""
 
-_APPLICATION: Final = 0x6C677865
-"""Written into the file's header, so that another program's database is not taken for ours."""
-
-_SCHEMA: Final = """
-CREATE TABLE executions (
-    key TEXT PRIMARY KEY,
-    result TEXT NOT NULL,
-    files BLOB NOT NULL,
-    sha256 BLOB NOT NULL
+_FILE: Final = Layout(
+    kind="an execution cache",
+    application=0x6C677865,
+    version=LAYOUT,
+    schema="""
+        CREATE TABLE executions (
+            key TEXT PRIMARY KEY,
+            result TEXT NOT NULL,
+            files BLOB NOT NULL,
+            sha256 BLOB NOT NULL
+        )
+    """,
+    advice="give another path, or delete the file: programs are then run again",
 )
-"""
-_PATIENCE_SECONDS: Final = 60.0
-"""How long to wait for another process that is writing."""
-
-_ADVICE: Final = "give another path, or delete the file: programs are then run again"
 
 
 class ExecutionCache:
@@ -50,11 +44,8 @@ class ExecutionCache:
     """
 
     def __init__(self, path: Path | str) -> None:
-        self.path = Path(path)
-        self._lock = Lock()
-        self._connection: sqlite3.Connection | None = None
-        with self._statements():
-            pass
+        self._file = SQLiteFile(path, _FILE)
+        self.path = self._file.path
 
     def get(self, key: str) -> ExecutionResult | None:
         """Return what came of the program with this key, or `None`.
@@ -64,13 +55,13 @@ class ExecutionCache:
             InfrastructureError: The file cannot be read now.
         """
         statement = "SELECT result, files, sha256 FROM executions WHERE key = ?"
-        with self._statements() as cursor:
+        with self._file.transaction(write=False) as cursor:
             row = cursor.execute(statement, (key,)).fetchone()
         if row is None:
             return None
         written, content, checksum = row
         if _checksum(key, written, content) != checksum:
-            msg = f"{self.path}: the result {key[:12]} is damaged; {_ADVICE}"
+            msg = f"{self.path}: the result {key[:12]} is damaged; {_FILE.advice}"
             raise InputError(msg)
         return read_result(written, content)
 
@@ -83,7 +74,7 @@ class ExecutionCache:
         """
         written, content = write_result(result)
         row = (key, written, content, _checksum(key, written, content))
-        with self._statements() as cursor:
+        with self._file.transaction(write=True) as cursor:
             cursor.execute("INSERT OR IGNORE INTO executions VALUES (?, ?, ?, ?)", row)
         kept = self.get(key)
         assert kept is not None
@@ -91,7 +82,7 @@ class ExecutionCache:
 
     def __len__(self) -> int:
         """Return the number of results kept."""
-        with self._statements() as cursor:
+        with self._file.transaction(write=False) as cursor:
             (rows,) = cursor.execute("SELECT count(*) FROM executions").fetchone()
         return int(rows)
 
@@ -101,71 +92,7 @@ class ExecutionCache:
 
     def close(self) -> None:
         """Close the file; the next call opens it again."""
-        with self._lock:
-            if self._connection is not None:
-                self._connection.close()
-            self._connection = None
-
-    def __del__(self) -> None:
-        # Newer Pythons warn of connections that nobody closed.
-        connection = getattr(self, "_connection", None)
-        if connection is not None:
-            connection.close()
-
-    @contextmanager
-    def _statements(self) -> Iterator[sqlite3.Cursor]:
-        """Give the one connection to one thread at a time; each statement commits by itself."""
-        with self._lock, self._naming_the_file():
-            if self._connection is None:
-                self._connection = self._open()
-            with closing(self._connection.cursor()) as cursor:
-                yield cursor
-
-    def _open(self) -> sqlite3.Connection:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        # SQLite does not wait its turn when several processes turn a new file to WAL.
-        with FileLock(f"{self.path}.lock", timeout=_PATIENCE_SECONDS):
-            connection = sqlite3.connect(
-                self.path, timeout=_PATIENCE_SECONDS, isolation_level=None, check_same_thread=False
-            )
-            try:
-                self._prepare(connection)
-            except BaseException:
-                connection.close()
-                raise
-        return connection
-
-    def _prepare(self, connection: sqlite3.Connection) -> None:
-        """Check whose file it is; make the table in a new one."""
-        (application,) = connection.execute("PRAGMA application_id").fetchone()
-        (layout,) = connection.execute("PRAGMA user_version").fetchone()
-        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        is_new = (application, layout, tables) == (0, 0, 0)
-        if not is_new and (application, layout) != (_APPLICATION, LAYOUT):
-            msg = f"{self.path}: this database is no execution cache of this version; {_ADVICE}"
-            raise InputError(msg)
-        connection.execute("PRAGMA journal_mode = WAL")
-        # A result decides what an agent does next: it may not be lost even with the power.
-        connection.execute("PRAGMA synchronous = FULL")
-        if is_new:
-            connection.execute("BEGIN IMMEDIATE")
-            connection.execute(_SCHEMA)
-            connection.execute(f"PRAGMA application_id = {_APPLICATION}")
-            connection.execute(f"PRAGMA user_version = {LAYOUT}")
-            connection.execute("COMMIT")
-
-    @contextmanager
-    def _naming_the_file(self) -> Iterator[None]:
-        try:
-            yield
-        except (sqlite3.OperationalError, OSError) as error:
-            # Locked for long, disk full, no such folder: another time it may work.
-            kind = InfrastructureError if self._connection is not None else InputError
-            msg = f"{self.path}: the execution cache cannot be used: {error}"
-            raise kind(msg) from error
-        except sqlite3.DatabaseError as error:
-            msg = f"{self.path}: no execution cache, or damaged ({error}); {_ADVICE}"
-            raise InputError(msg) from error
+        self._file.close()
 
 
 def write_result(result: ExecutionResult) -> tuple[str, bytes]:

@@ -75,8 +75,9 @@ def test_file_when_a_vector_is_torn_then_error_names_it(tmp_path: Path) -> None:
 
 
 def test_file_when_it_cannot_be_there_then_is_refused(tmp_path: Path) -> None:
-    """A missing folder, or a folder in the file's place, is an error of the input."""
-    for path in (tmp_path / "missing" / "v.db", tmp_path):
+    """A file in the folder's place, or a folder in the file's, is an error of the input."""
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "file" / "v.db", tmp_path):
         with pytest.raises(InputError, match="cannot be used"):
             SQLiteVectors(path)
 
@@ -93,8 +94,8 @@ def test_file_when_it_is_closed_or_sent_elsewhere_then_opens_again(tmp_path: Pat
 def test_writing_when_the_disk_is_full_then_none_is_kept(tmp_path: Path) -> None:
     """A batch goes in as a whole, or can be tried again."""
     cache = SQLiteVectors(tmp_path / "v.db")
-    assert cache._connection is not None
-    cache._connection.execute("PRAGMA max_page_count = 8")
+    assert cache._file._connection is not None
+    cache._file._connection.execute("PRAGMA max_page_count = 8")
     large = {_key("a"): np.ones(3, np.float32), _key("b"): np.ones(50_000, np.float32)}
     with pytest.raises(InfrastructureError, match=r"v\.db: .* cannot be used: .*full"):
         cache.put(large)

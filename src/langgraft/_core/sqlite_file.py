@@ -1,0 +1,141 @@
+"""One table in a SQLite file that any number of threads and processes share."""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Final
+
+from filelock import FileLock
+
+from langgraft._core.errors import InfrastructureError, InputError
+
+_PATIENCE_SECONDS: Final = 60.0
+"""How long to wait for another process that is writing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What kind of file it is."""
+
+    kind: str
+    """For messages, with its article: `an execution cache`."""
+    application: int
+    """Written into the file's header, so that another program's database is not taken for ours."""
+    version: int
+    schema: str
+    """The statement that makes its table."""
+    advice: str
+    """What to do about a file that cannot be used."""
+
+
+class SQLiteFile:
+    """Gives its one connection to one thread at a time.
+
+    A transaction is on disk once its block ends, also where the power fails then; a process that
+    is killed in between leaves the file as it was.
+
+    Args:
+        path: The file; created together with its folder.
+        layout: What kind of file it is.
+
+    Raises:
+        InputError: The file cannot be opened, is damaged, or is of another kind.
+    """
+
+    def __init__(self, path: Path | str, layout: Layout) -> None:
+        self.path = Path(path)
+        self.layout = layout
+        self._lock = Lock()
+        self._process = os.getpid()
+        self._connection: sqlite3.Connection | None = None
+        with self.transaction(write=False):
+            pass
+
+    @contextmanager
+    def transaction(self, *, write: bool) -> Iterator[sqlite3.Cursor]:
+        """Do everything in the block, or nothing.
+
+        Raises:
+            InputError: The file is damaged.
+            InfrastructureError: It cannot be used now.
+        """
+        with self._lock, self._naming_the_file():
+            if self._process != os.getpid():
+                # SQLite connections must not cross a fork: leave the parent's alone.
+                self._connection, self._process = None, os.getpid()
+            if self._connection is None:
+                self._connection = self._open()
+            with closing(self._connection.cursor()) as cursor:
+                # A reader that turned writer could find another one in its way: say so at once.
+                cursor.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+                try:
+                    yield cursor
+                    self._connection.commit()
+                except BaseException:
+                    self._connection.rollback()
+                    raise
+
+    def close(self) -> None:
+        """Close the file; the next transaction opens it again."""
+        with self._lock:
+            if self._connection is not None and self._process == os.getpid():
+                self._connection.close()
+            self._connection = None
+
+    def __del__(self) -> None:
+        # Newer Pythons warn of connections that nobody closed.
+        connection = getattr(self, "_connection", None)
+        if connection is not None and self._process == os.getpid():
+            connection.close()
+
+    def _open(self) -> sqlite3.Connection:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        # SQLite does not wait its turn when several processes turn a new file to WAL.
+        with FileLock(f"{self.path}.lock", timeout=_PATIENCE_SECONDS):
+            connection = sqlite3.connect(
+                self.path, timeout=_PATIENCE_SECONDS, isolation_level=None, check_same_thread=False
+            )
+            try:
+                self._prepare(connection)
+            except BaseException:
+                connection.close()
+                raise
+        return connection
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        """Check whose file it is; make the table in a new one."""
+        application = connection.execute("PRAGMA application_id").fetchone()[0]
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        is_new = (application, version, tables) == (0, 0, 0)
+        layout = self.layout
+        if not is_new and (application, version) != (layout.application, layout.version):
+            msg = (
+                f"{self.path}: this database is not {layout.kind} of this version; {layout.advice}"
+            )
+            raise InputError(msg)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        if is_new:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute(layout.schema)
+            connection.execute(f"PRAGMA application_id = {layout.application}")
+            connection.execute(f"PRAGMA user_version = {layout.version}")
+            connection.execute("COMMIT")
+
+    @contextmanager
+    def _naming_the_file(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.OperationalError, OSError) as error:
+            # Locked for long, disk full, no such folder: another time it may work.
+            kind = InfrastructureError if self._connection is not None else InputError
+            msg = f"{self.path}: {self.layout.kind} cannot be used: {error}"
+            raise kind(msg) from error
+        except sqlite3.DatabaseError as error:
+            msg = f"{self.path}: not {self.layout.kind}, or damaged ({error}); {self.layout.advice}"
+            raise InputError(msg) from error
