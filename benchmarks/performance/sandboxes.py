@@ -73,12 +73,7 @@ def fresh_over_floor(
         rounds: How often each is done.
         limits: Of both.
     """
-    limits = limits or Limits()
-    with (
-        closing(connect()) as client,
-        DockerSandbox(image, limits=limits, pool=0) as sandbox,
-    ):
-        floor = _floor(client.api, image, limits)
+    with _beside_the_floor(image, limits or Limits(), pool=0) as (sandbox, floor):
 
         def ours() -> float:
             started = time.monotonic()
@@ -101,12 +96,7 @@ def first_instruction_over_floor(
         rounds: How often each is done.
         limits: Of both.
     """
-    limits = limits or Limits()
-    with (
-        closing(connect()) as client,
-        DockerSandbox(image, limits=limits, pool=1) as sandbox,
-    ):
-        floor = _floor(client.api, image, limits)
+    with _beside_the_floor(image, limits or Limits(), pool=1) as (sandbox, floor):
 
         def ours() -> float:
             # The pool fills again while programs run; here nothing else shall run meanwhile.
@@ -118,6 +108,18 @@ def first_instruction_over_floor(
 
         _run(sandbox, _HELLO)
         return _in_turns(ours, floor, rounds)
+
+
+@contextmanager
+def _beside_the_floor(
+    image: str, limits: Limits, *, pool: int
+) -> Iterator[tuple[DockerSandbox, Callable[[], float]]]:
+    """Open a sandbox, and what times the bare engine under the same limits."""
+    with (
+        closing(connect()) as client,
+        DockerSandbox(image, limits=limits, pool=pool) as sandbox,
+    ):
+        yield sandbox, _floor(client.api, image, limits)
 
 
 def kernel_cells(image: str = IMAGE, *, rounds: int = 100) -> Times:

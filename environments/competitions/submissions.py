@@ -85,12 +85,11 @@ def read_frame(data: bytes, *, rows: int | None = None) -> "pd.DataFrame":
         MissingExtraError: pandas is not installed.
     """
     pandas: Any = require("pandas", extra="mle", purpose=_PURPOSE)
+    frame: pd.DataFrame
     try:
-        frame: pd.DataFrame = pandas.read_csv(
-            io.BytesIO(data), low_memory=False, nrows=rows, **_exact(pandas)
-        )
+        frame = pandas.read_csv(io.BytesIO(data), low_memory=False, nrows=rows, **_exact(pandas))
     except pandas.errors.EmptyDataError:
-        return pandas.DataFrame()  # type: ignore[no-any-return]
+        frame = pandas.DataFrame()
     except (pandas.errors.ParserError, ValueError, OverflowError) as error:
         why = _shown(" ".join(str(error).split()), 120)
         raise UnusableFileError(f"it cannot be read as CSV: {why}") from error

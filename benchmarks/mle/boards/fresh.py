@@ -14,8 +14,6 @@ from langgraft.environments.competitions.medals import Board, Medal, medal, rank
 class Fresh:
     """What the pipeline that is held out reached on one split."""
 
-    split: str
-    score: float
     place: int
     """On the board of this split."""
     medal: Medal | None
@@ -32,14 +30,11 @@ def fresh_splits(competition: str, shipped: Board, count: int) -> Iterator[Fresh
     """
     contest = find(competition)
     for number in range(1, count + 1):
-        split = f"{contest.judged}-{number}"
-        data = load(competition, split)
+        data = load(competition, f"{contest.judged}-{number}")
         board = make_board(contest, data).board
         held = contest.held_out
         score = enter(contest, data, held.name, predict(contest, data, held)).score
         yield Fresh(
-            split=split,
-            score=score,
             place=rank(score, board) or 0,
             medal=medal(score, board),
             shipped_medal=medal(score, shipped),

@@ -111,7 +111,7 @@ class DockerSandbox(SupervisedSandbox):
         self._client = client
         self._reaching = threading.Lock()
         self._engine: _Engine | None = None
-        self._finalizer: weakref.finalize | None = None  # type: ignore[type-arg]
+        self._finalizer: weakref.finalize[[], DockerSandbox] | None = None
         self._verified = False
         self._digest: str | None = None
 

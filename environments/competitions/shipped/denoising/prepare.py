@@ -18,27 +18,27 @@ from langgraft.environments.competitions.shipped.making.sources import (
     Picture,
     Source,
     read_picture,
+    skimage_picture,
 )
 from langgraft.environments.competitions.shipped.making.warps import TURN, UNIT, View, look, shade
 
-
-def _source(name: str, sha256: str) -> Source:
-    return Source("scikit-image", "0.26.0", "skimage", f"data/{name}.png", sha256)
-
-
 SOURCES: Final = (
-    _source("astronaut", "7605af19ba2b975845037d479d9429d3fbc334ff78c7b51f67f112d50f85ed65"),
-    _source("brick", "99a19145a42e52da5b5b773b8119c94ea04cf5c0242e95ffbaa0293713878bb7"),
-    _source("camera", "bf98e824a0e89e0e5fc9883963758bfd21453203a3fb1f22a32c108d939ffac6"),
-    _source("chelsea", "2a48da897e30584d1ae09abf8802730963e97735ab7f4ccede25b412ab11e5dd"),
-    _source("coffee", "013a8175a6f60538e29aa8bee676f3e4b4c9a4388defc9a81368b20fc7b3fe9c"),
-    _source("coins", "8b1c53f5b1e7777136997a7597388c6a234c1306d77175d0de5cbd8ec72b0c20"),
-    _source("gravel", "53724b7da1e0a01104d6e14da4dd2ca65a3ead9a2a69f0eb6f20121f8bb7b2ec"),
-    _source("ihc", "d5e9af0ebdb1dc92a7d75c8ab96cea1d3a319323027d0c7926060f8f4eba9519"),
-    _source("moon", "64ad7f8b5a61c4211375ff1de6d705ad99857ba64c2f26f6d59f0c649c78776d"),
-    _source("motorcycle_left", "6a51b16e82babbafbffdff644108b2085a8ee609f08cfdc0d60bff950e42b6fc"),
-    _source("page", "47d001b9a0da87c9e6477b3aa21680047dd4d31ca3becf5865a51b3aa4af5da1"),
-    _source("text", "09521942bc161daffa90a91b83128a62ba985e5957ae46b93879902ba2e4ac7d"),
+    skimage_picture(
+        "astronaut", "7605af19ba2b975845037d479d9429d3fbc334ff78c7b51f67f112d50f85ed65"
+    ),
+    skimage_picture("brick", "99a19145a42e52da5b5b773b8119c94ea04cf5c0242e95ffbaa0293713878bb7"),
+    skimage_picture("camera", "bf98e824a0e89e0e5fc9883963758bfd21453203a3fb1f22a32c108d939ffac6"),
+    skimage_picture("chelsea", "2a48da897e30584d1ae09abf8802730963e97735ab7f4ccede25b412ab11e5dd"),
+    skimage_picture("coffee", "013a8175a6f60538e29aa8bee676f3e4b4c9a4388defc9a81368b20fc7b3fe9c"),
+    skimage_picture("coins", "8b1c53f5b1e7777136997a7597388c6a234c1306d77175d0de5cbd8ec72b0c20"),
+    skimage_picture("gravel", "53724b7da1e0a01104d6e14da4dd2ca65a3ead9a2a69f0eb6f20121f8bb7b2ec"),
+    skimage_picture("ihc", "d5e9af0ebdb1dc92a7d75c8ab96cea1d3a319323027d0c7926060f8f4eba9519"),
+    skimage_picture("moon", "64ad7f8b5a61c4211375ff1de6d705ad99857ba64c2f26f6d59f0c649c78776d"),
+    skimage_picture(
+        "motorcycle_left", "6a51b16e82babbafbffdff644108b2085a8ee609f08cfdc0d60bff950e42b6fc"
+    ),
+    skimage_picture("page", "47d001b9a0da87c9e6477b3aa21680047dd4d31ca3becf5865a51b3aa4af5da1"),
+    skimage_picture("text", "09521942bc161daffa90a91b83128a62ba985e5957ae46b93879902ba2e4ac7d"),
 )
 SIZE: Final = 32
 EACH: Final = 10

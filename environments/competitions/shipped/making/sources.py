@@ -76,6 +76,11 @@ class Source:
         )
 
 
+def skimage_picture(name: str, sha256: str) -> Source:
+    """Return one of scikit-image's pictures."""
+    return Source("scikit-image", "0.26.0", "skimage", f"data/{name}.png", sha256)
+
+
 def read_bytes(source: Source) -> bytes:
     """Read a file's content, unpacked where its name ends in `.gz`.
 

@@ -8,21 +8,16 @@ from langgraft.environments.competitions.shipped.making.folders import write_pic
 from langgraft.environments.competitions.shipped.making.shipping import of_shipped
 from langgraft.environments.competitions.shipped.making.sources import (
     Picture,
-    Source,
     read_picture,
+    skimage_picture,
 )
 from langgraft.environments.competitions.shipped.making.splits import split
 from langgraft.environments.competitions.shipped.making.warps import TURN, UNIT, View, look, shade
 
-
-def _source(name: str, sha256: str) -> Source:
-    return Source("scikit-image", "0.26.0", "skimage", f"data/{name}.png", sha256)
-
-
 SOURCES: Final = (
-    _source("brick", "99a19145a42e52da5b5b773b8119c94ea04cf5c0242e95ffbaa0293713878bb7"),
-    _source("grass", "4893a5041b9268d1c29dcc9cdf6e79f40c66c5c37f3c7a5c0dcfecfa3e73bb50"),
-    _source("gravel", "53724b7da1e0a01104d6e14da4dd2ca65a3ead9a2a69f0eb6f20121f8bb7b2ec"),
+    skimage_picture("brick", "99a19145a42e52da5b5b773b8119c94ea04cf5c0242e95ffbaa0293713878bb7"),
+    skimage_picture("grass", "4893a5041b9268d1c29dcc9cdf6e79f40c66c5c37f3c7a5c0dcfecfa3e73bb50"),
+    skimage_picture("gravel", "53724b7da1e0a01104d6e14da4dd2ca65a3ead9a2a69f0eb6f20121f8bb7b2ec"),
 )
 TEST: Final = 0.4
 EACH: Final = 700
