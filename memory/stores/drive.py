@@ -4,6 +4,7 @@ from collections.abc import Callable, Generator, Sequence
 from typing import ParamSpec, TypeAlias, TypeVar, cast
 
 from langgraph.store.base import BaseStore, Op, Result
+from langgraph.store.memory import InMemoryStore
 
 from langgraft._core.errors import SettingsError
 from langgraft.memory.embedders.base import EmbeddingRequest, Vectors
@@ -78,7 +79,16 @@ def _answer(step: Step, store: BaseStore) -> list[Result]:
     if isinstance(step, EmbeddingRequest):
         # Programs say what they are sent for operations; `embed` knows that this is a matrix.
         return cast("list[Result]", step.answer())
-    return store.batch(step)
+    if not isinstance(store, InMemoryStore):
+        return store.batch(step)
+    while True:
+        try:
+            return store.batch(step)
+        except RuntimeError as error:
+            # LangGraph's `InMemoryStore` walks its dictionaries without a lock, before it writes:
+            # where another thread wrote meanwhile nothing has happened yet, and it can walk again.
+            if "changed size during iteration" not in str(error):
+                raise
 
 
 async def _aanswer(step: Step, store: BaseStore) -> list[Result]:

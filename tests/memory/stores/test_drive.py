@@ -1,6 +1,8 @@
 """One logic, two drivers."""
 
+import sys
 from collections.abc import Awaitable, Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import cast
 
 import pytest
@@ -10,6 +12,7 @@ from table_embeddings import TableEmbeddings
 
 from langgraft.memory.embedders import EmbeddingRequest, make_embedder
 from langgraft.memory.stores.drive import Program, adrive, drive, embed
+from langgraft.memory.stores.paging import read_all
 
 NAMESPACE = ("n",)
 
@@ -106,3 +109,23 @@ async def test_drive_when_vectors_are_asked_for_then_embedder_answers(
 
     assert await run(persistent(), _FailingStore()) == [[1.0, 2.0]]
     assert table.calls == [(method, ["red"])] * 2
+
+
+def test_drive_when_other_threads_write_to_memory_then_reading_goes_on() -> None:
+    """A walk over LangGraph's `InMemoryStore` that a writer disturbed is made again."""
+    store = InMemoryStore()
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(2) as pool:
+            writers = [pool.submit(_write, store, f"w{number}") for number in range(2)]
+            while not all(writer.done() for writer in writers):
+                drive(read_all(("bank",)), store)
+    finally:
+        sys.setswitchinterval(interval)
+    assert len(drive(read_all(("bank",)), store)) == 4000
+
+
+def _write(store: BaseStore, writer: str) -> None:
+    for number in range(2000):
+        store.put(("bank",), f"{writer}-{number}", {"text": "x"}, index=False)
