@@ -17,10 +17,11 @@ from langgraft.benchmarks.mle.coding_memory import (
     journal_episodes,
     write_table,
 )
-from langgraft.benchmarks.mle.journals import Journal, read_journals
+from langgraft.benchmarks.mle.journals import read_journals
 from langgraft.memory.deltas import fold
 from langgraft.memory.providers.coding import CodingMemory
 from langgraft.memory.recall import RecallContext
+from langgraft.nodes.search.journal import Journal
 
 NEAREST: Final = 3
 FEWEST_RUNS: Final = 3

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 
 from langgraft.benchmarks.harness.statistics import Estimate, mean_estimate
 from langgraft.benchmarks.mle.coding_memory import build_memory, journal_episodes
-from langgraft.benchmarks.mle.journals import Journal
 from langgraft.memory.episodes import Episode, ErrorRecord
 from langgraft.memory.items import MemoryItem
 from langgraft.memory.providers.coding.settings import CodingSettings
 from langgraft.memory.providers.coding.tracebacks import canonical_error
 from langgraft.memory.recall import RecallContext
+from langgraft.nodes.search.journal import Journal
 from langgraft.nodes.tracebacks import api_symbol, exception_class
 
 CONFIDENCE: Final = 0.95

@@ -8,11 +8,11 @@ from typing import Final
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
-from langgraft.benchmarks.mle.journals import Journal, JournalNode
 from langgraft.memory.episodes import Episode, ErrorRecord, Outcome, Step
 from langgraft.memory.providers.coding import CodingMemory
 from langgraft.memory.providers.coding.settings import CodingSettings
 from langgraft.nodes.diagnose import Failure, diagnose_by_rules
+from langgraft.nodes.search.journal import Journal, JournalNode
 
 SENTENCES: Final = 2
 """Sentences of a plan that make a fix: the published summaries have one or two (Fig. 5)."""

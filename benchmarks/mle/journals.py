@@ -7,71 +7,20 @@ AIDE's own `journal.json` (an object with `nodes` and `node2parent`, metrics as 
 
 import gzip
 import json
-import math
 import re
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import ValidationError
 
 from langgraft._core.errors import InputError
 from langgraft.memory.items import describe_validation
+from langgraft.nodes.search.journal import Journal, JournalNode
 
 _RUN = re.compile(r"^(?P<task>.+)-[0-9a-f]{8}$")
 _ENDINGS: Final = (".json.gz", ".json")
-
-
-class JournalNode(BaseModel):
-    """One program of a run."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-    step: int = Field(ge=0)
-    id: str = Field(min_length=1)
-    parent_id: str | None = None
-    plan: str
-    """What the program was to do, in the agent's words."""
-    code: str
-    metric: float | None = None
-    """Validation score; `None` where there is none, NaN included."""
-    is_buggy: bool
-    exc_type: str | None = None
-    """Class of the exception that ended the program."""
-    exc_value: str | None = None
-    analysis: str = ""
-    """What the review made of the run."""
-    output: str = ""
-    """What the program printed, where the journal has it."""
-
-    @field_validator("metric", mode="before")
-    @classmethod
-    def _value(cls, metric: Any) -> Any:
-        metric = metric.get("value") if isinstance(metric, Mapping) else metric
-        return None if isinstance(metric, float) and math.isnan(metric) else metric
-
-    @field_validator("analysis", "output", mode="before")
-    @classmethod
-    def _text(cls, text: Any) -> Any:
-        return "" if text is None else text
-
-
-@dataclass(frozen=True, slots=True)
-class Journal:
-    """One run, its programs in the order of their steps."""
-
-    run: str
-    """Name of the run: that of its file."""
-    task: str
-    """The competition."""
-    nodes: tuple[JournalNode, ...]
-
-    @property
-    def buggy(self) -> tuple[JournalNode, ...]:
-        """The programs that failed, or gave no metric."""
-        return tuple(node for node in self.nodes if node.is_buggy)
 
 
 def read_journals(folder: Path) -> list[Journal]:

@@ -27,7 +27,8 @@ from langgraft.benchmarks.mle.coding_memory import (
     journal_episodes,
     write_table,
 )
-from langgraft.benchmarks.mle.journals import Journal, JournalNode, read_journals
+from langgraft.benchmarks.mle.journals import read_journals
+from langgraft.nodes.search.journal import Journal, JournalNode
 
 CODE = "import lightgbm as lgb\nlgb.train({}, d, early_stopping_rounds=3)"
 STOPPING = (
