@@ -4,8 +4,10 @@
     <out>/runs.jsonl      the runs it expands to, with their ids
     <out>/manifest.json   digests of both, fingerprints, package versions; written last
     <out>/plan.lock       held while a process runs the plan
-    <out>/runs/<run_id>/  spec.json, items.jsonl, events.jsonl, DONE.json
+    <out>/runs/<run_id>/  spec.json, items.jsonl, events.jsonl, DONE.json; where its study wants
+                          them, work/ (of items under way) and kept/ (files to look at)
     <out>/store/          banks while runs are under way, where `chroma` keeps them; a cache
+    <out>/shared/         what runs have in common, such as results of programs; a cache
 
 The lock is the system's `flock`: it is free the moment its holder dies, however it dies. On
 network file systems without `flock` two machines can both hold it.

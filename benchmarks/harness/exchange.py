@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import BudgetExceededError, InfrastructureError, InputError
-from langgraft.benchmarks.harness.cache import ResponseCache, key_text
+from langgraft.benchmarks.harness.cache import ResponseCache, key_text, request_key
 from langgraft.benchmarks.harness.failures import Failure, FailureKind, classify
 from langgraft.benchmarks.harness.replies import (
     failure_in,
@@ -109,6 +109,7 @@ class Exchange:
         reached: Reached,
         messages: Sequence[BaseMessage],
         settings: Mapping[str, Any],
+        sample: str = "",
     ) -> None:
         """Look the request up.
 
@@ -117,6 +118,8 @@ class Exchange:
             reached: Shared by all exchanges with one model.
             messages: What the model is shown.
             settings: Everything else of the request: tools, stop words, response format.
+            sample: Name of the draw, where the same request is to be answered anew under
+                another name.
         """
         self.reply: ChatResult | None = None
         self.delay = 0.0
@@ -129,8 +132,12 @@ class Exchange:
         self._prompt_tokens = 0
         if rules.budget is not None:
             self._prompt_tokens = count_tokens_approximately(messages)
+        self._request = ""
+        kept_apart = any(meter.ledger is not None for meter in self._meters)
+        if rules.cache is not None or kept_apart:
+            self._key = request_texts(rules.identity, messages, settings, sample)
+            self._request = request_key(*self._key)
         if rules.cache is not None:
-            self._key = request_texts(rules.identity, messages, settings)
             found = rules.cache.lookup(*self._key)
             if found is not None:
                 result = from_cache(found)
@@ -197,7 +204,7 @@ class Exchange:
     def _accept(self, result: ChatResult, *, tokens: TokenCounts | None, hit: bool = False) -> None:
         self.reply = result
         for meter in self._meters:
-            meter.count_reply(tokens, hit=hit, node=self._node)
+            meter.count_reply(tokens, hit=hit, node=self._node, request=self._request)
 
     def _failed(
         self, failure: Failure, error: Exception | None, *, tokens: TokenCounts | None = None
@@ -237,12 +244,16 @@ class Exchange:
 
 
 def request_texts(
-    identity: Mapping[str, JSON], messages: Sequence[BaseMessage], settings: Mapping[str, Any]
+    identity: Mapping[str, JSON],
+    messages: Sequence[BaseMessage],
+    settings: Mapping[str, Any],
+    sample: str = "",
 ) -> tuple[str, str]:
     """Write a request as LangChain's caches want it: the prompt, and the model with its settings.
 
     Both are JSON with sorted keys, free of ids, token counts and operational settings, so that a
-    conversation that holds replies from the cache asks what it asked the first time.
+    conversation that holds replies from the cache asks what it asked the first time. A sample's
+    name is a part only where there is one.
 
     Raises:
         InputError: A setting or a message cannot be written as JSON.
@@ -253,6 +264,8 @@ def request_texts(
         if name not in _OPERATIONAL and value is not None
     }
     model: dict[str, JSON] = {"identity": dict(identity), "settings": named}
+    if sample:
+        model["sample"] = sample
     try:
         return key_text([_sent(message) for message in messages]), key_text(model)
     except TypeError as error:

@@ -2,8 +2,9 @@
 
 import asyncio
 import contextlib
+import shutil
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ParamSpec, TypeAlias, TypeVar
@@ -141,9 +142,10 @@ class _Execution:
         return None
 
     async def _work_at(self, place: BankPlace) -> None:
+        await in_thread(_remove_work, place, range(self._stream.committed))  # of a killed process
         session = await self._open_session(place)
         try:
-            await self._work_items(session)
+            await self._work_items(session, place)
         finally:
             await self._tidied("closing", session.aclose())
 
@@ -174,7 +176,7 @@ class _Execution:
             self._stream.note("untidy", text)
             self._report("note", text=text)
 
-    async def _work_items(self, session: RunSession) -> None:
+    async def _work_items(self, session: RunSession, place: BankPlace) -> None:
         """Keep up to `width` items under way; commit them in the order of their index."""
         window: deque[asyncio.Task[tuple[ItemOutcome, float]]] = deque()
         try:
@@ -185,7 +187,7 @@ class _Execution:
                     continue
                 item_id = self._run.spec.item_ids[self._stream.committed]
                 outcome, seconds = await window[0]
-                await in_thread(self._stream.commit, outcome, seconds)
+                await in_thread(self._commit, outcome, seconds, place)
                 window.popleft()
                 self._report("item", text=item_id)
                 self._on_commit(self._stream.committed)
@@ -193,6 +195,10 @@ class _Execution:
             for task in window:
                 task.cancel()
             await asyncio.gather(*window, return_exceptions=True)
+
+    def _commit(self, outcome: ItemOutcome, seconds: float, place: BankPlace) -> None:
+        self._stream.commit(outcome, seconds)
+        _remove_work(place, [self._stream.committed - 1])
 
     def _may_start(self, under_way: int) -> bool:
         left = self._run.length - self._stream.committed - under_way
@@ -243,6 +249,13 @@ class _Execution:
         self._shared.progress.report(
             ProgressEvent(kind, self._run.name, self._stream.committed, self._run.length, text)
         )
+
+
+def _remove_work(place: BankPlace, indices: Iterable[int]) -> None:
+    """Remove what committed items needed; what cannot be removed harms nobody."""
+    if place.files is not None:
+        for index in indices:
+            shutil.rmtree(place.files.work(index), ignore_errors=True)
 
 
 async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -14,6 +14,9 @@ model. What happens to a request:
    and never repeated in silence.
 5. Tokens are counted into the `metered()` scopes around the call.
 
+A request whose metadata names a sample (`langgraft.nodes.search.sampling`) shares its answers with
+requests of that name alone: at temperature above zero, two drafts of a search are two draws.
+
 A truncated reply (`finish_reason` `length`) is returned as it is. Streaming a wrapped model
 yields the whole reply as one chunk: a half-streamed reply could be neither repeated nor kept.
 """
@@ -37,6 +40,7 @@ from langgraft.benchmarks.harness.exchange import Exchange, ExchangeRules, Reach
 from langgraft.benchmarks.harness.failures import one_line
 from langgraft.benchmarks.harness.retry import RetryPolicy, Timing
 from langgraft.benchmarks.harness.usage import CallBudget
+from langgraft.nodes.search.sampling import SAMPLE
 
 TIMEOUT_SECONDS = 300.0
 """How long a server may stay silent within one call, by default."""
@@ -112,9 +116,14 @@ class MeteredChatModel(BaseChatModel):
         return self.inner._get_ls_params(stop=stop, **kwargs)  # noqa: SLF001
 
     def _exchange(
-        self, messages: list[BaseMessage], stop: list[str] | None, settings: Mapping[str, Any]
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None,
+        settings: Mapping[str, Any],
+        caller: CallbackManagerForLLMRun | AsyncCallbackManagerForLLMRun | None,
     ) -> Exchange:
-        return Exchange(self._rules, self._reached, messages, {**settings, "stop": stop})
+        sample = "" if caller is None else str(caller.metadata.get(SAMPLE, ""))
+        return Exchange(self._rules, self._reached, messages, {**settings, "stop": stop}, sample)
 
     def _generate(
         self,
@@ -123,7 +132,7 @@ class MeteredChatModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        exchange = self._exchange(messages, stop, kwargs)
+        exchange = self._exchange(messages, stop, kwargs, run_manager)
         while exchange.reply is None:
             if exchange.delay:
                 self.timing.sleep(exchange.delay)
@@ -140,7 +149,7 @@ class MeteredChatModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        exchange = self._exchange(messages, stop, kwargs)
+        exchange = self._exchange(messages, stop, kwargs, run_manager)
         while exchange.reply is None:
             if exchange.delay:
                 await self.timing.asleep(exchange.delay)

@@ -23,8 +23,9 @@ from langgraft._core.canonical import digest
 from langgraft._core.errors import RunDirectoryError
 from langgraft.benchmarks.harness.directory import check_directory, hold_directory
 from langgraft.benchmarks.harness.graph import PlannedRun
+from langgraft.benchmarks.harness.log import run_folder
 from langgraft.benchmarks.harness.plans import PreparedPlan
-from langgraft.benchmarks.harness.study import BankPlace
+from langgraft.benchmarks.harness.study import BankPlace, RunFiles
 from langgraft.memory.stores.named import StoreKind, open_store, store_kind
 
 DEFAULT_STORE: Final = "memory"
@@ -34,6 +35,9 @@ INSIDE: Final = "chroma"
 
 STORE: Final = "store"
 """Its folder there. It may be deleted whenever no process runs the plan."""
+
+SHARED: Final = "shared"
+"""Folder of a run directory for what its runs have in common. It may be deleted likewise."""
 
 _ROOT: Final = "langgraft-runs"
 _ID_LENGTH: Final = 16
@@ -48,16 +52,19 @@ class Places:
     kind: StoreKind
     directory: str
     """Label that tells one run directory from others that use the same database."""
+    out: Path | None = None
+    """The run directory; `None` where there is none."""
 
     def of(self, run: PlannedRun) -> BankPlace:
         """Return the place of one run's bank."""
         store = InMemoryStore() if self.store is None else self.store
-        return BankPlace(store, (_ROOT, self.directory, run.id))
+        files = None if self.out is None else RunFiles(run_folder(self.out, run), self.out / SHARED)
+        return BankPlace(store, (_ROOT, self.directory, run.id), files)
 
 
-def places_in_memory() -> Places:
-    """Return places that are gone when their runs end."""
-    return Places(None, "memory", "here")
+def places_in_memory(out: Path | None = None) -> Places:
+    """Return places that are gone when their runs end; files lie in `out`, where it is given."""
+    return Places(None, "memory", "here", out)
 
 
 @contextmanager
@@ -81,7 +88,7 @@ def hold_places(out: Path, prepared: PreparedPlan[Any], store: str) -> Iterator[
     with ExitStack() as opened:
         if kind == DEFAULT_STORE:
             opened.enter_context(hold_directory(out, prepared))
-            yield places_in_memory()
+            yield places_in_memory(out)
             return
         if inside:  # the folder it lies in must be known to be ours
             opened.enter_context(hold_directory(out, prepared))
@@ -90,7 +97,7 @@ def hold_places(out: Path, prepared: PreparedPlan[Any], store: str) -> Iterator[
             check_directory(out, prepared)
             base = opened.enter_context(open_store(spec))
             opened.enter_context(hold_directory(out, prepared))
-        yield Places(base, kind, _directory_label(out))
+        yield Places(base, kind, _directory_label(out), out)
 
 
 def _directory_label(out: Path) -> str:

@@ -13,15 +13,14 @@ from langgraft.benchmarks.harness.execute import (
     Execution,
     ModelFor,
     execute_run,
+    in_thread,
 )
 from langgraft.benchmarks.harness.graph import PlannedRun
 from langgraft.benchmarks.harness.log import run_progress
 from langgraft.benchmarks.harness.outcome import PlanOutcome, RunOutcome
-from langgraft.benchmarks.harness.places import DEFAULT_STORE, hold_places
+from langgraft.benchmarks.harness.places import hold_places
 from langgraft.benchmarks.harness.plans import PreparedPlan
 from langgraft.benchmarks.harness.progress import EventKind, NoProgress, Progress, ProgressEvent
-
-DEFAULT_WORKERS = 4
 
 GRACE = 5.0
 """Seconds items under way may take to finish after a request to stop."""
@@ -32,9 +31,9 @@ async def run_plan(
     out: Path,
     *,
     model_for: ModelFor,
-    workers: int = DEFAULT_WORKERS,
+    workers: int | None = None,
     parallel_items: int = DEFAULT_PARALLEL_ITEMS,
-    store: str = DEFAULT_STORE,
+    store: str | None = None,
     progress: Progress | None = None,
     stop: asyncio.Event | None = None,
     clock: Clock | None = None,
@@ -49,10 +48,11 @@ async def run_plan(
         prepared: The plan, made by `prepare`.
         out: The run directory; made where it is not there.
         model_for: Makes the model for a run.
-        workers: How many runs go on at the same time.
+        workers: How many runs go on at the same time; `None`: as the study has it.
         parallel_items: How many items of a run with a frozen bank go on at the same time.
         store: Where banks are kept meanwhile: `memory`, `chroma` (in the run directory), or
-            another name that `langgraft.memory.stores.named.open_store` knows.
+            another name that `langgraft.memory.stores.named.open_store` knows; `None`: as the
+            study has it.
         progress: Told what happens.
         stop: Set it to stop: no item is started, those under way get `grace` seconds.
         clock: Stamps events.
@@ -65,10 +65,13 @@ async def run_plan(
         ResumeRefusedError: The directory was started with something else.
         RunDirectoryError: The directory cannot be used.
         StudyError: The study or the harness has a bug; what was committed is kept.
-        InputError: The study refused a setting, or the store cannot be opened.
+        InputError: The study refused a setting, misses what its runs need, or the store cannot
+            be opened.
         MissingExtraError: What talks to the store is not installed.
     """
-    with hold_places(out, prepared, store) as places:
+    study = prepared.study
+    await in_thread(study.make_ready, prepared.plan)
+    with hold_places(out, prepared, study.default_store if store is None else store) as places:
         execution = Execution(
             prepared,
             out,
@@ -78,7 +81,8 @@ async def run_plan(
             clock or SystemClock(),
             places=places,
         )
-        return await _Dispatcher(execution, workers, stop or asyncio.Event(), grace).run()
+        width = study.default_workers if workers is None else workers
+        return await _Dispatcher(execution, width, stop or asyncio.Event(), grace).run()
 
 
 class _Dispatcher:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Generic, Protocol, Self, TypeVar
+from typing import ClassVar, Generic, Protocol, Self, TypeVar
 
 from langchain_core.language_models import BaseChatModel
 from langgraph.store.base import BaseStore
@@ -60,6 +60,32 @@ class BankSource:
 
 
 @dataclass(frozen=True, slots=True)
+class RunFiles:
+    """Where a run keeps files beside its log; they decide no result."""
+
+    folder: Path
+    """The run's folder in the run directory."""
+    shared: Path
+    """A folder of all runs of the plan, for what they have in common, such as caches.
+
+    It may be deleted whenever no process runs the plan. Made by whoever writes to it first.
+    """
+
+    def work(self, index: int) -> Path:
+        """Return the folder of an item under way: what it needs to go on after a crash.
+
+        Made by whoever writes to it first; the harness removes it once the item is committed, and
+        never before.
+        """
+        return self.folder / "work" / f"{index:04d}"
+
+    @property
+    def kept(self) -> Path:
+        """The folder of files that stay: what people want to look at beside the log."""
+        return self.folder / "kept"
+
+
+@dataclass(frozen=True, slots=True)
 class BankPlace:
     """Where a run keeps its bank while it is under way; it decides no result.
 
@@ -71,6 +97,8 @@ class BankPlace:
     """Shared with the other runs of the process, unless it lies in memory."""
     namespace: tuple[str, ...]
     """The run's own."""
+    files: RunFiles | None = None
+    """Where the run keeps files; `None` where there is no run directory."""
 
 
 @dataclass(frozen=True)
@@ -154,6 +182,10 @@ class Study(ABC, Generic[PlanT]):
 
     name: str
     plan_model: type[PlanT]
+    default_store: ClassVar[str] = "memory"
+    """Where banks lie meanwhile unless somebody says otherwise (see `run_plan`)."""
+    default_workers: ClassVar[int] = 4
+    """How many runs go on at the same time unless somebody says otherwise."""
 
     @abstractmethod
     def expand(self, plan: PlanT) -> tuple[RunSpec, ...]:
@@ -193,6 +225,16 @@ class Study(ABC, Generic[PlanT]):
     @abstractmethod
     def most_calls(self, plan: PlanT, run: RunSpec) -> int:
         """Return how many model calls a run makes at the most."""
+
+    def make_ready(self, plan: PlanT) -> None:
+        """Check and make what runs need beside the plan; called before anything is written.
+
+        Called in a thread, and each time that a plan is run.
+
+        Raises:
+            LanggraftError: Something is missing; the message says how to get it.
+        """
+        del plan
 
     def notes(self, plan: PlanT, runs: Sequence[RunSpec]) -> tuple[str, ...]:
         """Return what is worth knowing before the runs are paid for, a line each.

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Protocol
 
 from langchain_core.runnables.config import var_child_runnable_config
 
@@ -59,15 +60,55 @@ class _NodeUse:
         return _NodeUse(self.replies + 1, self.tokens + (tokens or TokenCounts()).total)
 
 
+class Used:
+    """What used replies amount to, as a whole and by the nodes that asked."""
+
+    def __init__(self) -> None:
+        self._replies = 0
+        self._uncounted = 0
+        self._tokens = TokenCounts()
+        self._by_node: dict[str, _NodeUse] = {}
+
+    def add(self, tokens: TokenCounts | None, node: str) -> None:
+        """Add a reply; `tokens` is `None` where the provider did not say."""
+        self._replies += 1
+        self._uncounted += tokens is None
+        self._tokens += tokens or TokenCounts()
+        if node:
+            self._by_node[node] = self._by_node.get(node, _NodeUse()).and_one(tokens)
+
+    def totals(self) -> dict[str, JSON]:
+        """Write the sums as JSON."""
+        return {
+            "replies": self._replies,
+            "replies_without_usage": self._uncounted,
+            **self._tokens.as_json(),
+            "by_node": {
+                node: {"replies": use.replies, "tokens": use.tokens}
+                for node, use in sorted(self._by_node.items())
+            },
+        }
+
+
+class Ledger(Protocol):
+    """Notes used replies so that they outlive the process (see `langgraft.benchmarks.harness.ledger`)."""
+
+    def note(self, request: str, node: str, tokens: TokenCounts | None) -> None:
+        """Note the reply to a request; one that is noted again replaces the one before."""
+        ...
+
+    def used(self) -> Used:
+        """Return what all that is noted amounts to."""
+        ...
+
+
 class UsageMeter:
     """Counts the model calls made inside a `metered` scope; safe to use from many threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, ledger: "Ledger | None" = None) -> None:
+        self.ledger = ledger
         self._lock = threading.Lock()
-        self._replies = 0
-        self._uncounted = 0
-        self._used = TokenCounts()
-        self._by_node: dict[str, _NodeUse] = {}
+        self._used = Used()
         self._attempts = 0
         self._hits = 0
         self._billed = TokenCounts()
@@ -79,20 +120,22 @@ class UsageMeter:
         with self._lock:
             self._attempts += 1
 
-    def count_reply(self, tokens: TokenCounts | None, *, hit: bool, node: str = "") -> None:
+    def count_reply(
+        self, tokens: TokenCounts | None, *, hit: bool, node: str = "", request: str = ""
+    ) -> None:
         """Count a reply that was used.
 
         Args:
             tokens: Its tokens; `None` if the provider did not say.
             hit: It came from the response cache and cost nothing.
             node: The graph's node that asked; empty outside of graphs.
+            request: Key of the request; needed where there is a ledger.
         """
         with self._lock:
-            self._replies += 1
-            self._uncounted += tokens is None
-            self._used += tokens or TokenCounts()
-            if node:
-                self._by_node[node] = self._by_node.get(node, _NodeUse()).and_one(tokens)
+            if self.ledger is None:
+                self._used.add(tokens, node)
+            else:
+                self.ledger.note(request, node, tokens)
             if hit:
                 self._hits += 1
 
@@ -115,15 +158,7 @@ class UsageMeter:
         that what memory itself asks of a model (draft, judge, reflect …) is told apart.
         """
         with self._lock:
-            return {
-                "replies": self._replies,
-                "replies_without_usage": self._uncounted,
-                **self._used.as_json(),
-                "by_node": {
-                    node: {"replies": use.replies, "tokens": use.tokens}
-                    for node, use in sorted(self._by_node.items())
-                },
-            }
+            return (self._used if self.ledger is None else self.ledger.used()).totals()
 
     def billing(self) -> dict[str, JSON]:
         """Return what this process really asked and paid for; it differs between repetitions."""
@@ -141,12 +176,15 @@ _METERS: ContextVar[tuple[UsageMeter, ...]] = ContextVar("langgraft_meters", def
 
 
 @contextmanager
-def metered() -> Iterator[UsageMeter]:
+def metered(ledger: Ledger | None = None) -> Iterator[UsageMeter]:
     """Count every model call made in this context, in tasks and threads started from it too.
 
     Scopes nest: an inner scope's calls count in the outer ones as well.
+
+    Args:
+        ledger: Where used replies are noted, so that a later process goes on counting.
     """
-    meter = UsageMeter()
+    meter = UsageMeter(ledger)
     token = _METERS.set((*_METERS.get(), meter))
     try:
         yield meter

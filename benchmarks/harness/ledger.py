@@ -1,0 +1,74 @@
+"""Counts of an item that is worked through by several processes, one after the other."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from langgraft._core.canonical import canonical_json
+from langgraft.benchmarks.harness.files import disk_errors, make_directory, write_all
+from langgraft.benchmarks.harness.usage import TokenCounts, Used
+
+
+class UsageFile:
+    """A ledger in a file: a line for each used reply.
+
+    An item that goes on from a checkpoint does not ask again what it asked before it was killed,
+    so that a meter in memory would miss it; and it does ask again what it had asked since the
+    checkpoint. Here both count once: by request, the last line of each.
+
+    Args:
+        path: The file; made with its folder. A line that a crash left unfinished is dropped.
+
+    Raises:
+        RunDirectoryError: It cannot be read or written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._noted: dict[str, tuple[str, TokenCounts | None]] = {}
+        make_directory(path.parent)
+        with disk_errors("read", path):
+            data = path.read_bytes() if path.exists() else b""
+        whole = data[: data.rfind(b"\n") + 1]
+        for request, node, tokens in _read(whole):
+            self._noted[request] = (node, tokens)
+        with disk_errors("open for writing", path):
+            self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            os.ftruncate(self._descriptor, len(whole))
+
+    def note(self, request: str, node: str, tokens: TokenCounts | None) -> None:
+        """Note the reply to a request; it survives the process once this returns.
+
+        Raises:
+            RunDirectoryError: The file cannot be written.
+        """
+        counted = None if tokens is None else tokens.as_json()
+        line = canonical_json([request, node, counted]).encode() + b"\n"
+        with disk_errors("write", self._path):
+            write_all(self._descriptor, line)
+        self._noted[request] = (node, tokens)
+
+    def used(self) -> Used:
+        """Return what all that is noted amounts to."""
+        used = Used()
+        for node, tokens in self._noted.values():
+            used.add(tokens, node)
+        return used
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._descriptor)
+
+
+def _read(data: bytes) -> Iterator[tuple[str, str, TokenCounts | None]]:
+    for line in data.splitlines():
+        request, node, counted = json.loads(line)
+        tokens = None
+        if counted is not None:
+            tokens = TokenCounts(*(counted[f"{name}_tokens"] for name in _COUNTS))
+        yield request, node, tokens
+
+
+_COUNTS = ("prompt", "completion", "cached_prompt", "reasoning")
+"""In the order of `TokenCounts`."""
