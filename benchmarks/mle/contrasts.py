@@ -1,0 +1,253 @@
+"""Each condition against no memory: pairs of one competition and one seed."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+
+from langgraft._core.extras import require
+from langgraft.benchmarks.harness.statistics import (
+    CONFIDENCE,
+    ROUNDING,
+    Estimate,
+    Matrix,
+    holm,
+    mean_estimate,
+)
+from langgraft.benchmarks.mle.measures import MEASURES, Measure
+from langgraft.benchmarks.mle.searches import OFF, Searches, competition_of, condition_of, seed_of
+
+SIGNIFICANCE: Final = 0.05
+
+Pair: TypeAlias = tuple[str, int]
+"""Competition and seed."""
+
+Verdict: TypeAlias = Literal[
+    "better", "worse", "changed", "unclear", "no detectable difference", "incomplete"
+]
+"""`better`, `worse`, `changed` (where neither direction is good): also after correction;
+`unclear`: the interval excludes 0, and the corrected p value does not hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A measure under one condition."""
+
+    condition: str
+    measure: Measure
+    estimate: Estimate | None
+    """Over competitions and seeds; `None` where nothing was measured."""
+    n: int
+    """Searches it rests on."""
+    undefined: int
+    """Searches that have no such number."""
+    planned: int
+    censored: int
+    """Searches without any valid program: of the first valid node, a lower bound is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """The difference of a condition from no memory."""
+
+    condition: str
+    measure: Measure
+    estimate: Estimate | None
+    """Over other competitions and other seeds; `None` without a pair."""
+    same_tasks: Estimate | None
+    """Over other seeds of these competitions; `None` with fewer than two seeds of one of them."""
+    pairs: int
+    """Pairs it rests on."""
+    undefined: int
+    """Pairs left out because one of the two searches has no such number."""
+    planned: int
+    p_adjusted: float | None = None
+    """By Holm over the declared family; `None` outside of it, and while results are missing."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether both searches of every planned pair ended."""
+        return self.pairs + self.undefined == self.planned
+
+    @property
+    def excludes_zero(self) -> bool:
+        """Whether the interval over competitions and seeds lies on one side of 0."""
+        found = self.estimate
+        return found is not None and (found.low > 0 or found.high < 0)
+
+    @property
+    def verdict(self) -> Verdict:
+        """What may be said of the difference."""
+        if not self.complete:
+            return "incomplete"
+        if self.estimate is None or not self.excludes_zero:
+            return "no detectable difference"
+        if self.p_adjusted is not None and self.p_adjusted >= SIGNIFICANCE:
+            return "unclear"
+        if self.measure.better is None:
+            return "changed"
+        rose = self.estimate.value > 0
+        return "better" if rose == (self.measure.better == "higher") else "worse"
+
+
+def levels(searches: Searches, measure: Measure) -> tuple[Level, ...]:
+    """Return a measure under every condition."""
+    return tuple(_level(searches, condition, measure) for condition in searches.conditions)
+
+
+def _level(searches: Searches, condition: str, measure: Measure) -> Level:
+    values = values_of(searches, condition, measure)
+    known = {pair: value for pair, value in values.items() if value is not None}
+    return Level(
+        condition=condition,
+        measure=measure,
+        estimate=_estimate(known, (0.0, measure.most(searches))),
+        n=len(known),
+        undefined=len(values) - len(known),
+        planned=searches.n_planned(condition),
+        censored=sum(each.behavior.first_valid.censored for each in searches.of(condition)),
+    )
+
+
+def contrasts(searches: Searches) -> tuple[Contrast, ...]:
+    """Compare every condition with no memory by every measure; correct the declared family.
+
+    The family is declared before anything is run: every memory by every confirmatory measure.
+    Controls stand beside it. Contrasts that are incomplete have no corrected p value, and count
+    in the correction of others as if they were 1.
+    """
+    found = [
+        _contrast(searches, condition, measure)
+        for condition in searches.conditions
+        if condition != OFF
+        for measure in MEASURES
+    ]
+    family = [each for each in found if in_family(each, searches)]
+    adjusted = holm([_p(each) for each in family])
+    by_key = {_key(each): p for each, p in zip(family, adjusted, strict=True) if each.complete}
+    return tuple(replace(each, p_adjusted=by_key.get(_key(each))) for each in found)
+
+
+def in_family(contrast: Contrast, searches: Searches) -> bool:
+    """Say whether a contrast belongs to the declared family."""
+    return contrast.measure.confirmatory and contrast.condition in searches.memories
+
+
+def _key(contrast: Contrast) -> tuple[str, str]:
+    return contrast.condition, contrast.measure.name
+
+
+def _p(contrast: Contrast) -> float:
+    return 1.0 if contrast.estimate is None or not contrast.complete else contrast.estimate.p
+
+
+def values_of(searches: Searches, condition: str, measure: Measure) -> dict[Pair, float | None]:
+    """Return a measure of every search of a condition that ended."""
+    return {(each.competition, each.seed): measure.value(each) for each in searches.of(condition)}
+
+
+def _planned_pairs(searches: Searches, condition: str) -> set[Pair]:
+    def pairs(name: str) -> set[Pair]:
+        return {
+            (competition_of(spec), seed_of(spec))
+            for spec in searches.planned
+            if condition_of(spec) == name
+        }
+
+    return pairs(condition) & pairs(OFF)
+
+
+def differences(searches: Searches, condition: str, measure: Measure) -> dict[Pair, float | None]:
+    """Return condition less no memory, by pair of which both searches ended."""
+    treated, baseline = (values_of(searches, name, measure) for name in (condition, OFF))
+    return {
+        pair: _less(value, baseline[pair]) for pair, value in treated.items() if pair in baseline
+    }
+
+
+def _less(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one - other
+
+
+def _contrast(searches: Searches, condition: str, measure: Measure) -> Contrast:
+    all_pairs = differences(searches, condition, measure)
+    known = {pair: value for pair, value in all_pairs.items() if value is not None}
+    most = measure.most(searches)
+    return Contrast(
+        condition=condition,
+        measure=measure,
+        estimate=_estimate(known, (-most, most)),
+        same_tasks=same_tasks_estimate(known, most),
+        pairs=len(known),
+        undefined=len(all_pairs) - len(known),
+        planned=len(_planned_pairs(searches, condition)),
+    )
+
+
+def _by_competition(values: Mapping[Pair, float]) -> dict[str, list[float]]:
+    found: dict[str, list[float]] = {}
+    for (competition, _), value in sorted(values.items()):
+        found.setdefault(competition, []).append(value)
+    return found
+
+
+def _estimate(values: Mapping[Pair, float], bounds: tuple[float, float]) -> Estimate | None:
+    """Estimate a mean over competitions and seeds."""
+    matrix = _matrix(values)
+    return None if matrix is None else mean_estimate(matrix, bounds=bounds)
+
+
+def _matrix(values: Mapping[Pair, float]) -> Matrix | None:
+    """Return values as competitions by seeds.
+
+    Where a competition lacks seeds that others have, each competition gives its mean instead: the
+    crossed analysis needs all cells, and leaving competitions out would be a choice by result.
+    """
+    if not values:
+        return None
+    rows = _by_competition(values)
+    seeds = {name: {seed for each, seed in values if each == name} for name in rows}
+    if all(found == seeds[next(iter(seeds))] for found in seeds.values()):
+        return np.array(list(rows.values()), dtype=np.float64)
+    return np.array([[math.fsum(row) / len(row)] for row in rows.values()], dtype=np.float64)
+
+
+def same_tasks_estimate(values: Mapping[Pair, float], most: float) -> Estimate | None:
+    """Estimate the mean of these very competitions over other seeds.
+
+    Competitions count alike and are not a sample; what varies are the seeds within each. The
+    variance is the mean of their variances of means, its degrees of freedom are Satterthwaite's
+    (1946). It says nothing of other competitions.
+
+    Returns:
+        `None` where a competition has fewer than two seeds, or where no seed differs from another:
+        then nothing is known of how seeds vary.
+    """
+    rows = list(_by_competition(values).values())
+    if not rows or min(map(len, rows)) < 2:  # noqa: PLR2004  (a variance takes two)
+        return None
+    parts = [_variance(row) / len(row) / len(rows) ** 2 for row in rows]
+    variance = math.fsum(parts)
+    if variance < ROUNDING**2:
+        return None
+    mean = math.fsum(math.fsum(row) / len(row) for row in rows) / len(rows)
+    spread = math.fsum(part**2 / (len(row) - 1) for part, row in zip(parts, rows, strict=True))
+    df, se = variance**2 / spread, math.sqrt(variance)
+    t: Any = require("scipy.stats", extra="bench", purpose="The analysis").t
+    reach = float(t.ppf((1 + CONFIDENCE) / 2, df)) * se
+    low, high = max(-most, mean - reach), min(most, mean + reach)
+    p = float(2 * t.sf(abs(mean) / se, df))
+    seeds = max(map(len, rows))
+    return Estimate(mean, low, high, p, se, df, len(rows), seeds, 1.0, "crossed")
+
+
+def _variance(row: Sequence[float]) -> float:
+    mean = math.fsum(row) / len(row)
+    return math.fsum((value - mean) ** 2 for value in row) / (len(row) - 1)
+
+
+def of_condition(found: Iterable[Contrast], condition: str) -> tuple[Contrast, ...]:
+    """Return the contrasts of a condition."""
+    return tuple(each for each in found if each.condition == condition)

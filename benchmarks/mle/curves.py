@@ -1,0 +1,59 @@
+"""Curves over the steps, by metric group: bugs so far and the best metric so far (Figure 3)."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from langgraft.benchmarks.mle.behaviour.bugs import cumulative_bugs
+from langgraft.benchmarks.mle.behaviour.progress import best_so_far
+from langgraft.benchmarks.mle.outcomes import Spread, mean_and_sem
+from langgraft.benchmarks.mle.searches import Search, Searches
+
+What: TypeAlias = Literal["bugs", "best"]
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A mean over searches at each step."""
+
+    what: What
+    metric_group: str
+    condition: str
+    points: tuple[Spread | None, ...]
+    """By step; `n` is the number of searches in it, `None` where no search has a number yet."""
+    searches: int
+
+
+def curves(searches: Searches) -> tuple[Curve, ...]:
+    """Return both curves of every metric group and condition that has a search.
+
+    Bugs of a search that ended early stay as they were, and so does its best metric. A search
+    without a valid program so far has no best metric and is left out of that step's mean, so that
+    early means are over fewer searches; `n` says over how many.
+    """
+    found = []
+    for group in searches.metric_groups:
+        for condition in searches.conditions:
+            runs = [each for each in searches.of(condition) if each.metric_group == group]
+            if runs:
+                bugs = [_bugs(run, searches.longest) for run in runs]
+                best = [_best(run, searches.longest) for run in runs]
+                found.append(Curve("bugs", group, condition, _points(bugs), len(runs)))
+                found.append(Curve("best", group, condition, _points(best), len(runs)))
+    return tuple(found)
+
+
+def _bugs(search: Search, steps: int) -> tuple[float, ...]:
+    return tuple(map(float, cumulative_bugs(search.journal, steps)))
+
+
+def _best(search: Search, steps: int) -> tuple[float, ...]:
+    return best_so_far(search.journal, lower_is_better=search.lower_is_better, steps=steps)
+
+
+def _points(rows: Sequence[Sequence[float]]) -> tuple[Spread | None, ...]:
+    columns = (
+        [value for value in step if not math.isnan(value)] for step in zip(*rows, strict=True)
+    )
+    return tuple(mean_and_sem(values) if values else None for values in columns)

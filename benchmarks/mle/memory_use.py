@@ -1,0 +1,124 @@
+"""What memory held, what it put into prompts, and what programs then used (§4.6)."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+
+from langgraft._core.errors import LanggraftError
+from langgraft.benchmarks.harness.study import PlanLogReader, RunSpec
+from langgraft.benchmarks.mle.behaviour.retrievals import NONE, Share, resource_entries
+from langgraft.benchmarks.mle.searches import Search, Searches
+from langgraft.memory.deltas import MemoryDelta, fold
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryUse:
+    """Memory of one condition, pooled over its searches."""
+
+    condition: str
+    searches: int
+    programs: int
+    retrievals: int
+    """Programs written with recalled memory in the prompt."""
+    written_with_memory: Share
+    repaired_with_memory: Share
+    stores: int
+    """Banks at the end of a search; one bank a search."""
+    resource_entries: Share
+    """Entries of those banks that tell of time or memory running out."""
+    resource_retrievals: Share
+    resource_of_buggy: Share
+    resource_for_buggy: Share
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """What valid programs of a condition import, and how the others failed."""
+
+    condition: str
+    valid: int
+    """Valid programs."""
+    packages: Counter[str]
+    """Valid programs that import a package."""
+    buggy: int
+    errors: Counter[str]
+    """Buggy programs by the class of their exception."""
+
+
+def memory_use(searches: Searches, log: PlanLogReader) -> tuple[MemoryUse, ...]:
+    """Return what memory did under each condition."""
+    return tuple(_memory_use(searches, condition, log) for condition in searches.conditions)
+
+
+def _memory_use(searches: Searches, condition: str, log: PlanLogReader) -> MemoryUse:
+    runs = searches.of(condition)
+    banks = [_bank(run.spec, log) for run in runs]
+    known = [bank for bank in banks if bank is not None]
+    return MemoryUse(
+        condition=condition,
+        searches=len(runs),
+        programs=sum(run.behavior.steps for run in runs),
+        retrievals=sum(run.behavior.retrievals for run in runs),
+        written_with_memory=_pool([run.behavior.written_with_memory for run in runs]),
+        repaired_with_memory=_pool([run.behavior.repaired_with_memory for run in runs]),
+        stores=len(known),
+        resource_entries=_pool(known),
+        resource_retrievals=_pool([run.behavior.resource_retrievals for run in runs]),
+        resource_of_buggy=_pool([run.behavior.resource_of_buggy for run in runs]),
+        resource_for_buggy=_pool([run.behavior.resource_for_buggy for run in runs]),
+    )
+
+
+def _pool(shares: Sequence[Share]) -> Share:
+    return reduce(add, shares, NONE)
+
+
+def _bank(spec: RunSpec, log: PlanLogReader) -> Share | None:
+    """Return the resource entries of a run's bank at its end; `None` of one that does not fold."""
+    try:
+        bank = fold(_deltas(spec, log))
+    except LanggraftError:
+        return None
+    return resource_entries(bank.items.values())
+
+
+def _deltas(spec: RunSpec, log: PlanLogReader) -> list[MemoryDelta]:
+    """Return all deltas of a bank, those of what it started from first."""
+    before: list[MemoryDelta] = []
+    if spec.source is not None:
+        origin = next(each for each in log.runs if each.name == spec.source.run)
+        before = _deltas(origin, log)
+        if spec.source.items is not None:
+            own = log.deltas(origin.name)
+            kept = sum(map(len, own[: spec.source.items]))
+            before = before[: len(before) - sum(map(len, own)) + kept]
+    return [*before, *(delta for item in log.deltas(spec.name) for delta in item)]
+
+
+def used(searches: Searches) -> tuple[Used, ...]:
+    """Return packages and errors of each condition."""
+    return tuple(_used(condition, searches.of(condition)) for condition in searches.conditions)
+
+
+def _used(condition: str, runs: Sequence[Search]) -> Used:
+    packages: Counter[str] = Counter()
+    errors: Counter[str] = Counter()
+    for run in runs:
+        packages.update(run.behavior.package_steps)
+        errors.update(run.behavior.error_types)
+    valid = sum(run.behavior.valid for run in runs)
+    programs = sum(run.behavior.steps for run in runs)
+    return Used(condition, valid, packages, programs - valid, errors)
+
+
+def recurrences(searches: Searches) -> dict[tuple[str, str], Share]:
+    """Return, by competition and condition, the share of runs in which an error class recurs."""
+    found: dict[tuple[str, str], Share] = {}
+    for competition in searches.competitions:
+        for condition in searches.conditions:
+            told = [run.behavior.errors_recur for run in searches.of(condition, competition)]
+            known = [each for each in told if each is not None]
+            found[competition, condition] = Share(sum(known), len(known))
+    return found
