@@ -28,15 +28,16 @@ class Scale:
     column: float
     row: float
     radius: float
+    letters: float
 
 
 def scale_for(programs: int) -> Scale:
     """Return the scale for a number of programs: at most a few screens, each node a target."""
     if programs <= 60:  # noqa: PLR2004
-        return Scale(40, 54, 14)
+        return Scale(40, 54, 14, 11)
     if programs <= 200:  # noqa: PLR2004
-        return Scale(30, 44, 11.5)
-    return Scale(25, 36, 10)
+        return Scale(30, 44, 11.5, 9.5)
+    return Scale(25, 36, 10, 7.8)
 
 
 def color(rank: float) -> str:
@@ -51,8 +52,8 @@ def _channels(text: str) -> Sequence[int]:
     return [int(text[at : at + 2], 16) for at in (1, 3, 5)]
 
 
-def draw_tree(view: TreeView) -> tuple[Markup, float, float]:
-    """Return the picture of a search, its width and its height in pixels."""
+def draw_tree(view: TreeView) -> tuple[Markup, str]:
+    """Return the picture of a search, and the style that only this picture has."""
     scale = scale_for(len(view.nodes))
     places = tree_layout(view.parents)
     margin = scale.radius * 2.4
@@ -78,7 +79,10 @@ def draw_tree(view: TreeView) -> tuple[Markup, float, float]:
         *(_node(view, position, points[position], scale) for position in range(len(points))),
         attributes=attributes,
     )
-    return drawn, width, height
+    style = (
+        f".tree svg {{ width: {_px(width)}px; }}\n.step {{ font-size: {_px(scale.letters)}px; }}\n"
+    )
+    return drawn, style
 
 
 def _px(value: float) -> str:

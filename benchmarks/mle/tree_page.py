@@ -77,8 +77,8 @@ def render_tree_page(
 ) -> str:
     """Return the page of a search; see `write_tree_page`."""
     view = TreeView(journal, lower_is_better, chosen)
-    picture, width, _ = draw_tree(view)
-    style = f"{_file('tree.css')}.tree svg {{ width: {width:.0f}px; }}\n"
+    picture, its_style = draw_tree(view)
+    style = _file("tree.css") + its_style
     script = _file("tree.js")
     heading = shortened(title or journal.task, 300)
     tree = tag(

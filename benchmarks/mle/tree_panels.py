@@ -64,9 +64,9 @@ def _chips(view: TreeView, position: int) -> Iterator[Markup]:
 
 def _facts(view: TreeView, position: int) -> Markup:
     node, parent = view.nodes[position], view.parents[position]
-    facts: list[tuple[str, str]] = [
-        ("metric", "none" if node.metric is None else number(node.metric))
-    ]
+    facts: list[tuple[str, str]] = []
+    if node.metric is not None:
+        facts.append(("metric", number(node.metric)))
     if node.reasons:
         facts.append(("failed because", "; ".join(node.reasons)))
     if node.exc_type:
