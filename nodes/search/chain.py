@@ -17,7 +17,7 @@ written, as they do in replies (`langgraft.nodes.replies`). Everything else surv
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from weakref import WeakKeyDictionary
@@ -28,9 +28,9 @@ from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.errors import InputError
 from langgraft.memory.deltas import MemoryDelta
 from langgraft.memory.items import describe_validation
-from langgraft.nodes.replies import encodable
 from langgraft.nodes.search.artifacts import Artifacts, check_reference
 from langgraft.nodes.search.journal import Journal, JournalNode
+from langgraft.nodes.search.node_json import node_json
 
 _KEYS: Final = {"node", "submission", "deltas", "previous"}
 _HEADS: Final = 16
@@ -87,11 +87,16 @@ def append_record(
     if submission:
         check_reference(submission)
     changed = tuple(deltas)
-    dumped = _encodable(node.model_dump(mode="json"))
-    written = _canonical(node, dumped, submission, changed, previous)
-    kept = JournalNode.model_validate(dumped)
+    written = node_json(node)
+    kept = JournalNode.model_validate(written)  # as it will be read back
     longer = _with(_read(artifacts, previous), kept, submission, changed)
-    reference = artifacts.keep(written)
+    record: dict[str, JSON] = {
+        "node": written,
+        "submission": submission,
+        "deltas": [delta.to_json() for delta in changed],
+        "previous": previous,
+    }
+    reference = artifacts.keep(canonical_json(record).encode("utf-8"))
     _memo(artifacts).remember(replace(longer, reference=reference))
     return reference
 
@@ -204,41 +209,6 @@ def _record(reference: str, value: Any) -> _Record:
         tuple(MemoryDelta.from_json(delta) for delta in deltas),
         previous,
     )
-
-
-# Writing -----------------------------------------------------------------------------------------
-
-
-def _canonical(
-    node: JournalNode,
-    dumped: dict[str, Any],
-    submission: str,
-    deltas: Sequence[MemoryDelta],
-    previous: str,
-) -> bytes:
-    record: dict[str, JSON] = {
-        "node": dumped,
-        "submission": submission,
-        "deltas": [delta.to_json() for delta in deltas],
-        "previous": previous,
-    }
-    try:
-        return canonical_json(record).encode("utf-8")
-    except ValueError as error:
-        msg = f"node {node.id!r:.80} (step {node.step}) cannot be written as JSON: {error}"
-        raise InputError(msg) from error
-
-
-def _encodable(value: Any) -> Any:
-    match value:
-        case str():
-            return encodable(value)
-        case list():
-            return [_encodable(each) for each in value]
-        case dict():
-            return {_encodable(key): _encodable(each) for key, each in value.items()}
-        case _:
-            return value
 
 
 # Remembering -------------------------------------------------------------------------------------
