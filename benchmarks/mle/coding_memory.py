@@ -1,14 +1,23 @@
-"""A `CodingMemory` from journals: one episode a program, its error diagnosed by rules."""
+"""A `CodingMemory` from journals: one episode a program, its error as diagnosed.
+
+    journals = [read_journal(path) for path in paths]  # AIDE's, and those of our own searches
+    with open_store("chroma:memory") as store:
+        memory = build_memory(journals, store=store)
+
+A program of ours has its diagnosis in the journal; a program of AIDE's is diagnosed by rules.
+"""
 
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final, cast
 
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
+from langgraft._core.errors import InputError
 from langgraft.memory.episodes import Episode, ErrorRecord, Outcome, Step
+from langgraft.memory.items import MemoryItem
 from langgraft.memory.providers.coding import CodingMemory
 from langgraft.memory.providers.coding.settings import CodingSettings
 from langgraft.nodes.diagnose import Failure, diagnose_by_rules
@@ -24,9 +33,9 @@ def journal_episodes(journal: Journal) -> list[Episode]:
     """Turn a run into episodes, one a program, in the order of the steps.
 
     A program that failed has an error record. Its fix is what the first child that ran set out
-    to do, and that child `resolves` it; without such a child, what the review advises, if it
-    advises anything, and that stays unverified. The journal is read when the run is over: a fix
-    stands in the record of a failure that came before it.
+    to do, and that child `resolves` it; without such a child, the fix of the diagnosis, if it
+    has any, and that stays unverified. The journal is read when the run is over: a fix stands, as
+    verified, in the record of a failure that came before it.
     """
     mended = _mended(journal)
     return [_episode(journal, node, mended) for node in journal.nodes]
@@ -63,6 +72,21 @@ def _episode(journal: Journal, node: JournalNode, mended: Mapping[str, JournalNo
 
 
 def _record(node: JournalNode, child: JournalNode | None) -> ErrorRecord | None:
+    record = _diagnosed(node)
+    if record is None or child is None:
+        return record
+    fix = " ".join(_SENTENCE.split(child.plan.strip())[:SENTENCES])
+    return replace(record, fix=fix, verified=bool(fix))
+
+
+def _diagnosed(node: JournalNode) -> ErrorRecord | None:
+    """Return the diagnosis that the journal has, or else what rules make of it."""
+    if node.error:
+        try:
+            return ErrorRecord(**cast("dict[str, Any]", node.error))
+        except (TypeError, InputError) as error:
+            msg = f"program {node.id!r:.80} (step {node.step}): `error` is no error record: {error}"
+            raise InputError(msg) from error
     failure = Failure(
         output=node.output,
         code=node.code,
@@ -70,10 +94,7 @@ def _record(node: JournalNode, child: JournalNode | None) -> ErrorRecord | None:
         exception=node.exc_type or "",
         message=node.exc_value or "",
     )
-    record = diagnose_by_rules(failure)
-    if record is None or child is None:
-        return record
-    return replace(record, fix=" ".join(_SENTENCE.split(child.plan.strip())[:SENTENCES]))
+    return diagnose_by_rules(failure)
 
 
 def build_memory(
@@ -84,16 +105,28 @@ def build_memory(
 ) -> CodingMemory:
     """File the episodes of some runs, one run after the other; nobody is asked what is new.
 
+    A run that the store's bank holds already, by its name, changes nothing, so that new runs are
+    added by naming all of them again.
+
     Args:
         journals: The runs.
         store: Where to; `None` takes one in memory.
         settings: The memory's settings.
+
+    Raises:
+        InputError: A journal's error record is none; nothing is filed then.
     """
-    memory = CodingMemory(store or InMemoryStore(), settings=settings)
-    for journal in journals:
-        for episode in journal_episodes(journal):
-            memory.take_in(episode)
+    episodes = [episode for journal in journals for episode in journal_episodes(journal)]
+    memory = CodingMemory(InMemoryStore() if store is None else store, settings=settings)
+    for episode in episodes:
+        memory.take_in(episode)
     return memory
+
+
+def journal_items(journals: Iterable[Journal]) -> list[MemoryItem]:
+    """Return the entries of some runs as items, in order: what `build_memory` would keep of them."""
+    items = build_memory(journals).content().items.values()
+    return sorted(items, key=lambda item: item.order_index)
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,22 @@ def read_journal(path: Path, *, task: str | None = None) -> Journal:
     return Journal(run, named, tuple(_in_order(path, nodes)))
 
 
+def told_direction(path: Path) -> bool | None:
+    """Say whether lower is better, as AIDE's own metrics tell; `None` where none or both do.
+
+    A model said so, in a review: where the competition is known, its board says it better.
+
+    Raises:
+        InputError: The file cannot be read, or is no journal.
+    """
+    told = set()
+    for node in _listed(path):
+        metric = node.get("metric") if isinstance(node, Mapping) else None
+        if isinstance(metric, Mapping) and isinstance(metric.get("maximize"), bool):
+            told.add(not metric["maximize"])
+    return told.pop() if len(told) == 1 else None
+
+
 def _listed(path: Path) -> list[Any]:
     """Return the nodes as they are written, each naming its parent."""
     value = _load(path)

@@ -187,7 +187,12 @@ def convert(
     target: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write.")],
     *,
     kind: Annotated[
-        str | None, typer.Option("--from", help="Whose format it is: reme.", show_default=False)
+        str | None,
+        typer.Option(
+            "--from",
+            help="Whose format it is: reme, or journal: AIDE's or ours.",
+            show_default=False,
+        ),
     ] = None,
     field_map: Annotated[
         Path | None,

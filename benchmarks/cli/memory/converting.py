@@ -13,6 +13,8 @@ from langgraft.memory.converters.reme import REME
 
 FORMATS: Final[Mapping[str, FieldMap]] = {"reme": REME}
 """Name → field map."""
+JOURNAL: Final = "journal"
+"""The format of a tree search's journal, AIDE's or ours: its errors and fixes become entries."""
 
 
 def read(source: Path, *, kind: str | None, field_map: Path | None, bundle: bool) -> Bank:
@@ -21,6 +23,11 @@ def read(source: Path, *, kind: str | None, field_map: Path | None, bundle: bool
     Raises:
         InputError: It cannot be read, or is already what it is to become.
     """
+    if kind == JOURNAL and field_map is None:
+        from langgraft.benchmarks.mle.coding_memory import journal_items  # noqa: PLC0415
+        from langgraft.benchmarks.mle.journals import read_journal  # noqa: PLC0415
+
+        return Bank(str(source), of_items(journal_items([read_journal(source)])))
     fields = _fields(kind, field_map)
     if fields is not None:
         return Bank(str(source), of_items(convert_jsonl(source, fields)))
@@ -37,7 +44,7 @@ def _fields(kind: str | None, field_map: Path | None) -> FieldMap | None:
         msg = "--from and --map both say how to read the file; give one of them"
         raise InputError(msg)
     if kind is not None and kind not in FORMATS:
-        msg = f"no format is called {kind!r:.80}; there are {', '.join(FORMATS)}, or --map"
+        msg = f"no format is called {kind!r:.80}; there are {', '.join((*FORMATS, JOURNAL))}, or --map"
         raise InputError(msg)
     if field_map is None:
         return None if kind is None else FORMATS[kind]

@@ -8,7 +8,7 @@ from typing import Final
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError
 from langgraft.memory.episodes import Episode, ErrorKind, ErrorRecord
-from langgraft.memory.items import MemoryItem
+from langgraft.memory.items import MemoryItem, Scalar
 from langgraft.memory.portable import portable_text
 from langgraft.memory.providers.coding.fixes import Need, fix_needs
 from langgraft.memory.providers.coding.tracebacks import canonical_error
@@ -23,6 +23,9 @@ LONGEST_FIX: Final = 2000
 TASK: Final = "item.task_id"
 PACKAGE: Final = "item.metadata.package"
 KIND: Final = "item.metadata.kind"
+
+PROVEN: Final = "verified"
+"""In an item's metadata: it came with proof that its fix works, which travels with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +66,10 @@ class CodingEntry:
 
     def item(self, episode: Episode, name: str, order_index: int) -> MemoryItem:
         """Make the item of the entry."""
-        metadata = {"package": self.package, "error": self.error, "fix": self.fix}
-        metadata |= {"kind": self.kind, "by": self.by}
+        metadata: dict[str, Scalar] = {"package": self.package, "error": self.error}
+        metadata |= {"fix": self.fix, "kind": self.kind, "by": self.by}
+        if self.verified:
+            metadata[PROVEN] = True
         if self.left_out:
             metadata["fix_left_out"] = f"it needs {self.left_out}"
         return MemoryItem(

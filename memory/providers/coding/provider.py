@@ -17,6 +17,7 @@ from langgraft.memory.portable import portable_text
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers.coding.entries import (
     KIND,
+    PROVEN,
     TASK,
     CodingEntry,
     entries_of,
@@ -49,8 +50,10 @@ class CodingMemory(MemoryProvider[CodingSettings]):
 
     An entry is a `MemoryItem` of type `error_trace`: `metadata` has `package` (`general` where
     no package owns the error), `error` (canonical), `fix`, `kind`, `by` (`model` or `rules`) and,
-    where a fix was left out, `fix_left_out`. Notes: `seen` (how many records it stands for, from
-    two on), `verified`, `imported`.
+    where a fix was left out, `fix_left_out`; and `verified` where the record itself came with proof
+    that its fix works, as that of a repair that ran does. Notes: `seen` (how many records it stands
+    for, from two on), `verified`, `imported`. What was verified later, by an episode that `resolves`
+    another, is a note alone, and starts afresh in a bank that imports the entry.
 
     What is recalled: with an error in sight (an observation that shows one, or any observation
     when debugging) the entries nearest to it in canonical form; without one the newest, as there
@@ -251,7 +254,7 @@ class CodingMemory(MemoryProvider[CodingSettings]):
 
     @override
     def _settle(self, items: Sequence[MemoryItem]) -> Program[Sequence[Change]]:
-        return [Annotate(item.id, {"imported": True}) for item in items]
+        return [Annotate(item.id, {"imported": True, **_proof(item)}) for item in items]
         yield
 
 
@@ -264,6 +267,12 @@ def error_in_sight(context: RecallContext) -> str:
     if context.stage == "debug" or parse_traceback(seen) is not None:
         return canonical_error(seen)
     return ""
+
+
+def _proof(item: MemoryItem) -> dict[str, JSON]:
+    """Return the note that an item's fix works, if it came with proof of that."""
+    proven = item.metadata.get(PROVEN) is True and bool(item.metadata.get("fix"))
+    return {"verified": True} if proven else {}
 
 
 def _equal(entry: CodingEntry, near: Sequence[MemoryItem]) -> MemoryItem | None:

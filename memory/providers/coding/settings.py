@@ -27,7 +27,9 @@ class CodingSettings(RetrievalSettings):
     """Stages that memory speaks in. §3.3: a tree search is given memory when it debugs and when
     it improves, a chain agent in the first message of an attempt, which is the stage `start`."""
     start: Literal["warm", "cold"] = "warm"
-    """`cold` recalls only what this bank took in itself, and none of what was imported."""
+    """`cold` recalls only what this bank took in itself, and none of what was imported. A bank that
+    goes on from another's log or lies in a store since earlier runs took all of it in itself: to
+    begin a search with nothing, give it an empty bank."""
     tasks: Literal["same", "all"] = "same"
     """Whose entries may be recalled (§3.3: those of the task alone)."""
     from_step: int = SettingsField(default=0, ge=0)
