@@ -64,7 +64,9 @@ class Contrast:
     """Pairs left out because one of the two searches has no such number."""
     planned: int
     p_adjusted: float | None = None
-    """By Holm over the declared family; `None` outside of it, and while results are missing."""
+    """Of `estimate`, by Holm over the declared family; `None` outside, and while incomplete."""
+    p_same_tasks: float | None = None
+    """The same of `same_tasks`, which answers another question and is a family of its own."""
 
     @property
     def complete(self) -> bool:
@@ -72,24 +74,40 @@ class Contrast:
         return self.pairs + self.undefined == self.planned
 
     @property
-    def excludes_zero(self) -> bool:
-        """Whether the interval over competitions and seeds lies on one side of 0."""
-        found = self.estimate
-        return found is not None and (found.low > 0 or found.high < 0)
+    def sharpest(self) -> Estimate | None:
+        """The estimate for these competitions where there is one, else that for all."""
+        return self.estimate if self.same_tasks is None else self.same_tasks
 
     @property
     def verdict(self) -> Verdict:
-        """What may be said of the difference."""
+        """What may be said of other competitions and seeds."""
+        return self._verdict(self.estimate, self.p_adjusted)
+
+    @property
+    def verdict_same_tasks(self) -> Verdict:
+        """What may be said of these competitions with other seeds."""
+        return self._verdict(self.same_tasks, self.p_same_tasks)
+
+    def _verdict(self, found: Estimate | None, p: float | None) -> Verdict:
         if not self.complete:
             return "incomplete"
-        if self.estimate is None or not self.excludes_zero:
+        if found is None or not excludes_zero(found):
             return "no detectable difference"
-        if self.p_adjusted is not None and self.p_adjusted >= SIGNIFICANCE:
+        if p is not None and p >= SIGNIFICANCE:
             return "unclear"
         if self.measure.better is None:
             return "changed"
-        rose = self.estimate.value > 0
-        return "better" if rose == (self.measure.better == "higher") else "worse"
+        return "better" if improves(found, self.measure) else "worse"
+
+
+def excludes_zero(found: Estimate) -> bool:
+    """Say whether an interval lies on one side of 0."""
+    return found.low > 0 or found.high < 0
+
+
+def improves(found: Estimate, measure: Measure) -> bool:
+    """Say whether a difference goes the way that is good."""
+    return measure.better is not None and (found.value > 0) == (measure.better == "higher")
 
 
 def levels(searches: Searches, measure: Measure) -> tuple[Level, ...]:
@@ -115,8 +133,9 @@ def contrasts(searches: Searches) -> tuple[Contrast, ...]:
     """Compare every condition with no memory by every measure; correct the declared family.
 
     The family is declared before anything is run: every memory by every confirmatory measure.
-    Controls stand beside it. Contrasts that are incomplete have no corrected p value, and count
-    in the correction of others as if they were 1.
+    Controls stand beside it. The two questions, of other competitions and of these, are two
+    families. Contrasts that are incomplete have no corrected p value, and count in the correction
+    of others as if theirs were 1.
     """
     found = [
         _contrast(searches, condition, measure)
@@ -125,9 +144,25 @@ def contrasts(searches: Searches) -> tuple[Contrast, ...]:
         for measure in MEASURES
     ]
     family = [each for each in found if in_family(each, searches)]
-    adjusted = holm([_p(each) for each in family])
-    by_key = {_key(each): p for each, p in zip(family, adjusted, strict=True) if each.complete}
-    return tuple(replace(each, p_adjusted=by_key.get(_key(each))) for each in found)
+    general = _adjusted(family, [each.estimate for each in family])
+    same = _adjusted(family, [each.same_tasks for each in family])
+    return tuple(
+        replace(each, p_adjusted=general.get(_key(each)), p_same_tasks=same.get(_key(each)))
+        for each in found
+    )
+
+
+def _adjusted(
+    family: Sequence[Contrast], estimates: Sequence[Estimate | None]
+) -> dict[tuple[str, str], float]:
+    """Correct a family by Holm; what is incomplete or has no estimate counts as if p were 1."""
+    pairs = list(zip(family, estimates, strict=True))
+    adjusted = holm([found.p if found and each.complete else 1.0 for each, found in pairs])
+    return {
+        _key(each): p
+        for (each, found), p in zip(pairs, adjusted, strict=True)
+        if found is not None and each.complete
+    }
 
 
 def in_family(contrast: Contrast, searches: Searches) -> bool:
@@ -137,10 +172,6 @@ def in_family(contrast: Contrast, searches: Searches) -> bool:
 
 def _key(contrast: Contrast) -> tuple[str, str]:
     return contrast.condition, contrast.measure.name
-
-
-def _p(contrast: Contrast) -> float:
-    return 1.0 if contrast.estimate is None or not contrast.complete else contrast.estimate.p
 
 
 def values_of(searches: Searches, condition: str, measure: Measure) -> dict[Pair, float | None]:

@@ -1,0 +1,206 @@
+"""The figures of the tree study, as SVG text that is the same for the same numbers.
+
+matplotlib belongs to the extra `bench`: import this module only where figures are drawn.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from langgraft.benchmarks.continual.drawing import INK, WIDTH, svg_text
+from langgraft.benchmarks.mle.analysis import Analysis
+from langgraft.benchmarks.mle.contrasts import Level, values_of
+from langgraft.benchmarks.mle.drawing import band, colors, dashed, finish, legend, panels, plain
+from langgraft.benchmarks.mle.searches import OFF
+
+MOST_PACKAGES: Final = 12
+"""Packages that are drawn: those that most valid programs import."""
+
+_DRAWN: Final = ("bug_rate", "first_valid")
+
+
+def draw(analysis: Analysis) -> dict[str, str]:
+    """Return the figures as SVG by name: those there is something to draw for."""
+    drawn: dict[str, str] = {}
+    if not analysis.searches.done:
+        return drawn
+    drawn["progress"] = svg_text("progress", lambda: _progress(analysis))
+    drawn["first-valid"] = svg_text("first-valid", lambda: _first_valid(analysis))
+    drawn["diversity"] = svg_text("diversity", lambda: _diversity(analysis))
+    if top_packages(analysis):
+        drawn["packages"] = svg_text("packages", lambda: _packages(analysis))
+    if any(each.estimate for each in analysis.contrasts):
+        drawn["differences"] = svg_text("differences", lambda: _differences(analysis))
+    return drawn
+
+
+def top_packages(analysis: Analysis) -> tuple[str, ...]:
+    """Return the packages that most valid programs import, over all conditions."""
+    names = {name for each in analysis.used for name in each.packages}
+    total = {name: sum(each.packages[name] for each in analysis.used) for name in names}
+    return tuple(sorted(total, key=lambda name: (-total[name], name))[:MOST_PACKAGES])
+
+
+def _progress(analysis: Analysis) -> Figure:
+    """Draw bugs and best metric so far, a column per metric group (Figure 3)."""
+    searches = analysis.searches
+    palette, groups = colors(searches), searches.metric_groups
+    figure, found = panels(2, len(groups), 2.0)
+    for curve in analysis.curves:
+        column = groups.index(curve.metric_group)
+        axes = found[0 if curve.what == "bugs" else 1][column]
+        broken = dashed(searches, curve.condition)
+        band(axes, curve.points, palette[curve.condition], broken=broken)
+    for column, group in enumerate(groups):
+        found[0][column].set_title(plain(group), loc="left")
+        found[1][column].set_xlabel("step")
+        for row in found:
+            finish(row[column])
+            row[column].xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    found[0][0].set_ylabel("bugs so far")
+    found[1][0].set_ylabel("best metric so far")
+    legend(figure, searches)
+    return figure
+
+
+def _first_valid(analysis: Analysis) -> Figure:
+    """Draw the first valid node of every search; hollow where there is none."""
+    figure = Figure(
+        figsize=(WIDTH, 0.9 + 0.42 * len(analysis.searches.conditions)), layout="constrained"
+    )
+    axes = figure.add_subplot()
+    palette = colors(analysis.searches)
+    for place, level in enumerate(analysis.level("first_valid")):
+        color = palette[level.condition]
+        _dots(axes, place, analysis, level.condition, color)
+        _mean(axes, place, level, color)
+    _rows(axes, analysis, "step of the first valid program, from 0; hollow: none until the end")
+    return figure
+
+
+def _dots(axes: Axes, place: int, analysis: Analysis, condition: str, color: str) -> None:
+    runs = analysis.searches.of(condition)
+    for rank, run in enumerate(sorted(runs, key=lambda run: (run.competition, run.seed))):
+        first = run.behavior.first_valid
+        y = place - 0.24 + 0.12 * (rank % 5) / 4
+        face = "white" if first.censored else color
+        axes.plot([first.step], [y], "o", ms=4.5, mec=color, mfc=face, mew=1.0, alpha=0.75)
+
+
+def _mean(axes: Axes, place: float, level: Level, color: str) -> None:
+    """Draw a mean with its interval below the dots of its row."""
+    estimate = level.estimate
+    if estimate is None:
+        return
+    scale, y = level.measure.scale, place + 0.12
+    axes.plot([scale * estimate.low, scale * estimate.high], [y, y], color=INK, lw=1.4)
+    axes.plot([scale * estimate.value], [y], "D", ms=5.5, mec=INK, mfc=color)
+
+
+def _rows(axes: Axes, analysis: Analysis, label: str) -> None:
+    """Name the conditions of a figure with a row each."""
+    names = [plain(name) for name in analysis.searches.conditions]
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.tick_params(length=0, labelcolor=INK)
+    axes.spines["left"].set_visible(False)
+    axes.grid(axis="x")
+    axes.set_xlabel(label)
+
+
+def _diversity(analysis: Analysis) -> Figure:
+    """Draw the effective numbers of packages and operators of every search, with the mean."""
+    rows = len(analysis.searches.conditions)
+    figure = Figure(figsize=(WIDTH, 1.0 + 0.42 * rows), layout="constrained")
+    shown = ("packages", "operators")
+    for axes, name in zip(figure.subplots(1, 2, sharey=True), shown, strict=True):
+        palette = colors(analysis.searches)
+        for place, level in enumerate(analysis.level(name)):
+            found = values_of(analysis.searches, level.condition, level.measure)
+            values = [value for _, value in sorted(found.items()) if value is not None]
+            rise = [place - 0.24 + 0.12 * (rank % 5) / 4 for rank in range(len(values))]
+            axes.plot(values, rise, "o", ms=4.5, color=palette[level.condition], alpha=0.6)
+            _mean(axes, place, level, palette[level.condition])
+        _rows(axes, analysis, f"effective number of {name}, pooled over a search")
+        low, high = _span(analysis, name)
+        axes.set_xlim(low, high)
+    return figure
+
+
+def _span(analysis: Analysis, name: str) -> tuple[float, float]:
+    """Return the span of the values themselves: intervals may reach far beyond."""
+    levels = analysis.level(name)
+    values = [
+        value
+        for level in levels
+        for value in values_of(analysis.searches, level.condition, level.measure).values()
+        if value is not None
+    ] or [0.0, 1.0]
+    margin = max(0.3 * (max(values) - min(values)), 0.5)
+    return max(0.0, min(values) - margin), max(values) + margin
+
+
+def _packages(analysis: Analysis) -> Figure:
+    """Draw the share of valid programs that import a package, a bar per condition."""
+    names, searches = top_packages(analysis), analysis.searches
+    used = [each for each in analysis.used if each.valid]
+    palette, width = colors(searches), 0.8 / max(len(used), 1)
+    height = 0.9 + 0.07 * len(names) * max(len(used), 3)
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    axes = figure.add_subplot()
+    for rank, each in enumerate(used):
+        places = [row - 0.4 + (rank + 0.5) * width for row in range(len(names))]
+        shares = [100 * each.packages[name] / each.valid for name in names]
+        axes.barh(places, shares, width * 0.9, color=palette[each.condition])
+    axes.set_yticks(range(len(names)), [plain(name) for name in names])
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.tick_params(length=0, labelcolor=INK)
+    axes.spines["left"].set_visible(False)
+    axes.grid(axis="x")
+    axes.set_xlim(0, 100)
+    axes.set_xlabel("valid programs that import it (%)")
+    legend(figure, searches)
+    return figure
+
+
+def _differences(analysis: Analysis) -> Figure:
+    """Draw bug rate and first valid node of every condition against no memory."""
+    names = [name for name in analysis.searches.conditions if name != OFF]
+    figure = Figure(figsize=(WIDTH, 1.1 + 0.46 * len(names)), layout="constrained")
+    palette = colors(analysis.searches)
+    for axes, name in zip(figure.subplots(1, len(_DRAWN), sharey=True), _DRAWN, strict=True):
+        axes.axvline(0, color="#8b9199", lw=1)
+        for place, condition in enumerate(names):
+            _difference(axes, place, analysis, (condition, name), palette[condition])
+        measure = analysis.contrast(names[0], name).measure
+        unit = "points" if measure.unit == "%" else measure.unit
+        axes.set_xlabel(f"{measure.label}: change ({unit})")
+        axes.set_yticks(range(len(names)), [plain(each) for each in names])
+        axes.set_ylim(len(names) - 0.4, -0.6)
+        axes.tick_params(length=0, labelcolor=INK)
+        axes.spines["left"].set_visible(False)
+        axes.grid(axis="x")
+    return figure
+
+
+def _difference(
+    axes: Axes, place: int, analysis: Analysis, key: tuple[str, str], color: str
+) -> None:
+    """Draw both intervals of a difference: a thin one for all, a thick one for these tasks."""
+    found = analysis.contrast(*key)
+    scale, estimate = found.measure.scale, found.estimate
+    if estimate is None:
+        return
+    face = color if found.complete else "white"
+    _bar(axes, place, (scale * estimate.low, scale * estimate.high), color, 1.2)
+    if found.same_tasks is not None:
+        ends = (scale * found.same_tasks.low, scale * found.same_tasks.high)
+        _bar(axes, place, ends, color, 4.5)
+    axes.plot([scale * estimate.value], [place], "o", ms=7, mec=INK, mfc=face, mew=1.0)
+
+
+def _bar(axes: Axes, place: int, ends: Sequence[float], color: str, width: float) -> None:
+    axes.plot(list(ends), [place, place], color=color, lw=width, solid_capstyle="butt")

@@ -1,0 +1,269 @@
+"""The tables of a tree study as tidy CSV: one file per table, one observation per row.
+
+Numbers stand in the units of their measure: percent, points of percent for differences, steps. An
+empty field means that there is no such number.
+"""
+
+from pathlib import Path
+
+from langgraft.benchmarks.continual.csv_tables import Field, Table
+from langgraft.benchmarks.harness.files import atomic_write
+from langgraft.benchmarks.harness.statistics import Estimate
+from langgraft.benchmarks.mle.analysis import Analysis
+from langgraft.benchmarks.mle.behaviour.retrievals import Share
+from langgraft.benchmarks.mle.columns import columns_table
+from langgraft.benchmarks.mle.contrasts import in_family
+from langgraft.benchmarks.mle.outcomes import OUTCOMES, Spread, earned
+from langgraft.benchmarks.mle.published import findings
+from langgraft.benchmarks.mle.relations import Correlation
+from langgraft.benchmarks.mle.searches import Search
+
+_INTERVAL = ("value", "low", "high")
+
+
+def write_tables(analysis: Analysis, folder: Path) -> None:
+    """Write all tables to `folder`, and what their columns mean.
+
+    Raises:
+        RunDirectoryError: A file cannot be written.
+    """
+    found = tables(analysis)
+    for table in (*found, columns_table(found)):
+        atomic_write(folder / f"{table.name}.csv", table.to_csv().encode())
+
+
+def tables(analysis: Analysis) -> tuple[Table, ...]:
+    """Return all tables of a study."""
+    return (
+        _outcomes(analysis),
+        _levels(analysis),
+        _contrasts(analysis),
+        _curves(analysis),
+        _relations(analysis),
+        _tasks(analysis),
+        _modalities(analysis),
+        _recurrences(analysis),
+        _memory(analysis),
+        _counted(analysis, "packages"),
+        _counted(analysis, "errors"),
+        _runs(analysis),
+        _gates(analysis),
+        _published(),
+    )
+
+
+def _outcomes(analysis: Analysis) -> Table:
+    columns = ("condition", "outcome", "mean", "sem", "seeds", "seeds_planned", "tasks")
+    rows = tuple(
+        (each.condition, name, *_spread(share, 100), each.seeds, each.seeds_planned, each.tasks)
+        for each in analysis.outcomes
+        for name, share in each.shares
+    )
+    return Table("outcomes", columns, rows)
+
+
+def _levels(analysis: Analysis) -> Table:
+    columns = (
+        *("condition", "measure", "unit", *_INTERVAL, "se", "df", "method"),
+        *("n", "undefined", "planned", "censored"),
+    )
+    rows = tuple(
+        (
+            *(level.condition, measure.name, measure.unit),
+            *_estimate(level.estimate, measure.scale),
+            *(level.n, level.undefined, level.planned),
+            level.censored if measure.name == "first_valid" else None,
+        )
+        for measure, found in analysis.levels
+        for level in found
+    )
+    return Table("levels", columns, rows)
+
+
+def _contrasts(analysis: Analysis) -> Table:
+    same = ("value", "low", "high", "se", "df", "method")
+    columns = (
+        *("condition", "measure", "unit", "in_family", *_INTERVAL, "se", "df", "method", "p"),
+        *("p_holm", "verdict", *(f"same_tasks_{name}" for name in same)),
+        *("same_tasks_p", "same_tasks_p_holm", "same_tasks_verdict"),
+        *("pairs", "undefined", "planned"),
+    )
+    rows = tuple(
+        (
+            *(each.condition, each.measure.name, each.measure.unit),
+            "yes" if in_family(each, analysis.searches) else "no",
+            *_estimate(each.estimate, each.measure.scale),
+            *(each.estimate and each.estimate.p, each.p_adjusted, each.verdict),
+            *_estimate(each.same_tasks, each.measure.scale),
+            *(each.same_tasks and each.same_tasks.p, each.p_same_tasks, each.verdict_same_tasks),
+            *(each.pairs, each.undefined, each.planned),
+        )
+        for each in analysis.contrasts
+    )
+    return Table("contrasts", columns, rows)
+
+
+def _curves(analysis: Analysis) -> Table:
+    columns = ("curve", "metric_group", "condition", "step", "mean", "sem", "n", "searches")
+    rows = tuple(
+        (
+            *(curve.what, curve.metric_group, curve.condition, step),
+            *_spread(point, 1),
+            *(0 if point is None else point.n, curve.searches),
+        )
+        for curve in analysis.curves
+        for step, point in enumerate(curve.points)
+    )
+    return Table("curves", columns, rows)
+
+
+def _relations(analysis: Analysis) -> Table:
+    parts = ("r", "low", "high", "n")
+    columns = (
+        *("condition", *(f"by_task_{part}" for part in parts)),
+        *(*(f"by_pair_{part}" for part in parts), "up", "down", "same", "undefined"),
+    )
+    rows = tuple(
+        (
+            *(each.condition, *_correlation(each.by_task), *_correlation(each.by_pair)),
+            *(each.up, each.down, each.same, each.undefined),
+        )
+        for each in analysis.relations
+    )
+    return Table("relations", columns, rows)
+
+
+def _tasks(analysis: Analysis) -> Table:
+    columns = (
+        *("competition", "modality", "condition", "measure", "mean", "sem", "n"),
+        *("searches", "planned"),
+    )
+    rows = tuple(
+        (
+            *(
+                each.competition,
+                each.modality,
+                each.condition,
+                name,
+                *_spread(delta, _scale(analysis, name)),
+            ),
+            *(0 if delta is None else delta.n, each.searches, each.planned),
+        )
+        for each in analysis.tasks
+        for name, delta in each.deltas.items()
+    )
+    return Table("tasks", columns, rows)
+
+
+def _modalities(analysis: Analysis) -> Table:
+    columns = ("modality", "condition", "measure", "mean", "sem", "n")
+    rows = tuple(
+        (
+            *(each.modality, each.condition, name, *_spread(delta, _scale(analysis, name))),
+            0 if delta is None else delta.n,
+        )
+        for each in analysis.modalities
+        for name, delta in each.deltas.items()
+    )
+    return Table("modalities", columns, rows)
+
+
+def _scale(analysis: Analysis, name: str) -> float:
+    return next(measure.scale for measure, _ in analysis.levels if measure.name == name)
+
+
+def _recurrences(analysis: Analysis) -> Table:
+    columns = ("competition", "condition", "share", "count", "of")
+    rows = tuple((*key, *_share(found)) for key, found in analysis.recurrences.items())
+    return Table("recurrences", columns, rows)
+
+
+def _memory(analysis: Analysis) -> Table:
+    shares = (
+        *("written_with_memory", "repaired_with_memory", "resource_entries"),
+        *("resource_retrievals", "resource_of_buggy", "resource_for_buggy"),
+    )
+    columns = (
+        "condition",
+        "share_of",
+        "share",
+        "count",
+        "of",
+        "searches",
+        "programs",
+        "retrievals",
+    )
+    rows = tuple(
+        (
+            *(each.condition, name, *_share(getattr(each, name))),
+            *(each.searches, each.programs, each.retrievals),
+        )
+        for each in analysis.memory
+        for name in shares
+    )
+    return Table("memory", columns, rows)
+
+
+def _counted(analysis: Analysis, what: str) -> Table:
+    """Return packages of valid programs, or exceptions of buggy ones, by condition."""
+    rows: list[tuple[Field, ...]] = []
+    for each in analysis.used:
+        found, of = (each.packages, each.valid) if what == "packages" else (each.errors, each.buggy)
+        ordered = sorted(found.items(), key=lambda item: (-item[1], item[0]))
+        rows += [(each.condition, name, count, of) for name, count in ordered]
+    return Table(what, ("condition", "name", "count", "of"), tuple(rows))
+
+
+def _runs(analysis: Analysis) -> Table:
+    columns = (
+        *("run", "condition", "competition", "seed", "modality", "metric_group", "metric"),
+        *("lower_is_better", "steps", "buggy", "first_valid", "censored", "chosen", "validation"),
+        *("score", *OUTCOMES, "submission_sha256"),
+    )
+    return Table("runs", columns, tuple(map(_run, analysis.searches.done)))
+
+
+def _run(search: Search) -> tuple[Field, ...]:
+    behavior, score = search.behavior, search.report.get("score")
+    return (
+        *(search.spec.name, search.condition, search.competition, search.seed, search.modality),
+        *(search.metric_group, search.metric, "yes" if search.lower_is_better else "no"),
+        *(behavior.steps, behavior.steps - behavior.valid, behavior.first_valid.step),
+        *("yes" if behavior.first_valid.censored else "no", search.chosen, search.validation),
+        score if isinstance(score, int | float) else None,
+        *(int(earned(search, name)) for name in OUTCOMES),
+        search.submission_sha256,
+    )
+
+
+def _gates(analysis: Analysis) -> Table:
+    rows = tuple((gate.name, gate.state, gate.detail) for gate in analysis.gates)
+    return Table("gates", ("gate", "state", "detail"), rows)
+
+
+def _published() -> Table:
+    words = {True: "yes", False: "no", None: ""}
+    rows = tuple((f.where, f.printed, f.recomputed, words[f.holds]) for f in findings())
+    return Table("published", ("where", "printed", "recomputed", "holds"), rows)
+
+
+def _estimate(found: Estimate | None, scale: float) -> tuple[Field, ...]:
+    """Return value, interval, standard error, degrees of freedom and method."""
+    if found is None:
+        return (None,) * 6
+    numbers = (scale * each for each in (found.value, found.low, found.high, found.se))
+    return (*numbers, found.df, found.method)
+
+
+def _spread(found: Spread | None, scale: float) -> tuple[Field, Field]:
+    if found is None:
+        return None, None
+    return scale * found.mean, None if found.sem is None else scale * found.sem
+
+
+def _share(found: Share) -> tuple[Field, ...]:
+    return (None if found.value is None else 100 * found.value, found.count, found.of)
+
+
+def _correlation(found: Correlation) -> tuple[Field, ...]:
+    return (found.r, found.low, found.high, found.n)
