@@ -20,7 +20,7 @@ from langgraft.benchmarks.mle.relations import (
     relations,
     task_deltas,
 )
-from langgraft.benchmarks.mle.searches import Searches, read_searches
+from langgraft.benchmarks.mle.searches import ROLES, Roles, Searches, read_searches
 
 
 @dataclass(frozen=True)
@@ -54,13 +54,17 @@ class Analysis:
         return next(found for each, found in self.levels if each.name == measure)
 
 
-def analyze(log: PlanLogReader) -> Analysis:
+def analyze(log: PlanLogReader, roles: Roles = ROLES) -> Analysis:
     """Analyze a log, finished or under way.
+
+    Args:
+        log: What has been committed.
+        roles: Which condition is without memory, and which are controls.
 
     Raises:
         MissingExtraError: The extra `bench` is not installed.
     """
-    searches = read_searches(log)
+    searches = read_searches(log, roles)
     compared = contrasts(searches)
     tasks = task_deltas(searches)
     return Analysis(

@@ -17,7 +17,7 @@ from langgraft.benchmarks.harness.statistics import (
     mean_estimate,
 )
 from langgraft.benchmarks.mle.measures import MEASURES, Measure
-from langgraft.benchmarks.mle.searches import OFF, Searches, competition_of, condition_of, seed_of
+from langgraft.benchmarks.mle.searches import Searches, competition_of, condition_of, seed_of
 
 SIGNIFICANCE: Final = 0.05
 
@@ -139,8 +139,7 @@ def contrasts(searches: Searches) -> tuple[Contrast, ...]:
     """
     found = [
         _contrast(searches, condition, measure)
-        for condition in searches.conditions
-        if condition != OFF
+        for condition in searches.compared
         for measure in MEASURES
     ]
     family = [each for each in found if in_family(each, searches)]
@@ -187,12 +186,14 @@ def _planned_pairs(searches: Searches, condition: str) -> set[Pair]:
             if condition_of(spec) == name
         }
 
-    return pairs(condition) & pairs(OFF)
+    return pairs(condition) & pairs(searches.baseline)
 
 
 def differences(searches: Searches, condition: str, measure: Measure) -> dict[Pair, float | None]:
     """Return condition less no memory, by pair of which both searches ended."""
-    treated, baseline = (values_of(searches, name, measure) for name in (condition, OFF))
+    treated, baseline = (
+        values_of(searches, name, measure) for name in (condition, searches.baseline)
+    )
     return {
         pair: _less(value, baseline[pair]) for pair, value in treated.items() if pair in baseline
     }

@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 
 from langgraft.benchmarks.continual.drawing import GRAY, INK, PALETTE, WIDTH
 from langgraft.benchmarks.mle.outcomes import Spread
-from langgraft.benchmarks.mle.searches import OFF, Searches
+from langgraft.benchmarks.mle.searches import Searches
 
 ABREAST: Final = 3
 """Panels that fit side by side."""
@@ -25,7 +25,7 @@ def colors(searches: Searches) -> dict[str, str]:
     """Return the color of each condition: gray without memory, sand for controls."""
     found = dict.fromkeys(searches.conditions, _CONTROL)
     found |= dict(zip(searches.memories, cycle(PALETTE), strict=False))
-    return found | {OFF: GRAY}
+    return found | {searches.baseline: GRAY}
 
 
 def dashed(searches: Searches, condition: str) -> bool:

@@ -14,7 +14,6 @@ from langgraft.benchmarks.continual.drawing import INK, WIDTH, svg_text
 from langgraft.benchmarks.mle.analysis import Analysis
 from langgraft.benchmarks.mle.contrasts import Level, values_of
 from langgraft.benchmarks.mle.drawing import band, colors, dashed, finish, legend, panels, plain
-from langgraft.benchmarks.mle.searches import OFF
 
 MOST_PACKAGES: Final = 12
 """Packages that are drawn: those that most valid programs import."""
@@ -168,7 +167,7 @@ def _packages(analysis: Analysis) -> Figure:
 
 def _differences(analysis: Analysis) -> Figure:
     """Draw bug rate and first valid node of every condition against no memory."""
-    names = [name for name in analysis.searches.conditions if name != OFF]
+    names = analysis.searches.compared
     figure = Figure(figsize=(WIDTH, 1.1 + 0.46 * len(names)), layout="constrained")
     palette = colors(analysis.searches)
     for axes, name in zip(figure.subplots(1, len(_DRAWN), sharey=True), _DRAWN, strict=True):

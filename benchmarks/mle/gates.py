@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from langgraft.benchmarks.mle.contrasts import SIGNIFICANCE, Contrast, improves
-from langgraft.benchmarks.mle.searches import OFF, PLACEBO, RERUN, Searches
+from langgraft.benchmarks.mle.searches import Searches
 from langgraft.benchmarks.mle.wording import change
 
 State: TypeAlias = Literal["passed", "failed", "open"]
@@ -34,11 +34,15 @@ class Gate:
 
 def gates(searches: Searches, found: Sequence[Contrast]) -> tuple[Gate, ...]:
     """Make all checks."""
+    roles = searches.roles
     return (
         completeness(searches),
         equal_lengths(searches),
-        _control("Placebo does not help", PLACEBO, found, wrong="better"),
-        _control("A/A: without memory again", RERUN, found, wrong="either"),
+        *(
+            _control(f"{name} does not help", name, found, wrong="better")
+            for name in roles.placebos
+        ),
+        *(_control(f"A/A: {name}", name, found, wrong="either") for name in roles.reruns),
     )
 
 
@@ -83,7 +87,7 @@ def _control(
     known = [(each, each.sharpest) for each in own if each.sharpest is not None]
     if not known:
         return Gate(
-            name, "open", f"There is no {condition!r} beside {OFF!r}, or it has no results."
+            name, "open", "The plan has no such condition, or nothing to pair it with ended yet."
         )
     told = "; ".join(
         f"{each.measure.label} {change(estimate, each.measure)}, n = {each.pairs}"

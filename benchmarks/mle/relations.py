@@ -10,7 +10,7 @@ from langgraft.benchmarks.harness.statistics import CONFIDENCE
 from langgraft.benchmarks.mle.contrasts import differences
 from langgraft.benchmarks.mle.measures import MEASURES, Measure
 from langgraft.benchmarks.mle.outcomes import Spread, mean_and_sem
-from langgraft.benchmarks.mle.searches import OFF, Searches
+from langgraft.benchmarks.mle.searches import Searches
 
 SAME: Final = 1e-9
 """Changes of a task's mean below this are none."""
@@ -67,7 +67,7 @@ class Relation:
 
 def relations(searches: Searches) -> tuple[Relation, ...]:
     """Relate bug reduction to the change of the best validation metric, for every condition."""
-    return tuple(_relation(searches, name) for name in searches.conditions if name != OFF)
+    return tuple(_relation(searches, name) for name in searches.compared)
 
 
 def _relation(searches: Searches, condition: str) -> Relation:
@@ -121,8 +121,7 @@ def task_deltas(searches: Searches) -> tuple[TaskDelta, ...]:
     return tuple(
         _task_delta(searches, competition, condition)
         for competition in searches.competitions
-        for condition in searches.conditions
-        if condition != OFF
+        for condition in searches.compared
     )
 
 

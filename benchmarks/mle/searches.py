@@ -11,17 +11,28 @@ from langgraft.benchmarks.mle.behaviour.errors import EARLY
 from langgraft.benchmarks.mle.behaviour.summary import Behavior, measure
 from langgraft.nodes.search.journal import Journal, JournalNode
 
-OFF: Final = "off"
-"""The condition without memory, which all others are compared with."""
 
-PLACEBO: Final = "placebo"
-"""The condition with a memory that knows nothing of use: a control."""
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """What conditions are to a comparison; the rest are memories."""
 
-RERUN: Final = "rerun"
-"""The condition without memory once more, with other samples: what chance alone does."""
+    baseline: str = "off"
+    """The condition without memory, which all others are compared with."""
+    reruns: tuple[str, ...] = ("rerun",)
+    """Without memory once more, with other samples: what chance alone does."""
+    placebos: tuple[str, ...] = ("placebo",)
+    """Memories that know nothing of use."""
+    others: tuple[str, ...] = ("shuffled", "random")
+    """Other controls: a true memory's entries, out of place."""
 
-CONTROLS: Final = frozenset({PLACEBO, RERUN})
-"""Conditions that are no memory: beside the family, never in it."""
+    @property
+    def controls(self) -> frozenset[str]:
+        """Conditions that are no memory: beside the family, never in it."""
+        return frozenset((*self.reruns, *self.placebos, *self.others))
+
+
+ROLES: Final = Roles()
+"""Roles by the names that plans have ready."""
 
 BUILD: Final = "build"
 """The phase of runs that only make the banks which others start from."""
@@ -65,17 +76,29 @@ class Searches:
     builds_done: int
     split: int
     """The first late step."""
+    roles: Roles = ROLES
 
     @cached_property
     def conditions(self) -> tuple[str, ...]:
         """The conditions, in the plan's order; without memory first, controls last."""
         found = list(dict.fromkeys(map(condition_of, self.planned)))
-        return tuple(sorted(found, key=lambda name: (name != OFF, name in CONTROLS)))
+        controls = self.roles.controls
+        return tuple(sorted(found, key=lambda name: (name != self.baseline, name in controls)))
+
+    @property
+    def baseline(self) -> str:
+        """The condition that the others are compared with."""
+        return self.roles.baseline
+
+    @cached_property
+    def compared(self) -> tuple[str, ...]:
+        """The conditions that are compared with the baseline."""
+        return tuple(name for name in self.conditions if name != self.baseline)
 
     @cached_property
     def memories(self) -> tuple[str, ...]:
         """The conditions that are a memory."""
-        return tuple(name for name in self.conditions if name != OFF and name not in CONTROLS)
+        return tuple(name for name in self.compared if name not in self.roles.controls)
 
     @cached_property
     def competitions(self) -> tuple[str, ...]:
@@ -137,7 +160,7 @@ def late_from(longest: int) -> int:
     return EARLY if longest >= 2 * EARLY else (longest + 1) // 2
 
 
-def read_searches(log: PlanLogReader) -> Searches:
+def read_searches(log: PlanLogReader, roles: Roles = ROLES) -> Searches:
     """Read all searches that ended."""
     builds = tuple(spec for spec in log.runs if spec.factors.get("phase") == BUILD)
     planned = tuple(spec for spec in log.runs if spec.factors.get("phase") != BUILD)
@@ -145,7 +168,7 @@ def read_searches(log: PlanLogReader) -> Searches:
     journals = {spec.name: _journal(spec, result) for spec, result in found}
     split = late_from(max((len(each.nodes) for each in journals.values()), default=0))
     done = tuple(_search(spec, result, journals[spec.name], split) for spec, result in found)
-    return Searches(planned, builds, done, _ended(builds, log), split)
+    return Searches(planned, builds, done, _ended(builds, log), split, roles)
 
 
 def _ended(specs: Iterable[RunSpec], log: PlanLogReader) -> int:

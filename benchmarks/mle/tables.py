@@ -93,9 +93,9 @@ def _contrasts(analysis: Analysis) -> Table:
             *(each.condition, each.measure.name, each.measure.unit),
             "yes" if in_family(each, analysis.searches) else "no",
             *_estimate(each.estimate, each.measure.scale),
-            *(each.estimate and each.estimate.p, each.p_adjusted, each.verdict),
+            *(_p(each.estimate), each.p_adjusted, each.verdict),
             *_estimate(each.same_tasks, each.measure.scale),
-            *(each.same_tasks and each.same_tasks.p, each.p_same_tasks, each.verdict_same_tasks),
+            *(_p(each.same_tasks), each.p_same_tasks, each.verdict_same_tasks),
             *(each.pairs, each.undefined, each.planned),
         )
         for each in analysis.contrasts
@@ -253,6 +253,10 @@ def _estimate(found: Estimate | None, scale: float) -> tuple[Field, ...]:
         return (None,) * 6
     numbers = (scale * each for each in (found.value, found.low, found.high, found.se))
     return (*numbers, found.df, found.method)
+
+
+def _p(found: Estimate | None) -> float | None:
+    return None if found is None else found.p
 
 
 def _spread(found: Spread | None, scale: float) -> tuple[Field, Field]:
