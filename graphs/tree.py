@@ -1,20 +1,65 @@
-"""The tree agent: a search over programs for a competition, with memory grafted on."""
+"""The tree agent: a search over programs for a competition, with memory grafted on.
 
+    start → select ⇒ branch (several at once) → collect → (judge → remember)… → select … → choose
+
+A branch is a graph of its own: recall → write → execute → review → diagnose → reflect, of which
+memory's nodes are there where memory asks for what they give. The state holds references and
+numbers only; programs, outputs and the journal lie in `artifacts`.
+"""
+
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
+from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Checkpointer
 
+from langgraft._core.errors import SettingsError
 from langgraft.environments.competitions.competition import Competition
+from langgraft.environments.competitions.submissions import sample_file
 from langgraft.environments.sandboxes.sandbox import Sandbox
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget
-from langgraft.nodes.search.artifacts import Artifacts
+from langgraft.nodes.search.aide_policy import AIDEPolicy
+from langgraft.nodes.search.artifacts import Artifacts, FolderArtifacts, MemoryArtifacts
+from langgraft.nodes.search.briefing import TreePrompts
+from langgraft.nodes.search.choose import (
+    FRESH_SPLITS,
+    after_choosing,
+    after_rescoring,
+    choose_node,
+    rescore_node,
+)
+from langgraft.nodes.search.diagnose import diagnose_program_node, reflect_program_node
+from langgraft.nodes.search.execute import execute_node
+from langgraft.nodes.search.packages import shipped_packages
+from langgraft.nodes.search.place import Place
 from langgraft.nodes.search.policy import SearchPolicy
-from langgraft.nodes.search.state import TreeInput, TreeOutput, TreeState
+from langgraft.nodes.search.recall import recall_program_node
+from langgraft.nodes.search.remember import (
+    after_filing,
+    collect_node,
+    judge_program_node,
+    remember_program_node,
+)
+from langgraft.nodes.search.review import review_node
+from langgraft.nodes.search.select import branches, select_node
+from langgraft.nodes.search.start import start_search_node
+from langgraft.nodes.search.state import (
+    BranchOutput,
+    BranchState,
+    SearchNode,
+    TreeInput,
+    TreeOutput,
+    TreeState,
+)
+from langgraft.nodes.search.write import Assignment, write_node
+
+ARTIFACTS = "artifacts"
+"""Folder of the contents, in the folder of a search."""
 
 
 def build_tree_agent(
@@ -26,7 +71,7 @@ def build_tree_agent(
     memory: MemoryProvider[Any] | None = None,
     learn: bool = True,
     artifacts: Artifacts | None = None,
-    folder: Path | None = None,
+    folder: Path | str | None = None,
     policy: SearchPolicy | None = None,
     steps: int = 30,
     seconds: float = 7200.0,
@@ -35,8 +80,183 @@ def build_tree_agent(
     candidates: int = 1,
     budget: Budget | None = None,
     packages: Sequence[str] | None = None,
+    prompts: TreePrompts | None = None,
     checkpointer: Checkpointer = None,
     name: str = "tree",
 ) -> CompiledStateGraph[TreeState, None, TreeInput, TreeOutput]:
-    """Build an agent that searches for the best program for a competition."""
-    raise NotImplementedError
+    """Build an agent that searches for the best program for a competition.
+
+    Invoke it with `{"episode_id": …, "seed": 0}`, both optional. It returns the reference of the
+    journal (`read_search(artifacts, reference)` reads it), and the program and submission chosen.
+
+    =================  ===============================  ========  ============  ===================
+    setting            meaning                          here      the paper,    AIDE 0.2.2, and
+                                                                  Table 6       as MLE-bench has it
+    =================  ===============================  ========  ============  ===================
+    `code_model`       writes plans and programs        -         o3            o4-mini
+    `feedback_model`   reviews, diagnoses, reflects,    the code  gpt-4.1       gpt-4.1-mini
+                       and answers what memory asks     model
+    `steps`            programs                         30        30            20; 500
+    `seconds`          wall clock of one program        7200      7200          3600; 32400
+    `folds`            of a cross-validation, as the    5         -             5
+                       prompt says
+    `policy`           what to write next               AIDE's    debug_prob    5 drafts, 0.5, 3;
+                                                                  0.5, max_     5, 1, 20
+                                                                  debug_depth 3
+    `width`            programs written side by side    1         -             1
+    `candidates`       best programs that are run       1         -             1
+                       again on two fresh splits
+                       before one is submitted
+    `packages`         what the prompt says can be      names in  -             11 names, shuffled
+                       imported                         the image
+    `memory`           a provider; `None` has no        -         on, off       -
+                       memory nodes at all
+    `learn`            file episodes in it              `True`    yes           -
+    =================  ===============================  ========  ============  ===================
+
+    (mle-agent-memory Table 6; aideml `9643875`; mle-bench `783b15a`.)
+
+    Each program is one episode of memory, `<episode_id>/<node id>`, in the domain
+    `mle/<competition>`. What memory recalls, at which stages and from which step, is its own
+    setting (`CodingMemory`).
+
+    Going on: with a checkpointer a search that was stopped or killed is continued by
+    `invoke(None, config)`, branches in flight from where each was, with contents kept on disk
+    (`folder`) and memory put back first (`langgraft.nodes.search.restoring`); pass
+    `durability="sync"`. A search that has ended is continued by an agent with more `steps`, invoked
+    on the thread with the same `episode_id`. Another `episode_id` begins anew.
+
+    Args:
+        code_model: Any LangChain chat model.
+        competition: Prepared; its board says which way the metric goes.
+        sandbox: Made with `inputs={"input": competition.public_dir}`.
+        feedback_model: `None` takes `code_model`.
+        memory: The provider; `None` leaves recall, diagnose, judge and filing out of the graph.
+        learn: Take episodes in. `False` evaluates on memory as it stands.
+        artifacts: Where contents are kept; `None` takes `<folder>/artifacts`, and without a folder
+            this process, where they end with it.
+        folder: The search's own: the best solution lies in `<folder>/best`.
+        policy: `None` takes `AIDEPolicy()`.
+        steps: At least 1.
+        seconds: Of wall clock, for one program.
+        folds: At least 2.
+        width: At least 1. The journal depends on it: programs of a wave do not see each other.
+        candidates: At least 1.
+        budget: Room for recalled text; `None` sets no limit.
+        packages: `None` takes what the image of `langgraft sandbox build` is asked to hold, by
+            name; give your own for another image, also with versions.
+        prompts: `None` takes those that ship.
+        checkpointer: Any LangGraph checkpointer.
+        name: Name of the graph in traces.
+
+    Raises:
+        SettingsError: A number is out of its range, a prompt cannot be filled in, or memory needs
+            what a tree search cannot give.
+        CompetitionError: The data is not prepared.
+        InputError: It is no competition.
+    """
+    _check_numbers(steps=steps, width=width, candidates=candidates, folds=(folds, 2))
+    _check_seconds(seconds)
+    sample_file(competition)
+    needs = _needs(memory, learn=learn)
+    folder = None if folder is None else Path(folder)
+    place = Place(competition, _contents(artifacts, folder))
+    feedback = feedback_model or code_model
+    prompts = prompts or TreePrompts()
+    told = Assignment(seconds, folds, tuple(packages or shipped_packages()))
+    taught = memory if learn else None
+
+    branch: dict[str, SearchNode[BranchState]] = {}
+    if memory is not None:
+        branch["recall"] = recall_program_node(place, memory, budget=budget)
+    branch["write"] = write_node(place, code_model, told, prompts)
+    branch["execute"] = execute_node(place, sandbox, seconds=seconds)
+    branch["review"] = review_node(place, feedback, prompts)
+    if "errors" in needs:
+        branch["diagnose"] = diagnose_program_node(place, feedback, prompts)
+    if "lessons" in needs:
+        branch["reflect"] = reflect_program_node(place, feedback)
+
+    graph = StateGraph(TreeState, input_schema=TreeInput, output_schema=TreeOutput)
+    graph.add_node("start", start_search_node(place, sandbox, memory=taught))
+    chosen = policy or AIDEPolicy()
+    graph.add_node("select", select_node(place, chosen, steps=steps, width=width))
+    graph.add_node("branch", _branch(branch))
+    graph.add_node("collect", collect_node())
+    graph.add_node("remember", remember_program_node(place, taught, folder=folder))
+    graph.add_node("choose", choose_node(place, count=candidates))
+    graph.add_edge(START, "start")
+    graph.add_edge("start", "select")
+    graph.add_conditional_edges("select", branches, ["branch", "choose"])
+    graph.add_edge("branch", "collect")
+    filing = "remember"
+    if taught is not None and "verdicts" in needs:
+        filing = "judge"
+        graph.add_node("judge", judge_program_node(place, taught, feedback))
+        graph.add_edge("judge", "remember")
+    graph.add_edge("collect", filing)
+    graph.add_conditional_edges("remember", after_filing, {"more": filing, "all": "select"})
+    if candidates > 1:
+        graph.add_node("rescore", rescore_node(place, sandbox, seconds=seconds))
+        graph.add_conditional_edges("choose", after_choosing, {"rescore": "rescore", "end": END})
+        graph.add_conditional_edges("rescore", after_rescoring, ["rescore", "choose"])
+    else:
+        graph.add_edge("choose", END)
+    compiled = graph.compile(checkpointer=checkpointer, name=name)
+    limit = 5 * steps + len(FRESH_SPLITS) * candidates + 20
+    return compiled.with_config(recursion_limit=limit)
+
+
+def _branch(
+    nodes: dict[str, SearchNode[BranchState]],
+) -> CompiledStateGraph[BranchState, None, BranchState, BranchOutput]:
+    """Wire the nodes of a branch one after the other; what they made is its output."""
+    graph = StateGraph(BranchState, output_schema=BranchOutput)
+    before = START
+    for name, node in nodes.items():
+        graph.add_node(name, node)
+        graph.add_edge(before, name)
+        before = name
+    graph.add_node("finish", SearchNode("finish", lambda state: {"finished": [state["work"]]}))
+    graph.add_edge(before, "finish")
+    graph.add_edge("finish", END)
+    return graph.compile(name="branch")
+
+
+def _needs(memory: MemoryProvider[Any] | None, *, learn: bool) -> frozenset[str]:
+    """Return what memory needs for filing.
+
+    Raises:
+        SettingsError: It needs what a tree search does not have.
+    """
+    if memory is None:
+        return frozenset()
+    if "draft" in memory.needs:
+        msg = (
+            f"{type(memory).__name__} wants a tentative answer before it is asked, to look for"
+            " contradictions, and a tree search has none: a plan is written together with its"
+            " program. Turn that off in its settings (gate=False)"
+        )
+        raise SettingsError(msg)
+    return frozenset(memory.needs) if learn else frozenset()
+
+
+def _contents(artifacts: Artifacts | None, folder: Path | None) -> Artifacts:
+    if artifacts is not None:
+        return artifacts
+    return MemoryArtifacts() if folder is None else FolderArtifacts(folder / ARTIFACTS)
+
+
+def _check_numbers(**given: int | tuple[int, int]) -> None:
+    for name, value in given.items():
+        number, least = value if isinstance(value, tuple) else (value, 1)
+        if not isinstance(number, int) or isinstance(number, bool) or number < least:
+            msg = f"{name} must be a whole number of at least {least}, got {number!r:.80}"
+            raise SettingsError(msg)
+
+
+def _check_seconds(seconds: float) -> None:
+    number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    if not number or not math.isfinite(seconds) or seconds <= 0:
+        msg = f"seconds must be a number above 0, got {seconds!r:.80}"
+        raise SettingsError(msg)

@@ -138,15 +138,18 @@ def judged(result: ExecutionResult, competition: Competition, code: str = "") ->
     return Attempt(result, submission, validity.valid, validity.reasons, reported, leaks)
 
 
-def told(made: Attempt, limits: Limits, *, seconds: float | None = None) -> str:
+def told(made: Attempt, limits: Limits, *, seconds: float | None = None, exact: bool = True) -> str:
     """Tell an agent what came of its program.
 
     Args:
         made: What came of it.
         limits: Of the sandbox that it ran in.
         seconds: Wall clock it was given, where it was another than the limits'.
+        exact: Tell how long it ran; `False` tells only roughly, so that two runs of one program
+            read the same.
     """
-    parts = [telling.told(made.result, limits, seconds=seconds), _about_submission(made)]
+    ran = telling.told(made.result, limits, seconds=seconds, exact=exact)
+    parts = [ran, _about_submission(made)]
     if made.metric is None:
         parts.append(f"Validation metric: none ({made.reported.reason}).")
     else:

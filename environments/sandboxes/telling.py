@@ -22,17 +22,26 @@ _FRAMES_TAIL: Final = 7
 _MESSAGE: Final = 1000
 """Characters told of an exception's message."""
 
+_MINUTE: Final = 60
+
+_ROUGHLY: Final = ((60, "a minute"), (600, "10 minutes"), (3600, "an hour"))
+"""How long a program ran, told so roughly that a repetition seldom reads otherwise."""
+
 _BUS: Final = 135
 """A shell's exit code for `SIGBUS`, as a worker's parent may pass it on."""
 
 
-def told(result: ExecutionResult, limits: Limits, *, seconds: float | None = None) -> str:
+def told(
+    result: ExecutionResult, limits: Limits, *, seconds: float | None = None, exact: bool = True
+) -> str:
     """Tell what a program printed, how it ended, and what to change where a limit ended it.
 
     Args:
         result: What came of it.
         limits: Of the sandbox that it ran in.
         seconds: Wall clock it was given, where it was another than the limits'.
+        exact: Tell how long it ran; `False` tells only roughly, so that two runs of one program
+            read the same.
     """
     allowed = limits.seconds if seconds is None else seconds
     printed = output(result)
@@ -40,8 +49,27 @@ def told(result: ExecutionResult, limits: Limits, *, seconds: float | None = Non
     parts += _endings(result, limits, allowed)
     if result.error is not None:
         parts.append(_exception(result.error, printed))
-    parts.append(f"It ran for {result.duration:.1f} s of the {allowed:g} s allowed.")
+    if exact:
+        parts.append(f"It ran for {result.duration:.1f} s of the {allowed:g} s allowed.")
+    else:
+        parts.append(_roughly(result, allowed))
     return "\n\n".join(parts)
+
+
+def span(seconds: float) -> str:
+    """Write a time in minutes where it is whole minutes, and in seconds otherwise."""
+    whole = seconds >= 2 * _MINUTE and seconds % _MINUTE == 0
+    return f"{seconds / _MINUTE:g} minutes" if whole else f"{seconds:g} seconds"
+
+
+def _roughly(result: ExecutionResult, allowed: float) -> str:
+    if result.timed_out:
+        return f"It ran for all of the {span(allowed)} allowed."
+    within = (name for least, name in _ROUGHLY if result.duration < least < allowed)
+    rough = next(within, None)
+    if rough is None:
+        return f"It ran for less than the {span(allowed)} allowed."
+    return f"It ran for less than {rough} of the {span(allowed)} allowed."
 
 
 def output(result: ExecutionResult) -> str:

@@ -4,7 +4,7 @@ Programs, outputs, submissions and records are contents in `Artifacts`; the jour
 records there, and the state holds the reference of its head.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, Generic, TypeVar
 
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -44,16 +44,6 @@ class TreeInput(TypedDict, total=False):
     """Of the policy's chance; 0 where it is not given."""
 
 
-class Candidate(TypedDict):
-    """A program that was looked at before submitting."""
-
-    node: str
-    metric: float
-    """What its review says."""
-    metrics: list[float | None]
-    """What it reached when it was run again on other splits; empty where it was not."""
-
-
 class TreeOutput(TypedDict, total=False):
     """What a tree search gives back."""
 
@@ -66,7 +56,8 @@ class TreeOutput(TypedDict, total=False):
     """Its validation metric."""
     submission: str
     """Reference of its submission, or empty."""
-    candidates: list[Candidate]
+    candidates: list[dict[str, Any]]
+    """The programs looked at before submitting, as `langgraft.nodes.search.selection.Candidate`."""
     done: bool
 
 
@@ -76,12 +67,12 @@ class BranchOutput(TypedDict, total=False):
     finished: list[Work]
 
 
-def gather(kept: Sequence[Work], new: Sequence[Work] | None) -> list[Work]:
+def gathered(kept: list[Work], new: list[Work] | None) -> list[Work]:
     """Add what branches finished, in the order of their steps; `None` empties the list."""
     if new is None:
         return []
-    both = {work["step"]: work for work in (*kept, *new)}
-    return [both[step] for step in sorted(both)]
+    done = {work["step"]: work for work in (*kept, *new)}
+    return [done[step] for step in sorted(done)]
 
 
 class TreeState(TreeOutput, total=False):
@@ -97,8 +88,10 @@ class TreeState(TreeOutput, total=False):
     """Reference of what memory held at the start, where the search teaches it."""
     wave: list[Work]
     """The programs being written now, at most `width` of them."""
-    finished: Annotated[list[Work], gather]
-    """Programs of this wave that are done and not yet in the journal."""
+    finished: Annotated[list[Work], gathered]
+    """Programs that branches of this wave have brought so far."""
+    queue: list[Work]
+    """Programs that are to be filed, in the order of their steps."""
     judged: str
     """Reference of the answers to what memory asked about the first of them."""
 

@@ -1,0 +1,181 @@
+"""A plan and a program, read from a model's reply.
+
+AIDE joins all fenced blocks that compile, and where none does, runs the reply itself if that
+compiles: a lone word of prose is a program to it. Here:
+
+1. Blocks fenced as Python go first; without any, those fenced as nothing in particular that hold
+   more than a bare expression. Blocks of other languages (`bash`, `json` …) never count.
+2. Blocks that do not compile are left out while there are others.
+3. Of several, the longest counts alone where it is at least twice as long as the rest together:
+   the rest are excerpts. Otherwise they are the parts of one program, and are joined.
+4. A reply without fences is a program only if it compiles as a whole and imports something.
+5. The plan is what stands before the first block, or else after it; thoughts in `<think>` do not
+   count, and quoted memory is taken out.
+
+Only text is read here; nothing runs.
+"""
+
+import ast
+import re
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from langgraft.memory.recall import strip_block
+
+LONGEST_PROGRAM: Final = 100_000
+"""Most characters of a program; those of competitions have a few thousand."""
+LONGEST_PLAN: Final = 4_000
+"""Most characters kept of a plan that was to be a few sentences."""
+
+_PYTHON: Final = frozenset({"python", "py", "python3", "py3", "ipython"})
+_FENCE: Final = re.compile(r"^ {0,3}(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)$")
+_THOUGHTS: Final = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A fenced block of a reply."""
+
+    language: str
+    code: str
+    ended: bool
+    """Whether its fence is closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramText:
+    """What a reply holds."""
+
+    plan: str
+    code: str
+    """Empty where there is no program."""
+    problem: str
+    """What is wrong with the reply; empty where it can be used as it is."""
+
+
+def read_program(reply: str) -> ProgramText:
+    """Read a plan and a program from a reply, whatever else it holds.
+
+    A block fenced as Python that does not compile is still returned, with the problem: it may
+    compile where it is to run, and if not, its error is worth more than none.
+    """
+    text = _THOUGHTS.sub("", reply)
+    blocks, prose = _split(text)
+    plan = _plan(prose)
+    if not blocks:
+        return _unfenced(text, plan)
+    python = [block for block in blocks if block.language in _PYTHON and block.code.strip()]
+    unnamed = [block for block in blocks if not block.language and _has_statements(block.code)]
+    found = python or unnamed
+    if not found:
+        return ProgramText(plan, "", "it holds no fenced block of Python")
+    codes = [block.code for block in found if _why_not(block.code) == ""]
+    code = _one_program(codes or [block.code for block in found])
+    problem = _why_not(code)
+    if problem and not found[-1].ended:
+        problem = f"its block of Python is not ended, and {problem}"
+    if len(code) > LONGEST_PROGRAM:
+        return ProgramText(plan, "", _too_long(code))
+    return ProgramText(plan, code, problem)
+
+
+def _unfenced(text: str, plan: str) -> ProgramText:
+    if len(text) <= LONGEST_PROGRAM and _imports(text):
+        return ProgramText("", text.strip() + "\n", "")
+    problem = "it holds no fenced block of Python" if text.strip() else "it is empty"
+    return ProgramText(plan, "", problem)
+
+
+def _too_long(code: str) -> str:
+    return f"its program has {len(code):,} characters, and at most {LONGEST_PROGRAM:,} are run"
+
+
+def _split(text: str) -> tuple[list[Block], list[str]]:
+    """Split a reply into its fenced blocks and the prose around them."""
+    blocks: list[Block] = []
+    prose: list[list[str]] = [[]]
+    fence, language = "", ""
+    held: list[str] = []
+    for line in text.replace("\r\n", "\n").split("\n"):
+        found = _FENCE.match(line)
+        if not fence and found:
+            info = found["info"].strip().split()
+            fence, language = found["fence"], info[0].lower().strip("{}.") if info else ""
+            held = []
+        elif fence and found and not found["info"].strip() and _closes(found["fence"], fence):
+            blocks.append(Block(language, _code(held), ended=True))
+            prose.append([])
+            fence = ""
+        elif fence:
+            held.append(line)
+        else:
+            prose[-1].append(line)
+    if fence:
+        blocks.append(Block(language, _code(held), ended=False))
+    return blocks, ["\n".join(lines).strip() for lines in prose]
+
+
+def _closes(fence: str, opening: str) -> bool:
+    return fence[0] == opening[0] and len(fence) >= len(opening)
+
+
+def _code(lines: Sequence[str]) -> str:
+    return "\n".join(lines).strip("\n") + "\n"
+
+
+def _plan(prose: Sequence[str]) -> str:
+    plan = next((part for part in map(_without_memory, prose) if part), "")
+    return plan if len(plan) <= LONGEST_PLAN else plan[: LONGEST_PLAN - 1].rstrip() + "…"
+
+
+def _without_memory(text: str) -> str:
+    return strip_block(text).strip()
+
+
+def _one_program(codes: Sequence[str]) -> str:
+    longest = max(codes, key=len)
+    rest = sum(map(len, codes)) - len(longest)
+    return longest if len(longest) >= 2 * rest else "\n\n".join(codes)
+
+
+def _why_not(code: str) -> str:
+    """Say why a program does not compile here; nothing where it does."""
+    if len(code) > LONGEST_PROGRAM:
+        return _too_long(code)
+    try:
+        _tree(code)
+    except SyntaxError as error:
+        where = f" (line {error.lineno})" if error.lineno else ""
+        return f"its program does not compile: {error.msg}{where}"
+    except (ValueError, RecursionError, MemoryError) as error:
+        return f"its program does not compile: {str(error) or type(error).__name__}"
+    return ""
+
+
+def _has_statements(code: str) -> bool:
+    """Whether a text is more than a word or an expression, or no Python at all."""
+    tree = _parsed(code)
+    return tree is not None and any(not _bare(node) for node in tree.body)
+
+
+def _bare(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and not isinstance(node.value, ast.Call)
+
+
+def _imports(code: str) -> bool:
+    tree = _parsed(code)
+    return tree is not None and any(
+        isinstance(node, ast.Import | ast.ImportFrom) for node in tree.body
+    )
+
+
+def _parsed(code: str) -> ast.Module | None:
+    return None if _why_not(code) else _tree(code)
+
+
+def _tree(code: str) -> ast.Module:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of escapes and comparisons in code that is not ours
+        return ast.parse(code)

@@ -1,0 +1,75 @@
+"""`recall` in a branch: ask memory before a program is written."""
+
+from typing import Any
+
+from langgraft.memory.provider import MemoryProvider
+from langgraft.memory.recall import Budget, Recall, RecallContext
+from langgraft.nodes.search.briefing import domain, instruction
+from langgraft.nodes.search.journal import JournalNode
+from langgraft.nodes.search.place import Place
+from langgraft.nodes.search.state import BranchState, SearchNode, Update, Work
+
+
+def recall_program_node(
+    place: Place, memory: MemoryProvider[Any], *, budget: Budget | None = None
+) -> SearchNode[BranchState]:
+    """Make the node that asks memory what to heed in the program that is to be written.
+
+    Args:
+        place: The competition, and where contents are kept.
+        memory: The provider to ask.
+        budget: Room for recalled text; `None` sets no limit.
+    """
+    query = instruction(place.competition)
+
+    def recall(state: BranchState) -> Update:
+        context = recall_context(place, state)
+        return _update(place, state, memory.provide(query, context, budget))
+
+    async def arecall(state: BranchState) -> Update:
+        context = recall_context(place, state)
+        return _update(place, state, await memory.aprovide(query, context, budget))
+
+    return SearchNode("recall", recall, arecall)
+
+
+def recall_context(place: Place, state: BranchState) -> RecallContext:
+    """Tell memory where the search stands.
+
+    What came of the parent is shown where it is to be repaired; there is nothing else to see.
+    """
+    work = state["work"]
+    parent = place.parent(state)
+    debugging = work["stage"] == "debug" and parent is not None
+    return RecallContext(
+        domain=domain(place.competition),
+        task_id=place.competition.id,
+        episode_id=episode_id(state["episode_id"], work["id"]),
+        stage=work["stage"],
+        step=work["step"],
+        observation=seen(parent) if debugging and parent is not None else "",
+    )
+
+
+def episode_id(search: str, node: str) -> str:
+    """Name the episode of a program: each is one."""
+    return f"{search}/{node}"
+
+
+def seen(node: JournalNode) -> str:
+    """Return what a failed program showed.
+
+    Where a limit ended it, its error stands nowhere in what it printed, and is said at the end.
+    """
+    if not (node.timed_out or node.oom) or not node.exc_type:
+        return node.output
+    return f"{node.output}\n\n{node.exc_type}: {node.exc_value or ''}"
+
+
+def _update(place: Place, state: BranchState, recalled: Recall) -> Update:
+    kinds = [str(item.metadata.get("kind", "")) for item in recalled.items]
+    kept = place.keep(
+        {"text": recalled.text, "kinds": kinds, "receipt": recalled.receipt.to_json()},
+    )
+    work: Work = {**state["work"], "recalled": kept}
+    return {"work": work}

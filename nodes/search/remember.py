@@ -1,0 +1,146 @@
+"""`collect`, `judge` and `remember`: one fan-in, then one program after the other into the journal.
+
+Branches work at the same time and memory is written by one at a time, in the order of the steps:
+what memory asks about a program is asked when all before it are filed, so that what is filed never
+depends on which branch was done first.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Literal
+
+from langchain_core.language_models import BaseChatModel
+
+from langgraft.memory.deltas import MemoryDelta
+from langgraft.memory.episodes import Episode
+from langgraft.memory.provider import MemoryProvider
+from langgraft.memory.questions import Question, Verdict
+from langgraft.nodes.judge import answering
+from langgraft.nodes.search.best import keep_best
+from langgraft.nodes.search.chain import append_record
+from langgraft.nodes.search.gathering import episode_of, node_of, submission_of
+from langgraft.nodes.search.place import Place
+from langgraft.nodes.search.selection import candidates
+from langgraft.nodes.search.state import SearchNode, TreeState, Update, Work
+from langgraft.nodes.search.talking import Talk, atalk, spoken, talk
+
+
+def collect_node() -> SearchNode[TreeState]:
+    """Make the fan-in: what the branches brought queues up, in the order of its steps."""
+
+    def collect(state: TreeState) -> Update:
+        return {"queue": state["finished"], "finished": None, "wave": [], "judged": ""}
+
+    return SearchNode("collect", collect)
+
+
+def judge_program_node(
+    place: Place, memory: MemoryProvider[Any], model: BaseChatModel
+) -> SearchNode[TreeState]:
+    """Make the node that answers what memory asks about the first program of the queue.
+
+    Args:
+        place: The competition, and where contents are kept.
+        memory: The provider that asks.
+        model: Any chat model.
+    """
+
+    def judge(state: TreeState) -> Update:
+        episode = _episode(place, state)
+        asked = memory.questions(episode)
+        return talk(_judging(place, episode, asked), model, *_whose(state))
+
+    async def ajudge(state: TreeState) -> Update:
+        episode = await asyncio.to_thread(_episode, place, state)
+        asked = await memory.aquestions(episode)
+        return await atalk(_judging(place, episode, asked), model, *_whose(state))
+
+    return SearchNode("judge", judge, ajudge)
+
+
+def _judging(place: Place, episode: Episode, asked: Sequence[Question]) -> Talk[Update]:
+    lessons = [lesson.text for lesson in episode.lessons]
+    verdicts: list[Any] = []
+    judging: list[Any] = []
+    for question in asked:
+        judgment = yield from spoken(answering(question, lessons), "judge")
+        told = asdict(judgment)
+        verdicts += told.pop("verdicts")
+        judging.append(told)
+    if not asked:
+        return {"judged": ""}
+    return {"judged": place.keep({"verdicts": verdicts, "judging": judging})}
+
+
+def remember_program_node(
+    place: Place, memory: MemoryProvider[Any] | None, *, folder: Path | None
+) -> SearchNode[TreeState]:
+    """Make the node that files the first program of the queue: in memory, then in the journal.
+
+    The journal's record holds what memory changed, so that the bank is the fold of the journal.
+    A crash in between files the episode again, which changes nothing in a bank that was restored
+    from the journal (`langgraft.nodes.search.restoring`).
+
+    Args:
+        place: The competition, and where contents are kept.
+        memory: The provider to teach; `None` files in the journal alone.
+        folder: Where the best solution is written at each improvement; `None` writes none.
+    """
+
+    def remember(state: TreeState) -> Update:
+        deltas: list[MemoryDelta] = []
+        if memory is not None:
+            deltas = [memory.take_in(_episode(place, state)), memory.manage()]
+        return _filed(place, state, deltas, folder)
+
+    async def aremember(state: TreeState) -> Update:
+        deltas: list[MemoryDelta] = []
+        if memory is not None:
+            episode = await asyncio.to_thread(_episode, place, state)
+            deltas = [await memory.atake_in(episode), await memory.amanage()]
+        return await asyncio.to_thread(_filed, place, state, deltas, folder)
+
+    return SearchNode("remember", remember, aremember)
+
+
+def after_filing(state: TreeState) -> Literal["more", "all"]:
+    """Say whether there is more in the queue."""
+    return "more" if state["queue"] else "all"
+
+
+def _whose(state: TreeState) -> tuple[str, str]:
+    return state["episode_id"], state["queue"][0]["id"]
+
+
+def _episode(place: Place, state: TreeState) -> Episode:
+    verdicts = [Verdict(**verdict) for verdict in place.read(state["judged"]).get("verdicts", ())]
+    earlier = place.nodes(state["journal"])
+    return episode_of(place, state["episode_id"], state["queue"][0], earlier, verdicts)
+
+
+def _filed(
+    place: Place, state: TreeState, deltas: Sequence[MemoryDelta], folder: Path | None
+) -> Update:
+    work, *rest = state["queue"]
+    journal = append_record(
+        place.artifacts,
+        state["journal"],
+        node_of(place, work, place.read(state["judged"])),
+        submission=submission_of(place, work),
+        deltas=[delta for delta in deltas if delta],
+    )
+    if folder is not None:
+        _write_best(place, journal, work, folder)
+    return {"journal": journal, "queue": rest, "judged": ""}
+
+
+def _write_best(place: Place, journal: str, work: Work, folder: Path) -> None:
+    """Write the best solution into a folder, where the latest program is it."""
+    search = place.search(journal)
+    best = candidates(search.nodes, count=1, lower_is_better=place.lower_is_better)
+    if best and best[0].id == work["id"]:
+        reference = search.submission(best[0])
+        submission = place.artifacts.read(reference) if reference else None
+        keep_best(folder, best[0], submission)

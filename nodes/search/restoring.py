@@ -1,0 +1,66 @@
+"""Memory as a search has it: what a process that goes on with the search begins with."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from langgraft.memory.deltas import BankContent, fold
+from langgraft.memory.items import MemoryItem
+from langgraft.memory.provider import MemoryProvider
+from langgraft.nodes.search.artifacts import Artifacts
+from langgraft.nodes.search.chain import read_search
+
+
+def bank_of(artifacts: Artifacts, state: Mapping[str, Any]) -> BankContent:
+    """Return what memory holds as a search has it: what it began with, and all it learned.
+
+    Args:
+        artifacts: Where the search is kept.
+        state: The search's state: what `get_state(config).values` of its graph gives.
+
+    Raises:
+        InputError: A record or the bank is missing or damaged.
+    """
+    start = BankContent()
+    if state.get("bank"):
+        start = _content(json.loads(artifacts.read(state["bank"])))
+    return fold(read_search(artifacts, state.get("journal", "")).deltas, start)
+
+
+def restore_memory(
+    memory: MemoryProvider[Any], artifacts: Artifacts, state: Mapping[str, Any]
+) -> None:
+    """Make a bank what it is to be where a search goes on after a crash.
+
+    A process may die after memory took in a program and before that was noted, and a bank in
+    memory dies with it. Called before `invoke(None, config)`, this makes the bank hold exactly
+    what the search began with and what its journal says it learned. The bank has to be the
+    search's own: what others wrote to it meanwhile goes.
+
+        state = agent.get_state(config).values
+        restore_memory(memory, artifacts, state)
+        agent.invoke(None, config, durability="sync")
+
+    A search that has not begun has no bank, and then nothing is changed. Do not call it for memory
+    that the search does not teach (`learn=False`, or a control that files nothing).
+
+    Raises:
+        InputError: A record or the bank is missing or damaged.
+    """
+    if state.get("bank"):
+        memory.restore(bank_of(artifacts, state))
+
+
+async def arestore_memory(
+    memory: MemoryProvider[Any], artifacts: Artifacts, state: Mapping[str, Any]
+) -> None:
+    """Do what `restore_memory` does, asynchronously."""
+    if state.get("bank"):
+        await memory.arestore(await asyncio.to_thread(bank_of, artifacts, state))
+
+
+def _content(written: Mapping[str, Any]) -> BankContent:
+    items = [MemoryItem.from_json(item) for item in written["items"].values()]
+    items.sort(key=lambda item: (item.order_index, item.id))
+    return BankContent({item.id: item for item in items}, written["notes"], written["state"])

@@ -1,0 +1,177 @@
+"""`review`: ask what came of a program, and decide by rules whether it counts.
+
+A model says whether the program is at fault, sums up, and names the metric; the rest is not its
+word. A program that failed, was ended by a limit, reports no finite metric or left no valid
+submission is buggy whatever the model says. Whether lower is better, it is not asked at all: AIDE
+asks each time, and ends with an error at the first answer that differs.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, Final
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import HumanMessage
+from pydantic import BaseModel, BeforeValidator, StrictBool
+
+from langgraft.memory.questions import By
+from langgraft.memory.recall import strip_block
+from langgraft.nodes.replies import encodable
+from langgraft.nodes.search.briefing import TreePrompts
+from langgraft.nodes.search.place import Place
+from langgraft.nodes.search.state import BranchState, SearchNode, Update, Work
+from langgraft.nodes.search.talking import Talk, of_branch, spoken, talking_node
+from langgraft.nodes.search.write import NO_PROGRAM
+from langgraft.nodes.structured import asking, typed
+
+_LEAST_DIGITS: Final = 2
+"""A metric that a review rounds to fewer digits may be any number."""
+LONGEST_ANALYSIS: Final = 4_000
+"""Most characters kept of a review that was to be two or three sentences."""
+_NUMBERS: Final = re.compile(r"(?<![\w.])[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.]*\d)")
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """What was made of a program's run."""
+
+    is_buggy: bool
+    reasons: tuple[str, ...]
+    """Why it is buggy; empty where it is not."""
+    metric: float | None
+    """`None` for a buggy program, as in AIDE's journals."""
+    analysis: str
+    by: By
+    """Who reviewed it."""
+    why: str
+    """`ok`, or what was wrong with a model's replies."""
+    calls: int
+    """How often the model was asked."""
+
+
+def review_node(
+    place: Place, model: BaseChatModel, prompts: TreePrompts
+) -> SearchNode[BranchState]:
+    """Make the node that reviews a program; what holds no program is buggy without asking.
+
+    Args:
+        place: The competition, and where contents are kept.
+        model: Any chat model.
+        prompts: `review` is asked.
+    """
+
+    def begin(state: BranchState) -> Talk[Update]:
+        work = state["work"]
+        written, executed = place.read(work["written"]), place.read(work.get("executed"))
+        if executed:
+            review = yield from reviewing(place, written, executed, prompts)
+        else:
+            reason = f"{NO_PROGRAM}: {written['why']}"
+            review = Review(True, (reason,), None, "", "rules", reason, 0)
+        done: Work = {**work, "reviewed": place.keep(asdict(review))}
+        return {"work": done}
+
+    return talking_node("review", model, begin, of_branch)
+
+
+def reviewing(
+    place: Place, written: Mapping[str, Any], executed: Mapping[str, Any], prompts: TreePrompts
+) -> Talk[Review]:
+    """Review what came of a program; see `review_node`."""
+    output = str(executed["output"])
+    text = prompts.review.render(
+        task=place.competition.description.strip(),
+        code=str(written["code"]).rstrip(),
+        output=strip_block(output).strip(),
+    )
+    said = yield from spoken(asking([HumanMessage(encodable(text))], typed(_Reply)), "review")
+    metric = _metric(said.value, executed)
+    reasons = list(_reasons(said.value, executed, metric))
+    summary = "" if said.value is None else strip_block(encodable(said.value.summary)).strip()
+    return Review(
+        is_buggy=bool(reasons),
+        reasons=tuple(reasons),
+        metric=None if reasons else metric,
+        analysis=summary[:LONGEST_ANALYSIS] or _by_rules(reasons, executed, metric),
+        by="rules" if said.value is None else "model",
+        why=said.why,
+        calls=said.calls,
+    )
+
+
+def _number(value: Any) -> Any:
+    """Read a metric as models give it; what is no finite number is no metric."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        try:
+            value = float(value.strip())
+        except ValueError:
+            return None
+    if isinstance(value, int | float):
+        try:
+            return float(value) if math.isfinite(value) else None
+        except OverflowError:
+            return None
+    return None
+
+
+class _Reply(BaseModel):
+    is_bug: Annotated[
+        StrictBool,
+        BeforeValidator(
+            lambda said: {"true": True, "false": False}.get(str(said).strip().lower(), said)
+        ),
+    ]
+    summary: Annotated[str, BeforeValidator(lambda text: "" if text is None else text)] = ""
+    metric: Annotated[float | None, BeforeValidator(_number)] = None
+
+
+def _reasons(
+    reply: _Reply | None, executed: Mapping[str, Any], metric: float | None
+) -> Iterator[str]:
+    """Say why a program is buggy; what a review finds at fault, only where nothing else does."""
+    if executed["ended"]:
+        yield str(executed["ended"])
+    if executed["submission"] == "absent":
+        yield f"there is no submission: {'; '.join(executed['reasons'])}"
+    elif executed["submission"] == "invalid":
+        yield f"the submission is not valid: {'; '.join(executed['reasons'])}"
+    if metric is None:
+        yield "it reports no validation metric that is a finite number"
+    sound = not executed["ended"] and executed["submission"] == "valid" and metric is not None
+    if sound and reply is not None and reply.is_bug:
+        yield "the review found a fault"
+
+
+def _metric(reply: _Reply | None, executed: Mapping[str, Any]) -> float | None:
+    """Return the metric: the review's, if the output shows it, or the one that rules read there.
+
+    A review may round what the program printed; then the number printed counts.
+    """
+    own: float | None = executed["metric"]
+    if reply is None or reply.metric is None:
+        return own
+    shown = [float(number) for number in _NUMBERS.findall(executed["output"])]
+    candidates = [*([] if own is None else [own]), *filter(math.isfinite, shown)]
+    found = (_meant(reply.metric, number) for number in candidates)
+    return next((number for number in found if number is not None), own)
+
+
+def _meant(said: float, shown: float) -> float | None:
+    """Return the number that a review means, if it is one that is shown, maybe in hundredths."""
+    for value in (shown, shown / 100):
+        if math.isclose(said, value, rel_tol=1e-9, abs_tol=1e-12):
+            return value
+    digits = len(repr(said).partition("e")[0].partition(".")[2])
+    return shown if digits >= _LEAST_DIGITS and round(shown, digits) == said else None
+
+
+def _by_rules(reasons: list[str], executed: Mapping[str, Any], metric: float | None) -> str:
+    if not reasons:
+        return f"The program ran and reports a validation metric of {metric:.6g}."
+    told = f"The program failed: {'; '.join(reasons)}."
+    message = str(executed["exc_value"] or "").strip()
+    return f"{told} {executed['exc_type']}: {message}"[:LONGEST_ANALYSIS] if message else told

@@ -1,0 +1,152 @@
+"""Talking with a model in a search: each call has a name, and a failure of the model is heard.
+
+A `Talk` yields what to ask and is sent what was said; it calls nothing itself, so that the same
+one serves sync and async. What reads and writes contents happens between its calls, and with
+`atalk` in a thread, so that no event loop waits for a disk.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from langchain_core.exceptions import ContextOverflowError
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage
+
+from langgraft.nodes.replies import encodable, reply_text
+from langgraft.nodes.search.sampling import sample_config
+from langgraft.nodes.search.state import BranchState, S, SearchNode, Update
+from langgraft.nodes.structured import Conversation
+
+T = TypeVar("T")
+
+FAILURE_SHOWN = 300
+"""Most characters kept of what a provider says about a failure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A question."""
+
+    messages: list[BaseMessage]
+    what: str
+    """What the call is for; a second call for the same is another sample."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A reply."""
+
+    text: str
+    failure: str = ""
+    """Why there is none: refusal, filter, context exceeded; the model's own doing."""
+    cut: bool = False
+    """It ended where the model's limit on a reply was."""
+
+
+Talk: TypeAlias = Generator[Ask, Said, T]
+Begin: TypeAlias = Callable[[S], Talk[Update]]
+Name: TypeAlias = Callable[[S], tuple[str, str]]
+"""Names whose sample a call is: the search, and the program."""
+
+
+def spoken(conversation: Conversation[T], what: str) -> Talk[T]:
+    """Hold a conversation of `langgraft.nodes.structured` as part of a talk."""
+    reply: str | None = None
+    while True:
+        try:
+            messages = conversation.send(reply)
+        except StopIteration as stop:
+            value: T = stop.value
+            return value
+        reply = (yield Ask(messages, what)).text
+
+
+def talking_node(name: str, model: BaseChatModel, begin: Begin[S], whose: Name[S]) -> SearchNode[S]:
+    """Make the node that talks about the state; the talk's result is the update."""
+
+    def run(state: S) -> Update:
+        return talk(begin(state), model, *whose(state))
+
+    async def arun(state: S) -> Update:
+        return await atalk(begin(state), model, *whose(state))
+
+    return SearchNode(name, run, arun)
+
+
+def of_branch(state: BranchState) -> tuple[str, str]:
+    """Name the sample of a call in a branch."""
+    return state["episode_id"], state["work"]["id"]
+
+
+def talk(held: Talk[T], model: BaseChatModel, episode_id: str, node_id: str) -> T:
+    """Talk with a model.
+
+    Raises:
+        Exception: Whatever calling the model raises, other than that the context is too long.
+    """
+    calls: Counter[str] = Counter()
+    step = _advance(held, None)
+    while not isinstance(step, _Ended):
+        config = sample_config(episode_id, node_id, _numbered(step.what, calls))
+        try:
+            said = heard(model.invoke(step.messages, config))
+        except ContextOverflowError as error:
+            said = _overflow(error)
+        step = _advance(held, said)
+    return step.value
+
+
+async def atalk(held: Talk[T], model: BaseChatModel, episode_id: str, node_id: str) -> T:
+    """Do what `talk` does, without blocking."""
+    calls: Counter[str] = Counter()
+    step = await asyncio.to_thread(_advance, held, None)
+    while not isinstance(step, _Ended):
+        config = sample_config(episode_id, node_id, _numbered(step.what, calls))
+        try:
+            said = heard(await model.ainvoke(step.messages, config))
+        except ContextOverflowError as error:
+            said = _overflow(error)
+        step = await asyncio.to_thread(_advance, held, said)
+    return step.value
+
+
+def heard(message: BaseMessage) -> Said:
+    """Hear a message: its text, or why there is none."""
+    told: Any = message.response_metadata
+    failure = told.get("failure")
+    reason = told.get("finish_reason") or told.get("stop_reason")
+    cut = reason in ("length", "max_tokens")
+    if isinstance(failure, dict):
+        parts = [str(failure.get(key) or "") for key in ("reason", "detail")]
+        return Said("", encodable(": ".join(filter(None, parts)))[:FAILURE_SHOWN] or "no reply")
+    text = reply_text(message)
+    refusal = message.additional_kwargs.get("refusal")
+    if not text.strip() and isinstance(refusal, str) and refusal:
+        return Said("", f"refusal: {encodable(refusal)}"[:FAILURE_SHOWN])
+    if not text.strip() and reason == "content_filter":
+        return Said("", "content_filter")
+    return Said(text, cut=cut)
+
+
+def _overflow(error: Exception) -> Said:
+    return Said("", f"context_length: {encodable(str(error))}"[:FAILURE_SHOWN])
+
+
+def _numbered(what: str, calls: Counter[str]) -> str:
+    calls[what] += 1
+    return what if calls[what] == 1 else f"{what}/{calls[what]}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended(Generic[T]):
+    value: T
+
+
+def _advance(held: Talk[T], said: Said | None) -> Ask | _Ended[T]:
+    try:
+        return next(held) if said is None else held.send(said)
+    except StopIteration as stop:
+        return _Ended(stop.value)
