@@ -95,14 +95,18 @@ def run(
     model: ModelOption = None,
     base_url: BaseUrlOption = None,
     limit: LimitOption = None,
-    workers: Annotated[int, typer.Option(min=1, help="Runs under way at the same time.")] = 4,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Runs under way at the same time.", show_default="the study's"),
+    ] = None,
     store: Annotated[
-        str,
+        str | None,
         typer.Option(
             help="Where banks lie meanwhile: memory, chroma, chroma:PATH, http://HOST:PORT or"
-            " postgresql://USER@HOST/DATABASE. It changes no result."
+            " postgresql://USER@HOST/DATABASE. It changes no result.",
+            show_default="the study's",
         ),
-    ] = "memory",
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Run a plan, or go on where it was stopped; then write the report."""

@@ -10,8 +10,9 @@ from rich.table import Table
 
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft.benchmarks.cli.plan_choice import read_plan, shipped_plans
+from langgraft.benchmarks.harness.graph import build_graph
 from langgraft.benchmarks.harness.log import PlanLog
-from langgraft.benchmarks.harness.plans import PreparedPlan, prepare
+from langgraft.benchmarks.harness.plans import PreparedPlan
 from langgraft.benchmarks.harness.verify import verify_directory
 
 
@@ -35,7 +36,7 @@ def show_plans(*, as_json: bool) -> None:
     rows = []
     for name, path in shipped_plans().items():
         study, plan = read_plan(path)
-        graph = prepare(study, plan).graph
+        graph = build_graph(study.expand(plan))
         rows.append((name, plan.title, len(graph), sum(run.length for run in graph)))
     if as_json:
         names = ("name", "title", "runs", "items")
@@ -51,7 +52,8 @@ def show_preview(prepared: PreparedPlan[Any], *, as_json: bool) -> None:
     calls: Counter[tuple[str, str]] = Counter()
     for run in prepared.graph:
         factors = run.spec.factors
-        group = (str(factors.get("condition", "")), str(factors.get("kind", "")))
+        condition = factors.get("condition", factors.get("memory", ""))
+        group = (str(condition), str(factors.get("kind", factors.get("phase", ""))))
         runs[group] += 1
         items[group] += run.length
         calls[group] += prepared.study.most_calls(prepared.plan, run.spec)

@@ -5,6 +5,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from pydantic_core import to_jsonable_python
+
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import PlanError
 from langgraft.benchmarks.harness.plans import PreparedPlan, load_plan, plan_from_data, prepare
@@ -49,6 +51,12 @@ def read_plan(path: Path) -> tuple[Study[Any], Plan]:
     return load_plan(path, studies())
 
 
+def _places(plan: Plan) -> dict[str, JSON]:
+    """Return the fields that are no part of what is studied: where things lie on this machine."""
+    excluded = {name for name, field in type(plan).model_fields.items() if field.exclude}
+    return {name: to_jsonable_python(getattr(plan, name)) for name in excluded}
+
+
 def choose(
     plan: str, *, model: str | None, base_url: str | None, limit: int | None
 ) -> PreparedPlan[Any]:
@@ -63,6 +71,6 @@ def choose(
     given: dict[str, JSON] = {name: value for name, value in changes.items() if value is not None}
     if model == SIMULATED:
         given.setdefault("base_url", None)  # the file's is for the file's model
-    changed = {**loaded.model_dump(mode="json"), **given}
+    changed = {**loaded.model_dump(mode="json"), **_places(loaded), **given}
     study, chosen = plan_from_data(changed, studies(), path)
     return prepare(study, chosen, limit=limit)

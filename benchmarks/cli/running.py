@@ -31,8 +31,23 @@ RESPONSES = "responses.sqlite"
 """File of a run directory that keeps the replies of a real model."""
 
 
-def run(prepared: PreparedPlan[Any], out: Path, *, workers: int, store: str, as_json: bool) -> int:
-    """Run a plan, write its report and return the exit code."""
+def run(
+    prepared: PreparedPlan[Any],
+    out: Path,
+    *,
+    workers: int | None,
+    store: str | None,
+    as_json: bool,
+) -> int:
+    """Run a plan, write its report and return the exit code.
+
+    Args:
+        prepared: The plan.
+        out: The run directory.
+        workers: Runs under way at the same time; `None`: as the study has it.
+        store: Where banks lie meanwhile; `None`: as the study has it.
+        as_json: Whether progress and findings are written as JSON.
+    """
     with _models(prepared, out) as model_for:
         progress = make_progress("json" if as_json else "auto")
         try:
@@ -56,8 +71,8 @@ async def _run(
     model_for: Callable[[Any, RunSpec], BaseChatModel],
     progress: Progress,
     *,
-    workers: int,
-    store: str,
+    workers: int | None,
+    store: str | None,
 ) -> PlanOutcome:
     stop = asyncio.Event()
     with stop_on_signals(stop, progress.close):

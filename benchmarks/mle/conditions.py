@@ -1,0 +1,144 @@
+"""What a search is given of memory: the conditions of a tree study, by name or spelled out."""
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal, Self, TypeAlias, cast
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
+
+from langgraft._core.canonical import JSON
+from langgraft._core.errors import SettingsError
+from langgraft.memory.providers import provider_settings
+from langgraft.memory.providers.coding.presets import coding_preset
+from langgraft.memory.providers.coding.settings import CodingSettings
+from langgraft.memory.settings import ProviderSettings
+
+Start: TypeAlias = Literal["off", "cold", "warm"]
+
+CODING: Final = "coding"
+"""The provider of mle-agent-memory, which presets are of."""
+
+DEFAULT_PRESET: Final = "implied"
+
+BUILD: Final = "build"
+"""The phase, and the memory, of runs that fill banks."""
+
+
+class MemoryCondition(BaseModel):
+    """One memory to be studied, or none.
+
+    A condition has a `preset` of `CodingMemory` or a `provider` with its `settings`, or is a
+    `control` of another condition. Where it says nothing of that, it is the preset `implied`.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")
+    """Short name in tables."""
+    start: Start = "cold"
+    """What a search begins with: `off`, without memory at all; `cold`, with an empty bank that it
+    fills itself; `warm`, with the bank that the plan's build seeds left. mle-agent-memory reports
+    one condition for the last two; its figures need the last (§3.3 against Table 2)."""
+    preset: str | None = None
+    """Settings of `CodingMemory` by name, such as `described`, `implied`, `scheduled`."""
+    provider: str | None = None
+    """Another provider by name, or as `package.module:Class`."""
+    settings: dict[str, JsonValue] = Field(default_factory=dict)
+    """Settings of the provider; of a preset, those that are other than it has them."""
+    control: Literal["random", "placebo", "shuffled"] | None = None
+    """What is recalled in the place of what condition `of` would be told, from the same bank. A
+    control files nothing, so that its bank stays as it was built."""
+    of: str | None = None
+    """The condition that a control is of; it starts warm."""
+    resampled: bool = False
+    """Other samples of the model under the same seeds: without memory, what chance alone does."""
+
+    @field_validator("name", "start", mode="before")
+    @classmethod
+    def _word(cls, given: Any) -> Any:
+        return spelled(given)
+
+    @model_validator(mode="after")
+    def _of_one_kind(self) -> Self:
+        told = bool(self.preset or self.provider or self.settings)
+        if (self.control is None) != (self.of is None):
+            msg = f"condition {self.name!r}: `control` and `of` belong together"
+            raise ValueError(msg)
+        if self.start == "off" and (told or self.control):
+            msg = f"condition {self.name!r} starts 'off' and so has no memory to set up"
+            raise ValueError(msg)
+        if self.control and told:
+            msg = f"condition {self.name!r}: a control has the settings of {self.of!r}, none of its own"
+            raise ValueError(msg)
+        if self.preset and self.provider:
+            msg = f"condition {self.name!r}: give `preset` or `provider`, not both"
+            raise ValueError(msg)
+        if self.resampled and self.start != "off":
+            msg = f"condition {self.name!r}: only without memory is `resampled` a comparison"
+            raise ValueError(msg)
+        return self
+
+    @model_validator(mode="after")
+    def _known(self) -> Self:
+        try:
+            self.architecture()
+        except SettingsError as error:
+            raise ValueError(str(error)) from error
+        return self
+
+    @property
+    def provider_name(self) -> str:
+        """The provider's name."""
+        return self.provider or CODING
+
+    def architecture(self) -> ProviderSettings:
+        """Return the provider's settings, checked.
+
+        Raises:
+            SettingsError: There is no such preset, provider or setting.
+        """
+        given = cast("Mapping[str, JSON]", self.settings)
+        if self.provider is not None:
+            return provider_settings(self.provider, given)
+        chosen = coding_preset(self.preset or DEFAULT_PRESET).model_dump(exclude_unset=True)
+        settings = provider_settings(CODING, {**chosen, **given})
+        assert isinstance(settings, CodingSettings)
+        return settings
+
+
+def spelled(word: Any) -> Any:
+    """Return the word `off` where YAML made a truth value of it."""
+    return "off" if word is False else word
+
+
+def _warm(name: str, preset: str | None = None) -> MemoryCondition:
+    return MemoryCondition(name=name, start="warm", preset=preset or name)
+
+
+def _control(name: Literal["random", "placebo", "shuffled"]) -> MemoryCondition:
+    return MemoryCondition(name=name, start="warm", control=name, of="warm")
+
+
+NAMED: Final[Mapping[str, MemoryCondition]] = {
+    each.name: each
+    for each in (
+        MemoryCondition(name="off", start="off"),
+        MemoryCondition(name="rerun", start="off", resampled=True),
+        MemoryCondition(name="cold", start="cold", preset=DEFAULT_PRESET),
+        MemoryCondition(name="described", start="cold", preset="described"),
+        _warm("warm", DEFAULT_PRESET),
+        _warm("scheduled"),
+        _warm("kinds_by_stage"),
+        _warm("verified"),
+        _control("placebo"),
+        _control("shuffled"),
+        _control("random"),
+    )
+}
+"""Conditions that a plan may name.
+
+`cold` and `warm` differ in the bank they begin with and in nothing else; `described` is the
+published text to the letter (debug and improve, nothing before the search).
+"""
+
+BUILDER: Final = MemoryCondition(name=BUILD, start="cold", preset=DEFAULT_PRESET)
+"""The memory of the searches that fill banks for conditions of `CodingMemory`."""

@@ -1,0 +1,113 @@
+"""One sandbox for each competition, shared by the searches of a process."""
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from langgraft.benchmarks.mle.plan import MlePlan
+from langgraft.environments.competitions.attempts import INPUT
+from langgraft.environments.competitions.competition import Competition
+from langgraft.environments.sandboxes.cached import CachedSandbox
+from langgraft.environments.sandboxes.docker import DockerSandbox
+from langgraft.environments.sandboxes.sandbox import Sandbox
+from langgraft.environments.sandboxes.subprocess import SubprocessSandbox
+
+EXECUTIONS = "executions.sqlite"
+"""File of the plan's shared folder that keeps what came of programs."""
+
+
+@dataclass(slots=True)
+class _Shared:
+    sandbox: CachedSandbox
+    users: int = 0
+
+
+class Sandboxes:
+    """Opens a sandbox when it is first wanted, and closes it when nobody uses it any more.
+
+    All sandboxes of a folder keep results in one file there: a program that another search ran on
+    the same data, in the same image, under the same limits, is not run again.
+    """
+
+    def __init__(self) -> None:
+        self._open: dict[tuple[str, ...], _Shared] = {}
+        self._lock = threading.Lock()
+
+    def borrow(self, plan: MlePlan, competition: Competition, folder: Path) -> "Borrowed":
+        """Return the sandbox for a competition's programs; give it back with `release`.
+
+        Args:
+            plan: Names the kind of sandbox and its limits.
+            competition: Its public data is what programs find in `./input`.
+            folder: Where results are kept; made where it is not there.
+
+        Raises:
+            InputError: The data is not there, or cannot be read by programs.
+        """
+        below = (plan.sandbox, plan.image, str(plan.program_limits), str(plan.gpus))
+        key = (*below, str(competition.public_dir), str(folder))
+        with self._lock:
+            shared = self._open.get(key)
+            if shared is None:
+                made = make_sandbox(plan, competition)
+                shared = self._open[key] = _Shared(CachedSandbox(made, folder / EXECUTIONS))
+            shared.users += 1
+        return Borrowed(self, key, shared.sandbox)
+
+    def give_back(self, key: tuple[str, ...]) -> None:
+        """Count one user less, and close the sandbox after the last one."""
+        with self._lock:
+            shared = self._open[key]
+            shared.users -= 1
+            if shared.users:
+                return
+            del self._open[key]
+        shared.sandbox.close()
+
+    def __len__(self) -> int:
+        """Return how many are open."""
+        return len(self._open)
+
+
+class Borrowed:
+    """A sandbox that others may be using, too."""
+
+    def __init__(self, owner: Sandboxes, key: tuple[str, ...], sandbox: Sandbox) -> None:
+        self._owner = owner
+        self._key: tuple[str, ...] | None = key
+        self.sandbox = sandbox
+
+    def release(self) -> None:
+        """Give it back; only the first call counts."""
+        key, self._key = self._key, None
+        if key is not None:
+            self._owner.give_back(key)
+
+
+def make_sandbox(plan: MlePlan, competition: Competition) -> Sandbox:
+    """Make a sandbox with a competition's public data in `./input`.
+
+    Raises:
+        InputError: The data is not there, or cannot be read by programs.
+    """
+    inputs: Mapping[str, Path] = {INPUT: competition.public_dir}
+    if plan.sandbox == "subprocess":
+        return SubprocessSandbox(plan.program_limits, inputs=inputs)
+    return DockerSandbox(plan.image, limits=plan.program_limits, inputs=inputs, gpus=plan.gpus)
+
+
+def check_engine_and_image(image: str) -> str:
+    """Return the digest of an image, of the engine that would run it.
+
+    Raises:
+        SandboxUnavailableError: There is no engine or image, or it cannot hold the limits.
+    """
+    from langgraft.environments.sandboxes.docker import engine  # noqa: PLC0415  (slow)
+
+    client = engine.connect()
+    try:
+        engine.check_engine(client.api)
+        return engine.image_id(client.api, image)
+    finally:
+        client.close()

@@ -1,0 +1,253 @@
+"""One search of the tree agent from its beginning, or from where a process was killed, to its grade.
+
+Whatever a search needs to go on lies in one folder:
+
+    <folder>/checkpoints.sqlite   the graph's checkpoints: references and numbers
+    <folder>/artifacts/           programs, outputs, submissions and the journal, by reference
+    <folder>/usage.jsonl          the tokens of each used reply
+
+Memory lies elsewhere and is only a cache of what was filed: it is folded anew from the bank that
+the search began with and the deltas that its journal holds.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.graph.state import CompiledStateGraph
+
+from langgraft._core.canonical import JSON
+from langgraft._core.extras import require
+from langgraft.benchmarks.harness.files import atomic_write, make_directory
+from langgraft.benchmarks.harness.ledger import UsageFile
+from langgraft.benchmarks.harness.usage import metered
+from langgraft.benchmarks.mle.plan import MlePlan
+from langgraft.environments.competitions.competition import Competition
+from langgraft.environments.competitions.grading import grade_submission, report_json
+from langgraft.environments.sandboxes.sandbox import Sandbox
+from langgraft.graphs.tree import build_tree_agent
+from langgraft.memory.deltas import BankContent, MemoryDelta, fold
+from langgraft.memory.provider import MemoryProvider
+from langgraft.memory.recall import Budget
+from langgraft.nodes.search.aide_policy import AIDEPolicy
+from langgraft.nodes.search.artifacts import FolderArtifacts
+from langgraft.nodes.search.chain import Search, read_search
+from langgraft.nodes.search.journal import JournalNode
+
+SUBMISSION: Final = "submission.csv"
+SOLUTION: Final = "solution.py"
+"""What is kept of the program that was chosen, beside its submission."""
+
+_ELSEWHERE: Final = {"created_at", "submission_path"}
+"""Fields of a grade that differ between machines."""
+
+Listener = Callable[[JournalNode], None]
+"""Is told of each program once it is in the journal."""
+
+
+@dataclass(frozen=True)
+class Agent:
+    """What a search is made of."""
+
+    plan: MlePlan
+    competition: Competition
+    sandbox: Sandbox
+    code_model: BaseChatModel
+    feedback_model: BaseChatModel | None = None
+    memory: MemoryProvider[Any] | None = None
+    """What is asked; `None`: the search has no memory."""
+    bank: MemoryProvider[Any] | None = None
+    """Whose content is folded anew on going on; that of `memory`, or what it wraps."""
+    learn: bool = True
+    """Whether the search files what it meets."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search came to."""
+
+    search: Search
+    chosen: str
+    validation: float | None
+    candidates: Sequence[Mapping[str, JSON]]
+    submission: bytes | None
+    usage: Mapping[str, JSON]
+    """Of all used replies, those of killed processes included."""
+    billing: Mapping[str, JSON]
+    """What this process paid for."""
+    resumed: bool
+    """Whether this process went on with what another one had begun."""
+
+    @property
+    def solution(self) -> JournalNode | None:
+        """The program that was chosen."""
+        return next((node for node in self.search.nodes if node.id == self.chosen), None)
+
+
+async def find(
+    agent: Agent,
+    folder: Path,
+    *,
+    episode_id: str,
+    seed: int,
+    before: Sequence[MemoryDelta] = (),
+    listen: Listener = lambda _: None,
+) -> Found:
+    """Search, or go on with the search whose files lie in a folder.
+
+    Args:
+        agent: What the search is made of.
+        folder: Where its files lie; made where it is not there.
+        episode_id: Its name, the same each time: samples of the model are drawn by it.
+        seed: Of the policy's chance.
+        before: Deltas that fold to the bank which the search begins with.
+        listen: Told of each program once it is in the journal; of all of them again on going on.
+
+    Raises:
+        MissingExtraError: The checkpointer is not installed.
+        InfrastructureError: A model, engine or disk failed; calling again goes on.
+        InputError: The folder is damaged, or something cannot be used.
+    """
+    await asyncio.to_thread(make_directory, folder)
+    artifacts = FolderArtifacts(folder / "artifacts")
+    checkpointer = require(
+        "langgraph.checkpoint.sqlite.aio", extra="mle", purpose="A search that can be resumed"
+    )
+    begin: dict[str, Any] = {"episode_id": episode_id, "seed": seed}
+    with closing(UsageFile(folder / "usage.jsonl")) as ledger, metered(ledger) as usage:
+        path = str(folder / "checkpoints.sqlite")
+        async with checkpointer.AsyncSqliteSaver.from_conn_string(path) as saver:
+            graph = build_agent(agent, artifacts, saver)
+            left = await graph.aget_state(_CONFIG)
+            journal = str(left.values.get("journal", ""))
+            if agent.bank is not None:
+                known = read_search(artifacts, journal).deltas
+                await agent.bank.arestore(_folded(before, known))
+            final = await _run(
+                graph, None if left.next or left.values else begin, artifacts, listen
+            )
+        resumed = bool(left.next or left.values)
+        search = read_search(artifacts, str(final["journal"]), run=episode_id)
+        kept = str(final.get("submission") or "")
+        return Found(
+            search=search,
+            chosen=str(final.get("chosen") or ""),
+            validation=final.get("metric"),
+            candidates=final.get("candidates") or (),
+            submission=artifacts.read(kept) if kept else None,
+            usage=usage.totals(),
+            billing=usage.billing(),
+            resumed=resumed,
+        )
+
+
+_CONFIG: Final = RunnableConfig(configurable={"thread_id": "search"})
+"""A folder holds one search."""
+
+
+def build_agent(
+    agent: Agent, artifacts: FolderArtifacts, saver: BaseCheckpointSaver[Any] | None
+) -> "CompiledStateGraph[Any, None, Any, Any]":
+    """Build the graph that a plan describes."""
+    plan = agent.plan
+    return build_tree_agent(
+        agent.code_model,
+        competition=agent.competition,
+        sandbox=agent.sandbox,
+        feedback_model=agent.feedback_model,
+        memory=agent.memory,
+        learn=agent.learn,
+        artifacts=artifacts,
+        policy=AIDEPolicy(plan.drafts, plan.debug_probability, plan.debug_depth),
+        steps=plan.steps,
+        seconds=plan.seconds,
+        folds=plan.folds,
+        width=plan.width,
+        candidates=plan.candidates,
+        budget=Budget(plan.memory_tokens),
+        checkpointer=saver,
+    )
+
+
+async def _run(
+    graph: "CompiledStateGraph[Any, None, Any, Any]",
+    begin: Mapping[str, Any] | None,
+    artifacts: FolderArtifacts,
+    listen: Listener,
+) -> Mapping[str, Any]:
+    """Run a graph to its end; what it ended with is the last it says."""
+    told = 0
+    final: Mapping[str, Any] = (await graph.aget_state(_CONFIG)).values
+    if begin is None and final.get("done"):
+        return final
+    async for final in graph.astream(begin, _CONFIG, stream_mode="values", durability="sync"):
+        nodes = read_search(artifacts, str(final.get("journal") or "")).nodes
+        for node in nodes[told:]:
+            listen(node)
+        told = len(nodes)
+    return final
+
+
+def _folded(before: Sequence[MemoryDelta], since: Sequence[MemoryDelta]) -> BankContent:
+    return fold([*before, *since])
+
+
+def keep_solution(found: Found, folder: Path) -> Path:
+    """Write what was chosen to a folder as files; return where its submission is, or would be.
+
+    A search that chose nothing leaves no file, and removes one that was there.
+
+    Raises:
+        RunDirectoryError: A file cannot be written.
+    """
+    make_directory(folder)
+    solution = found.solution
+    contents = {
+        SUBMISSION: found.submission,
+        SOLUTION: None if solution is None else solution.code.encode("utf-8", "replace"),
+    }
+    for name, content in contents.items():
+        if content is None:
+            (folder / name).unlink(missing_ok=True)
+        else:
+            atomic_write(folder / name, content)
+    return folder / SUBMISSION
+
+
+def grade(submission: Path, competition: Competition) -> dict[str, JSON]:
+    """Grade a submission; return what is the same on every machine of the report on it.
+
+    Raises:
+        CompetitionError: The competition's own files are at fault.
+        MissingExtraError: pandas or scikit-learn is not installed.
+    """
+    report = report_json(grade_submission(submission, competition))
+    return {key: value for key, value in report.items() if key not in _ELSEWHERE}
+
+
+def result_of(
+    found: Found, competition: Competition, report: Mapping[str, JSON]
+) -> dict[str, JSON]:
+    """Return what a study's log holds of a search."""
+    submission = found.submission
+    return {
+        "competition": competition.id,
+        "modality": competition.modality,
+        "metric_group": competition.metric_group,
+        "metric": competition.grader.name,
+        "lower_is_better": competition.board.thresholds.lower_is_better,
+        "journal": [node.model_dump(mode="json") for node in found.search.nodes],
+        "chosen": found.chosen,
+        "validation": found.validation,
+        "candidates": [dict(each) for each in found.candidates],
+        "report": dict(report),
+        "submission_sha256": "" if submission is None else hashlib.sha256(submission).hexdigest(),
+        "usage": dict(found.usage),
+    }

@@ -1,0 +1,128 @@
+"""One run of a tree study: a search after another, with one memory."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langgraph.store.base import BaseStore
+
+from langgraft._core.errors import StudyError
+from langgraft.benchmarks.harness.cache import replicate_scope
+from langgraft.benchmarks.harness.execute import in_thread
+from langgraft.benchmarks.harness.study import BankPlace, ItemOutcome, RunFiles, RunSpec
+from langgraft.benchmarks.mle.conditions import MemoryCondition
+from langgraft.benchmarks.mle.plan import MlePlan
+from langgraft.benchmarks.mle.runs import memory_of, seed_of
+from langgraft.benchmarks.mle.sandboxes import Borrowed
+from langgraft.benchmarks.mle.searching import (
+    Agent,
+    find,
+    grade,
+    keep_solution,
+    result_of,
+)
+from langgraft.environments.competitions.competition import Competition
+from langgraft.memory.controls import REPLACEMENTS
+from langgraft.memory.deltas import MemoryDelta
+from langgraft.memory.provider import MemoryProvider
+from langgraft.memory.providers import provider_class
+
+
+class MleSession:
+    """The searches of one run.
+
+    An item's work lies in the run's folder until it is committed: a process that is killed in the
+    middle of a search leaves it there, and the next one goes on from the last checkpoint. What a
+    search chose stays as files, `kept/<item>/submission.csv` and `kept/<item>/solution.py`.
+    """
+
+    def __init__(
+        self,
+        plan: MlePlan,
+        run: RunSpec,
+        deltas: Sequence[MemoryDelta],
+        *,
+        models: tuple[BaseChatModel, BaseChatModel | None],
+        competition: Competition,
+        borrowed: Borrowed,
+        place: BankPlace,
+    ) -> None:
+        if place.files is None:
+            msg = "a search needs a run directory to keep its work in"
+            raise StudyError(msg, run=run.name)
+        self._run = run
+        self._files: RunFiles = place.files
+        self._deltas = list(deltas)
+        self._borrowed = borrowed
+        condition = memory_of(plan, run)
+        self._resampled = condition.resampled
+        bank = None if condition.start == "off" else make_bank(plan, condition, place)
+        self._agent = Agent(
+            plan,
+            competition,
+            borrowed.sandbox,
+            models[0],
+            models[1],
+            memory=_asked(bank, condition, int(str(run.factors["seed"]))),
+            bank=bank,
+            learn=condition.control is None,
+        )
+
+    async def run_item(self, index: int, item_id: str) -> ItemOutcome:
+        """Search once, from the beginning or from the last checkpoint, and grade what was chosen.
+
+        The grade is made when the search is over: nothing of it can reach the agent.
+        """
+        agent = self._agent
+        seed = seed_of(item_id)
+        with replicate_scope(item_id):
+            found = await find(
+                agent,
+                self._files.work(index),
+                episode_id=self._episode_id(item_id),
+                seed=seed,
+                before=self._deltas,
+            )
+        file = await in_thread(keep_solution, found, self._files.kept / item_id)
+        report = await in_thread(grade, file, agent.competition)
+        self._deltas.extend(found.search.deltas)
+        return ItemOutcome(
+            result_of(found, agent.competition, report),
+            found.search.deltas,
+            events={"usage": dict(found.billing), "resumed": found.resumed},
+        )
+
+    async def aclose(self) -> None:
+        """Give the sandbox back; the last one who does closes it."""
+        await asyncio.to_thread(self._borrowed.release)
+
+    def _episode_id(self, item_id: str) -> str:
+        """Return the search's name: the same under every condition, which share their samples.
+
+        Where prompts are equal so are replies, and what conditions have in common is paid once.
+        """
+        drawn = "rerun/" if self._resampled else ""
+        return f"{drawn}{self._agent.competition.id}/{item_id}"
+
+
+def make_bank(plan: MlePlan, condition: MemoryCondition, place: BankPlace) -> MemoryProvider[Any]:
+    """Make the provider of a condition over the run's store; of a control, the one it is of."""
+    own = condition if condition.of is None else plan.condition(condition.of)
+    return provider_of(own, place.store, place.namespace)
+
+
+def provider_of(
+    condition: MemoryCondition, store: BaseStore, namespace: tuple[str, ...] | None
+) -> MemoryProvider[Any]:
+    """Make the provider that a condition describes."""
+    made = provider_class(condition.provider_name)
+    return made(store, namespace=namespace, settings=condition.architecture())
+
+
+def _asked(
+    bank: MemoryProvider[Any] | None, condition: MemoryCondition, seed: int
+) -> MemoryProvider[Any] | None:
+    if bank is None or condition.control is None:
+        return bank
+    return REPLACEMENTS[condition.control](bank, seed=seed)

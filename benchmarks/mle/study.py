@@ -1,0 +1,252 @@
+"""The study of agents at machine-learning competitions as the harness sees it."""
+
+import importlib.metadata
+import inspect
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar, Final
+
+from langchain_core.language_models import BaseChatModel
+from typing_extensions import override
+
+from langgraft._core.canonical import JSON, digest, text_digest
+from langgraft._core.errors import PlanError, SandboxUnavailableError
+from langgraft.benchmarks.harness.models import MeteredChatModel, make_model
+from langgraft.benchmarks.harness.source import source_digests
+from langgraft.benchmarks.harness.study import (
+    SIMULATED,
+    BankPlace,
+    PlanLogReader,
+    Report,
+    RunSession,
+    RunSpec,
+    Study,
+)
+from langgraft.benchmarks.mle.conditions import MemoryCondition
+from langgraft.benchmarks.mle.data import competitions_of, fingerprint, make_ready
+from langgraft.benchmarks.mle.plan import MlePlan
+from langgraft.benchmarks.mle.runs import memory_of, runs_of
+from langgraft.benchmarks.mle.sandboxes import Sandboxes, check_engine_and_image
+from langgraft.benchmarks.mle.session import MleSession
+from langgraft.benchmarks.mle.sizing import CALLS_A_STEP, size_lines
+from langgraft.memory.deltas import MemoryDelta
+from langgraft.memory.providers import PROVIDERS, provider_class
+from langgraft.nodes.prompts import prompt
+
+CODE: Final = (
+    "langgraft._core",
+    "langgraft.memory",
+    "langgraft.environments",
+    "langgraft.nodes",
+    "langgraft.graphs",
+    "langgraft.benchmarks.mle.conditions",
+    "langgraft.benchmarks.mle.runs",
+    "langgraft.benchmarks.mle.searching",
+    "langgraft.benchmarks.mle.session",
+)
+"""What decides results; how they are reported may change under a finished run."""
+
+LEARNER: Final = ("langgraft.benchmarks.simulated.data_scientist",)
+"""The simulated model."""
+
+PROMPTS: Final = (
+    "tree_draft",
+    "tree_improve",
+    "tree_debug",
+    "tree_rules",
+    "tree_review",
+    "tree_repair",
+    "diagnose",
+    "judge_novelty",
+    "repair",
+)
+
+_SHARED: Final = ("responses", "budget", "retry", "timing")
+"""What the feedback model has in common with the one for code."""
+
+GRADERS: Final = ("pandas", "scikit-learn")
+"""Packages that compute grades."""
+
+
+class MleStudy(Study[MlePlan]):
+    """Agents that write programs for competitions, with and without memory (mle-agent-memory)."""
+
+    name = "mle"
+    plan_model = MlePlan
+    default_store: ClassVar[str] = "chroma"
+    """The paper keeps its memory in a vector database; here it is kept in the run directory."""
+    default_workers: ClassVar[int] = 2
+    """Searches under way at the same time. A program has one processor and 2 GiB unless the plan
+    says otherwise: two of them fill two processors, and no more memory than a small machine has."""
+
+    def __init__(self) -> None:
+        self.sandboxes = Sandboxes()
+
+    @override
+    def expand(self, plan: MlePlan) -> tuple[RunSpec, ...]:
+        """List the runs of a plan.
+
+        Raises:
+            CompetitionError: There is no such competition, or its files are not as they should be.
+            PlanError: The plan has no runs.
+        """
+        competitions_of(plan)
+        return tuple(runs_of(plan))
+
+    @override
+    def fingerprints(self, plan: MlePlan) -> Mapping[str, JSON]:
+        """Return digests of prompts, code, data, image and the memories' architectures."""
+        learner = LEARNER if plan.model == SIMULATED else ()
+        data: dict[str, JSON] = {each.id: fingerprint(each) for each in competitions_of(plan)}
+        return {
+            "prompts": {name: prompt(name).sha256 for name in PROMPTS},
+            "code": source_digests((*CODE, *learner)),
+            "competitions": data,
+            "image": _image(plan),
+            "graders": {name: importlib.metadata.version(name) for name in _installed(GRADERS)},
+            "architectures": {each.name: digest(_architecture(each)) for each in plan.memory},
+        }
+
+    @override
+    def make_ready(self, plan: MlePlan) -> None:
+        """Find the engine and image, prepare the competitions that ship, and check the models.
+
+        Raises:
+            SandboxUnavailableError: There is no engine or image.
+            CompetitionError: A competition of one's own is not prepared, or data is not as it was.
+            MissingExtraError: Grading needs the extra `mle`.
+            InputError: The feedback model cannot be set up.
+        """
+        if plan.sandbox == "docker":
+            check_engine_and_image(plan.image)
+        if plan.feedback_model is not None:
+            _feedback_model(plan, None)
+        make_ready(plan.registry(), competitions_of(plan))
+
+    @override
+    def open(
+        self,
+        plan: MlePlan,
+        run: RunSpec,
+        deltas: Sequence[MemoryDelta],
+        model: BaseChatModel,
+        place: BankPlace,
+    ) -> RunSession:
+        """Start or resume a run."""
+        competition = plan.registry().get_competition(str(run.factors["competition"]))
+        if place.files is None:
+            msg = f"run {run.name!r} needs a run directory to keep its work in"
+            raise PlanError(msg)
+        borrowed = self.sandboxes.borrow(plan, competition, place.files.shared)
+        try:
+            return MleSession(
+                plan,
+                run,
+                deltas,
+                models=(model, _feedback_model(plan, model)),
+                competition=competition,
+                borrowed=borrowed,
+                place=place,
+            )
+        except BaseException:
+            borrowed.release()
+            raise
+
+    @override
+    def simulated_model(self, plan: MlePlan, run: RunSpec) -> BaseChatModel:
+        """Return the simulated data scientist."""
+        from langgraft.benchmarks.simulated.data_scientist import (  # noqa: PLC0415  (not for real models)
+            SimulatedDataScientist,
+        )
+
+        learner = SimulatedDataScientist(temperature=plan.temperature)
+        identity = {"model": SIMULATED, "temperature": plan.temperature}
+        return MeteredChatModel(inner=learner, identity=identity)
+
+    @override
+    def most_calls(self, plan: MlePlan, run: RunSpec) -> int:
+        """Return how many model calls a run makes at the most."""
+        asked = 0 if memory_of(plan, run).start == "off" else CALLS_A_STEP["judge"]
+        written = sum(CALLS_A_STEP.values()) - CALLS_A_STEP["judge"]
+        return run.length * plan.steps * (written + asked)
+
+    @override
+    def notes(self, plan: MlePlan, runs: Sequence[RunSpec]) -> tuple[str, ...]:
+        """Say how many programs the plan runs at most, how long that takes, and what is missing."""
+        missing = [each.id for each in competitions_of(plan) if not each.prepared]
+        lines = list(size_lines(plan, runs, workers=self.default_workers))
+        if plan.sandbox == "docker":
+            lines.append(f"sandbox: {_engine_line(plan)}")
+        else:
+            lines.append("sandbox: none; programs are processes of this machine, not isolated")
+        if missing:
+            lines.append(f"data not prepared yet: {', '.join(missing)}")
+        return tuple(lines)
+
+    @override
+    def report(self, plan: MlePlan, log: PlanLogReader, out: Path) -> Report:
+        """Write the report, its tables, its figures and the trees."""
+        from langgraft.benchmarks.mle.report import write_report  # noqa: PLC0415  ([bench])
+
+        return write_report(plan, log, out)
+
+
+def _feedback_model(plan: MlePlan, code_model: BaseChatModel | None) -> BaseChatModel | None:
+    """Make the model for feedback: cached, capped and retried as the one for code is."""
+    if plan.feedback_model is None:
+        return None
+    made = make_model(
+        plan.feedback_model,
+        base_url=plan.feedback_base_url or plan.base_url,
+        temperature=plan.temperature,
+        max_tokens=plan.max_tokens,
+    )
+    if not isinstance(code_model, MeteredChatModel):
+        return made
+    shared = {name: getattr(code_model, name) for name in _SHARED}
+    return made.model_copy(update=shared)
+
+
+def _image(plan: MlePlan) -> JSON:
+    """Return the digest of the image; `None` where none is asked for, or none can be had now."""
+    if plan.sandbox != "docker":
+        return None
+    try:
+        return check_engine_and_image(plan.image)
+    except SandboxUnavailableError:
+        return None  # said by `notes`, and refused by `make_ready`
+
+
+def _engine_line(plan: MlePlan) -> str:
+    try:
+        image = check_engine_and_image(plan.image)
+    except SandboxUnavailableError as error:
+        return str(error)
+    return f"{plan.image} ({image.removeprefix('sha256:')[:12]})"
+
+
+def _installed(names: Sequence[str]) -> list[str]:
+    return [name for name in names if _has(name)]
+
+
+def _has(name: str) -> bool:
+    try:
+        importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def _architecture(condition: MemoryCondition) -> dict[str, JSON]:
+    """Describe a condition's memory, with the code of a provider that is not langgraft's own."""
+    provider = provider_class(condition.provider_name)
+    described: dict[str, JSON] = {
+        "start": condition.start,
+        "control": condition.control,
+        "of": condition.of,
+        "provider": provider.name,
+        "settings": condition.architecture().describe(),
+    }
+    if condition.provider_name not in PROVIDERS:
+        described["code"] = text_digest(inspect.getsource(inspect.getmodule(provider) or provider))
+    return described
