@@ -3,7 +3,6 @@
 import html
 import json
 import re
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -11,25 +10,12 @@ from typing import Any
 import matplotlib.image
 import numpy as np
 import pytest
+from chromium import FLAGS
 from synthetic_log import SyntheticLog, World
 
 from langgraft.benchmarks.continual.report import write_report
 from langgraft.benchmarks.harness.study import Plan
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--hide-scrollbars",
-    "--enable-logging=stderr",
-    "--virtual-time-budget=10000",
-)
 PHONE, DESK = 400, 1200
 WORLD = World(
     conditions=("raw", "agg", "ind", "step", "a-memory-with-a-rather-long-name"),
@@ -63,15 +49,6 @@ addEventListener("load", () => {
 </script>
 """
 """Shows pages at given widths, as they are and without a script in them, and measures them."""
-
-
-@pytest.fixture(scope="session")
-def browser() -> str:
-    """Return Chromium's path, or skip."""
-    found = next(filter(None, map(shutil.which, NAMES)), None)
-    if found is None:
-        pytest.skip(f"no browser (one of {', '.join(NAMES)}): on Debian, `apt install chromium`")
-    return found
 
 
 @pytest.fixture(scope="module")
