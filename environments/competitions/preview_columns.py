@@ -79,7 +79,7 @@ def _read(beginning: Beginning) -> _Table:
         for row in reader:
             if row:
                 rows.append(row)
-            if len(rows) > _ROWS:
+            if len(rows) > _ROWS + 1:  # with the line of names
                 rows.pop()
                 whole = False
                 break

@@ -22,7 +22,7 @@ READABLE: Final = (
     ".yaml",
     ".yml",
 )
-"""Files that a preview looks into; they are listed before others."""
+"""Endings of files that a preview looks into; where there are many, the first kinds are listed."""
 
 _SHOWN: Final = 8
 """Files of a folder, and folders of it, that are listed by name, as in AIDE."""
@@ -106,6 +106,10 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
         return sorted(found, key=lambda entry: _natural(entry.name))
 
 
+def _ending(entry: os.DirEntry[str]) -> str:
+    return Path(entry.name).suffix.lower()
+
+
 def _natural(name: str) -> tuple[list[tuple[int, str]], str]:
     """Order `2.png` before `10.png`; equal keys fall back on the name."""
     parts = re.findall(r"[0-9]+|[^0-9]+", name)
@@ -118,11 +122,13 @@ def _list(tree: Tree, folder: Path, entries: Sequence[os.DirEntry[str]], *, dept
     most = _SHOWN_OF_MANY if len(entries) > _MANY else _SHOWN
     folders = [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
     files = [entry for entry in entries if not entry.is_dir(follow_symlinks=False)]
-    readable = [entry for entry in files if entry.name.lower().endswith(READABLE)]
-    others = [entry for entry in files if not entry.name.lower().endswith(READABLE)]
-    for entry in (*readable[:_READABLE_SHOWN], *others[:most]):
+    readable = [entry for entry in files if _ending(entry) in READABLE]
+    others = [entry for entry in files if _ending(entry) not in READABLE]
+    first = sorted(readable, key=lambda entry: READABLE.index(_ending(entry)))  # stable
+    named = set(first[:_READABLE_SHOWN])
+    for entry in (*(each for each in readable if each in named), *others[:most]):
         tree.lines.append(f"{indent}{plain(entry.name)} {_about(entry)}")
-        if entry in readable and entry.is_file(follow_symlinks=False):
+        if entry in named and entry.is_file(follow_symlinks=False):
             tree.files.append(folder / entry.name)
     hidden = max(0, len(readable) - _READABLE_SHOWN) + max(0, len(others) - most)
     if hidden:
@@ -149,7 +155,7 @@ def _counted(entries: Sequence[os.DirEntry[str]]) -> str:
     """Count a folder's files by their endings, and its folders."""
     files = [entry for entry in entries if not entry.is_dir(follow_symlinks=False)]
     folders = len(entries) - len(files)
-    kinds = Counter(Path(entry.name).suffix.lower() or "no ending" for entry in files)
+    kinds = Counter(_ending(entry) or "no ending" for entry in files)
     common = sorted(kinds.items(), key=lambda kind: (-kind[1], kind[0]))[:3]
     listed = ", ".join(f"{count:,} {plain(kind, 12)}" for kind, count in common)
     parts = [f"{len(files):,} {'file' if len(files) == 1 else 'files'}: {listed}"] if files else []
@@ -165,7 +171,7 @@ def _about(entry: os.DirEntry[str]) -> str:
         status = entry.stat(follow_symlinks=False)
         if not stat.S_ISREG(status.st_mode):
             return "(no regular file)"
-        if entry.name.lower().endswith(READABLE) and status.st_size <= _COUNTED:
+        if _ending(entry) in READABLE and status.st_size <= _COUNTED:
             lines = sum(_pieces(Path(entry.path)))
             return f"({lines:,} {'line' if lines == 1 else 'lines'}, {size(status.st_size)})"
     except OSError as error:
