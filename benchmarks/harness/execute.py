@@ -25,6 +25,7 @@ from langgraft.benchmarks.harness.plans import PreparedPlan
 from langgraft.benchmarks.harness.progress import EventKind, NoProgress, Progress, ProgressEvent
 from langgraft.benchmarks.harness.stream import RunStream, is_done
 from langgraft.benchmarks.harness.study import (
+    WORK,
     BankPlace,
     ItemOutcome,
     Plan,
@@ -123,8 +124,12 @@ class _Execution:
             stopped = await self._work_in_session()
             if stopped is not None:
                 return stopped
-        await in_thread(self._stream.finish)
+        await in_thread(self._finish)
         return self._outcome("done")
+
+    def _finish(self) -> None:
+        self._stream.finish()
+        shutil.rmtree(self._stream.folder / WORK, ignore_errors=True)
 
     async def _work_in_session(self) -> RunOutcome | None:
         """Return why the run was stopped, or `None` when all items are committed."""

@@ -22,6 +22,9 @@ from langgraft.memory.deltas import MemoryDelta
 
 RUN_ID_LENGTH = 12
 
+WORK = "work"
+"""Folder of a run for items under way."""
+
 SIMULATED = "simulated"
 """The model of a plan that needs no language model."""
 
@@ -77,7 +80,7 @@ class RunFiles:
         Made by whoever writes to it first; the harness removes it once the item is committed, and
         never before.
         """
-        return self.folder / "work" / f"{index:04d}"
+        return self.folder / WORK / f"{index:04d}"
 
     @property
     def kept(self) -> Path:

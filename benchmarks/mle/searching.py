@@ -6,8 +6,8 @@ Whatever a search needs to go on lies in one folder:
     <folder>/artifacts/           programs, outputs, submissions and the journal, by reference
     <folder>/usage.jsonl          the tokens of each used reply
 
-Memory lies elsewhere and is only a cache of what was filed: it is folded anew from the bank that
-the search began with and the deltas that its journal holds.
+Memory lies elsewhere and is only a cache of what was filed: it is made anew of the bank that the
+search began with and the deltas that its journal holds.
 """
 
 import asyncio
@@ -33,13 +33,14 @@ from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.grading import grade_submission, report_json
 from langgraft.environments.sandboxes.sandbox import Sandbox
 from langgraft.graphs.tree import build_tree_agent
-from langgraft.memory.deltas import BankContent, MemoryDelta, fold
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget
 from langgraft.nodes.search.aide_policy import AIDEPolicy
 from langgraft.nodes.search.artifacts import FolderArtifacts
 from langgraft.nodes.search.chain import Search, read_search
 from langgraft.nodes.search.journal import JournalNode
+from langgraft.nodes.search.node_json import node_json
+from langgraft.nodes.search.restoring import arestore_memory
 
 SUBMISSION: Final = "submission.csv"
 SOLUTION: Final = "solution.py"
@@ -62,9 +63,7 @@ class Agent:
     code_model: BaseChatModel
     feedback_model: BaseChatModel | None = None
     memory: MemoryProvider[Any] | None = None
-    """What is asked; `None`: the search has no memory."""
-    bank: MemoryProvider[Any] | None = None
-    """Whose content is folded anew on going on; that of `memory`, or what it wraps."""
+    """What is asked, holding what the search begins with; `None`: the search has no memory."""
     learn: bool = True
     """Whether the search files what it meets."""
 
@@ -97,7 +96,7 @@ async def find(
     *,
     episode_id: str,
     seed: int,
-    before: Sequence[MemoryDelta] = (),
+    best: Path | None = None,
     listen: Listener = lambda _: None,
 ) -> Found:
     """Search, or go on with the search whose files lie in a folder.
@@ -107,7 +106,7 @@ async def find(
         folder: Where its files lie; made where it is not there.
         episode_id: Its name, the same each time: samples of the model are drawn by it.
         seed: Of the policy's chance.
-        before: Deltas that fold to the bank which the search begins with.
+        best: Where `best/` shows the best solution while the search goes on; `None`: nowhere.
         listen: Told of each program once it is in the journal; of all of them again on going on.
 
     Raises:
@@ -124,16 +123,12 @@ async def find(
     with closing(UsageFile(folder / "usage.jsonl")) as ledger, metered(ledger) as usage:
         path = str(folder / "checkpoints.sqlite")
         async with checkpointer.AsyncSqliteSaver.from_conn_string(path) as saver:
-            graph = build_agent(agent, artifacts, saver)
+            graph = build_agent(agent, artifacts, saver, best)
             left = await graph.aget_state(_CONFIG)
-            journal = str(left.values.get("journal", ""))
-            if agent.bank is not None:
-                known = read_search(artifacts, journal).deltas
-                await agent.bank.arestore(_folded(before, known))
-            final = await _run(
-                graph, None if left.next or left.values else begin, artifacts, listen
-            )
-        resumed = bool(left.next or left.values)
+            resumed = bool(left.next or left.values)
+            if resumed and agent.learn and agent.memory is not None:
+                await arestore_memory(agent.memory, artifacts, left.values)
+            final = await _run(graph, None if resumed else begin, artifacts, listen)
         search = read_search(artifacts, str(final["journal"]), run=episode_id)
         kept = str(final.get("submission") or "")
         return Found(
@@ -153,7 +148,10 @@ _CONFIG: Final = RunnableConfig(configurable={"thread_id": "search"})
 
 
 def build_agent(
-    agent: Agent, artifacts: FolderArtifacts, saver: BaseCheckpointSaver[Any] | None
+    agent: Agent,
+    artifacts: FolderArtifacts,
+    saver: BaseCheckpointSaver[Any] | None,
+    best: Path | None = None,
 ) -> "CompiledStateGraph[Any, None, Any, Any]":
     """Build the graph that a plan describes."""
     plan = agent.plan
@@ -165,6 +163,7 @@ def build_agent(
         memory=agent.memory,
         learn=agent.learn,
         artifacts=artifacts,
+        folder=best,
         policy=AIDEPolicy(plan.drafts, plan.debug_probability, plan.debug_depth),
         steps=plan.steps,
         seconds=plan.seconds,
@@ -193,10 +192,6 @@ async def _run(
             listen(node)
         told = len(nodes)
     return final
-
-
-def _folded(before: Sequence[MemoryDelta], since: Sequence[MemoryDelta]) -> BankContent:
-    return fold([*before, *since])
 
 
 def keep_solution(found: Found, folder: Path) -> Path:
@@ -243,7 +238,7 @@ def result_of(
         "metric_group": competition.metric_group,
         "metric": competition.grader.name,
         "lower_is_better": competition.board.thresholds.lower_is_better,
-        "journal": [node.model_dump(mode="json") for node in found.search.nodes],
+        "journal": [node_json(node) for node in found.search.nodes],
         "chosen": found.chosen,
         "validation": found.validation,
         "candidates": [dict(each) for each in found.candidates],

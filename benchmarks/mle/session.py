@@ -24,7 +24,7 @@ from langgraft.benchmarks.mle.searching import (
 )
 from langgraft.environments.competitions.competition import Competition
 from langgraft.memory.controls import REPLACEMENTS
-from langgraft.memory.deltas import MemoryDelta
+from langgraft.memory.deltas import MemoryDelta, fold
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import provider_class
 
@@ -53,11 +53,13 @@ class MleSession:
             raise StudyError(msg, run=run.name)
         self._run = run
         self._files: RunFiles = place.files
-        self._deltas = list(deltas)
         self._borrowed = borrowed
         condition = memory_of(plan, run)
         self._resampled = condition.resampled
-        bank = None if condition.start == "off" else make_bank(plan, condition, place)
+        bank = None
+        if condition.start != "off":
+            bank = make_bank(plan, condition, place)
+            bank.restore(fold(deltas))
         self._agent = Agent(
             plan,
             competition,
@@ -65,7 +67,6 @@ class MleSession:
             models[0],
             models[1],
             memory=_asked(bank, condition, int(str(run.factors["seed"]))),
-            bank=bank,
             learn=condition.control is None,
         )
 
@@ -75,18 +76,15 @@ class MleSession:
         The grade is made when the search is over: nothing of it can reach the agent.
         """
         agent = self._agent
-        seed = seed_of(item_id)
         with replicate_scope(item_id):
             found = await find(
                 agent,
                 self._files.work(index),
                 episode_id=self._episode_id(item_id),
-                seed=seed,
-                before=self._deltas,
+                seed=seed_of(item_id),
             )
         file = await in_thread(keep_solution, found, self._files.kept / item_id)
         report = await in_thread(grade, file, agent.competition)
-        self._deltas.extend(found.search.deltas)
         return ItemOutcome(
             result_of(found, agent.competition, report),
             found.search.deltas,
