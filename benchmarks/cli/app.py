@@ -141,6 +141,48 @@ def verify(directory: DirectoryArgument, *, json: JsonOption = False) -> None:
         raise typer.Exit(EXIT_FAILED)
 
 
+@app.command()
+def tree(
+    journal: Annotated[
+        Path,
+        typer.Argument(
+            metavar="JOURNAL", help="A search's journal, AIDE's or ours, .json or .json.gz."
+        ),
+    ],
+    *,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The page to write.", show_default="beside the journal, .html"),
+    ] = None,
+    task: Annotated[
+        str | None,
+        typer.Option(help="Id of the competition.", show_default="from the journal's name"),
+    ] = None,
+    title: Annotated[str, typer.Option(help="Title of the page.", show_default="the task")] = "",
+    lower_is_better: Annotated[
+        bool | None,
+        typer.Option(
+            "--lower/--higher",
+            help="Which metrics are better.",
+            show_default="as the competition's board, or the journal, tells",
+        ),
+    ] = None,
+    chosen: Annotated[
+        str, typer.Option(help="Id of the program that was submitted.", show_default=False)
+    ] = "",
+    report: Annotated[
+        Path | None,
+        typer.Option(help="The grader's report on it, as JSON.", show_default=False),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Draw a tree search as one HTML page: every program, its score, and all there is of it."""
+    from langgraft.benchmarks.cli import tree as trees  # noqa: PLC0415
+
+    wanted = trees.Wanted(journal, out, task, title, lower_is_better, chosen, report)
+    trees.write(wanted, as_json=json)
+
+
 def run_command_line() -> None:
     """Run the command line: one line for an error, and the exit code that says which kind.
 

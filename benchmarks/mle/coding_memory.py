@@ -7,10 +7,9 @@
 A program of ours has its diagnosis in the journal; a program of AIDE's is diagnosed by rules.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, cast
+from typing import Any, cast
 
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
@@ -21,12 +20,8 @@ from langgraft.memory.items import MemoryItem
 from langgraft.memory.providers.coding import CodingMemory
 from langgraft.memory.providers.coding.settings import CodingSettings
 from langgraft.nodes.diagnose import Failure, diagnose_by_rules
+from langgraft.nodes.search.gathering import first_sentences
 from langgraft.nodes.search.journal import Journal, JournalNode
-
-SENTENCES: Final = 2
-"""Sentences of a plan that make a fix: the published summaries have one or two (Fig. 5)."""
-
-_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`(0-9])|\n+")
 
 
 def journal_episodes(journal: Journal) -> list[Episode]:
@@ -75,7 +70,7 @@ def _record(node: JournalNode, child: JournalNode | None) -> ErrorRecord | None:
     record = _diagnosed(node)
     if record is None or child is None:
         return record
-    fix = " ".join(_SENTENCE.split(child.plan.strip())[:SENTENCES])
+    fix = first_sentences(child.plan)
     return replace(record, fix=fix, verified=bool(fix))
 
 

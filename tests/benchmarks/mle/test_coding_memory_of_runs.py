@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from langgraft._core.errors import InputError
 from langgraft.benchmarks.acceptance.coding import measure
 from langgraft.benchmarks.acceptance.figure import Setting
 from langgraft.benchmarks.mle.coding_hits import (
@@ -25,9 +26,12 @@ from langgraft.benchmarks.mle.coding_memory import (
     build_memory,
     entry_table,
     journal_episodes,
+    journal_items,
     write_table,
 )
 from langgraft.benchmarks.mle.journals import read_journals
+from langgraft.memory.recall import RecallContext
+from langgraft.memory.stores import ChromaStore
 from langgraft.nodes.search.journal import Journal, JournalNode
 
 CODE = "import lightgbm as lgb\nlgb.train({}, d, early_stopping_rounds=3)"
@@ -76,6 +80,39 @@ def test_episodes_when_a_child_ran_have_its_plan_as_the_verified_fix() -> None:
         ("lightgbm", "", False, 1),
         ("general", "Plan of c. More of it.", True, 1),
     ]
+
+
+def test_episodes_when_a_journal_has_diagnoses_take_them_as_they_are() -> None:
+    """A search of ours diagnosed its failures; its journal says how, and a repair proves a fix."""
+    told = {"package": "pandas", "error": "KeyError: 'sex'", "fix": "Drop it.", "kind": "code"}
+    told |= {"verified": False, "by": "model"}
+    ours = journal("leaf", 1, node("a", 0, error=told), node("b", 1, error=told), ran("c", 2, "b"))
+    advised, proven = (episode.errors[0] for episode in journal_episodes(ours)[:2])
+    assert (advised.package, advised.fix, advised.verified) == ("pandas", "Drop it.", False)
+    assert (proven.by, proven.fix, proven.verified) == ("model", "Plan of c. More of it.", True)
+    odd = journal("leaf", 1, node("a", 0, error={"package": "pandas"}))
+    with pytest.raises(InputError, match=r"program 'a' \(step 0\): `error` is no error record"):
+        build_memory([RUNS[0], odd])
+
+
+def test_memory_when_built_in_a_store_is_found_again_and_grows_by_new_runs(tmp_path: Path) -> None:
+    """In Chroma on disk; runs that are there already change nothing."""
+    with ChromaStore.open(tmp_path / "memory") as store:
+        first = build_memory(RUNS[:1], store=store).content()
+    with ChromaStore.open(tmp_path / "memory") as store:
+        assert build_memory(RUNS[:1], store=store).content() == first
+        grown = build_memory(RUNS, store=store)
+        assert grown.content() == build_memory(RUNS).content()
+        asking = RecallContext("mle/dogs", "dogs", "x/0", stage="debug", observation=str(KEY))
+        (found, *_) = grown.provide("", asking).items
+    assert found.metadata["fix"] == "Plan of c. More of it."
+
+
+def test_items_when_taken_from_journals_are_those_of_the_memory() -> None:
+    """In order, and as they would be exported."""
+    content = build_memory(RUNS).content()
+    assert {item.id: item for item in journal_items(RUNS)} == content.items
+    assert [item.order_index for item in journal_items(RUNS)] == list(range(len(content.items)))
 
 
 def test_table_when_written_lists_task_package_error_and_fix() -> None:
