@@ -1,6 +1,6 @@
 """The tree agent: a search over programs for a competition, with memory grafted on.
 
-    start → select ⇒ branch (several at once) → collect → (judge → remember)… → select … → choose
+    start → select ⇒ branch (several at once) → (judge → remember)… → select … → choose
 
 A branch is a graph of its own: recall → write → execute → review → diagnose → reflect, of which
 memory's nodes are there where memory asks for what they give. The state holds references and
@@ -41,7 +41,6 @@ from langgraft.nodes.search.policy import SearchPolicy
 from langgraft.nodes.search.recall import recall_program_node
 from langgraft.nodes.search.remember import (
     after_filing,
-    collect_node,
     judge_program_node,
     remember_program_node,
 )
@@ -55,6 +54,7 @@ from langgraft.nodes.search.state import (
     TreeInput,
     TreeOutput,
     TreeState,
+    bringing,
 )
 from langgraft.nodes.search.write import Assignment, write_node
 
@@ -121,9 +121,10 @@ def build_tree_agent(
     setting (`CodingMemory`).
 
     Going on: with a checkpointer a search that was stopped or killed is continued by
-    `invoke(None, config)`, branches in flight from where each was, with contents kept on disk
-    (`folder`) and memory put back first (`langgraft.nodes.search.restoring`); pass
-    `durability="sync"`. A search that has ended is continued by an agent with more `steps`, invoked
+    `invoke(None, config)`, branches in flight from where each was. Contents must be on disk then
+    (`folder`), memory is put back first (`restore_memory` in `langgraft.nodes.search`), and the
+    search runs with `durability="sync"`; it ends as if it had not been stopped, byte for byte, as
+    far as models and programs do the same again (`CachedSandbox` sees to that for programs). A search that has ended is continued by an agent with more `steps`, invoked
     on the thread with the same `episode_id`. Another `episode_id` begins anew.
 
     Args:
@@ -163,7 +164,7 @@ def build_tree_agent(
     place = Place(competition, _contents(artifacts, folder))
     feedback = feedback_model or code_model
     prompts = prompts or TreePrompts()
-    told = Assignment(seconds, folds, tuple(packages or shipped_packages()))
+    told = Assignment(seconds, folds, _packages(packages))
     taught = memory if learn else None
 
     branch: dict[str, SearchNode[BranchState]] = {}
@@ -182,19 +183,17 @@ def build_tree_agent(
     chosen = policy or AIDEPolicy()
     graph.add_node("select", select_node(place, chosen, steps=steps, width=width))
     graph.add_node("branch", _branch(branch))
-    graph.add_node("collect", collect_node())
     graph.add_node("remember", remember_program_node(place, taught, folder=folder))
     graph.add_node("choose", choose_node(place, count=candidates))
     graph.add_edge(START, "start")
     graph.add_edge("start", "select")
     graph.add_conditional_edges("select", branches, ["branch", "choose"])
-    graph.add_edge("branch", "collect")
     filing = "remember"
     if taught is not None and "verdicts" in needs:
         filing = "judge"
         graph.add_node("judge", judge_program_node(place, taught, feedback))
         graph.add_edge("judge", "remember")
-    graph.add_edge("collect", filing)
+    graph.add_edge("branch", filing)
     graph.add_conditional_edges("remember", after_filing, {"more": filing, "all": "select"})
     if candidates > 1:
         graph.add_node("rescore", rescore_node(place, sandbox, seconds=seconds))
@@ -213,13 +212,12 @@ def _branch(
     """Wire the nodes of a branch one after the other; what they made is its output."""
     graph = StateGraph(BranchState, output_schema=BranchOutput)
     before = START
+    *_, last = nodes
     for name, node in nodes.items():
-        graph.add_node(name, node)
+        graph.add_node(name, bringing(node) if name == last else node)
         graph.add_edge(before, name)
         before = name
-    graph.add_node("finish", SearchNode("finish", lambda state: {"finished": [state["work"]]}))
-    graph.add_edge(before, "finish")
-    graph.add_edge("finish", END)
+    graph.add_edge(before, END)
     return graph.compile(name="branch")
 
 
@@ -245,6 +243,15 @@ def _contents(artifacts: Artifacts | None, folder: Path | None) -> Artifacts:
     if artifacts is not None:
         return artifacts
     return MemoryArtifacts() if folder is None else FolderArtifacts(folder / ARTIFACTS)
+
+
+def _packages(packages: Sequence[str] | None) -> tuple[str, ...]:
+    if packages is None:
+        return shipped_packages()
+    if isinstance(packages, str):
+        msg = f"packages is a list of names, got {packages!r:.80}"
+        raise SettingsError(msg)
+    return tuple(packages) or ("none beyond Python's own library",)
 
 
 def _check_numbers(**given: int | tuple[int, int]) -> None:

@@ -32,6 +32,27 @@ class TreePrompts:
     diagnose: Prompt = field(default_factory=partial(shipped, "diagnose"))
     """Has `$code`, `$output`, `$analysis`, `$rules`."""
 
+    def __post_init__(self) -> None:
+        """Refuse prompts that cannot be filled in, before a search begins.
+
+        Raises:
+            SettingsError: One has another placeholder.
+        """
+        for name, values in _PLACEHOLDERS.items():
+            prompt: Prompt = getattr(self, name)
+            prompt.render(**dict.fromkeys(values.split(), ""))
+
+
+_PLACEHOLDERS: Final = {
+    "draft": "task attempts memory rules data",
+    "improve": "task attempts code memory rules",
+    "debug": "task code output memory rules data",
+    "rules": "limit folds packages",
+    "repair": "problem",
+    "review": "task code output",
+    "diagnose": "code output analysis rules",
+}
+
 
 def domain(competition: Competition) -> str:
     """Return the domain of a competition's episodes."""

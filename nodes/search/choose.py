@@ -28,7 +28,7 @@ def choose_node(place: Place, *, count: int) -> SearchNode[TreeState]:
     """
 
     def list_or_choose(state: TreeState) -> Update:
-        listed = [_candidate(each) for each in state["candidates"]]
+        listed = [_candidate(each) for each in state.get("candidates", ())]
         if not listed:
             nodes = place.nodes(state["journal"])
             best = candidates(nodes, count=count, lower_is_better=place.lower_is_better)
@@ -37,7 +37,7 @@ def choose_node(place: Place, *, count: int) -> SearchNode[TreeState]:
                 return {"candidates": [each.to_json() for each in listed]}
         chosen = choose(listed, lower_is_better=place.lower_is_better)
         if chosen is None:
-            return {"done": True}
+            return {"chosen": "", "metric": None, "submission": "", "candidates": [], "done": True}
         return {
             "candidates": [each.to_json() for each in listed],
             "chosen": chosen.node,
@@ -79,7 +79,7 @@ def rescore_node(place: Place, sandbox: Sandbox, *, seconds: float) -> SearchNod
 
 def after_choosing(state: TreeState) -> Literal["rescore", "end"]:
     """Say whether candidates are to be run again first."""
-    return "end" if state["done"] else "rescore"
+    return "end" if state.get("done") else "rescore"
 
 
 def after_rescoring(state: TreeState) -> Literal["rescore", "choose"]:

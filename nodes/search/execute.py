@@ -1,5 +1,6 @@
 """`execute`: run the program, and keep what came of it by reference."""
 
+import asyncio
 from typing import Any, Final
 
 from langgraft.environments.competitions.attempts import Attempt, aattempt, attempt, told
@@ -39,11 +40,11 @@ def execute_node(place: Place, sandbox: Sandbox, *, seconds: float) -> SearchNod
         return _update(place, state, made, sandbox, seconds)
 
     async def aexecute(state: BranchState) -> Update:
-        written = program(state)
+        written = await asyncio.to_thread(program, state)
         if written is None:
             return {}
         made = await aattempt(written, place.competition, sandbox, **settings)
-        return _update(place, state, made, sandbox, seconds)
+        return await asyncio.to_thread(_update, place, state, made, sandbox, seconds)
 
     return SearchNode("execute", execute, aexecute)
 

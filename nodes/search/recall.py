@@ -1,5 +1,6 @@
 """`recall` in a branch: ask memory before a program is written."""
 
+import asyncio
 from typing import Any
 
 from langgraft.memory.provider import MemoryProvider
@@ -27,8 +28,9 @@ def recall_program_node(
         return _update(place, state, memory.provide(query, context, budget))
 
     async def arecall(state: BranchState) -> Update:
-        context = recall_context(place, state)
-        return _update(place, state, await memory.aprovide(query, context, budget))
+        context = await asyncio.to_thread(recall_context, place, state)
+        recalled = await memory.aprovide(query, context, budget)
+        return await asyncio.to_thread(_update, place, state, recalled)
 
     return SearchNode("recall", recall, arecall)
 

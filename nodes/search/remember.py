@@ -1,4 +1,4 @@
-"""`collect`, `judge` and `remember`: one fan-in, then one program after the other into the journal.
+"""`judge` and `remember`: after the branches, one program after the other goes into the journal.
 
 Branches work at the same time and memory is written by one at a time, in the order of the steps:
 what memory asks about a program is asked when all before it are filed, so that what is filed never
@@ -27,19 +27,10 @@ from langgraft.nodes.search.state import SearchNode, TreeState, Update, Work
 from langgraft.nodes.search.talking import Talk, atalk, spoken, talk
 
 
-def collect_node() -> SearchNode[TreeState]:
-    """Make the fan-in: what the branches brought queues up, in the order of its steps."""
-
-    def collect(state: TreeState) -> Update:
-        return {"queue": state["finished"], "finished": None, "wave": [], "judged": ""}
-
-    return SearchNode("collect", collect)
-
-
 def judge_program_node(
     place: Place, memory: MemoryProvider[Any], model: BaseChatModel
 ) -> SearchNode[TreeState]:
-    """Make the node that answers what memory asks about the first program of the queue.
+    """Make the node that answers what memory asks about the program that is filed next.
 
     Args:
         place: The competition, and where contents are kept.
@@ -70,14 +61,14 @@ def _judging(place: Place, episode: Episode, asked: Sequence[Question]) -> Talk[
         verdicts += told.pop("verdicts")
         judging.append(told)
     if not asked:
-        return {"judged": ""}
+        return {}
     return {"judged": place.keep({"verdicts": verdicts, "judging": judging})}
 
 
 def remember_program_node(
     place: Place, memory: MemoryProvider[Any] | None, *, folder: Path | None
 ) -> SearchNode[TreeState]:
-    """Make the node that files the first program of the queue: in memory, then in the journal.
+    """Make the node that files one program: in memory, then in the journal.
 
     The journal's record holds what memory changed, so that the bank is the fold of the journal.
     A crash in between files the episode again, which changes nothing in a bank that was restored
@@ -106,34 +97,37 @@ def remember_program_node(
 
 
 def after_filing(state: TreeState) -> Literal["more", "all"]:
-    """Say whether there is more in the queue."""
-    return "more" if state["queue"] else "all"
+    """Say whether branches have brought more."""
+    return "more" if state["finished"] else "all"
 
 
 def _whose(state: TreeState) -> tuple[str, str]:
-    return state["episode_id"], state["queue"][0]["id"]
+    return state["episode_id"], state["finished"][0]["id"]
 
 
 def _episode(place: Place, state: TreeState) -> Episode:
-    verdicts = [Verdict(**verdict) for verdict in place.read(state["judged"]).get("verdicts", ())]
+    verdicts = [
+        Verdict(**verdict) for verdict in place.read(state.get("judged")).get("verdicts", ())
+    ]
     earlier = place.nodes(state["journal"])
-    return episode_of(place, state["episode_id"], state["queue"][0], earlier, verdicts)
+    return episode_of(place, state["episode_id"], state["finished"][0], earlier, verdicts)
 
 
 def _filed(
     place: Place, state: TreeState, deltas: Sequence[MemoryDelta], folder: Path | None
 ) -> Update:
-    work, *rest = state["queue"]
+    work = state["finished"][0]
     journal = append_record(
         place.artifacts,
         state["journal"],
-        node_of(place, work, place.read(state["judged"])),
+        node_of(place, work, place.read(state.get("judged"))),
         submission=submission_of(place, work),
         deltas=[delta for delta in deltas if delta],
     )
     if folder is not None:
         _write_best(place, journal, work, folder)
-    return {"journal": journal, "queue": rest, "judged": ""}
+    filed: Update = {"journal": journal, "finished": work["step"]}
+    return {**filed, "judged": ""} if state.get("judged") else filed
 
 
 def _write_best(place: Place, journal: str, work: Work, folder: Path) -> None:

@@ -23,8 +23,8 @@ def bank_of(artifacts: Artifacts, state: Mapping[str, Any]) -> BankContent:
         InputError: A record or the bank is missing or damaged.
     """
     start = BankContent()
-    if state.get("bank"):
-        start = _content(json.loads(artifacts.read(state["bank"])))
+    if reference := _bank(state):
+        start = _content(json.loads(artifacts.read(reference)))
     return fold(read_search(artifacts, state.get("journal", "")).deltas, start)
 
 
@@ -42,22 +42,31 @@ def restore_memory(
         restore_memory(memory, artifacts, state)
         agent.invoke(None, config, durability="sync")
 
-    A search that has not begun has no bank, and then nothing is changed. Do not call it for memory
-    that the search does not teach (`learn=False`, or a control that files nothing).
+    Nothing is changed where the search has not begun or teaches nothing (`learn=False`), and where
+    the bank is right already.
 
     Raises:
         InputError: A record or the bank is missing or damaged.
+        ReadOnlyStoreError: The bank is another one, and frozen.
     """
-    if state.get("bank"):
-        memory.restore(bank_of(artifacts, state))
+    if _bank(state):
+        wanted = bank_of(artifacts, state)
+        if memory.content().digest != wanted.digest:
+            memory.restore(wanted)
 
 
 async def arestore_memory(
     memory: MemoryProvider[Any], artifacts: Artifacts, state: Mapping[str, Any]
 ) -> None:
     """Do what `restore_memory` does, asynchronously."""
-    if state.get("bank"):
-        await memory.arestore(await asyncio.to_thread(bank_of, artifacts, state))
+    if _bank(state):
+        wanted = await asyncio.to_thread(bank_of, artifacts, state)
+        if (await memory.acontent()).digest != wanted.digest:
+            await memory.arestore(wanted)
+
+
+def _bank(state: Mapping[str, Any]) -> str:
+    return str(state.get("begun", {}).get("bank", ""))
 
 
 def _content(written: Mapping[str, Any]) -> BankContent:

@@ -51,7 +51,7 @@ def branches(state: TreeState) -> list[Send] | str:
             "branch",
             BranchState(
                 episode_id=state["episode_id"],
-                preview=state["preview"],
+                preview=state["begun"]["preview"],
                 journal=state["journal"],
                 work=work,
             ),

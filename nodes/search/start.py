@@ -14,8 +14,9 @@ from langgraft.environments.sandboxes.sandbox import Sandbox
 from langgraft.memory.provider import MemoryProvider
 from langgraft.nodes.replies import encodable
 from langgraft.nodes.search.place import Place
-from langgraft.nodes.search.state import SearchNode, TreeState, Update
+from langgraft.nodes.search.state import Begun, SearchNode, TreeState, Update
 
+_LARGEST_SEED: Final = 2**63 - 1
 _PROBE_SECONDS: Final = 60.0
 _PROBE: Final = """\
 import os, sys
@@ -39,47 +40,45 @@ def start_search_node(
     """
 
     def start(state: TreeState) -> Update:
-        begun = _checked(state)
+        name = _checked(state)
         _check_data(place, sandbox.run(_probe(place)))
-        bank = "" if memory is None else _bank(place, memory.content().to_json())
-        return _update(place, state, begun, bank)
+        bank = "" if memory is None else place.keep(memory.content().to_json())
+        return _update(place, state, name, bank)
 
     async def astart(state: TreeState) -> Update:
-        begun = _checked(state)
+        name = _checked(state)
         _check_data(place, await sandbox.arun(_probe(place)))
-        bank = "" if memory is None else _bank(place, (await memory.acontent()).to_json())
-        return await asyncio.to_thread(_update, place, state, begun, bank)
+        bank = "" if memory is None else place.keep((await memory.acontent()).to_json())
+        return await asyncio.to_thread(_update, place, state, name, bank)
 
     return SearchNode("start", start, astart)
 
 
-def _bank(place: Place, content: dict[str, Any]) -> str:
-    return place.keep(content)
-
-
-def _update(place: Place, state: TreeState, begun: str, bank: str) -> Update:
+def _update(place: Place, state: TreeState, name: str, bank: str) -> Update:
     """Begin afresh, or keep what the thread has of this search."""
     preview = encodable(data_preview(place.competition.public_dir))
-    kept: dict[str, Any] = {"journal": "", "bank": bank}
-    if state.get("begun") == begun:
-        kept = {"journal": state["journal"], "bank": state["bank"] or bank}
-        place.search(kept["journal"])  # it must be there
-    return {
-        **kept,
-        "episode_id": begun,
-        "begun": begun,
-        "seed": state.get("seed", 0),
-        "preview": place.artifacts.keep(preview.encode()),
-        "wave": [],
-        "finished": None,
-        "queue": [],
-        "judged": "",
-        "chosen": "",
-        "metric": None,
-        "submission": "",
-        "candidates": [],
-        "done": False,
-    }
+    before = state.get("begun")
+    journal = state.get("journal", "") if before and before["episode_id"] == name else ""
+    place.search(journal)  # what goes on must be there
+    kept = before["bank"] if before and journal else ""
+    begun = Begun(
+        episode_id=name, preview=place.artifacts.keep(preview.encode()), bank=kept or bank
+    )
+    left_over = {key: value for key, value in _NOTHING.items() if state.get(key)}
+    seed = state.get("seed", 0)
+    return {**left_over, "episode_id": name, "seed": seed, "begun": begun, "journal": journal}
+
+
+_NOTHING: Final[Update] = {
+    "finished": None,
+    "judged": "",
+    "chosen": "",
+    "metric": None,
+    "submission": "",
+    "candidates": [],
+    "done": False,
+}
+"""What the end of a search, or a crash in it, leaves in a thread."""
 
 
 def _checked(state: Mapping[str, Any]) -> str:
@@ -94,6 +93,9 @@ def _checked(state: Mapping[str, Any]) -> str:
         raise InputError(msg)
     if not isinstance(seed, int) or isinstance(seed, bool):
         msg = f"the search's `seed` is a whole number, got {seed!r:.80}"
+        raise InputError(msg)
+    if abs(seed) > _LARGEST_SEED:
+        msg = f"the search's `seed` has to fit into 64 bits, got {seed!r:.80}"
         raise InputError(msg)
     return name or uuid.uuid4().hex
 

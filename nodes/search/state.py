@@ -67,40 +67,53 @@ class BranchOutput(TypedDict, total=False):
     finished: list[Work]
 
 
-def gathered(kept: list[Work], new: list[Work] | None) -> list[Work]:
-    """Add what branches finished, in the order of their steps; `None` empties the list."""
-    if new is None:
+def gathered(held: list[Work], update: list[Work] | int | None) -> list[Work]:
+    """Change the list of programs that are done and not yet filed.
+
+    Args:
+        held: The list.
+        update: What a branch brings, which takes its place in the order of the steps; the step of
+            a program that has been filed; or `None`, which empties the list.
+    """
+    if update is None:
         return []
-    done = {work["step"]: work for work in (*kept, *new)}
+    if isinstance(update, int):
+        return [work for work in held if work["step"] != update]
+    done = {work["step"]: work for work in (*held, *update)}
     return [done[step] for step in sorted(done)]
 
 
-class TreeState(TreeOutput, total=False):
-    """State of a tree search: plain JSON, of the same size at every step."""
+class Begun(TypedDict):
+    """A search that a thread has begun."""
 
-    seed: int
-    begun: str
-    """The `episode_id` begun last: one that a later input of the same thread does not replace is
-    left over from it."""
+    episode_id: str
+    """Its name: one that a later input does not replace is left over from it."""
     preview: str
     """Reference of the data preview."""
     bank: str
-    """Reference of what memory held at the start, where the search teaches it."""
+    """Reference of what memory held then, where the search teaches it; else empty."""
+
+
+class TreeState(TreeOutput, total=False):
+    """State of a tree search: plain JSON, of the same size at every step.
+
+    Each key costs a hundred bytes or so in each checkpoint, so there are few.
+    """
+
+    seed: int
+    begun: Begun
     wave: list[Work]
     """The programs being written now, at most `width` of them."""
     finished: Annotated[list[Work], gathered]
-    """Programs that branches of this wave have brought so far."""
-    queue: list[Work]
-    """Programs that are to be filed, in the order of their steps."""
+    """Those of them that branches have brought and that are not yet in the journal."""
     judged: str
-    """Reference of the answers to what memory asked about the first of them."""
+    """Reference of the answers to what memory asked about the first of these."""
 
 
 class BranchState(BranchOutput, total=False):
     """State of a branch, which brings one program from recall to review."""
 
     episode_id: str
-    seed: int
     preview: str
     journal: str
     """Reference of the journal as it was when the branch began."""
@@ -139,3 +152,18 @@ class SearchNode(Runnable[S, Update], Generic[S]):
         if self._acall is None:
             return await super().ainvoke(input, config, **kwargs)
         return await self._acall(input)
+
+
+def bringing(node: SearchNode[BranchState]) -> SearchNode[BranchState]:
+    """Make the last node of a branch of one: it hands over what the branch made."""
+
+    def brought(state: BranchState, update: Update) -> Update:
+        return {"finished": [update.get("work", state["work"])]}
+
+    def run(state: BranchState) -> Update:
+        return brought(state, node.invoke(state))
+
+    async def arun(state: BranchState) -> Update:
+        return brought(state, await node.ainvoke(state))
+
+    return SearchNode(node.name, run, arun)

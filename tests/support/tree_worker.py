@@ -1,0 +1,121 @@
+"""Searches in processes that are killed, and taken up again.
+
+Usage: tree_worker.py FOLDER SEED KILLS
+
+One search runs undisturbed. Another one runs in a child process that is killed (SIGKILL) after a
+random time, and again in the next one, KILLS times, until one ends by itself. Prints a JSON object:
+what both made, and where each child found the search that it went on with.
+"""
+
+import json
+import os
+import random
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.store.memory import InMemoryStore
+from tree_cases import reviewing, sandbox, toy, writing
+
+from langgraft._core.canonical import canonical_json
+from langgraft.graphs.tree import build_tree_agent
+from langgraft.memory.providers import make_provider
+from langgraft.nodes.search.artifacts import FolderArtifacts
+from langgraft.nodes.search.best import read_best
+from langgraft.nodes.search.chain import read_search
+from langgraft.nodes.search.restoring import restore_memory
+from langgraft.nodes.search.state import TreeInput
+
+STEPS = 10
+THREAD: RunnableConfig = {"configurable": {"thread_id": "t"}}
+SETTINGS: dict[str, Any] = {"stages": ["draft", "debug", "improve"]}
+
+
+def work(folder: Path) -> None:
+    """Begin a search, or go on with what is there; write down what came of it."""
+    competition = toy(folder / "toy")
+    artifacts = FolderArtifacts(folder / "artifacts")
+    memory = make_provider("coding", InMemoryStore(), settings=SETTINGS)
+    database = str(folder / "checkpoints.sqlite")
+    with SqliteSaver.from_conn_string(database) as saver, sandbox(competition) as place:
+        agent = build_tree_agent(
+            writing(), feedback_model=reviewing(), competition=competition, sandbox=place,
+            memory=memory, artifacts=artifacts, folder=folder, steps=STEPS, width=2,
+            candidates=2, seconds=60, checkpointer=saver,
+        )  # fmt: skip
+        found = agent.get_state(THREAD, subgraphs=True)
+        with (folder / "found.jsonl").open("a") as file:
+            file.write(json.dumps([_place(task) for task in found.tasks]) + "\n")
+        restore_memory(memory, artifacts, found.values)
+        given: TreeInput | None = None
+        if not found.values.get("begun"):  # killed before anything was saved
+            given = {"episode_id": "s", "seed": 3}
+        out = agent.invoke(given, THREAD, durability="sync")
+    search = read_search(artifacts, out["journal"])
+    best = read_best(folder)
+    journal = [node.model_dump(mode="json") for node in search.nodes]
+    made = {
+        "out": out,
+        "journal": canonical_json(journal),
+        "bank": memory.content().to_bytes().decode(),
+        "best": best.node.id if best is not None else None,
+    }
+    (folder / "made.json").write_text(json.dumps(made))
+
+
+def _place(task: Any) -> str:
+    """Say where a task is: its node, and in a branch the node of that."""
+    inner = getattr(task.state, "next", ())
+    return "/".join([task.name, *inner])
+
+
+def live(folder: Path, seconds: float | None) -> bool:
+    """Work in a child process, which is killed after some seconds; say whether it ended."""
+    child = os.fork()
+    if not child:
+        try:
+            if seconds is not None:
+                timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGKILL))
+                timer.daemon = True
+                timer.start()
+            work(folder)
+        except BaseException as error:  # noqa: BLE001 - nothing of the parent's may run here
+            sys.stderr.write(f"{type(error).__name__}: {error}\n")
+            sys.stderr.flush()
+            os._exit(1)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        return False
+    if os.WEXITSTATUS(status):
+        raise SystemExit("the search failed")
+    return True
+
+
+def main(folder: Path, seed: int, kills: int) -> None:
+    """Run both searches."""
+    chance = random.Random(seed)
+    for name in ("whole", "killed"):
+        (folder / name).mkdir(parents=True)
+    started = time.monotonic()
+    live(folder / "whole", None)
+    whole = time.monotonic() - started
+    killed = 0
+    while killed < kills and not live(folder / "killed", chance.uniform(0.1, 0.6) * whole):
+        killed += 1
+    if killed == kills:
+        live(folder / "killed", None)
+    made = {
+        name: json.loads((folder / name / "made.json").read_text()) for name in ("whole", "killed")
+    }
+    found = (folder / "killed" / "found.jsonl").read_text().splitlines()
+    print(json.dumps({**made, "kills": killed, "found": list(map(json.loads, found))}))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
