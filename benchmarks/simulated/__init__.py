@@ -19,15 +19,24 @@ from langgraft._core.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from langgraft.benchmarks.simulated.babyai import SimulatedBabyAI
+    from langgraft.benchmarks.simulated.data_scientist import SimulatedDataScientist
     from langgraft.benchmarks.simulated.faults import Fault, FaultKind
     from langgraft.benchmarks.simulated.server import ModelServer, serve
 
-__all__ = ["Fault", "FaultKind", "ModelServer", "SimulatedBabyAI", "serve"]
+__all__ = [
+    "Fault",
+    "FaultKind",
+    "ModelServer",
+    "SimulatedBabyAI",
+    "SimulatedDataScientist",
+    "serve",
+]
 
 __getattr__, __dir__ = lazy_exports(
     __name__,
     {
         "SimulatedBabyAI": "langgraft.benchmarks.simulated.babyai",
+        "SimulatedDataScientist": "langgraft.benchmarks.simulated.data_scientist",
         "Fault": "langgraft.benchmarks.simulated.faults",
         "FaultKind": "langgraft.benchmarks.simulated.faults",
         "ModelServer": "langgraft.benchmarks.simulated.server",

@@ -1,0 +1,91 @@
+"""Reviews and diagnoses by rules: what an output says, and no more."""
+
+import json
+import re
+from typing import Final
+
+from langgraft.benchmarks.simulated.data_scientist.asked import Asked
+from langgraft.benchmarks.simulated.data_scientist.dice import Dice
+from langgraft.benchmarks.simulated.data_scientist.programs import sections_of, title_of
+from langgraft.nodes.diagnose import Failure, diagnose_by_rules
+
+_FAILED: Final = re.compile(
+    r"Traceback \(most recent call last\)|^Exception: |^TIMEOUT|^OUT OF MEMORY|^TOO MUCH OUTPUT"
+    r"|^ENDED BY|ended with exit code [1-9]|^Submission: (?:absent|present, but not valid)",
+    re.MULTILINE,
+)
+_METRIC: Final = re.compile(
+    r"Validation metric(?:, as the program reports it)?: (-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
+)
+_RAISED: Final = re.compile(
+    r"^(?:Exception: )?((?:\w+\.)*\w+(?:Error|Exception)\b[^\n]*)", re.MULTILINE
+)
+_KEYWORD: Final = re.compile(r"(?:(\w+)(?:\.\w+)*\(\) )?got an unexpected keyword argument '(\w+)'")
+_ENDED: Final = re.compile(r"^(TIMEOUT|OUT OF MEMORY)\b[^\n]*", re.MULTILINE)
+_INVALID: Final = re.compile(
+    r"^Submission: present, but not valid\.\n((?:- [^\n]*\n?)+)", re.MULTILINE
+)
+_ESTIMATOR: Final = re.compile(r"\b(?:lgb\.|xgb\.)?(\w+(?:Classifier|Regressor|SVC|SVR))\(")
+ADVISED: Final = 0.5
+"""Chance that a review advises what an output shows."""
+
+
+def write_review(asked: Asked, dice: Dice) -> str:
+    """Review a run."""
+    output, code = asked.part("output"), asked.part("code")
+    metrics = _METRIC.findall(output)
+    metric = float(metrics[-1]) if metrics else None
+    failed = _FAILED.search(output) is not None
+    if failed or metric is None:
+        summary = _failure(output, dice)
+    else:
+        sections = {slot: title_of(text) for slot, text in sections_of(code).items()}
+        how = f"{sections.get('Features', 'the data')} with {sections.get('Model', 'a model')}"
+        summary = f"It used {how} and reached {metric:g} in validation. The submission is in order."
+    found = {"is_bug": failed or metric is None, "summary": summary, "metric": metric}
+    return json.dumps(found, ensure_ascii=False)
+
+
+def _failure(output: str, dice: Dice) -> str:
+    raised = _RAISED.findall(output)
+    if ended := _ENDED.search(output):
+        return f"It was stopped by a limit ({ended.group(1).lower()}) before it was done."
+    if invalid := _INVALID.search(output):
+        return f"The submission is not valid: {' '.join(invalid.group(1).split())[2:]}."
+    if not raised:
+        return "It printed no validation metric, and it does not say why."
+    summary = f"It failed with {raised[-1].strip()}."
+    keyword = _KEYWORD.search(output)
+    if keyword and dice.lucky("advice", ADVISED):
+        of = f" of `{keyword.group(1)}`" if keyword.group(1) else ""
+        summary += f" The argument `{keyword.group(2)}`{of} should be removed."
+    return summary
+
+
+def write_diagnosis(asked: Asked) -> str:
+    """Diagnose a failure: what rules read from it, and what a limit was hit by."""
+    output, code, analysis = (asked.part(name) for name in ("output", "code", "analysis"))
+    analysis = "" if analysis.strip() == "(empty)" else analysis
+    record = diagnose_by_rules(Failure(output=output, code=code, analysis=analysis))
+    if record is None:
+        return json.dumps({"package": "general", "error": "unknown", "fix": "", "kind": "code"})
+    found = {
+        "package": record.package,
+        "error": record.error,
+        "fix": record.fix,
+        "kind": record.kind,
+    }
+    if record.kind == "resource":
+        found |= _limit(code, output)
+    return json.dumps(found, ensure_ascii=False)
+
+
+def _limit(code: str, output: str) -> dict[str, str]:
+    names = _ESTIMATOR.findall(code)
+    name = names[0] if names else "the program"
+    package = (
+        "lightgbm" if name.startswith("LGBM") else "xgboost" if name.startswith("XGB")
+        else "sklearn" if names else "general"
+    )  # fmt: skip
+    error = "MemoryError: out of memory" if "OUT OF MEMORY" in output else "TimeoutError: timed out"
+    return {"package": package, "error": f"{error} while fitting {name}", "kind": "resource"}
