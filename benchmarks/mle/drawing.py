@@ -18,12 +18,14 @@ from langgraft.benchmarks.mle.searches import Searches
 ABREAST: Final = 3
 """Panels that fit side by side."""
 
-_CONTROL: Final = "#b9a27a"
+_CONTROLS: Final = ("#b9a27a", "#6b4f2a", "#d8c7a4", "#93803f")
+"""Earth, for what is no memory."""
 
 
 def colors(searches: Searches) -> dict[str, str]:
-    """Return the color of each condition: gray without memory, sand for controls."""
-    found = dict.fromkeys(searches.conditions, _CONTROL)
+    """Return the color of each condition: gray without memory, earth for controls."""
+    controls = [name for name in searches.conditions if name in searches.roles.controls]
+    found = dict(zip(controls, cycle(_CONTROLS), strict=False))
     found |= dict(zip(searches.memories, cycle(PALETTE), strict=False))
     return found | {searches.baseline: GRAY}
 

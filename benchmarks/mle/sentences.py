@@ -32,12 +32,17 @@ def _extent(analysis: Analysis) -> str:
 
 
 def _differences(analysis: Analysis) -> Iterator[str]:
-    """Say what each memory changed, by the interval for these competitions where there is one."""
+    """Say what each memory changed, for these competitions where seeds tell, else for all."""
     for condition in analysis.searches.memories:
-        told = [_told(analysis.contrast(condition, name)) for name in _TOLD]
-        found = [each for each in told if each]
-        if found:
-            yield f"{condition} against {analysis.searches.baseline}: {'; '.join(found)}."
+        found = [analysis.contrast(condition, name) for name in _TOLD]
+        for same in (True, False):
+            told = [_told(each) for each in found if (each.same_tasks is not None) == same]
+            if any(told):
+                of = "other seeds of these competitions" if same else "all competitions"
+                yield (
+                    f"{condition} against {analysis.searches.baseline} ({of}):"
+                    f" {'; '.join(filter(None, told))}."
+                )
 
 
 def _told(contrast: Contrast) -> str:
@@ -45,13 +50,9 @@ def _told(contrast: Contrast) -> str:
     if estimate is None:
         return ""
     unit = _UNITS.get(measure.unit, "")
-    where = "these competitions" if contrast.same_tasks is not None else "all competitions"
     zero = "" if excludes_zero(estimate) else ", which holds 0"
     part = "" if contrast.complete else ", incomplete"
-    return (
-        f"{measure.label} {change(estimate, measure)}{unit}"
-        f" (n = {contrast.pairs}, {where}{zero}{part})"
-    )
+    return f"{measure.label} {change(estimate, measure)}{unit}, n = {contrast.pairs}{zero}{part}"
 
 
 def _gates(analysis: Analysis) -> Iterator[str]:
