@@ -46,7 +46,7 @@ def summarize(nodes: Sequence[JournalNode], *, lower_is_better: bool, most: int 
 
 
 def _left_out(count: int) -> str:
-    return f"({count} older attempts that worked, but not best, are left out.)"
+    return f"({count} older attempts that worked are left out.)"
 
 
 def _told(node: JournalNode) -> str:
