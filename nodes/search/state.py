@@ -166,4 +166,4 @@ def bringing(node: SearchNode[BranchState]) -> SearchNode[BranchState]:
     async def arun(state: BranchState) -> Update:
         return brought(state, await node.ainvoke(state))
 
-    return SearchNode(node.name, run, arun)
+    return SearchNode(node.get_name(), run, arun)

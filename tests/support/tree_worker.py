@@ -114,7 +114,7 @@ def main(folder: Path, seed: int, kills: int) -> None:
         name: json.loads((folder / name / "made.json").read_text()) for name in ("whole", "killed")
     }
     found = (folder / "killed" / "found.jsonl").read_text().splitlines()
-    print(json.dumps({**made, "kills": killed, "found": list(map(json.loads, found))}))
+    json.dump({**made, "kills": killed, "found": list(map(json.loads, found))}, sys.stdout)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,117 @@
+"""Deciding whether a program counts, whatever the review says."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tree_cases import scripted, toy
+
+from langgraft.nodes.search.artifacts import MemoryArtifacts
+from langgraft.nodes.search.briefing import TreePrompts
+from langgraft.nodes.search.place import Place
+from langgraft.nodes.search.review import Review, reviewing
+from langgraft.nodes.search.talking import talk
+
+OUTPUT = "fold 1: 0.81\nValidation metric: 0.912345\nIt took 3 rounds."
+RAN: dict[str, Any] = {
+    "output": OUTPUT,
+    "exc_type": None,
+    "exc_value": None,
+    "ended": "",
+    "metric": 0.912345,
+    "submission": "valid",
+    "reasons": [],
+}
+
+
+def review(tmp_path: Path, *replies: Any, **executed: Any) -> Review:
+    """Review a run by these replies."""
+    place = Place(toy(tmp_path), MemoryArtifacts())
+    texts = [each if isinstance(each, str) else json.dumps(each) for each in replies]
+    held = reviewing(place, {"code": "print(1)"}, {**RAN, **executed}, TreePrompts())
+    return talk(held, scripted(*texts), "s", "000")
+
+
+def said(**changes: Any) -> dict[str, Any]:
+    """Return a reply of a review."""
+    return {"is_bug": False, "summary": "It ran.", "metric": 0.912345, **changes}
+
+
+@pytest.mark.parametrize(
+    ("metric", "own", "kept"),
+    [
+        (0.912345, 0.912345, 0.912345),
+        (0.9123, 0.912345, 0.912345),
+        (0.81, 0.912345, 0.81),
+        (3, 0.912345, 3.0),
+        ("0.912345", 0.912345, 0.912345),
+        (0.777, 0.912345, 0.912345),
+        (0.777, None, None),
+        (None, 0.912345, 0.912345),
+        (True, 0.912345, 0.912345),
+        ("none", None, None),
+        (10**400, None, None),
+    ],
+)
+def test_metric_when_a_review_names_one_counts_if_the_output_shows_it(
+    metric: Any, own: float | None, kept: float | None, tmp_path: Path
+) -> None:
+    """Integers and rounded numbers are fine; what stands nowhere is not taken over."""
+    found = review(tmp_path, said(metric=metric), metric=own)
+    assert found.metric == kept
+    assert found.is_buggy == (kept is None)
+
+
+@pytest.mark.parametrize("written", ["NaN", "Infinity", "-Infinity"])
+def test_metric_when_it_is_no_finite_number_is_none(written: str, tmp_path: Path) -> None:
+    """AIDE holds a metric that is not a number for the best of all."""
+    reply = f'{{"is_bug": false, "summary": "ok", "metric": {written}}}'
+    found = review(tmp_path, reply, metric=None, output="Validation metric: nan")
+    assert (found.metric, found.is_buggy) == (None, True)
+    assert found.reasons == ("it reports no validation metric that is a finite number",)
+
+
+@pytest.mark.parametrize(
+    ("executed", "reason"),
+    [
+        ({"ended": "it raised KeyError"}, "it raised KeyError"),
+        ({"ended": "it was stopped after 2 minutes"}, "it was stopped after 2 minutes"),
+        ({"submission": "absent", "reasons": ["none"]}, "there is no submission: none"),
+        ({"submission": "invalid", "reasons": ["rows"]}, "the submission is not valid: rows"),
+    ],
+)
+def test_program_when_it_plainly_failed_is_buggy_though_the_review_says_otherwise(
+    executed: dict[str, Any], reason: str, tmp_path: Path
+) -> None:
+    """The review still sums up; its metric does not count."""
+    found = review(tmp_path, said(), **executed)
+    assert (found.is_buggy, found.reasons, found.metric) == (True, (reason,), None)
+    assert (found.analysis, found.by) == ("It ran.", "model")
+
+
+def test_program_when_only_the_review_finds_fault_is_buggy(tmp_path: Path) -> None:
+    """A leak, say, shows in no exit code."""
+    found = review(tmp_path, said(is_bug=True, summary="It trains on the test data."))
+    assert found.reasons == ("the review found a fault",)
+    assert found.metric is None
+
+
+@pytest.mark.parametrize(
+    "replies", [("", ""), ("no", "never"), ('{"is_bug": "maybe"}', "[]"), ("{" * 9000, "null")]
+)
+def test_review_when_no_reply_can_be_used_is_by_rules(
+    replies: tuple[str, str], tmp_path: Path
+) -> None:
+    """A program that ran stands on what it printed, and who said so is told."""
+    found = review(tmp_path, *replies)
+    assert (found.by, found.calls, found.is_buggy, found.metric) == ("rules", 2, False, 0.912345)
+    assert found.why != "ok"
+    failed = review(tmp_path, *replies, ended="it raised E", exc_type="E", exc_value="no")
+    assert failed.analysis == "The program failed: it raised E. E: no"
+
+
+def test_review_when_the_first_reply_is_wrong_is_corrected_once(tmp_path: Path) -> None:
+    """The second reply counts, and that there were two is told."""
+    found = review(tmp_path, "It ran fine!", said(summary="Now as JSON."))
+    assert (found.by, found.calls, found.analysis) == ("model", 2, "Now as JSON.")
