@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from random import Random
 
-from langgraft.nodes.search.journal import JournalNode
+from langgraft.nodes.search.journal import JournalNode, Stage
 
-Choice = tuple[str, str | None]
+Choice = tuple[Stage, str | None]
 """What to do, and to which program."""
 
 

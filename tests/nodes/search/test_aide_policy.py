@@ -90,7 +90,7 @@ def test_choices_when_drawn_over_many_seeds_come_as_often_as_aides() -> None:
         counts = Counter(chosen(policy, nodes, seed) for seed in range(draws))
         for (stage, parent), chance in stated.items():
             spread = (draws * chance * (1 - chance)) ** 0.5
-            assert abs(counts[Expansion(stage, parent)] - draws * chance) < 5 * spread  # type: ignore[arg-type]
+            assert abs(counts[Expansion(stage, parent)] - draws * chance) < 5 * spread
     assert checked == 10
 
 
