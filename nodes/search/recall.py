@@ -62,7 +62,11 @@ def seen(node: JournalNode) -> str:
     """Return what a failed program showed.
 
     Where a limit ended it, its error stands nowhere in what it printed, and is said at the end.
+    Where nothing was raised at all (no submission, say), its output tells of no error, and the
+    diagnosis stands for it: memory keeps the failure under those words.
     """
+    if node.exc_type is None and node.error is not None:
+        return str(node.error["error"])
     if not (node.timed_out or node.oom) or not node.exc_type:
         return node.output
     return f"{node.output}\n\n{node.exc_type}: {node.exc_value or ''}"

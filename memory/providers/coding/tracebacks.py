@@ -2,7 +2,8 @@
 
 It knows the formats in which Python itself and IPython tell of an exception, and no library's
 messages: plain and chained tracebacks, syntax errors, exception groups, colored output, and
-output that was cut so that only the last line is left.
+output that was cut so that only the last line is left. And it knows `Exception: KeyError: 'x'`, as
+agents are told of what ended their program, with or without the stack on the lines below.
 """
 
 import builtins
@@ -71,6 +72,11 @@ _IPYTHON_FRAME = re.compile(
 )
 _ARROW = re.compile(r"^-+>\s*(?P<line>\d+)\s?(?P<code>.*)$")
 _RAISED = re.compile(r"^(?P<cls>[^\W\d][\w.]*)(?::(?: (?P<message>.*)|\s*))?$")
+_TOLD = re.compile(r"^(?P<cls>[^\W\d][\w.]*)(?:: (?P<message>.*))?$", re.DOTALL)
+"""What follows `Exception: ` where the class of an exception is told after that word."""
+_TOLD_FRAME = re.compile(
+    r"^ {2}(?P<file>[^\n]+?), line (?P<line>\d+), in (?P<function>[^:\n]+)(?:: (?P<code>.*))?$"
+)
 _LINKS = (
     "During handling of the above exception, another exception occurred:",
     "The above exception was the direct cause of the following exception:",
@@ -156,7 +162,15 @@ def _chained(lines: Sequence[str]) -> Raised | None:
     if not chain:
         return _syntax_error(lines)
     # Of what came later only the end may be left, where the output was cut.
-    return _last_line(lines[end:]) or _joined(chain)
+    later, last = _last_line(lines[end:]), _joined(chain)
+    return last if later is None or _again(later, last) else later
+
+
+def _again(later: Raised, told: Raised) -> bool:
+    """Say whether a last line tells once more of an exception that was told in full."""
+    first, second = (raised.message.split("\n", 1)[0] for raised in (later, told))
+    same = first == second or (bool(first) and first == second[: len(first)])
+    return later.name == told.name and same
 
 
 def _joined(chain: Sequence[Raised]) -> Raised:
@@ -259,6 +273,27 @@ def _last_line(lines: Sequence[str]) -> Raised | None:
             continue
         if match["message"] is None and ":" in lines[number]:
             continue
+        if match["cls"] == "Exception" and (told := _told(match, lines[number + 1 :])):
+            return told
         message, _ = _message(match["message"] or "", lines[number + 1 :])
         return Raised(match["cls"], message)
     return None
+
+
+def _told(match: re.Match[str], rest: Sequence[str]) -> Raised | None:
+    """Read `Exception: KeyError: 'x'` and, below it, where it came from."""
+    found = _TOLD.match(match["message"] or "")
+    if found is None or not is_exception_name(found["cls"]):
+        return None
+    stops = (i for i, line in enumerate(rest) if _TOLD_FRAME.match(line) or not line.strip())
+    end = next(stops, len(rest))
+    message, _ = _message(found["message"] or "", rest[:end])
+    frames: list[Frame] = []
+    for line in rest[end:]:
+        if frame := _TOLD_FRAME.match(line):
+            frames.append(
+                Frame(frame["file"], int(frame["line"]), frame["function"], frame["code"] or "")
+            )
+        elif not re.match(r"\[\d+ more calls\]$", line.strip()):
+            break
+    return Raised(found["cls"], message, tuple(frames))
