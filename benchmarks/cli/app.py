@@ -117,6 +117,91 @@ def run(
 
 
 @app.command()
+def solve(
+    competition: Annotated[
+        str,
+        typer.Argument(
+            metavar="COMPETITION", help="A competition's id, or a competition's own folder."
+        ),
+    ],
+    *,
+    folder: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="A folder of competitions of your own, FOLDER/<id>/config.yaml; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where data lies and is prepared: DIR/<id>/prepared.",
+            show_default="a folder of the user's cache",
+        ),
+    ] = None,
+    model: Annotated[
+        str, typer.Option(help="'simulated', or what init_chat_model takes: 'openai:o3'.")
+    ] = "simulated",
+    feedback_model: Annotated[
+        str | None,
+        typer.Option(help="The model that reviews and diagnoses.", show_default="--model"),
+    ] = None,
+    base_url: BaseUrlOption = None,
+    temperature: Annotated[
+        float | None, typer.Option(min=0, help="Sampling temperature.", show_default="0.5")
+    ] = None,
+    steps: Annotated[int, typer.Option(min=1, help="Programs to write and run.")] = 30,
+    seconds: Annotated[
+        float, typer.Option(min=1, help="Wall clock that one program may take.")
+    ] = 7200,
+    width: Annotated[int, typer.Option(min=1, help="Programs written and run at once.")] = 1,
+    candidates: Annotated[
+        int, typer.Option(min=1, help="Best programs that are scored again before one is chosen.")
+    ] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Of the search.")] = 0,
+    memory: Annotated[
+        str,
+        typer.Option(
+            help="Memory of errors and fixes, used and filled: off, a folder, memory (of this"
+            " search alone), chroma:PATH, http://HOST:PORT or postgresql://USER@HOST/DATABASE.",
+        ),
+    ] = "off",
+    sandbox: Annotated[
+        str,
+        typer.Option(help="docker; or subprocess, which isolates nothing from this machine."),
+    ] = "docker",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of the results: made, or gone on with.",
+            show_default="runs/solve-COMPETITION",
+        ),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Solve a competition: prepare its data, search for the best program, and grade it; or go on
+    where that was stopped.
+    """  # noqa: D205
+    from langgraft.benchmarks.cli import solving  # noqa: PLC0415
+
+    fields = {
+        "folders": folder,
+        "data_dir": data_dir,
+        "model": model,
+        "feedback_model": feedback_model,
+        "base_url": base_url,
+        "temperature": temperature,
+        "steps": steps,
+        "seconds": seconds,
+        "width": width,
+        "candidates": candidates,
+        "sandbox": sandbox,
+    }
+    asked = solving.Asked(competition, fields, seed=seed, memory=memory, out=out)
+    raise typer.Exit(solving.run(asked, as_json=json))
+
+
+@app.command()
 def status(directory: DirectoryArgument, *, json: JsonOption = False) -> None:
     """Show how far a run directory is."""
     from langgraft.benchmarks.cli import listing  # noqa: PLC0415

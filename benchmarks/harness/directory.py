@@ -53,7 +53,7 @@ def hold_directory(out: Path, prepared: PreparedPlan[Any]) -> Iterator[None]:
     """
     check_directory(out, prepared)
     make_directory(out)
-    with _locked(out):
+    with locked(out):
         check_directory(out, prepared)
         if not (out / "manifest.json").exists():
             _write_first_files(out, prepared)
@@ -62,13 +62,18 @@ def hold_directory(out: Path, prepared: PreparedPlan[Any]) -> Iterator[None]:
 
 
 @contextmanager
-def _locked(out: Path) -> Iterator[None]:
+def locked(out: Path) -> Iterator[None]:
+    """Hold the lock of a directory, so that no other process works in it.
+
+    Raises:
+        RunDirectoryError: Another one does, or the lock cannot be taken.
+    """
     lock = FileLock(str(out / _LOCK), thread_local=False)
     with disk_errors("take the lock", out / _LOCK):
         try:
             lock.acquire(timeout=0)
         except Timeout as error:
-            msg = "another process is running this plan; wait for it, or use another directory"
+            msg = "another process is working here; wait for it, or use another directory"
             raise RunDirectoryError(msg, path=out) from error
     try:
         yield

@@ -117,11 +117,19 @@ class MleStudy(Study[MlePlan]):
             MissingExtraError: Grading needs the extra `mle`.
             InputError: The feedback model cannot be set up.
         """
+        self.check_engine(plan)
+        feedback_model(plan, None)
+        make_ready(plan.registry(), competitions_of(plan))
+
+    @staticmethod
+    def check_engine(plan: MlePlan) -> None:
+        """Check that there is something to run programs in.
+
+        Raises:
+            SandboxUnavailableError: There is no engine or image.
+        """
         if plan.sandbox == "docker":
             check_engine_and_image(plan.image)
-        if plan.feedback_model is not None:
-            _feedback_model(plan, None)
-        make_ready(plan.registry(), competitions_of(plan))
 
     @override
     def open(
@@ -143,7 +151,7 @@ class MleStudy(Study[MlePlan]):
                 plan,
                 run,
                 deltas,
-                models=(model, _feedback_model(plan, model)),
+                models=(model, feedback_model(plan, model)),
                 competition=competition,
                 borrowed=borrowed,
                 place=place,
@@ -180,7 +188,7 @@ class MleStudy(Study[MlePlan]):
         else:
             lines.append("sandbox: none; programs are processes of this machine, not isolated")
         if missing:
-            lines.append(f"data not prepared yet: {', '.join(missing)}")
+            lines.append(f"data not prepared yet: {', '.join(missing)}; `run` makes what ships")
         return tuple(lines)
 
     @override
@@ -191,8 +199,19 @@ class MleStudy(Study[MlePlan]):
         return write_report(plan, log, out)
 
 
-def _feedback_model(plan: MlePlan, code_model: BaseChatModel | None) -> BaseChatModel | None:
-    """Make the model for feedback: cached, capped and retried as the one for code is."""
+def feedback_model(plan: MlePlan, code_model: BaseChatModel | None) -> BaseChatModel | None:
+    """Make the model for feedback: cached, capped and retried as the one for code is.
+
+    Args:
+        plan: Names it.
+        code_model: The model for code.
+
+    Returns:
+        The model; `None` where it is the one for code.
+
+    Raises:
+        InputError: It cannot be set up.
+    """
     if plan.feedback_model is None:
         return None
     made = make_model(

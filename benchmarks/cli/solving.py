@@ -1,0 +1,251 @@
+"""`langgraft solve`: one competition, from its data to a submission."""
+
+import asyncio
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from langchain_core.language_models import BaseChatModel
+from pydantic import ValidationError
+
+from langgraft._core.canonical import JSON
+from langgraft._core.errors import BudgetExceededError, InfrastructureError, SettingsError
+from langgraft.benchmarks.cli.memory.printing import in_a_line, say, write_json
+from langgraft.benchmarks.harness.cache import ResponseCache
+from langgraft.benchmarks.harness.interrupts import stop_on_signals
+from langgraft.benchmarks.harness.models import make_model
+from langgraft.benchmarks.harness.outcome import (
+    EXIT_COMPLETE,
+    EXIT_INCOMPLETE,
+    EXIT_INTERRUPTED,
+)
+from langgraft.benchmarks.harness.study import SIMULATED
+from langgraft.benchmarks.mle.plan import MlePlan
+from langgraft.benchmarks.mle.runs import runs_of
+from langgraft.benchmarks.mle.solution import RESPONSES, WORK, Order, Solution, check, solve
+from langgraft.benchmarks.mle.study import MleStudy, feedback_model
+from langgraft.environments.competitions.competition import Competition
+from langgraft.environments.competitions.layout import CONFIG
+from langgraft.memory.items import describe_validation
+from langgraft.memory.stores.named import store_kind
+from langgraft.nodes.search.journal import JournalNode
+from langgraft.nodes.search.selection import candidates
+
+NO_MEMORY: Final = ("off", "none")
+
+_WIDTH: Final = 100
+"""Characters of a line of progress."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a user typed."""
+
+    competition: str
+    fields: Mapping[str, Any]
+    """Of the plan, where they were given."""
+    seed: int
+    memory: str
+    out: Path | None
+
+
+def order_of(asked: Asked) -> Order:
+    """Turn what a user typed into an order; nothing is written.
+
+    Raises:
+        SettingsError: A value is not possible.
+        CompetitionError: There is no such competition.
+    """
+    fields = {key: value for key, value in asked.fields.items() if value is not None}
+    name, folders = asked.competition, list(fields.pop("folders", ()))
+    if (Path(name) / CONFIG).is_file():  # a competition's own folder
+        folders.insert(0, Path(name).resolve().parent)
+        name = Path(name).resolve().name
+    fixed = {"competitions": [name], "seeds": [asked.seed], "build_seeds": [], "memory": ["off"]}
+    try:
+        plan = MlePlan.model_validate({**fields, **fixed, "folders": folders})
+    except ValidationError as error:
+        raise SettingsError(describe_validation(error)) from error
+    order = Order(plan, asked.out or Path("runs") / f"solve-{name}", _store(asked.memory))
+    order.competition()
+    return order
+
+
+def _store(memory: str) -> str | None:
+    """Return the store that a memory's name stands for; a folder is a Chroma database."""
+    if memory in NO_MEMORY:
+        return None
+    spec = memory if memory == "memory" or ":" in memory else f"chroma:{Path(memory).resolve()}"
+    store_kind(spec)
+    return spec
+
+
+def run(asked: Asked, *, as_json: bool) -> int:
+    """Solve a competition, telling of each program; return the exit code."""
+    order = order_of(asked)
+    competition = order.competition()
+    with ExitStack() as opened:
+        make_models(order, None)  # a real one is checked before anything is written
+        check(order)
+        models = make_models(order, opened)
+        progress = Progress(order, competition, as_json=as_json)
+        progress.begin()
+        try:
+            solution = asyncio.run(_solved(order, models, progress))
+        except (InfrastructureError, BudgetExceededError) as error:
+            sys.stderr.write(f"langgraft: {' '.join(str(error).split())}\n{_AGAIN}\n")
+            return EXIT_INCOMPLETE
+    if solution is None:
+        sys.stderr.write(f"{_AGAIN}\n")
+        return EXIT_INTERRUPTED
+    progress.end(solution)
+    return EXIT_COMPLETE if solution.submitted else EXIT_INCOMPLETE
+
+
+_AGAIN: Final = "not finished; run the same command again to go on"
+
+
+async def _solved(
+    order: Order, models: tuple[BaseChatModel, BaseChatModel | None], progress: "Progress"
+) -> Solution | None:
+    """Solve; `None` where somebody asked to stop."""
+    stop = asyncio.Event()
+    with stop_on_signals(stop):
+        solving = asyncio.create_task(solve(order, models, progress.program))
+        stopping = asyncio.create_task(stop.wait())
+        try:
+            await asyncio.wait({solving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            return solving.result() if solving.done() else None
+        finally:
+            for task in (solving, stopping):
+                task.cancel()
+            await asyncio.gather(solving, stopping, return_exceptions=True)
+
+
+def make_models(
+    order: Order, opened: ExitStack | None
+) -> tuple[BaseChatModel, BaseChatModel | None]:
+    """Make the models; with `opened`, replies of real ones are kept in the folder.
+
+    Raises:
+        InputError: A model cannot be set up.
+    """
+    plan = order.plan
+    if plan.model == SIMULATED:
+        (run,) = runs_of(plan)
+        return MleStudy().simulated_model(plan, run), None
+    responses = None
+    if opened is not None:
+        responses = opened.enter_context(ResponseCache(order.out / WORK / RESPONSES))
+    made = make_model(
+        plan.model,
+        base_url=plan.base_url,
+        temperature=plan.temperature,
+        max_tokens=plan.max_tokens,
+        responses=responses,
+    )
+    return made, feedback_model(plan, made)
+
+
+class Progress:
+    """Tells of a search while it goes on: a line a program, or a JSON object."""
+
+    def __init__(self, order: Order, competition: Competition, *, as_json: bool) -> None:
+        self._order = order
+        self._lower = competition.board.thresholds.lower_is_better
+        self._metric = competition.grader.name
+        self._name = competition.name
+        self._as_json = as_json
+        self._nodes: list[JournalNode] = []
+
+    def begin(self) -> None:
+        """Say what is done."""
+        plan = self._order.plan
+        if self._as_json:
+            return
+        say(f"{self._name}: {plan.steps} programs, {self._metric}, model {plan.model}")
+        if plan.model == SIMULATED:
+            say("the simulated model follows rules; it is no language model")
+
+    def program(self, node: JournalNode) -> None:
+        """Tell of a program."""
+        stages = {each.id: each for each in self._nodes}
+        parent = stages.get(node.parent_id or "")
+        stage = "draft" if parent is None else "debug" if parent.is_buggy else "improve"
+        self._nodes.append(node)
+        best = candidates(self._nodes, count=1, lower_is_better=self._lower)
+        is_best = bool(best) and best[0].id == node.id
+        if self._as_json:
+            row: dict[str, JSON] = {
+                "event": "program",
+                "id": node.id,
+                "stage": stage,
+                "parent": node.parent_id,
+                "metric": node.metric,
+                "buggy": node.is_buggy,
+                "reasons": list(node.reasons),
+                "best": is_best,
+                "recalled": bool(node.recalled),
+            }
+            write_json(row)
+            return
+        count = f"{len(self._nodes):>{len(str(self._order.plan.steps))}}"
+        origin = "" if parent is None else f" of {parent.id}"
+        told = f"{count}/{self._order.plan.steps} {node.id} {stage + origin:<14} "
+        told += _outcome(node, best=is_best) + (" · memory" if node.recalled else "")
+        say(in_a_line(told, _WIDTH).rstrip())
+
+    def end(self, solution: Solution) -> None:
+        """Say what came of it."""
+        if self._as_json:
+            write_json(_as_json(solution))
+            return
+        found = solution.found
+        if not solution.submitted:
+            say("no program left a valid submission")
+        else:
+            say(f"chosen: {found.chosen}, validation {self._metric} {found.validation:g}")
+        if solution.report is not None:
+            say(_graded(solution.report))
+        for what, path in solution.files.items():
+            say(f"{what}: {path}")
+
+
+def _outcome(node: JournalNode, *, best: bool) -> str:
+    if node.is_buggy:
+        return f"buggy: {'; '.join(node.reasons) or node.analysis}"
+    metric = "no metric" if node.metric is None else f"{node.metric:.6g}"
+    return f"{metric}{' (best so far)' if best else ''}"
+
+
+def _medal(report: Mapping[str, JSON]) -> str:
+    earned: Sequence[str] = [
+        each for each in ("gold", "silver", "bronze") if report[f"{each}_medal"]
+    ]
+    return earned[0] if earned else ""
+
+
+def _graded(report: Mapping[str, JSON]) -> str:
+    if report["score"] is None:
+        return "grade: not valid"
+    medal = _medal(report)
+    place = f"{medal} medal" if medal else "no medal"
+    side = "above" if report["above_median"] else "not above"
+    return f"grade: {report['score']}, {place}, {side} the median ({report['median_threshold']})"
+
+
+def _as_json(solution: Solution) -> dict[str, JSON]:
+    found = solution.found
+    return {
+        "event": "solution",
+        "chosen": found.chosen,
+        "validation": found.validation,
+        "candidates": [dict(each) for each in found.candidates],
+        "report": None if solution.report is None else dict(solution.report),
+        "files": {what: str(path) for what, path in solution.files.items()},
+        "usage": dict(found.usage),
+        "resumed": found.resumed,
+    }

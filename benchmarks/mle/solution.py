@@ -1,0 +1,249 @@
+"""One competition solved in one folder, outside of any study.
+
+<out>/solve.json       what was asked for, and what results depend on beside it
+<out>/best/            the best solution so far, while the search goes on
+<out>/submission.csv   what the program that was chosen predicts
+<out>/solution.py      that program
+<out>/journal.json     every program of the search
+<out>/tree.html        the same as a page
+<out>/grade.json       the grade, where the answers are there
+<out>/work/            what the search needs to go on after a crash
+"""
+
+import json
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from langchain_core.language_models import BaseChatModel
+
+from langgraft._core.canonical import JSON, canonical_json
+from langgraft._core.errors import CompetitionError, ResumeRefusedError, RunDirectoryError
+from langgraft.benchmarks.harness.differences import differences
+from langgraft.benchmarks.harness.directory import locked
+from langgraft.benchmarks.harness.files import atomic_write, disk_errors, make_directory
+from langgraft.benchmarks.harness.log import read_json
+from langgraft.benchmarks.harness.plans import package_versions
+from langgraft.benchmarks.harness.study import SIMULATED
+from langgraft.benchmarks.mle.conditions import MemoryCondition
+from langgraft.benchmarks.mle.plan import MlePlan
+from langgraft.benchmarks.mle.sandboxes import EXECUTIONS, make_sandbox
+from langgraft.benchmarks.mle.searching import (
+    Agent,
+    Found,
+    Listener,
+    find,
+    grade,
+    keep_solution,
+)
+from langgraft.benchmarks.mle.session import provider_of
+from langgraft.benchmarks.mle.study import MleStudy
+from langgraft.benchmarks.mle.tree_page import write_tree_page
+from langgraft.environments.competitions.competition import Competition
+from langgraft.environments.competitions.preparing import not_prepared, prepare_competition
+from langgraft.environments.sandboxes.cached import CachedSandbox
+from langgraft.memory.provider import MemoryProvider
+from langgraft.memory.stores.named import open_store
+from langgraft.nodes.search.node_json import node_json
+
+ASKED: Final = "solve.json"
+JOURNAL: Final = "journal.json"
+TREE: Final = "tree.html"
+GRADE: Final = "grade.json"
+WORK: Final = "work"
+RESPONSES: Final = "responses.sqlite"
+"""File of `work` that keeps the replies of a real model."""
+
+REMEMBERING: Final = MemoryCondition(name="kept", start="warm", preset="implied")
+"""The memory of a search that is to remember: `CodingMemory`, at all stages."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is to be solved, and with what."""
+
+    plan: MlePlan
+    """Of one competition and one seed."""
+    out: Path
+    memory: str | None = None
+    """Store of the memory to use and to fill, by name; `None`: none."""
+
+    @property
+    def seed(self) -> int:
+        """Seed of the search."""
+        return self.plan.seeds[0]
+
+    def competition(self) -> Competition:
+        """Return the competition.
+
+        Raises:
+            CompetitionError: There is none of that id.
+        """
+        return self.plan.registry().get_competition(self.plan.competitions[0])
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What came of it."""
+
+    found: Found
+    report: Mapping[str, JSON] | None
+    """The grade; `None` where there are no answers here."""
+    files: Mapping[str, Path]
+    """What was written, by what it is."""
+
+    @property
+    def submitted(self) -> bool:
+        """Whether there is a submission."""
+        return self.found.submission is not None
+
+
+async def solve(
+    order: Order, models: tuple[BaseChatModel, BaseChatModel | None], listen: Listener
+) -> Solution:
+    """Search for the best program for a competition; go on where an earlier call was stopped.
+
+    `check` comes first: it refuses what cannot work before anything is written.
+
+    Args:
+        order: What to solve.
+        models: The model for code, and the one for feedback if it is another.
+        listen: Told of each program; on going on, of those before it again.
+
+    Raises:
+        InputError: The folder was begun with something else, or something cannot be used.
+        InfrastructureError: A model, engine or disk failed; calling again goes on.
+    """
+    competition = order.competition()
+    ready(competition)
+    with ExitStack() as opened:
+        store = None if order.memory is None else opened.enter_context(open_store(order.memory))
+        make_directory(order.out)
+        opened.enter_context(locked(order.out))
+        memory = None if store is None else provider_of(REMEMBERING, store, None)
+        begun = _begin(order, memory)
+        below = make_sandbox(order.plan, competition)
+        work = order.out / WORK
+        async with CachedSandbox(below, work / EXECUTIONS) as sandbox:
+            agent = Agent(order.plan, competition, sandbox, *models, memory=memory)
+            found = await find(
+                agent, work, episode_id=begun, seed=order.seed, best=order.out, listen=listen
+            )
+        return _written(order, competition, found)
+
+
+def check(order: Order) -> None:
+    """Refuse what cannot work: no engine, no data, a folder that was begun with something else.
+
+    Raises:
+        InputError: Something of that kind; nothing was written.
+        MissingExtraError: What the search needs is not installed.
+    """
+    competition = order.competition()
+    MleStudy.check_engine(order.plan)
+    if not _can_be_ready(competition):
+        raise CompetitionError(not_prepared(competition))
+    _check_folder(order)
+
+
+def ready(competition: Competition) -> None:
+    """Prepare a competition's data, unless it is there.
+
+    Raises:
+        CompetitionError: It cannot be prepared, or is not what its checksums say.
+        MissingExtraError: A package that data is made from is not installed.
+    """
+    if competition.prepared or competition.prepare_fn is not None:
+        prepare_competition(competition)
+
+
+def _can_be_ready(competition: Competition) -> bool:
+    there = competition.prepared or competition.sample_submission.is_file()
+    return there or competition.prepare_fn is not None
+
+
+def _asked(order: Order) -> dict[str, JSON]:
+    """Return what decides the result, with the data as it is once it is prepared."""
+    plan: dict[str, JSON] = order.plan.model_dump(mode="json")
+    return {
+        "format": 1,
+        "plan": plan,
+        "memory": order.memory,
+        "fingerprints": dict(MleStudy().fingerprints(order.plan)),
+        "packages": dict(package_versions()),
+    }
+
+
+def _check_folder(order: Order) -> None:
+    out = order.out
+    if not out.exists():
+        return
+    if (out / ASKED).exists():
+        if order.competition().prepared:  # before that, its content is not known
+            _refuse_others(order)
+        return
+    with disk_errors("list", out):
+        foreign = sorted(each.name for each in out.iterdir() if each.name not in _FIRST)
+    if foreign:
+        msg = f"is not empty and holds no {ASKED} (but {foreign[0]!r}): give another folder"
+        raise RunDirectoryError(msg, path=out)
+
+
+_FIRST: Final = {"plan.lock", f".{ASKED}.tmp", WORK}
+"""What a process that was killed early leaves."""
+
+
+def _refuse_others(order: Order) -> None:
+    was = dict(read_json(order.out / ASKED))
+    was.pop("search", None)
+    found = list(differences(was, json.loads(canonical_json(_asked(order))), "", ""))
+    if found:
+        msg = "was begun with something else (give another folder, or go back)"
+        raise ResumeRefusedError(msg, path=order.out, differences=found)
+
+
+def _begin(order: Order, memory: MemoryProvider[Any] | None) -> str:
+    """Note what was asked for, or check that it still is; return the search's name.
+
+    Where memory outlives the search, its name has what the bank held at first: memory files
+    nothing twice under one name, and the next search of the same seed is another one.
+    """
+    path = order.out / ASKED
+    if path.exists():
+        _refuse_others(order)
+        return str(read_json(path)["search"])
+    name = f"{order.plan.competitions[0]}/seed-{order.seed}"
+    if memory is not None:
+        name += f"-{memory.content().digest[:8]}"
+    asked: dict[str, JSON] = {**_asked(order), "search": name}
+    atomic_write(path, f"{canonical_json(asked)}\n".encode())
+    return name
+
+
+def _written(order: Order, competition: Competition, found: Found) -> Solution:
+    """Write what came of a search; the same search again writes the same files."""
+    out = order.out
+    submission = keep_solution(found, out)
+    report = None
+    if competition.prepared and found.submission is not None:
+        report = grade(submission, competition)
+        atomic_write(out / GRADE, f"{json.dumps(report, indent=2)}\n".encode())
+    nodes: list[JSON] = [node_json(node) for node in found.search.nodes]
+    atomic_write(out / JOURNAL, f"{canonical_json(nodes)}\n".encode())
+    write_tree_page(
+        replace(found.search.journal, task=competition.id),
+        out / TREE,
+        title=competition.name,
+        lower_is_better=competition.board.thresholds.lower_is_better,
+        chosen=found.chosen,
+        report=report,
+        simulated=order.plan.model == SIMULATED,
+    )
+    files = {"journal": out / JOURNAL, "tree": out / TREE}
+    if found.submission is not None:
+        files = {"submission": submission, "solution": submission.with_name("solution.py"), **files}
+    if report is not None:
+        files["grade"] = out / GRADE
+    return Solution(found, report, files)
