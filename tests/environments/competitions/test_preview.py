@@ -174,7 +174,8 @@ def test_preview_when_it_would_be_too_long_takes_a_simpler_form_within_its_bound
 def test_preview_when_folders_are_many_and_deep_lists_some(tmp_path: Path) -> None:
     """Tables are listed before what cannot be looked into, numbers in their order."""
     for number in range(40):
-        written(tmp_path, **{f"part{number}__a__b__c__d__x__csv": "a\n", f"{number}__bin": b""})
+        deep = f"part{number}__a__b__c__d__x__csv"
+        written(tmp_path, **{deep: "a\n", f"{number}__bin": ""})
     written(tmp_path, z__csv="a\n1\n")
     text = data_preview(tmp_path)
     assert len(text) <= MOST
