@@ -59,7 +59,9 @@ def told(
 def span(seconds: float) -> str:
     """Write a time in minutes where it is whole minutes, and in seconds otherwise."""
     whole = seconds >= 2 * _MINUTE and seconds % _MINUTE == 0
-    return f"{seconds / _MINUTE:g} minutes" if whole else f"{seconds:g} seconds"
+    if whole:
+        return f"{seconds / _MINUTE:g} minutes"
+    return "1 second" if seconds == 1 else f"{seconds:g} seconds"
 
 
 def _roughly(result: ExecutionResult, allowed: float) -> str:

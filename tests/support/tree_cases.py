@@ -121,8 +121,15 @@ def good(metric: float = 0.5, drift: float = 0.0) -> str:
     return GOOD.format(submission=SUBMISSION, metric=metric, drift=drift)
 
 
+def programs(*replies: "str | AIMessage") -> RuleModel:
+    """Make a model that gives a reply for each program, and the last one for all further ones."""
+    return RuleModel(
+        rule=lambda _, sample: replies[min(int(sample.split("/")[1]), len(replies) - 1)]
+    )
+
+
 def scripted(*replies: "str | AIMessage") -> RuleModel:
-    """Make a model that gives these replies to `write` of the first programs, then the last."""
+    """Make a model that gives these replies, one call after the other, and then the last one."""
     given: dict[str, str | AIMessage] = {}
     lock = threading.Lock()
 
