@@ -66,7 +66,7 @@ def names_among(found: AbstractSet[str]) -> frozenset[str]:
 
 
 def _tokens(code: str) -> Iterator[str]:
-    lines, depth, begun = code.splitlines(keepends=True), 0, (0, 0)
+    lines, depth, begun = list(io.StringIO(code)), 0, (0, 0)
     for token in tokenize.generate_tokens(io.StringIO(code).readline):
         if token.type in _OPENING:
             begun = begun if depth else token.start
