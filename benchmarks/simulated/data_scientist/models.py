@@ -129,6 +129,14 @@ def _classifiers() -> Iterator[Part]:
         c=("0.5", "1.0", "3.0"),
     )
     yield _part(
+        "support vectors on features as they are",
+        "CalibratedClassifierCV(estimator=SVC(C=$c), ensemble=False, cv=3)",
+        1.2,
+        classes=True,
+        heavy=True,
+        c=("1.0", "3.0", "5.0"),
+    )
+    yield _part(
         "a random forest",
         'RandomForestClassifier(n_estimators=$trees, min_samples_leaf=$leaf, max_features="sqrt", '
         "random_state=0)",
@@ -213,6 +221,14 @@ def _regressors() -> Iterator[Part]:
         1.5,
         classes=False,
         alpha=("1.0", "10.0", "30.0"),
+    )
+    yield _part(
+        "ridge regression on counts",
+        "Ridge(alpha=$alpha)",
+        2,
+        classes=False,
+        takes=("sparse",),
+        alpha=("0.3", "1.0", "3.0"),
     )
     yield _part(
         "a random forest",

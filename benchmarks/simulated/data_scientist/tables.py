@@ -1,11 +1,12 @@
 """Parts for tables: a target, and columns of numbers and of words."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from langgraft.benchmarks.simulated.data_scientist.parts import Part
 from langgraft.benchmarks.simulated.data_scientist.tasks import Task
 
-_DATA = """
+_DATA: Final = """
 ID, TARGET = "{id}", "{target}"
 train = pd.read_csv("input/{train}")
 test = pd.read_csv("input/{test}")
@@ -16,11 +17,11 @@ numbers = [name for name in columns if name not in words]
 {answers}
 print("rows:", len(train), "words:", len(words), "numbers:", len(numbers))
 """
-CLASSES = "classes, y = np.unique(train[TARGET], return_inverse=True)"
-LOGARITHMS = "y = np.log1p(train[TARGET].to_numpy(dtype=float))"
-NUMBERS = "y = train[TARGET].to_numpy(dtype=float)"
+_CLASSES: Final = "classes, y = np.unique(train[TARGET], return_inverse=True)"
+_LOGARITHMS: Final = "y = np.log1p(train[TARGET].to_numpy(dtype=float))"
+_NUMBERS: Final = "y = train[TARGET].to_numpy(dtype=float)"
 
-_ONE_HOT = """
+_ONE_HOT: Final = """
 encoder = ColumnTransformer([
     ("words", OneHotEncoder(handle_unknown="ignore", sparse_output=False, min_frequency=5), words),
     ("numbers", SimpleImputer(strategy="median"), numbers),
@@ -29,7 +30,7 @@ X = encoder.fit_transform(train[columns])
 X_test = encoder.transform(test[columns])
 print("features:", len(encoder.get_feature_names_out()))
 """
-_ORDINAL = """
+_ORDINAL: Final = """
 filled, filled_test = train[columns].copy(), test[columns].copy()
 middle = train[numbers].median()
 filled[numbers], filled_test[numbers] = train[numbers].fillna(middle), test[numbers].fillna(middle)
@@ -39,14 +40,14 @@ if words:
     filled_test[words] = encoder.transform(test[words].astype(str)).astype(object)
 X, X_test = filled.to_numpy(dtype=float), filled_test.to_numpy(dtype=float)
 """
-_DUMMIES = """
+_DUMMIES: Final = """
 together = pd.concat([train[columns], test[columns]], ignore_index=True)
 together[numbers] = together[numbers].ffill().fillna(0)
 table = pd.get_dummies(together, columns=words, dtype=float)
 X = table.to_numpy(dtype=float)[: len(train)]
 X_test = table.to_numpy(dtype=float)[len(train) :]
 """
-_PRODUCTS = """
+_PRODUCTS: Final = """
 together = pd.concat([train[columns], test[columns]], ignore_index=True)
 together[numbers] = together[numbers].fillna(together[numbers].median())
 plain = pd.get_dummies(together, columns=words, dtype=float).to_numpy(dtype=float)
@@ -56,7 +57,7 @@ both = products.fit_transform(plain[:, :20])
 print("products:", len(products.get_feature_names_out()))
 X, X_test = both[: len(train)], both[len(train) :]
 """
-_CURVES = """
+_CURVES: Final = """
 together = pd.concat([train[columns], test[columns]], ignore_index=True)
 together[numbers] = together[numbers].ffill().fillna(0)
 curves = SplineTransformer(n_knots=5, degree=2, extrapolation="linear")
@@ -70,9 +71,15 @@ X, X_test = both[: len(train)], both[len(train) :]
 """
 
 
+def answers_of(task: Task) -> str:
+    """Return the line that reads what is to be predicted, in the form that the metric wants."""
+    if task.classes:
+        return _CLASSES
+    return _LOGARITHMS if task.metric == "rmsle" else _NUMBERS
+
+
 def parts_of_tables(task: Task) -> Iterator[Part]:
     """Yield the ways to read a table and to make features of it."""
-    answers = CLASSES if task.classes else LOGARITHMS if task.metric == "rmsle" else NUMBERS
     yield Part(
         "Data",
         "a table",
@@ -82,7 +89,7 @@ def parts_of_tables(task: Task) -> Iterator[Part]:
             train=task.train,
             test=task.test,
             sample=task.sample,
-            answers=answers,
+            answers=answers_of(task),
         ),
     )
     yield Part("Features", "one-hot columns", _ONE_HOT, 3)

@@ -107,7 +107,7 @@ def read_task(description: str, data: str = "") -> Task:
         pictures=_folder(folders, "train") or "train",
         clean=_folder(folders, "clean") or "train_clean",
         new=_folder(folders, "test") or "test",
-        ending=_ending(both),
+        ending=_ending(both, tables.get(files["sample"], {}).get(sample[0], "")),
         side=_side(description),
     )
 
@@ -126,7 +126,9 @@ def _submission(description: str, shown: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _metric(description: str, sample: tuple[str, ...]) -> Metric:
-    evaluation = re.split(r"^#+\s*(?:evaluation|metric)", description, flags=re.I | re.M)
+    evaluation = re.split(
+        r"^#+\s*(?:evaluation|metric)", description, flags=re.IGNORECASE | re.MULTILINE
+    )
     for text in (*evaluation[1:], description):
         for metric, words in _METRICS:
             if re.search(words, text, re.IGNORECASE):
@@ -187,9 +189,10 @@ def _file(text: str, kind: str) -> str:
     return next((name for name in names if name.lower().startswith(kind)), "")
 
 
-def _ending(text: str) -> str:
+def _ending(text: str, ids: str) -> str:
+    """Return the ending of pictures; empty where ids have it already."""
     found = _PICTURE.search(text)
-    return found.group(1).lower() if found else "png"
+    return found.group(1).lower() if found and not _PICTURE.search(ids) else ""
 
 
 def _side(text: str) -> int:

@@ -7,9 +7,9 @@ from typing import Final
 
 from langgraft.benchmarks.simulated.data_scientist.asked import Asked
 from langgraft.benchmarks.simulated.data_scientist.dice import Dice
-from langgraft.benchmarks.simulated.data_scientist.endings import endings
+from langgraft.benchmarks.simulated.data_scientist.forms import parts_for
 from langgraft.benchmarks.simulated.data_scientist.habits import Habit, Repair
-from langgraft.benchmarks.simulated.data_scientist.models import blended, models_for
+from langgraft.benchmarks.simulated.data_scientist.models import blended
 from langgraft.benchmarks.simulated.data_scientist.notes import Notes, read_notes
 from langgraft.benchmarks.simulated.data_scientist.parts import SLOTS, Part
 from langgraft.benchmarks.simulated.data_scientist.programs import (
@@ -20,7 +20,6 @@ from langgraft.benchmarks.simulated.data_scientist.programs import (
 )
 from langgraft.benchmarks.simulated.data_scientist.schema import schema_habits
 from langgraft.benchmarks.simulated.data_scientist.stale import STALE
-from langgraft.benchmarks.simulated.data_scientist.tables import parts_of_tables
 from langgraft.benchmarks.simulated.data_scientist.tasks import Task, read_task
 
 TRIED: Final = 0.3
@@ -106,7 +105,7 @@ def desk_for(asked: Asked, dice: Dice, ignorance: float) -> Desk:
 
 def write_draft(desk: Desk, attempts: str) -> str:
     """Write a new solution, unlike the earlier ones."""
-    parts = desk.available(_parts(desk.task))
+    parts = desk.available(parts_for(desk.task))
     features = desk.chosen("features", _slot(parts, "Features"), attempts)
     fitting = [each for each in _slot(parts, "Model") if features.makes in each.takes]
     model = desk.chosen("model", fitting, attempts)
@@ -127,7 +126,7 @@ def write_improvement(desk: Desk, code: str) -> str:
     sections = sections_of(code)
     if set(sections) != set(SLOTS):
         return write_draft(desk, "")
-    parts = desk.available(_parts(desk.task))
+    parts = desk.available(parts_for(desk.task))
     change = desk.dice.pick("change", {"model": 3.0, "features": 2.0, "blend": 2.0, "options": 2.0})
     sections, plan = _changed(desk, parts, sections, change)
     return _reply(plan, assembled([sections[slot] for slot in SLOTS], imports_of(code)))
@@ -234,10 +233,6 @@ def _imported(code: str) -> str:
     if set(sections) != set(SLOTS):
         return code
     return assembled([sections[slot] for slot in SLOTS], imports_of(code))
-
-
-def _parts(task: Task) -> list[Part]:
-    return [*parts_of_tables(task), *models_for(task), *endings(task)]
 
 
 def _slot(parts: Iterable[Part], slot: str) -> list[Part]:
