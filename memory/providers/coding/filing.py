@@ -1,13 +1,13 @@
 """What filing one episode's errors changes in a coding memory."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final, cast
 
 from langgraph.store.base import GetOp, Item
 
 from langgraft._core.canonical import JSON
 from langgraft.memory import bank
-from langgraft.memory.deltas import Add, Annotate, Change, SetState
+from langgraft.memory.deltas import Add, Annotate, Change, Remove, SetState
 from langgraft.memory.episodes import Episode
 from langgraft.memory.item_ids import with_free_ids
 from langgraft.memory.items import MemoryItem
@@ -15,6 +15,8 @@ from langgraft.memory.providers.coding.entries import CodingEntry
 from langgraft.memory.stores.drive import Program
 
 _ENTRIES: Final = "entries/"
+REPLACED: Final = "a better fix of its error is known:"
+"""Why an entry was removed; the id of the one in its place follows."""
 
 
 def entries_key(episode_id: str) -> str:
@@ -36,6 +38,8 @@ class Filing:
         self._episode = episode
         self._order_index = order_index
         self._added: list[MemoryItem] = []
+        self._gone: dict[str, MemoryItem] = {}
+        """Entries whose place another one has taken, by their ids."""
         self._notes: dict[str, dict[str, JSON]] = {}
         """Notes that change, as they will be; others on the same items, such as uses, do not."""
         self._standing: dict[str, int] = {}
@@ -64,6 +68,19 @@ class Filing:
         if entry.verified:
             self.verify([item])
 
+    def current(self, item: MemoryItem) -> MemoryItem:
+        """Return an entry, or the one that has taken its place in this episode."""
+        return self._gone.get(item.id, item)
+
+    def replace(self, item: MemoryItem, entry: CodingEntry) -> Program[None]:
+        """Let an entry take another one's place, and stand for all that it stood for."""
+        seen = yield from self._seen(item)
+        self._notes.pop(item.id, None)
+        yield from self.add(entry)
+        new = self._added[-1]
+        self._gone[item.id] = new
+        self._notes.setdefault(new.id, {})["seen"] = seen + 1
+
     def count(self, item: MemoryItem, entry: CodingEntry) -> Program[None]:
         """Count a record for an entry that already stands for it.
 
@@ -90,12 +107,18 @@ class Filing:
         listed: list[JSON] = [[name, order] for name, order in self._standing.items()]
         return [
             *(Add(item) for item in self._added),
+            *(Remove(old, f"{REPLACED} {new.id}") for old, new in self._gone.items()),
             *(Annotate(name, notes) for name, notes in self._notes.items()),
             *([SetState(entries_key(self._episode.id), listed)] if listed else ()),
         ]
 
     def _seen(self, item: MemoryItem) -> Program[int]:
         """Return how many records an entry stands for, as the bank has it."""
-        (record,) = yield [GetOp(self._namespace, bank.item_key(item.id))]
-        notes = bank.loaded([cast("Item | None", record)]).notes.get(item.id, {})
+        notes = yield from self.notes(item)
         return cast("int", notes.get("seen", 1))
+
+    def notes(self, item: MemoryItem) -> Program[Mapping[str, JSON]]:
+        """Return the notes on an entry, with what this episode changes of them."""
+        (record,) = yield [GetOp(self._namespace, bank.item_key(item.id))]
+        kept = bank.loaded([cast("Item | None", record)]).notes.get(item.id, {})
+        return {**kept, **self._notes.get(item.id, {})}

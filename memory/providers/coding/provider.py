@@ -62,8 +62,11 @@ class CodingMemory(MemoryProvider[CodingSettings]):
 
     An error is new unless an entry of the same task and package is exactly equal, or the judge
     answers `none` and names one of the five it was shown (without a name, the nearest). What is
-    not answered when the episode is filed, is new. Where there is nothing to compare with, or an
-    equal entry, no question is asked. An entry that stands for a record counts it.
+    not answered when the episode is filed, is new. Where there is nothing to compare with, an equal
+    entry, or one of the very same error that lacks the fix, no question is asked. An entry that
+    stands for a record counts it; where the record has a fix and the entry none, or a proven one for
+    the same error where the entry's is unproven, the record takes the entry's place and its count
+    (§3.3: memory grows when "novel or substantially improved" knowledge is met).
 
     =================  ===================================  ======================================
     what               published (mle-agent-memory)         here
@@ -185,7 +188,7 @@ class CodingMemory(MemoryProvider[CodingSettings]):
         asked: list[Question] = []
         for entry in entries_of(episode):
             near = yield from self._near(entry, NEIGHBORS, episode.task_id)
-            if near and _equal(entry, near) is None:
+            if near and _equal(entry, near) is None and not _unsolved(entry, near):
                 asked.append(_novelty(episode, entry, near))
         return asked
 
@@ -226,6 +229,10 @@ class CodingMemory(MemoryProvider[CodingSettings]):
             standing = filing.equal(entry) or (yield from self._known(entry, episode))
             if standing is None:
                 yield from filing.add(entry)
+                continue
+            standing = filing.current(standing)
+            if (yield from _better(filing, entry, standing)):
+                yield from filing.replace(standing, entry)
             else:
                 yield from filing.count(standing, entry)
         filing.verify((yield from self._resolved(episode)))
@@ -234,7 +241,7 @@ class CodingMemory(MemoryProvider[CodingSettings]):
     def _known(self, entry: CodingEntry, episode: Episode) -> Program[MemoryItem | None]:
         """Return the entry that already stands for this one, if there is one."""
         near = yield from self._near(entry, NEIGHBORS, episode.task_id)
-        equal = _equal(entry, near)
+        equal = _equal(entry, near) or _unsolved(entry, near)
         if equal is not None or not near:
             return equal
         verdicts = yield from self._standing(episode.verdicts)
@@ -277,6 +284,29 @@ def _proof(item: MemoryItem) -> dict[str, JSON]:
 
 def _equal(entry: CodingEntry, near: Sequence[MemoryItem]) -> MemoryItem | None:
     return next((item for item in near if item.retrieval_key == entry.key), None)
+
+
+def _unsolved(entry: CodingEntry, near: Sequence[MemoryItem]) -> MemoryItem | None:
+    """Return an entry of the very same error that has no fix, where this one has."""
+    if not entry.fix:
+        return None
+    same = (item for item in near if item.metadata.get("error") == entry.error)
+    return next((item for item in same if not item.metadata.get("fix")), None)
+
+
+def _better(filing: Filing, entry: CodingEntry, standing: MemoryItem) -> Program[bool]:
+    """Say whether an entry tells more than the one that stands for its error.
+
+    A fix is better than none, and one that is proven better than another one for the same error
+    that nobody has proven.
+    """
+    known = standing.metadata.get("fix")
+    if not entry.fix or not known:
+        return bool(entry.fix)
+    if not entry.verified or known == entry.fix or standing.metadata.get("error") != entry.error:
+        return False
+    notes = yield from filing.notes(standing)
+    return notes.get("verified") is not True
 
 
 def _novelty(episode: Episode, entry: CodingEntry, near: Sequence[MemoryItem]) -> Question:

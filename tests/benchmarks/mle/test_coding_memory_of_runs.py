@@ -84,7 +84,12 @@ def test_episodes_when_a_child_ran_have_its_plan_as_the_verified_fix() -> None:
 
 def test_episodes_when_a_journal_has_diagnoses_take_them_as_they_are() -> None:
     """A search of ours diagnosed its failures; its journal says how, and a repair proves a fix."""
-    told = {"package": "pandas", "error": "KeyError: 'sex'", "fix": "Drop it.", "kind": "code"}
+    told: dict[str, Any] = {
+        "package": "pandas",
+        "error": "KeyError: 'sex'",
+        "fix": "Drop it.",
+        "kind": "code",
+    }
     told |= {"verified": False, "by": "model"}
     ours = journal("leaf", 1, node("a", 0, error=told), node("b", 1, error=told), ran("c", 2, "b"))
     advised, proven = (episode.errors[0] for episode in journal_episodes(ours)[:2])

@@ -97,7 +97,7 @@ class Reader(HTMLParser):
 def test_page_when_written_has_every_program_in_the_tree_and_in_full() -> None:
     """A link in the tree to a panel with all there is; the picture says the same in words."""
     page = Reader(render_tree_page(SEARCH, lower_is_better=True, chosen="003"))
-    links = [given["href"] for given in page.all("a") if given.get("id", "").startswith("m")]
+    links = [given["href"] for given in page.all("a") if (given.get("id") or "").startswith("m")]
     assert links == ["#n0", "#n1", "#n2", "#n3"]
     first, repaired = page.texts["n0"], page.texts["n2"]
     for told in ("Step 0: draft", "the program failed; no valid submission", "KeyError: 'sex'",
@@ -143,7 +143,7 @@ def test_page_when_read_back_asks_nobody_and_obeys_its_own_policy() -> None:
 
 def test_page_when_everything_in_it_is_hostile_shows_it_as_text() -> None:
     """Markup, marks of direction, lone surrogates, control characters, in every field and name."""
-    fields = {
+    fields: dict[str, Any] = {
         "plan": HOSTILE, "code": HOSTILE, "analysis": HOSTILE, "output": HOSTILE,
         "exc_type": HOSTILE, "exc_value": HOSTILE, "reasons": (HOSTILE,), "recalled": HOSTILE,
         "recalled_kinds": (HOSTILE,), "asked": {HOSTILE: HOSTILE},

@@ -1,12 +1,16 @@
 """Proof that a fix works: when an entry has it, and what becomes of it on the way to another bank."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from langgraph.store.memory import InMemoryStore
 
 from langgraft import CodingMemory, Episode, ErrorRecord, Outcome, RecallContext
-from langgraft.memory.deltas import fold
+from langgraft.memory.deltas import Remove, fold
 from langgraft.memory.providers.coding import coding_preset
+from langgraft.memory.questions import Verdict
 
 ERROR = "KeyError: 'sex'"
 
@@ -53,6 +57,51 @@ def test_proof_when_it_came_later_stays_with_the_bank_that_saw_it(tmp_path: Path
     third.restore(fold(deltas))
     assert fixes(first) == fixes(third) == ["Drop the column."]
     assert fixes(second) == []
+
+
+def entries(bank: CodingMemory) -> list[tuple[object, Mapping[str, Any]]]:
+    """Return the fixes that are kept, with their notes."""
+    content = bank.content()
+    return [(i.metadata["fix"], content.notes.get(i.id, {})) for i in content.items.values()]
+
+
+UNSOLVED = ErrorRecord("pandas", ERROR, "")
+
+
+def test_fix_when_the_error_had_none_takes_the_place_of_the_entry_without() -> None:
+    """Nobody is asked, what the entry stood for is counted on, and the bank is still the fold."""
+    bank = memory()
+    deltas = [bank.take_in(episode(f"r/{n}", UNSOLVED)) for n in range(2)]
+    repaired = episode("r/2", PROVEN, resolves=("r/0", "r/1"))
+    assert bank.questions(repaired) == []
+    deltas.append(bank.take_in(repaired))
+    assert entries(bank) == [("Fill the column.", {"seen": 3, "verified": True})]
+    assert fold(deltas) == bank.content()
+    removed = next(change for change in deltas[-1] if isinstance(change, Remove))
+    assert (removed.id, removed.reason.split(": ")[1]) == ("r/0/error-0", "r/2/error-0")
+
+
+def test_fix_when_it_comes_twice_in_one_episode_replaces_once() -> None:
+    """Two records of one failure, with a fix each, after one that had none."""
+    bank = memory()
+    deltas = [bank.take_in(episode("r/0", UNSOLVED))]
+    deltas.append(bank.take_in(episode("r/1", PROVEN, ADVISED, UNSOLVED)))
+    assert fold(deltas) == bank.content()
+    assert sum(notes.get("seen", 1) for _, notes in entries(bank)) == 4
+    assert ("Fill the column.", True) in [
+        (fix, notes.get("verified")) for fix, notes in entries(bank)
+    ]
+
+
+def test_fix_when_a_judge_calls_the_error_known_is_not_lost() -> None:
+    """A proven fix takes the place of a guess at the same error, and never the other way round."""
+    for first, second, left in ((ADVISED, PROVEN, PROVEN), (PROVEN, ADVISED, PROVEN)):
+        bank = memory()
+        bank.take_in(episode("r/0", first))
+        (question,) = bank.questions(episode("r/1", second))
+        verdict = Verdict(question.id, "none", None)
+        bank.take_in(replace(episode("r/1", second), verdicts=(verdict,)))
+        assert entries(bank) == [(left.fix, {"seen": 2, "verified": True})]
 
 
 def test_proof_when_the_fix_was_left_out_is_none() -> None:
