@@ -1,0 +1,201 @@
+"""`kill -9` in the middle of a tree search, and what its checkpoints weigh."""
+
+import random
+import sqlite3
+import subprocess
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from langgraph.checkpoint.sqlite import SqliteSaver
+
+from langgraft.benchmarks.acceptance.command import (
+    Ended,
+    clean_environment,
+    command_line,
+    langgraft,
+    run,
+)
+from langgraft.benchmarks.acceptance.figure import Figure, Setting, share
+
+COMPETITION: Final = "weather"
+WIDTH: Final = 2
+BETWEEN: Final = (0.15, 0.6)
+"""When to kill, in units of the time that an undisturbed search takes."""
+MOST_BYTES: Final = 50_000
+"""What the checkpoints of one step may take."""
+MOST_GROWTH: Final = 1.25
+"""How much more the later half of the steps may take than the earlier half."""
+
+
+@dataclass
+class Kills:
+    """What happened to searches that were killed."""
+
+    killed: int = 0
+    in_flight: int = 0
+    """Kills while two branches were under way, as the last checkpoint has it."""
+    different: list[str] = field(default_factory=list)
+    files: int = 0
+    complaints: list[str] = field(default_factory=list)
+
+
+def measure(setting: Setting) -> list[Figure]:
+    """Kill searches at seeded moments, and weigh the checkpoints of one that was left alone."""
+    setting.say("a tree search, undisturbed")
+    steps, data = setting.size(16, 6), setting.work / "data"
+    whole = _Search(setting.work / "whole", data, steps)
+    seconds = _undisturbed(whole)
+    kills = Kills()
+    setting.say("the same, killed")
+    chance = random.Random(2605)  # noqa: S311  (not for secrets)
+    for number in range(setting.size(4, 1)):
+        again = replace(whole, out=setting.work / f"killed-{number}")
+        moments = [chance.uniform(*BETWEEN) * seconds for _ in range(setting.size(3, 2))]
+        _killed(again, moments, kills)
+        _compare(whole, again, kills)
+    how = (
+        f"`langgraft solve {COMPETITION} --width {WIDTH} --steps {steps}` with memory in Chroma and"
+        f" real Docker, SIGKILL at {kills.killed} seeded moments, {kills.in_flight} of them with"
+        f" {WIDTH} branches in flight; each begun again until it ended"
+    )
+    same = kills.files - len(kills.different)
+    return [
+        Figure(
+            "A tree search killed in the middle ends as one that was left alone",
+            how,
+            share(same, kills.files, [*kills.different, *kills.complaints])
+            + " files (journal, solution, submission, bank)",
+            "all equal, and a kill with two branches in flight",
+            not kills.different and not kills.complaints and kills.in_flight > 0,
+        ),
+        *_weights(whole.out / "work" / "checkpoints.sqlite", steps),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """A search to run: where, on what data, and how long."""
+
+    out: Path
+    data: Path
+    steps: int
+
+    @property
+    def memory(self) -> Path:
+        """Where its memory lies."""
+        return self.out.with_name(f"{self.out.name}-memory")
+
+    def command(self) -> list[str]:
+        """Return the command that begins it, or goes on with it."""
+        options = ("--steps", self.steps, "--width", WIDTH, "--seconds", 60)
+        places = ("--data-dir", self.data, "--memory", f"chroma:{self.memory}", "--out", self.out)
+        return command_line("solve", COMPETITION, *options, *places)
+
+    def run(self) -> Ended:
+        """Run it to its end."""
+        return run(self.command())
+
+
+def _undisturbed(search: _Search) -> float:
+    langgraft("competitions", "prepare", COMPETITION, "--data-dir", search.data)
+    done = search.run()
+    if not (search.out / "journal.json").is_file():
+        msg = f"the undisturbed search ended with {done.code}: {done.stderr[-300:]}"
+        raise RuntimeError(msg)
+    return done.seconds
+
+
+def _killed(search: _Search, moments: Sequence[float], report: Kills) -> None:
+    """Begin a search again and again, killed after so many seconds each, and then to its end."""
+    for moment in moments:
+        with subprocess.Popen(  # noqa: S603
+            search.command(),
+            env=clean_environment(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        ) as process:
+            try:
+                process.wait(timeout=moment)
+            except subprocess.TimeoutExpired:
+                process.kill()  # SIGKILL
+                report.killed += 1
+        report.in_flight += _branches(search.out / "work" / "checkpoints.sqlite") >= WIDTH
+    done = search.run()
+    if done.code not in (0, 1):
+        report.complaints.append(f"{search.out.name}: {done.stderr[-200:]}")
+
+
+def _branches(checkpoints: Path) -> int:
+    """Return how many programs were being written and run when a search was killed."""
+    if not checkpoints.is_file():
+        return 0
+    with closing(sqlite3.connect(checkpoints)) as connection:
+        saver = SqliteSaver(connection)
+        last = next(
+            (t for t in saver.list(None) if not t.config["configurable"]["checkpoint_ns"]), None
+        )
+    if last is None:
+        return 0
+    values = last.checkpoint["channel_values"]
+    filed = {work["step"] for work in (*values.get("finished", ()), *values.get("queue", ()))}
+    return sum(work["step"] not in filed for work in values.get("wave", ()))
+
+
+def _compare(whole: _Search, again: _Search, report: Kills) -> None:
+    for name in ("journal.json", "solution.py", "submission.csv", "grade.json"):
+        report.files += 1
+        if _content(whole.out / name) != _content(again.out / name):
+            report.different.append(f"{again.out.name}/{name}")
+    report.files += 1
+    if _bank(whole) != _bank(again):
+        report.different.append(f"{again.out.name}: the bank")
+
+
+def _content(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None
+
+
+def _bank(search: _Search) -> bytes:
+    file = search.out.with_name(f"{search.out.name}.jsonl")
+    store = ("--store", f"chroma:{search.memory}", "--provider", "coding", "--force")
+    done = langgraft("memory", "export", file, *store)
+    if done.code != 0:
+        msg = f"the bank of {search.out.name} cannot be exported: {done.stderr.strip()}"
+        raise RuntimeError(msg)
+    return file.read_bytes()
+
+
+def _weights(checkpoints: Path, steps: int) -> list[Figure]:
+    """Weigh what the checkpoints of each part of the search take."""
+    with closing(sqlite3.connect(checkpoints)) as connection:
+        rows = connection.execute(
+            "SELECT checkpoint_id, length(checkpoint) + length(metadata) FROM checkpoints"
+        ).fetchall()
+        rows += connection.execute(
+            "SELECT checkpoint_id, length(value) FROM writes WHERE value IS NOT NULL"
+        ).fetchall()
+    rows.sort()
+    weights = [size for _, size in rows]
+    half = len(weights) // 2
+    growth = sum(weights[half:]) / (len(weights) - half) / (sum(weights[:half]) / half)
+    each = sum(weights) / steps
+    how = f"SQLite, all checkpoints and writes of a search of {steps} steps, branches included"
+    return [
+        Figure(
+            "Checkpoints of a step stay small",
+            how,
+            f"{each / 1000:.1f} kB a step",
+            f"< {MOST_BYTES / 1000:.0f} kB",
+            each < MOST_BYTES,
+        ),
+        Figure(
+            "Checkpoints grow linearly with the steps",
+            how,
+            f"a checkpoint or write of the later half takes {growth:.2f} times one of the earlier half",
+            f"≤ {MOST_GROWTH} times",
+            growth <= MOST_GROWTH,
+        ),
+    ]
