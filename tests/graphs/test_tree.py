@@ -37,6 +37,7 @@ from langgraft.nodes.search import (
     JournalNode,
     MemoryArtifacts,
     Search,
+    TreeInput,
     TreePrompts,
     read_best,
     read_search,
@@ -52,7 +53,7 @@ def competition(tmp_path: Path) -> Competition:
 
 
 def search(
-    competition: Competition, code: RuleModel, given: dict[str, Any] | None = None, **settings: Any
+    competition: Competition, code: RuleModel, given: TreeInput | None = None, **settings: Any
 ) -> tuple[dict[str, Any], Search]:
     """Search with real programs, and return what came out and the journal."""
     artifacts = MemoryArtifacts()
@@ -218,10 +219,11 @@ def test_search_when_it_is_streamed_tells_of_programs_and_calls(competition: Com
         )  # fmt: skip
         modes: Sequence[Any] = ["updates", "messages"]
         parts = list(agent.stream({"episode_id": "s"}, stream_mode=modes, subgraphs=True))
-    updated = [next(iter(data)) for _, mode, data in parts if mode == "updates"]
+    streamed: Any = parts
+    updated = [next(iter(data)) for _, mode, data in streamed if mode == "updates"]
     assert updated.count("execute") == 2
     assert updated[-1] == "choose"
-    samples = {data[1]["langgraft_sample"] for _, mode, data in parts if mode == "messages"}
+    samples = {data[1]["langgraft_sample"] for _, mode, data in streamed if mode == "messages"}
     assert {"s/000/write", "s/001/write", "s/000/review"} <= samples
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from langgraph.store.memory import InMemoryStore
@@ -129,8 +129,8 @@ def test_branches_when_both_fail_are_judged_one_after_the_other(competition: Com
     assert "s/000/error-0" in question
     first, second = found.nodes
     assert "judge" not in first.asked
-    (asked,) = second.asked["judge"]  # type: ignore[misc, union-attr]
-    assert (asked["kind"], asked["by"]) == ("novelty", "model")  # type: ignore[index, call-overload]
+    (asked,) = cast("list[dict[str, Any]]", second.asked["judge"])
+    assert (asked["kind"], asked["by"]) == ("novelty", "model")
 
 
 @pytest.mark.parametrize(
