@@ -26,13 +26,18 @@ print("Validation metric:", {off} + 0.25)
 """A program that works, and tells how far it is off."""
 
 
+def fails(sample: str) -> bool:
+    """Say whether a program fails unless a fix is known."""
+    return seeded_fraction("houses", sample) < 0.5
+
+
 def rule(text: str, sample: str) -> str:
     """Write programs by chance of the sample, and judge them by what the prompt shows."""
     if not sample.endswith("/write"):
         return feedback(text, sample)
     chance = seeded_fraction("houses", sample)
-    heeded = FIX in text or ("# What came of it" in text and chance < 0.3)  # noqa: PLR2004
-    if chance < 0.5 and not heeded:  # noqa: PLR2004
+    heeded = FIX in text or ("# What came of it" in text and chance < 0.3)
+    if chance < 0.5 and not heeded:
         return reply(BROKEN.format(number=int(chance * 4)))
     program = PROGRAM.format(off=round(chance * 3, 3))
     repaired = "# What came of it" in text

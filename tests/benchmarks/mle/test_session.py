@@ -1,0 +1,184 @@
+"""Runs of a tree study: searches that end the same however often they are cut off."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chain_study import log_bytes
+from mle_study import HouseStudy, errors_of, fails, house_plan
+from toy_competition import ID
+
+from langgraft._core.errors import InfrastructureError
+from langgraft.benchmarks.harness.log import PlanLog, run_folder
+from langgraft.benchmarks.harness.outcome import PlanOutcome
+from langgraft.benchmarks.harness.plans import prepare
+from langgraft.benchmarks.harness.schedule import run_plan
+from langgraft.benchmarks.harness.verify import verify_directory
+from langgraft.benchmarks.mle.plan import MlePlan
+from langgraft.benchmarks.mle.sandboxes import EXECUTIONS
+from langgraft.environments.sandboxes.execution_cache import ExecutionCache
+
+
+def run(plan: MlePlan, out: Path, study: HouseStudy, **options: Any) -> PlanOutcome:
+    """Run a plan to its end, or to its first failure."""
+    prepared = prepare(study, plan)
+    given = {"store": "memory", **options}
+    return asyncio.run(run_plan(prepared, out, model_for=study.simulated_model, **given))
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[MlePlan, Path, HouseStudy]:
+    """Return a plan that ran without a disturbance, its directory, and what was asked."""
+    folder = tmp_path_factory.mktemp("whole")
+    plan = house_plan(folder, width=2, candidates=2)
+    study = HouseStudy()
+    assert run(plan, folder / "out", study).complete
+    return plan, folder / "out", study
+
+
+def results(out: Path, name: str) -> list[Any]:
+    """Return the results of a run."""
+    return list(PlanLog(out).results(name))
+
+
+class Crash:
+    """Fails at the call of a model with this number, once."""
+
+    def __init__(self, at: int) -> None:
+        self.left = at
+
+    def __call__(self, sample: str) -> None:
+        """Count a call, and fail at the one that is to."""
+        self.left -= 1
+        if self.left == 0:
+            raise InfrastructureError(f"the network is away at {sample}")
+
+
+@pytest.mark.parametrize("at", [1, 6, 15, 24])
+def test_plan_when_cut_off_in_the_middle_of_searches_then_ends_in_the_same_bytes(
+    whole: tuple[MlePlan, Path, HouseStudy], tmp_path: Path, at: int
+) -> None:
+    """With two programs in flight a failure costs what was in flight, and changes no byte."""
+    plan, out, undisturbed = whole
+    first = HouseStudy(Crash(at))
+    again = tmp_path / "out"
+    assert not run(plan, again, first, workers=1).complete
+    second = HouseStudy()
+    assert run(plan, again, second).complete
+    assert log_bytes(again) == log_bytes(out)
+    assert verify_directory(again) == []
+    # At most what was in flight is asked again: a wave of two, with their corrections.
+    asked = len(first.asked) + len(second.asked)
+    assert len(undisturbed.asked) <= asked <= len(undisturbed.asked) + 6
+
+
+def test_plan_when_run_over_chroma_then_ends_in_the_same_bytes(
+    whole: tuple[MlePlan, Path, HouseStudy], tmp_path: Path
+) -> None:
+    """Where banks lie meanwhile changes nothing."""
+    plan, out, _ = whole
+    assert run(plan, tmp_path / "out", HouseStudy(), store="chroma", workers=1).complete
+    assert log_bytes(tmp_path / "out") == log_bytes(out)
+
+
+def test_run_when_done_then_keeps_what_was_chosen_and_nothing_to_go_on_with(
+    whole: tuple[MlePlan, Path, HouseStudy],
+) -> None:
+    """Submission and program of the chosen node are files; the work of the search is gone."""
+    _, out, study = whole
+    log = PlanLog(out)
+    for planned in log.graph:
+        folder = run_folder(out, planned)
+        assert not (folder / "work").exists()
+        (item,) = planned.spec.item_ids
+        (result,) = results(out, planned.name)
+        nodes = {node["id"]: node for node in result["journal"]}
+        assert (folder / "kept" / item / "solution.py").read_text() == nodes[result["chosen"]][
+            "code"
+        ]
+        report = result["report"]
+        assert report["valid_submission"]
+        assert report["submission_exists"]
+        assert not {"created_at", "submission_path"} & set(report)
+        assert len(result["candidates"]) == 2
+    assert len(study.sandboxes) == 0
+
+
+def recalls(out: Path, memory: str) -> list[str]:
+    """Return the blocks of memory that the programs of a condition were written with."""
+    (result,) = results(out, f"{memory}/{ID}/seed-0")
+    return [node["recalled"] for node in result["journal"]]
+
+
+def test_conditions_when_compared_then_are_told_what_their_names_say(
+    whole: tuple[MlePlan, Path, HouseStudy],
+) -> None:
+    """Off is told nothing, cold nothing at first, warm an error of the build, placebo none."""
+    log = whole[1]
+    assert set(recalls(log, "off")) == {""}
+    assert recalls(log, "cold")[0] == ""
+    assert "TypeError" in recalls(log, "warm")[0]
+    assert recalls(log, "placebo")[0]
+    assert "TypeError" not in "".join(recalls(log, "placebo"))
+
+
+def test_conditions_when_they_learn_then_their_deltas_say_so(
+    whole: tuple[MlePlan, Path, HouseStudy],
+) -> None:
+    """Build, cold and warm file what they meet; without memory and in a control nothing is filed."""
+    log = PlanLog(whole[1])
+    filed = {run.name.split("/")[0]: any(*log.deltas(run.name)) for run in log.runs}
+    assert filed == {"build": True, "off": False, "cold": True, "warm": True, "placebo": False}
+
+
+def test_programs_when_conditions_share_them_then_run_once(
+    whole: tuple[MlePlan, Path, HouseStudy],
+) -> None:
+    """Conditions sample alike, so that equal prompts give equal programs, which are known then."""
+    plan, out, _ = whole
+    log = PlanLog(out)
+    programs = [node["code"] for run in log.runs for node in results(out, run.name)[0]["journal"]]
+    assert len(programs) == 5 * plan.steps
+    again = 5 * 2 * plan.candidates  # on fresh splits
+    known = len(ExecutionCache(out / "shared" / EXECUTIONS))
+    assert known <= len(set(programs)) + again + 1  # and a look at the data
+
+
+def test_rerun_when_without_memory_then_samples_anew(tmp_path: Path) -> None:
+    """The condition that shows what chance alone does has other samples of the same seeds."""
+    plan = house_plan(tmp_path, memory=["off", "rerun"], build_seeds=[], steps=2)
+    study = HouseStudy()
+    run(plan, tmp_path / "out", study)
+    codes = [
+        [node["code"] for node in results(tmp_path / "out", f"{name}/{ID}/seed-0")[0]["journal"]]
+        for name in ("off", "rerun")
+    ]
+    assert codes[0] != codes[1]
+
+
+def test_search_when_no_program_works_then_is_graded_as_none(tmp_path: Path) -> None:
+    """A run without a submission has a result like any other: not made, no file, no medal."""
+    seed = next(n for n in range(99) if fails(f"{ID}/seed-{n}/000/write"))
+    plan = house_plan(tmp_path, memory=["off"], build_seeds=[], steps=1, seeds=[seed])
+    run(plan, tmp_path / "out", HouseStudy())
+    log = PlanLog(tmp_path / "out")
+    (result,) = results(tmp_path / "out", f"off/{ID}/seed-{seed}")
+    assert result["chosen"] == result["submission_sha256"] == ""
+    assert result["validation"] is None
+    assert result["report"]["submission_exists"] is False
+    assert result["report"]["any_medal"] is False
+    (planned,) = log.graph
+    assert [*(run_folder(tmp_path / "out", planned) / "kept" / f"seed-{seed}").iterdir()] == []
+
+
+def test_build_when_it_has_two_seeds_then_the_second_knows_the_first(tmp_path: Path) -> None:
+    """The searches of a build run follow each other with one bank."""
+    plan = house_plan(tmp_path, memory=["warm"], build_seeds=[100, 101], seeds=[0], steps=3)
+    study = HouseStudy(Crash(14))
+    run(plan, tmp_path / "out", study)  # the bank is folded anew when the run goes on
+    second = HouseStudy()
+    assert run(plan, tmp_path / "out", second).complete
+    first, later = results(tmp_path / "out", f"build/{ID}")
+    assert first["journal"][0]["recalled"] == ""
+    assert errors_of(str(later["journal"][0]["recalled"]))

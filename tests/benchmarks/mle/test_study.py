@@ -1,0 +1,133 @@
+"""The tree study: what its results depend on, what it needs, and what it says beforehand."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from mle_study import HouseStudy, house_plan
+from toy_competition import CHECKSUMS, ID
+
+from langgraft._core.errors import CompetitionError, InputError, SandboxUnavailableError
+from langgraft.benchmarks.harness.cache import ResponseCache
+from langgraft.benchmarks.harness.models import MeteredChatModel, make_model
+from langgraft.benchmarks.harness.plans import prepare
+from langgraft.benchmarks.harness.schedule import run_plan
+from langgraft.benchmarks.mle.plan import MlePlan
+from langgraft.benchmarks.mle.runs import runs_of
+from langgraft.benchmarks.mle.study import MleStudy, feedback_model
+from langgraft.environments.competitions.registry import Registry
+
+
+def fingerprints(plan: MlePlan) -> Any:
+    """Return what the results of a plan depend on."""
+    return MleStudy().fingerprints(plan)
+
+
+def refused(plan: MlePlan, out: Path) -> str:
+    """Return what a run is refused with; nothing may be written."""
+    study = HouseStudy()
+    with pytest.raises(InputError) as refusal:
+        asyncio.run(run_plan(prepare(study, plan), out, model_for=study.simulated_model))
+    assert not out.exists()
+    return str(refusal.value)
+
+
+@pytest.mark.parametrize("changed", ["data", "grader", "description", "board"])
+def test_fingerprints_when_a_competition_changes_then_tell(tmp_path: Path, changed: str) -> None:
+    """Data, grader, description and board decide results: changed ones are another study."""
+    plan = house_plan(tmp_path)
+    before = fingerprints(plan)
+    folder = tmp_path / "mine" / ID
+    match changed:
+        case "data":
+            (tmp_path / "data" / ID / "prepared" / "public" / "train.csv").write_text("id\n")
+        case "grader":
+            (folder / "grade.py").write_text((folder / "grade.py").read_text() + "# Once more.\n")
+        case "description":
+            (folder / "description.md").write_text("Guess.")
+        case "board":
+            (folder / "leaderboard.csv").write_text("score\n0.1\n0.2\n0.3\n")
+    after = fingerprints(plan)
+    assert after["competitions"][ID] != before["competitions"][ID]
+    assert {**after, "competitions": {}} == {**before, "competitions": {}}
+
+
+def test_run_when_there_is_no_engine_then_says_how_to_get_one_and_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Programs never run outside of a sandbox because there is none."""
+    monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:9")
+    said = refused(house_plan(tmp_path, sandbox="docker"), tmp_path / "out")
+    assert "no Docker engine answers" in said
+    assert "langgraft sandbox build" in said
+
+
+def test_notes_when_there_is_no_engine_then_say_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A preview works without an engine, and tells that a run would not."""
+    monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:9")
+    plan = house_plan(tmp_path, sandbox="docker", prepared=False)
+    told = MleStudy().notes(plan, tuple(runs_of(plan)))
+    assert any("no Docker engine answers" in line for line in told)
+    assert any(f"not prepared yet: {ID}" in line for line in told)
+    assert any("5 searches of 8 steps" in line for line in told)
+
+
+def test_check_when_the_image_is_missing_then_says_how_to_build_it(docker_image: str) -> None:
+    """An image that nobody built is named, with the command that makes one."""
+    with pytest.raises(SandboxUnavailableError, match="langgraft sandbox build"):
+        MleStudy.check_engine(MlePlan(image="nobody/built-this"))
+
+
+def test_run_when_data_of_ones_own_is_not_prepared_then_says_the_command(tmp_path: Path) -> None:
+    """The command that is told prepares the data at the place where the plan looks for it."""
+    said = refused(house_plan(tmp_path, prepared=False), tmp_path / "out")
+    assert f"langgraft competitions prepare {ID}" in said
+    assert f"--data-dir {tmp_path / 'data'} --folder {tmp_path / 'mine'}" in said
+
+
+def test_run_when_data_differs_from_its_checksums_then_is_refused(tmp_path: Path) -> None:
+    """Somebody else's data is not taken for a competition's."""
+    plan = house_plan(tmp_path)
+    (tmp_path / "mine" / ID / "checksums.yaml").write_text(yaml.safe_dump(CHECKSUMS))
+    prepared = tmp_path / "data" / ID / "prepared"
+    (prepared / "public" / "train.csv").write_text("id,rooms,price\n")
+    with pytest.raises(CompetitionError, match=r"train\.csv differs"):
+        MleStudy().make_ready(plan)
+
+
+def test_make_ready_when_a_competition_ships_then_prepares_it(tmp_path: Path) -> None:
+    """Whoever runs a plan of competitions that ship need not prepare anything."""
+    plan = MlePlan(competitions=("weather",), data_dir=tmp_path, sandbox="subprocess")
+    MleStudy().make_ready(plan)
+    assert Registry(tmp_path).get_competition("weather").prepared
+
+
+def test_feedback_model_when_named_then_shares_cache_and_caps(tmp_path: Path) -> None:
+    """A second model is paid once like the first, under the same patience."""
+    plan = house_plan(
+        tmp_path,
+        prepared=False,
+        model="openai:o3",
+        base_url="http://127.0.0.1:9/v1",
+        feedback_model="openai:gpt-4.1",
+    )
+    with ResponseCache(tmp_path / "cache.sqlite") as cache:
+        code = make_model("openai:o3", base_url=plan.base_url, responses=cache)
+        found = feedback_model(plan, code)
+    assert isinstance(found, MeteredChatModel)
+    assert found.identity["model"] == "openai:gpt-4.1"
+    assert found.responses is cache
+    assert found.retry is code.retry
+
+
+def test_feedback_model_when_it_cannot_be_then_is_refused_before_anything_runs(
+    tmp_path: Path,
+) -> None:
+    """A misspelled provider is found when the plan is run, not in the middle of it."""
+    plan = house_plan(tmp_path, model="openai:o3", base_url="http://127.0.0.1:9/v1")
+    plan = plan.model_copy(update={"feedback_model": "opnai:gpt-4.1"})
+    assert "opnai" in refused(plan, tmp_path / "out")
