@@ -6,11 +6,11 @@ from typing import Final
 from langgraft.benchmarks.continual.wording import DASH, TIMES, listing, several
 from langgraft.benchmarks.mle.analysis import Analysis
 from langgraft.benchmarks.mle.contrasts import Contrast, excludes_zero
-from langgraft.benchmarks.mle.outcomes import OUTCOMES, earned
+from langgraft.benchmarks.mle.outcomes import earned
 from langgraft.benchmarks.mle.wording import change, mean, number
 
 _TOLD: Final = ("bug_rate", "first_valid", "operators", "packages")
-_EARNED: Final = ("valid_submission", "any_medal")
+_EARNED: Final = {"valid_submission": "valid", "any_medal": "medal"}
 _UNITS: Final = {"%": " points", "% of runs": " points"}
 
 
@@ -67,9 +67,8 @@ def _gates(analysis: Analysis) -> Iterator[str]:
 def summary_rows(analysis: Analysis) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Return columns and rows of the terminal's table."""
     columns = (
-        *("condition", "searches", "bug rate, %"),
-        *(f"against {analysis.searches.baseline} [95 %]", "first valid"),
-        *(f"{OUTCOMES[name]}, %" for name in _EARNED),
+        *("condition", "searches", "bugs, %", f"against {analysis.searches.baseline}"),
+        *("first valid", *(f"{name}, %" for name in _EARNED.values())),
     )
     return columns, tuple(_row(analysis, name) for name in analysis.searches.conditions)
 
