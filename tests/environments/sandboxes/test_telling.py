@@ -30,6 +30,27 @@ def test_told_when_the_job_had_its_own_time_then_tells_that() -> None:
     assert "of the 5 s allowed" in text
 
 
+@pytest.mark.parametrize(
+    ("duration", "allowed", "told_as"),
+    [
+        (12.34, 60, "less than the 60 seconds allowed"),
+        (12.34, 7200, "less than a minute of the 120 minutes allowed"),
+        (599, 7200, "less than 10 minutes of the 120 minutes allowed"),
+        (3000, 7200, "less than an hour of the 120 minutes allowed"),
+        (7000, 7200, "less than the 120 minutes allowed"),
+        (0.5, 1, "less than the 1 second allowed"),
+    ],
+)
+def test_told_when_it_is_not_to_be_exact_then_a_repetition_reads_the_same(
+    duration: float, allowed: float, told_as: str
+) -> None:
+    """Seconds differ from run to run, and would make other prompts of the same search."""
+    text = told(replace(FINE, duration=duration), LIMITS, seconds=allowed, exact=False)
+    assert text == f"fold 1\nfold 2\n\nIt ran for {told_as}."
+    ended = replace(FINE, duration=allowed + 0.1, stopped="timeout")
+    assert "for all of the" in told(ended, LIMITS, seconds=allowed, exact=False)
+
+
 @pytest.mark.parametrize(("length", "whole"), [(5100, True), (5101, False)])
 def test_trimmed_when_longer_than_5100_characters_then_keeps_both_ends(
     length: int, whole: bool
