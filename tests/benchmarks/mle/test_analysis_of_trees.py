@@ -106,6 +106,17 @@ def test_curves_when_searches_differ_in_length_carry_on() -> None:
     assert analysis.gates[1].state == "passed"  # one condition: nothing is paired
 
 
+def test_control_when_it_equals_the_baseline_in_every_pair_passes() -> None:
+    """Nothing varies, so that no interval is short; a control that helps fails."""
+    searches = [nodes("BBV"), nodes("VBV"), nodes("BVV")]
+    good = [nodes("VVV"), nodes("VVV"), nodes("VVB")]
+    same = analyze(JournalLog({"off": searches, "placebo": searches})).gates
+    assert {gate.name: gate.state for gate in same}["placebo does not help"] == "passed"
+    better = [nodes("BBBBBBBB"), nodes("BBBBBBBB"), nodes("BBBBBBBV")]
+    helped = analyze(JournalLog({"off": better, "placebo": good})).gates
+    assert {gate.name: gate.state for gate in helped}["placebo does not help"] == "failed"
+
+
 def test_correlation_when_points_are_few_has_no_interval() -> None:
     """Fisher's interval needs four; two points always lie on a line."""
     assert pearson([1, 2], [1, 2]).r is None
