@@ -11,10 +11,10 @@ ACCEPTANCE_OUT ?= runs/acceptance
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint format type acceptance build clean links
+.PHONY: help demo demo-mle test check lint format type acceptance build clean links
 
 help: ## Show the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
 
 links:
 	@test -L src/langgraft/memory || { \
@@ -45,10 +45,21 @@ ifdef UV
 else
 	@$(BIN)/python -m pip install --quiet -e '.[all]' --group dev
 endif
-	@touch $@ $(VENV)/.demo
+	@touch $@ $(VENV)/.demo $(VENV)/.demo-mle
 
 demo: $(VENV)/.demo ## Run the demo study on BabyAI and write its report
 	@$(BIN)/langgraft run demo --out $(DEMO_OUT)
+
+$(VENV)/.demo-mle: $(VENV)/.demo
+ifdef UV
+	@$(UV) pip install --quiet --python $(BIN)/python -e '.[bench,mle]'
+else
+	@$(BIN)/python -m pip install --quiet -e '.[bench,mle]'
+endif
+	@touch $@
+
+demo-mle: $(VENV)/.demo-mle ## Run the demo of the tree agent, in Docker, and write its report
+	@$(BIN)/langgraft run demo-mle --out $(DEMO_OUT)-mle
 
 test: $(VENV)/.dev ## Run the tests (PYTEST_ARGS adds arguments)
 	@$(BIN)/python -m pytest --numprocesses logical --dist loadfile $(PYTEST_ARGS)

@@ -23,6 +23,11 @@ from langgraft.benchmarks.acceptance import (
     searches,
     speed,
     stores,
+    tree_demo,
+    tree_http,
+    tree_kill,
+    tree_memory,
+    tree_policy,
     upstream,
 )
 from langgraft.benchmarks.acceptance.figure import Figure, Setting
@@ -61,6 +66,11 @@ GROUPS: Final[tuple[Group, ...]] = (
     Group("Sandboxes killed at random", sandbox_chaos.measure),
     Group("Speed of sandboxes", sandbox_speed.measure),
     Group("Competitions that ship", competitions.measure),
+    Group("The tree's policy", tree_policy.measure),
+    Group("The tree agent's demo", tree_demo.measure),
+    Group("Timeouts in the tree's memory", tree_memory.measure),
+    Group("The tree agent under kill -9", tree_kill.measure),
+    Group("The tree agent and models that misbehave", tree_http.measure),
     Group("Speed of the graph", speed.measure_graph),
     Group("Speed of the harness", speed.measure_harness),
     Group("Speed of searches", searches.measure),

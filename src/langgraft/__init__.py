@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from langgraft._core.prompts import Prompt
     from langgraft.environments.babyai import BabyAI
     from langgraft.graphs.react import build_react_agent
+    from langgraft.graphs.tree import build_tree_agent
     from langgraft.memory.deltas import MemoryDelta, fold
     from langgraft.memory.episodes import Episode, ErrorRecord, Lesson, Outcome, Step
     from langgraft.memory.items import MemoryItem
@@ -79,6 +80,7 @@ __all__ = [
     "TrajectoryMemory",
     "TrajectorySettings",
     "build_react_agent",
+    "build_tree_agent",
     "fold",
 ]
 
@@ -87,6 +89,7 @@ _MODULES = {
     "langgraft._core.prompts": ("Prompt",),
     "langgraft.environments.babyai": ("BabyAI",),
     "langgraft.graphs.react": ("build_react_agent",),
+    "langgraft.graphs.tree": ("build_tree_agent",),
     "langgraft.memory.deltas": ("MemoryDelta", "fold"),
     "langgraft.memory.episodes": ("Episode", "ErrorRecord", "Lesson", "Outcome", "Step"),
     "langgraft.memory.items": ("MemoryItem",),

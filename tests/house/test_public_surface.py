@@ -78,6 +78,7 @@ def test_names_when_listed_are_these() -> None:
         "TrajectoryMemory",
         "TrajectorySettings",
         "build_react_agent",
+        "build_tree_agent",
         "fold",
     ]
 
