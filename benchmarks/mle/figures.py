@@ -139,7 +139,8 @@ def _span(analysis: Analysis, name: str) -> tuple[float, float]:
         if value is not None
     ] or [0.0, 1.0]
     margin = max(0.3 * (max(values) - min(values)), 0.5)
-    return max(0.0, min(values) - margin), max(values) + margin
+    high = max(values) + margin
+    return max(-0.03 * high, min(values) - margin), high
 
 
 def _packages(analysis: Analysis) -> Figure:

@@ -25,8 +25,8 @@ def error_type(node: JournalNode) -> str | None:
     """
     if not node.is_buggy:
         return None
-    if node.exc_type:
-        return node.exc_type
+    if node.exc_type:  # tracebacks name the module of a package's own, AIDE's journals do not
+        return node.exc_type.rpartition(".")[2] or node.exc_type
     return TIMEOUT if node.timed_out else EXHAUSTED if node.oom else None
 
 
