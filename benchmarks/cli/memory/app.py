@@ -198,6 +198,12 @@ def convert(
         Path | None,
         typer.Option("--map", metavar="MAP.yaml", help="A field map for a JSONL file of any kind."),
     ] = None,
+    task: Annotated[
+        str | None,
+        typer.Option(
+            help="For a journal: the competition's id.", show_default="from the file's name"
+        ),
+    ] = None,
     bundle: BundleOption = False,
     provenance: ProvenanceOption = "",
     force: ForceOption = False,
@@ -208,5 +214,5 @@ def convert(
 
     told = moving.provenance_of(provenance, bundle=bundle)
     moving.check_free(target, force=force)
-    bank = converting.read(source, kind=kind, field_map=field_map, bundle=bundle)
+    bank = converting.read(source, kind=kind, field_map=field_map, bundle=bundle, task=task)
     moving.write(bank, target, bundle=bundle, provenance=told, as_json=json)

@@ -17,17 +17,27 @@ JOURNAL: Final = "journal"
 """The format of a tree search's journal, AIDE's or ours: its errors and fixes become entries."""
 
 
-def read(source: Path, *, kind: str | None, field_map: Path | None, bundle: bool) -> Bank:
+def read(
+    source: Path,
+    *,
+    kind: str | None,
+    field_map: Path | None,
+    bundle: bool,
+    task: str | None = None,
+) -> Bank:
     """Read what is to be converted.
 
     Raises:
         InputError: It cannot be read, or is already what it is to become.
     """
+    if task is not None and kind != JOURNAL:
+        msg = f"--task names the competition of a journal: it goes with --from {JOURNAL}"
+        raise InputError(msg)
     if kind == JOURNAL and field_map is None:
         from langgraft.benchmarks.mle.coding_memory import journal_items  # noqa: PLC0415
         from langgraft.benchmarks.mle.journals import read_journal  # noqa: PLC0415
 
-        return Bank(str(source), of_items(journal_items([read_journal(source)])))
+        return Bank(str(source), of_items(journal_items([read_journal(source, task=task)])))
     fields = _fields(kind, field_map)
     if fields is not None:
         return Bank(str(source), of_items(convert_jsonl(source, fields)))

@@ -123,6 +123,11 @@ def test_journal_when_converted_is_a_bank_with_its_errors_and_proven_fixes(
     (item,) = read_items(target)
     assert (item.task_id, item.metadata["package"]) == ("leaf", "general")
     assert (item.metadata["fix"], item.metadata["verified"]) == ("Drop verbose.", True)
+    named = ("--from", "journal", "--task", "leaf-classification")
+    told("memory", "convert", journal, target, *named, "--force")
+    assert read_items(target)[0].task_id == "leaf-classification"
+    code, _, err = run("memory", "convert", target, tmp_path / "x", "--task", "leaf")
+    assert (code, "it goes with --from journal" in err) == (2, True)
     code, _, err = run("memory", "convert", target, tmp_path / "x", "--from", "journal")
     assert code == 2
     assert "not JSON" in err or "a journal is a list" in err
