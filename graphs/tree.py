@@ -10,7 +10,7 @@ numbers only; programs, outputs and the journal lie in `artifacts`.
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from langchain_core.language_models import BaseChatModel
 from langgraph.graph import END, START, StateGraph
@@ -57,6 +57,10 @@ from langgraft.nodes.search.state import (
     bringing,
 )
 from langgraft.nodes.search.write import Assignment, write_node
+
+Graph: TypeAlias = "StateGraph[TreeState, None, TreeInput, TreeOutput]"
+Branch: TypeAlias = dict[str, SearchNode[BranchState]]
+"""Nodes of a branch by name, in the order they run."""
 
 ARTIFACTS = "artifacts"
 """Folder of the contents, in the folder of a search."""
@@ -123,9 +127,10 @@ def build_tree_agent(
     Going on: with a checkpointer a search that was stopped or killed is continued by
     `invoke(None, config)`, branches in flight from where each was. Contents must be on disk then
     (`folder`), memory is put back first (`restore_memory` in `langgraft.nodes.search`), and the
-    search runs with `durability="sync"`; it ends as if it had not been stopped, byte for byte, as
-    far as models and programs do the same again (`CachedSandbox` sees to that for programs). A search that has ended is continued by an agent with more `steps`, invoked
-    on the thread with the same `episode_id`. Another `episode_id` begins anew.
+    search runs with `durability="sync"`. It ends as if it had not been stopped, byte for byte, as
+    far as models and programs do the same again (`CachedSandbox` sees to that for programs). A
+    search that has ended goes on in an agent with more `steps`, invoked on the thread with the
+    same `episode_id`; another `episode_id` begins anew.
 
     Args:
         code_model: Any LangChain chat model.
@@ -164,12 +169,12 @@ def build_tree_agent(
     place = Place(competition, _contents(artifacts, folder))
     feedback = feedback_model or code_model
     prompts = prompts or TreePrompts()
-    told = Assignment(seconds, folds, _packages(packages))
     taught = memory if learn else None
 
-    branch: dict[str, SearchNode[BranchState]] = {}
+    branch: Branch = {}
     if memory is not None:
         branch["recall"] = recall_program_node(place, memory, budget=budget)
+    told = Assignment(seconds, folds, _packages(packages))
     branch["write"] = write_node(place, code_model, told, prompts)
     branch["execute"] = execute_node(place, sandbox, seconds=seconds)
     branch["review"] = review_node(place, feedback, prompts)
@@ -178,37 +183,52 @@ def build_tree_agent(
     if "lessons" in needs:
         branch["reflect"] = reflect_program_node(place, feedback)
 
-    graph = StateGraph(TreeState, input_schema=TreeInput, output_schema=TreeOutput)
+    graph: Graph = StateGraph(TreeState, input_schema=TreeInput, output_schema=TreeOutput)
     graph.add_node("start", start_search_node(place, sandbox, memory=taught))
-    chosen = policy or AIDEPolicy()
-    graph.add_node("select", select_node(place, chosen, steps=steps, width=width))
+    selecting = select_node(place, policy or AIDEPolicy(), steps=steps, width=width)
+    graph.add_node("select", selecting)
     graph.add_node("branch", _branch(branch))
     graph.add_node("remember", remember_program_node(place, taught, folder=folder))
     graph.add_node("choose", choose_node(place, count=candidates))
     graph.add_edge(START, "start")
     graph.add_edge("start", "select")
     graph.add_conditional_edges("select", branches, ["branch", "choose"])
-    filing = "remember"
+    judge = None
     if taught is not None and "verdicts" in needs:
-        filing = "judge"
-        graph.add_node("judge", judge_program_node(place, taught, feedback))
-        graph.add_edge("judge", "remember")
-    graph.add_edge("branch", filing)
-    graph.add_conditional_edges("remember", after_filing, {"more": filing, "all": "select"})
-    if candidates > 1:
-        graph.add_node("rescore", rescore_node(place, sandbox, seconds=seconds))
-        graph.add_conditional_edges("choose", after_choosing, {"rescore": "rescore", "end": END})
-        graph.add_conditional_edges("rescore", after_rescoring, ["rescore", "choose"])
-    else:
-        graph.add_edge("choose", END)
+        judge = judge_program_node(place, taught, feedback)
+    _file_one_by_one(graph, judge)
+    rescore = rescore_node(place, sandbox, seconds=seconds) if candidates > 1 else None
+    _choose(graph, rescore)
     compiled = graph.compile(checkpointer=checkpointer, name=name)
     limit = 5 * steps + len(FRESH_SPLITS) * candidates + 20
     return compiled.with_config(recursion_limit=limit)
 
 
-def _branch(
-    nodes: dict[str, SearchNode[BranchState]],
-) -> CompiledStateGraph[BranchState, None, BranchState, BranchOutput]:
+def _file_one_by_one(graph: Graph, judge: SearchNode[TreeState] | None) -> None:
+    """Wire what follows the branches: each program is judged, if it is, and filed before the next.
+
+    An edge from many branches is the fan-in: what it leads to runs once, when all are done.
+    """
+    first = "remember"
+    if judge is not None:
+        first = "judge"
+        graph.add_node("judge", judge)
+        graph.add_edge("judge", "remember")
+    graph.add_edge("branch", first)
+    graph.add_conditional_edges("remember", after_filing, {"more": first, "all": "select"})
+
+
+def _choose(graph: Graph, rescore: SearchNode[TreeState] | None) -> None:
+    """Wire the end: choose, and before that run the candidates again, if there are several."""
+    if rescore is None:
+        graph.add_edge("choose", END)
+        return
+    graph.add_node("rescore", rescore)
+    graph.add_conditional_edges("choose", after_choosing, {"rescore": "rescore", "end": END})
+    graph.add_conditional_edges("rescore", after_rescoring, ["rescore", "choose"])
+
+
+def _branch(nodes: Branch) -> CompiledStateGraph[BranchState, None, BranchState, BranchOutput]:
     """Wire the nodes of a branch one after the other; what they made is its output."""
     graph = StateGraph(BranchState, output_schema=BranchOutput)
     before = START

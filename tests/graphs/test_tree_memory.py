@@ -84,12 +84,12 @@ def test_repair_when_it_works_verifies_what_its_plan_says(competition: Competiti
     policy = AIDEPolicy(drafts=1, debug_probability=1.0)
     repaired = reply(good(), plan=f"{FIX} So it runs. And more.")
     code = programs(reply(BROKEN.format(number=1)), repaired)
-    search(competition, memory, code, policy=policy, steps=2)
+    found = search(competition, memory, code, policy=policy, steps=2)
+    assert [node.is_buggy for node in found.nodes] == [True, False]
     content = memory.content()
-    guess, known = content.items.values()
-    assert (guess.metadata["fix"], known.metadata["fix"]) == ("", f"{FIX} So it runs.")
-    assert known.id == "s/001/error-0"
-    assert not content.notes.get(guess.id, {}).get("verified")
+    known = content.items["s/001/error-0"]
+    assert known.metadata["error"] == (found.nodes[0].error or {})["error"]
+    assert known.metadata["fix"] == f"{FIX} So it runs."
     assert content.notes[known.id]["verified"]
 
 

@@ -14,6 +14,7 @@ import signal
 import sys
 import threading
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,10 @@ def _place(task: Any) -> str:
 
 def live(folder: Path, seconds: float | None) -> bool:
     """Work in a child process, which is killed after some seconds; say whether it ended."""
-    child = os.fork()
+    with warnings.catch_warnings():
+        # Libraries may have begun threads of their own, which a search has no use for.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
     if not child:
         try:
             if seconds is not None:
