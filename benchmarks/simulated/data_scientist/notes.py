@@ -48,7 +48,7 @@ def read_notes(text: str, habits: Sequence[Habit]) -> Notes:
             else:
                 known.setdefault(habit.name, repair)
         limits = _limited(entry)
-        limited |= limits
+        limited.update(limits)
         told += bool(about or limits)
     return Notes(known, frozenset(warned.difference(known)), frozenset(limited), told)
 
