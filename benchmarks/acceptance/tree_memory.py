@@ -83,7 +83,7 @@ def measure(setting: Setting) -> list[Figure]:
     """Write programs for many seeds under each memory, and search in Docker for a few."""
     competition = Registry(setting.work / "tree-memory").get_competition(COMPETITION)
     prepare_competition(competition)
-    seeds, searches = setting.size(1000, 400), setting.size(6, 2)
+    seeds, searches = setting.size(1000, 400), setting.size(3, 2)
     setting.say(
         f"{seeds} drafts and improvements under each of {len(memories(competition))} memories"
     )
@@ -283,7 +283,7 @@ def _told(estimate: Estimate) -> str:
 
 
 def _searched(competition: Competition, setting: Setting, searches: int) -> list[Figure]:
-    steps = setting.size(10, 6)
+    steps = setting.size(8, 5)
     inputs = {"input": competition.public_dir}
     path = setting.work / "tree-memory-executions.sqlite"
     found: dict[str, list[Journal]] = {}
