@@ -24,6 +24,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph.state import CompiledStateGraph
 
 from langgraft._core.canonical import JSON
+from langgraft._core.errors import InputError
 from langgraft._core.extras import require
 from langgraft.benchmarks.harness.files import atomic_write, make_directory
 from langgraft.benchmarks.harness.ledger import UsageFile
@@ -40,7 +41,7 @@ from langgraft.nodes.search.artifacts import FolderArtifacts
 from langgraft.nodes.search.chain import Search, read_search
 from langgraft.nodes.search.journal import JournalNode
 from langgraft.nodes.search.node_json import node_json
-from langgraft.nodes.search.restoring import arestore_memory
+from langgraft.nodes.search.restoring import arestore_memory, bank_of
 
 SUBMISSION: Final = "submission.csv"
 SOLUTION: Final = "solution.py"
@@ -126,7 +127,8 @@ async def find(
             graph = build_agent(agent, artifacts, saver, best)
             left = await graph.aget_state(_CONFIG)
             resumed = bool(left.next or left.values)
-            if resumed and agent.learn and agent.memory is not None:
+            if left.next and agent.learn and agent.memory is not None:
+                await _refuse_strangers(agent.memory, artifacts, left.values, episode_id)
                 await arestore_memory(agent.memory, artifacts, left.values)
             final = await _run(graph, None if resumed else begin, artifacts, listen)
         search = read_search(artifacts, str(final["journal"]), run=episode_id)
@@ -185,6 +187,8 @@ async def _run(
     told = 0
     final: Mapping[str, Any] = (await graph.aget_state(_CONFIG)).values
     if begin is None and final.get("done"):
+        for node in read_search(artifacts, str(final["journal"])).nodes:
+            listen(node)
         return final
     async for final in graph.astream(begin, _CONFIG, stream_mode="values", durability="sync"):
         nodes = read_search(artifacts, str(final.get("journal") or "")).nodes
@@ -192,6 +196,29 @@ async def _run(
             listen(node)
         told = len(nodes)
     return final
+
+
+async def _refuse_strangers(
+    memory: MemoryProvider[Any], artifacts: FolderArtifacts, state: Mapping[str, Any], name: str
+) -> None:
+    """Refuse to take a bank back to where a search was if others have learned from it since.
+
+    Raises:
+        InputError: They have: what they learned would be lost.
+    """
+    known = bank_of(artifacts, state).items
+    found = (await memory.acontent()).items.values()
+    others = {
+        item.episode_id
+        for item in found
+        if item.id not in known and not item.episode_id.startswith(f"{name}/")
+    }
+    if others:
+        msg = (
+            f"memory has learned from others since the search {name!r} was stopped, such as"
+            f" {min(others)!r}: going on would take that back; search anew in another folder"
+        )
+        raise InputError(msg)
 
 
 def keep_solution(found: Found, folder: Path) -> Path:

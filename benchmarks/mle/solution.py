@@ -13,7 +13,7 @@
 import json
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -46,6 +46,7 @@ from langgraft.environments.competitions.preparing import not_prepared, prepare_
 from langgraft.environments.sandboxes.cached import CachedSandbox
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.stores.named import open_store
+from langgraft.nodes.search.journal import Journal, JournalNode
 from langgraft.nodes.search.node_json import node_json
 
 ASKED: Final = "solve.json"
@@ -230,10 +231,12 @@ def _written(order: Order, competition: Competition, found: Found) -> Solution:
     if competition.prepared and found.submission is not None:
         report = grade(submission, competition)
         atomic_write(out / GRADE, f"{json.dumps(report, indent=2)}\n".encode())
-    nodes: list[JSON] = [node_json(node) for node in found.search.nodes]
-    atomic_write(out / JOURNAL, f"{canonical_json(nodes)}\n".encode())
+    text = canonical_json([node_json(node) for node in found.search.nodes])
+    atomic_write(out / JOURNAL, f"{text}\n".encode())
+    # As they are read again, whichever process wrote them: what is a mapping has an order.
+    nodes = tuple(map(JournalNode.model_validate, json.loads(text)))
     write_tree_page(
-        replace(found.search.journal, task=competition.id),
+        Journal(found.search.run, competition.id, nodes),
         out / TREE,
         title=competition.name,
         lower_is_better=competition.board.thresholds.lower_is_better,

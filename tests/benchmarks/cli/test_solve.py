@@ -1,0 +1,283 @@
+"""`langgraft solve` as a user meets it."""
+
+import contextlib
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import mle_study
+import pytest
+from mle_study import HouseStudy
+from mle_study import rule as mle_study_rule
+from toy_competition import ID, write_competition
+
+from langgraft._core.errors import InfrastructureError
+from langgraft.benchmarks.acceptance.command import clean_environment, command_line
+from langgraft.benchmarks.cli.app import run_command_line
+from langgraft.benchmarks.mle.journals import read_journal
+from langgraft.benchmarks.mle.study import MleStudy
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+
+
+class Done(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+
+def solve(*arguments: object) -> Done:
+    """Run the command in this process, as the console script does."""
+    out, err, code = io.StringIO(), io.StringIO(), None
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        patch.setattr(sys, "argv", ["langgraft", "solve", *map(str, arguments)])
+        patch.setenv("COLUMNS", "60")
+        patch.setattr(MleStudy, "simulated_model", HouseStudy().simulated_model)
+        try:
+            run_command_line()
+        except SystemExit as ended:
+            code = ended.code
+    return Done(int(code or 0), out.getvalue(), err.getvalue())
+
+
+@pytest.fixture
+def options(tmp_path: Path) -> tuple[object, ...]:
+    """Return the options of a small search for the toy competition, whose programs are harmless."""
+    write_competition(tmp_path / "mine")
+    return (
+        "--folder",
+        tmp_path / "mine",
+        "--data-dir",
+        tmp_path / "data",
+        "--steps",
+        6,
+        "--seconds",
+        20,
+        "--sandbox",
+        "subprocess",
+        "--out",
+        tmp_path / "out",
+    )
+
+
+def events(done: Done) -> list[Any]:
+    """Return what a command told as JSON lines."""
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_solve_when_run_then_ends_with_submission_program_journal_page_and_grade(
+    tmp_path: Path, options: tuple[object, ...]
+) -> None:
+    """One command prepares the data, tells of each program, and leaves what a user wants."""
+    done = solve(ID, *options)
+    assert done.code == 0, done.stderr
+    out = tmp_path / "out"
+    lines = done.stdout.splitlines()
+    assert sum(line.lstrip()[:1].isdigit() and "/6 " in line for line in lines) == 6
+    assert any("(best so far)" in line for line in lines)
+    assert any(line.startswith("grade: ") for line in lines)
+    assert f"submission: {out / 'submission.csv'}" in lines
+    journal = read_journal(out / "journal.json")
+    assert len(journal.nodes) == 6
+    solution = (out / "solution.py").read_text()
+    assert solution in {node.code for node in journal.nodes}
+    assert "<svg" in (out / "tree.html").read_text()
+    assert json.loads((out / "grade.json").read_text())["valid_submission"]
+    assert (out / "best" / "solution.py").exists()
+
+
+def test_solve_when_asked_for_json_then_tells_the_same_in_objects(
+    options: tuple[object, ...],
+) -> None:
+    """A line for each program, and one for the solution."""
+    *programs, solution = events(solve(ID, *options, "--json"))
+    assert [each["id"] for each in programs] == [f"00{n}" for n in range(6)]
+    assert {each["event"] for each in programs} == {"program"}
+    assert solution["event"] == "solution"
+    assert solution["report"]["competition_id"] == ID
+    assert {"submission", "solution", "journal", "tree", "grade"} == set(solution["files"])
+
+
+def test_solve_when_repeated_then_runs_nothing_again_and_leaves_the_same_files(
+    tmp_path: Path, options: tuple[object, ...]
+) -> None:
+    """The same command in the same folder is the same search, which has ended."""
+    solve(ID, *options)
+    names = ("submission.csv", "solution.py", "journal.json", "tree.html", "grade.json")
+    before = {name: (tmp_path / "out" / name).read_bytes() for name in names}
+    again = events(solve(ID, *options, "--json"))[-1]
+    assert again["resumed"]
+    assert {name: (tmp_path / "out" / name).read_bytes() for name in names} == before
+
+
+def test_solve_when_memory_is_a_folder_then_the_next_search_knows_what_failed(
+    tmp_path: Path, options: tuple[object, ...]
+) -> None:
+    """Memory outlives a search: the first draft of the next one is written with it."""
+    given = (ID, *options, "--json", "--memory", tmp_path / "bank")
+    first = events(solve(*given))
+    second = events(solve(*given, "--out", tmp_path / "second"))
+    assert not first[0]["recalled"]
+    assert any(each["buggy"] for each in first[:-1])
+    assert second[0]["recalled"]
+    # The first one, repeated, is still what it was.
+    assert events(solve(*given))[:-1] == first[:-1]
+
+
+REFUSED = [
+    (("housing-prices",), "there is no competition 'housing-prices': did you mean house-prices"),
+    ((ID, "--steps", "5", "--seconds", "inf"), "seconds"),
+    ((ID, "--model", "gpt"), "not of the form provider:model"),
+    ((ID, "--base-url", "http://127.0.0.1:9"), "not for the simulated model"),
+    ((ID, "--memory", "ftp://x"), "no store is called"),
+    ((ID, "--sandbox", "none"), "sandbox"),
+    ((ID, "--folder", "/nowhere"), "no folder of competitions"),
+]
+
+
+@pytest.mark.parametrize(("given", "why"), REFUSED, ids=[why for _, why in REFUSED])
+def test_solve_when_asked_for_the_impossible_then_says_so_in_a_line_and_writes_nothing(
+    tmp_path: Path, options: tuple[object, ...], given: tuple[str, ...], why: str
+) -> None:
+    """Bad input ends with 2 before there is a folder or data."""
+    done = solve(given[0], *options, *given[1:])
+    assert done.code == 2
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert why in line
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["mine"]
+
+
+def test_solve_when_there_is_no_engine_then_says_how_to_get_one_and_writes_nothing(
+    tmp_path: Path, options: tuple[object, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without Docker nothing runs, and nothing falls back to this machine."""
+    monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:9")
+    done = solve(ID, *options, "--sandbox", "docker")
+    assert done.code == 2
+    assert "no Docker engine answers" in done.stderr
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["mine"]
+
+
+def test_solve_when_the_folder_is_not_its_own_then_leaves_it_alone(
+    tmp_path: Path, options: tuple[object, ...]
+) -> None:
+    """A folder with other files, or of another search, is refused and stays as it is."""
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "thesis.tex").write_text("…")
+    done = solve(ID, *options)
+    assert done.code == 2
+    assert "thesis.tex" in done.stderr
+    assert [each.name for each in (tmp_path / "out").iterdir()] == ["thesis.tex"]
+    given = (*options, "--out", tmp_path / "mine-too")
+    assert solve(ID, *given).code == 0
+    other = solve(ID, *given, "--steps", 7)
+    assert other.code == 2
+    assert "plan.steps: 6 → 7" in other.stderr
+
+
+def _begun(out: Path, programs: int) -> bool:
+    return len([*(out / "work").glob("artifacts/*/*")]) > 6 * programs
+
+
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM], ids=["killed", "stopped"])
+def test_solve_when_ended_in_the_middle_and_repeated_then_leaves_the_same_bytes(
+    tmp_path: Path, options: tuple[object, ...], ending: signal.Signals
+) -> None:
+    """A real process, ended by a signal with two programs in flight; the same command goes on."""
+    given = (ID, *options, "--width", 2, "--memory", "memory")
+    whole = (*given, "--out", tmp_path / "whole")
+    done = subprocess.run(
+        command_line("solve", *whole), env=clean_environment(), capture_output=True, check=False
+    )
+    assert done.returncode in {0, 1}, done.stderr
+    process = subprocess.Popen(
+        command_line("solve", *given),
+        env=clean_environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    until = time.monotonic() + 60
+    while process.poll() is None and not _begun(tmp_path / "out", 2) and time.monotonic() < until:
+        time.sleep(0.02)
+    os.kill(process.pid, ending)
+    _, told = process.communicate(timeout=60)
+    if ending == signal.SIGTERM:
+        assert process.returncode == 130
+        assert b"run the same command again" in told
+    again = subprocess.run(
+        command_line("solve", *given), env=clean_environment(), capture_output=True, check=False
+    )
+    assert again.returncode == done.returncode, again.stderr
+    for name in ("journal.json", "tree.html", "submission.csv", "solution.py", "grade.json"):
+        expected = tmp_path / "whole" / name
+        found = tmp_path / "out" / name
+        assert found.exists() == expected.exists()
+        assert not found.exists() or found.read_bytes() == expected.read_bytes()
+
+
+def test_solve_when_given_the_example_folder_then_runs_in_docker(
+    tmp_path: Path, docker_image: str
+) -> None:
+    """A competition of one's own runs with one command, its folder named, programs contained."""
+    done = subprocess.run(
+        command_line(
+            "solve",
+            REPOSITORY / "examples" / "own_competition" / "rents",
+            *("--data-dir", tmp_path / "data", "--out", tmp_path / "out"),
+            *("--steps", 2, "--seconds", 60, "--json"),
+        ),
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode in {0, 1}, done.stderr
+    *programs, solution = map(json.loads, done.stdout.splitlines())
+    assert [each["event"] for each in programs] == ["program"] * 2
+    assert solution["event"] == "solution"
+    assert (tmp_path / "out" / "tree.html").exists()
+
+
+def test_solve_when_others_used_its_memory_meanwhile_then_takes_nothing_back(
+    tmp_path: Path, options: tuple[object, ...]
+) -> None:
+    """A search that was stopped does not undo what the next one taught the same memory."""
+    given = (ID, *options, "--memory", tmp_path / "bank")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mle_study, "rule", _fail_late)
+        stopped = solve(*given)
+    assert stopped.code == 1
+    assert "run the same command again" in stopped.stderr
+    assert solve(*given, "--out", tmp_path / "second").code == 0
+    refused = solve(*given)
+    assert refused.code == 2
+    assert "memory has learned from others" in refused.stderr
+    known = subprocess.run(
+        command_line(
+            "memory", "show", "--store", f"chroma:{tmp_path / 'bank'}", "--provider", "coding"
+        ),
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "error_trace" in known.stdout
+
+
+def _fail_late(text: str, sample: str) -> str:
+    if "/004/" in sample:
+        raise InfrastructureError("the network is away")
+    return mle_study_rule(text, sample)
