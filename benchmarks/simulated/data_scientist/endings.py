@@ -26,8 +26,7 @@ _SCORES: Final[Mapping[Metric, tuple[str, str]]] = {
     "f1": ("mean F1", 'f1_score(truth, predicted.argmax(axis=1), average="macro")'),
     "auc": (
         "area under the curve",
-        "roc_auc_score(truth, predicted[:, 1]) if len(classes) == 2 else"
-        ' roc_auc_score(truth, predicted, multi_class="ovr")',
+        'roc_auc_score(truth, predicted[:, -1] if len(classes) == 2 else predicted, multi_class="ovr")',
     ),
 }
 """Titles, and what computes them; answers to RMSLE are logarithms already."""

@@ -55,8 +55,11 @@ class Habit:
 
     def occurs_in(self, text: str) -> bool:
         """Say whether a text has the habit, or another wrong fragment in its place."""
-        wrongs = (self.wrong, *(other.text for other in self.others))
-        return any(_pattern(wrong).search(text) for wrong in wrongs)
+        return _pattern(self.wrong).search(text) is not None or self.retried_in(text)
+
+    def retried_in(self, text: str) -> bool:
+        """Say whether a text has what was tried in its place."""
+        return any(_pattern(other.text).search(text) for other in self.others)
 
     def may_occur_in(self, text: str) -> bool:
         """Say whether a text has the fragment that it spoils."""

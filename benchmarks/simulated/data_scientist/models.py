@@ -52,9 +52,20 @@ def predict(model, features):
 
 
 def models_for(task: Task) -> Iterator[Part]:
-    """Yield the models that a task allows."""
-    yield from _classifiers() if task.classes else _regressors()
-    yield from _boosters(classes=task.classes)
+    """Yield the models that a task allows.
+
+    Where there are many features or rows, boosting gets fewer rounds, and neighbors and
+    vectors are left out where there are too many: programs are to take a second or two.
+    """
+    if task.classes:
+        yield from _classifiers(rounds=("25", "40") if task.form == "table" else ("8", "15"))
+        if task.form != "text":
+            yield from _vectors()
+    else:
+        yield from _regressors()
+        if task.form != "restoring":
+            yield _neighbors()
+    yield from _boosters(task)
 
 
 def _part(
@@ -79,7 +90,7 @@ def _part(
     )
 
 
-def _classifiers() -> Iterator[Part]:
+def _classifiers(rounds: tuple[str, ...]) -> Iterator[Part]:
     yield _part(
         "logistic regression on scaled features",
         "make_pipeline(StandardScaler(), LogisticRegression(C=$c, max_iter=400))",
@@ -120,23 +131,6 @@ def _classifiers() -> Iterator[Part]:
         c=("0.1", "0.3", "1.0"),
     )
     yield _part(
-        "support vectors, calibrated",
-        "make_pipeline(StandardScaler(), "
-        "CalibratedClassifierCV(estimator=SVC(C=$c), ensemble=False, cv=3))",
-        1.5,
-        classes=True,
-        heavy=True,
-        c=("0.5", "1.0", "3.0"),
-    )
-    yield _part(
-        "support vectors on features as they are",
-        "CalibratedClassifierCV(estimator=SVC(C=$c), ensemble=False, cv=3)",
-        1.2,
-        classes=True,
-        heavy=True,
-        c=("1.0", "3.0", "5.0"),
-    )
-    yield _part(
         "a random forest",
         'RandomForestClassifier(n_estimators=$trees, min_samples_leaf=$leaf, max_features="sqrt", '
         "random_state=0)",
@@ -160,7 +154,7 @@ def _classifiers() -> Iterator[Part]:
         1,
         classes=True,
         heavy=True,
-        trees=("20", "40"),
+        trees=rounds,
     )
     yield _part(
         "histogram gradient boosting",
@@ -169,7 +163,7 @@ def _classifiers() -> Iterator[Part]:
         1.5,
         classes=True,
         heavy=True,
-        rounds=("25", "40"),
+        rounds=rounds,
         rate=("0.06", "0.1"),
         leaves=("6", "12"),
     )
@@ -214,6 +208,26 @@ def _classifiers() -> Iterator[Part]:
     )
 
 
+def _vectors() -> Iterator[Part]:
+    yield _part(
+        "support vectors, calibrated",
+        "make_pipeline(StandardScaler(), "
+        "CalibratedClassifierCV(estimator=SVC(C=$c), ensemble=False, cv=3))",
+        1.5,
+        classes=True,
+        heavy=True,
+        c=("0.5", "1.0", "3.0"),
+    )
+    yield _part(
+        "support vectors on features as they are",
+        "CalibratedClassifierCV(estimator=SVC(C=$c), ensemble=False, cv=3)",
+        1.2,
+        classes=True,
+        heavy=True,
+        c=("1.0", "3.0", "5.0"),
+    )
+
+
 def _regressors() -> Iterator[Part]:
     yield _part(
         "ridge regression",
@@ -233,7 +247,7 @@ def _regressors() -> Iterator[Part]:
     yield _part(
         "a random forest",
         'RandomForestRegressor(n_estimators=$trees, criterion="squared_error", '
-        "min_samples_leaf=$leaf, max_samples=0.5, random_state=0)",
+        "min_samples_leaf=$leaf, max_features=0.5, max_samples=0.5, random_state=0)",
         1.8,
         classes=False,
         trees=("40", "60"),
@@ -242,7 +256,7 @@ def _regressors() -> Iterator[Part]:
     yield _part(
         "extra trees",
         'ExtraTreesRegressor(n_estimators=$trees, criterion="squared_error", '
-        "min_samples_leaf=$leaf, random_state=0)",
+        "min_samples_leaf=$leaf, max_features=0.5, random_state=0)",
         1.2,
         classes=False,
         trees=("40", "60"),
@@ -268,13 +282,6 @@ def _regressors() -> Iterator[Part]:
         leaves=("15", "31"),
     )
     yield _part(
-        "nearest neighbors",
-        'make_pipeline(StandardScaler(), KNeighborsRegressor($count, weights="distance"))',
-        0.8,
-        classes=False,
-        count=("30", "60"),
-    )
-    yield _part(
         "a network",
         "make_pipeline(StandardScaler(), MLPRegressor(hidden_layer_sizes=($size,), alpha=0.1, "
         "max_iter=$rounds, random_state=0))",
@@ -294,10 +301,23 @@ def _regressors() -> Iterator[Part]:
     )
 
 
-def _boosters(*, classes: bool) -> Iterator[Part]:
+def _neighbors() -> Part:
+    return _part(
+        "nearest neighbors",
+        'make_pipeline(StandardScaler(), KNeighborsRegressor($count, weights="distance"))',
+        0.8,
+        classes=False,
+        count=("30", "60"),
+    )
+
+
+def _boosters(task: Task) -> Iterator[Part]:
+    classes = task.classes
     method = "predict_proba" if classes else "predict"
     kind = "Classifier" if classes else "Regressor"
     rounds = ("60", "90") if classes else ("120", "200")
+    if classes and task.form != "table":
+        rounds = ("15", "25")
     yield Part(
         "Model",
         "LightGBM with early stopping",
@@ -318,6 +338,14 @@ def _boosters(*, classes: bool) -> Iterator[Part]:
     )
 
 
+_MEAN: Final = """def fit_model(features, answers):
+    return fit_first(features, answers), fit_second(features, answers)
+
+
+def predict(models, features):
+    return (predict_first(models[0], features) + predict_second(models[1], features)) / 2"""
+
+
 def blended(first: str, second: str) -> str:
     """Join the texts of two models into one whose prediction is the mean of theirs.
 
@@ -325,16 +353,7 @@ def blended(first: str, second: str) -> str:
         first: The body of a Model section.
         second: That of another.
     """
-    parts = [_renamed(text, name) for text, name in ((first, "first"), (second, "second"))]
-    return "\n\n\n".join(
-        (
-            *parts,
-            "def fit_model(features, answers):\n"
-            "    return fit_first(features, answers), fit_second(features, answers)",
-            "def predict(models, features):\n"
-            "    return (predict_first(models[0], features) + predict_second(models[1], features)) / 2",
-        )
-    )
+    return "\n\n\n".join((_renamed(first, "first"), _renamed(second, "second"), _MEAN))
 
 
 def _renamed(text: str, name: str) -> str:

@@ -99,7 +99,7 @@ def parts_of_restoring(task: Task) -> Iterator[Part]:
         ending=task.ending or "png",
     )
     yield Part("Data", "pairs of pictures", data)
-    most = {"most": ("12000", "18000")}
+    most = {"most": ("6000", "9000")}
     reach = most | {"reach": ("1", "2")}
     yield Part("Features", "windows of pixels", _WINDOWS + _RAW + _FIT, 2, options=reach)
     yield Part(

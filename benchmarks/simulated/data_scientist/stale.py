@@ -34,7 +34,7 @@ SCIKIT_LEARN: Final = (
                 ("root=True",),
             ),
         ),
-        rate=0.6,
+        rate=0.3,
     ),
     Habit(
         "log_loss(eps)",
@@ -56,7 +56,7 @@ SCIKIT_LEARN: Final = (
                 ("epsilon",),
             ),
         ),
-        rate=0.35,
+        rate=0.3,
     ),
     Habit(
         "OneHotEncoder(sparse)",
@@ -78,7 +78,7 @@ SCIKIT_LEARN: Final = (
                 ("dense=True",),
             ),
         ),
-        rate=0.6,
+        rate=0.3,
     ),
     Habit(
         "get_feature_names",
@@ -100,29 +100,29 @@ SCIKIT_LEARN: Final = (
                 ("feature_names_in_",),
             ),
         ),
-        rate=0.45,
+        rate=0.2,
     ),
     Habit(
         "OrdinalEncoder(handle_unknown)",
-        right='handle_unknown="use_encoded_value", unknown_value=-1',
-        wrong='handle_unknown="ignore"',
+        right='OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1',
+        wrong='OrdinalEncoder(handle_unknown="ignore"',
         error=r"'handle_unknown' parameter of OrdinalEncoder",
         about=("OrdinalEncoder", "handle_unknown"),
         repair=Repair(
-            'handle_unknown="use_encoded_value", unknown_value=-1',
+            'OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1',
             'Replaced `handle_unknown="ignore"` of `OrdinalEncoder` by'
             ' `handle_unknown="use_encoded_value", unknown_value=-1`. It does not know `ignore`.',
             ("use_encoded_value",),
         ),
         others=(
             Repair(
-                'handle_unknown="infrequent"',
+                'OrdinalEncoder(handle_unknown="infrequent"',
                 'Replaced `handle_unknown="ignore"` of `OrdinalEncoder` by `"infrequent"`.'
                 " Unknown words go with the rare ones.",
                 ("infrequent",),
             ),
         ),
-        rate=0.55,
+        rate=0.3,
     ),
     Habit(
         "LogisticRegression(multi_class)",
@@ -144,7 +144,7 @@ SCIKIT_LEARN: Final = (
                 ("multiclass",),
             ),
         ),
-        rate=0.5,
+        rate=0.4,
     ),
     Habit(
         "SGDClassifier(loss='log')",
@@ -166,7 +166,7 @@ SCIKIT_LEARN: Final = (
                 ("logistic",),
             ),
         ),
-        rate=0.6,
+        rate=0.4,
     ),
     Habit(
         "criterion='mse'",
@@ -187,7 +187,7 @@ SCIKIT_LEARN: Final = (
                 ("l2",),
             ),
         ),
-        rate=0.45,
+        rate=0.3,
     ),
     Habit(
         "max_features='auto'",
@@ -208,7 +208,7 @@ SCIKIT_LEARN: Final = (
                 ("all",),
             ),
         ),
-        rate=0.45,
+        rate=0.35,
     ),
     Habit(
         "GradientBoosting(loss='ls')",
@@ -230,7 +230,7 @@ SCIKIT_LEARN: Final = (
                 ("mse",),
             ),
         ),
-        rate=0.5,
+        rate=0.35,
     ),
     Habit(
         "GradientBoosting(loss='deviance')",
@@ -252,7 +252,7 @@ SCIKIT_LEARN: Final = (
                 ("multinomial",),
             ),
         ),
-        rate=0.5,
+        rate=0.35,
     ),
     *(
         Habit(
@@ -274,7 +274,7 @@ SCIKIT_LEARN: Final = (
                     ("n_threads",),
                 ),
             ),
-            rate=0.3,
+            rate=0.25,
         )
         for name in ("HistGradientBoostingRegressor", "HistGradientBoostingClassifier")
     ),
@@ -299,7 +299,7 @@ SCIKIT_LEARN: Final = (
                     ("n_rounds",),
                 ),
             ),
-            rate=0.3,
+            rate=0.2,
         )
         for name in ("HistGradientBoostingRegressor", "HistGradientBoostingClassifier")
     ),
@@ -323,7 +323,7 @@ SCIKIT_LEARN: Final = (
                 ("mse",),
             ),
         ),
-        rate=0.6,
+        rate=0.45,
     ),
     *(
         Habit(
@@ -346,7 +346,7 @@ SCIKIT_LEARN: Final = (
                     ("model=",),
                 ),
             ),
-            rate=0.5,
+            rate=0.35,
         )
         for name in ("CalibratedClassifierCV", "BaggingClassifier", "BaggingRegressor")
     ),
@@ -371,7 +371,7 @@ SCIKIT_LEARN: Final = (
                     ("weight=",),
                 ),
             ),
-            rate=0.35,
+            rate=0.3,
         )
         for name in ("KNeighborsClassifier", "KNeighborsRegressor")
     ),
@@ -394,35 +394,35 @@ SCIKIT_LEARN: Final = (
                 ("standardize",),
             ),
         ),
-        rate=0.45,
+        rate=0.3,
     ),
     Habit(
         "KFold without shuffle",
-        right="shuffle=True, random_state=SEED",
-        wrong="random_state=SEED",
+        right="(n_splits=@, shuffle=True, random_state=SEED)",
+        wrong="(n_splits=@, random_state=SEED)",
         error=r"random_state has no effect since shuffle is False",
         about=("random_state", "shuffle"),
         repair=Repair(
-            "shuffle=True, random_state=SEED",
+            "(n_splits=@, shuffle=True, random_state=SEED)",
             "Added `shuffle=True` to the folds. With `random_state` set, `KFold` and"
             " `StratifiedKFold` want `shuffle=True`.",
             ("shuffle=True",),
         ),
-        rate=0.3,
+        rate=0.1,
     ),
     Habit(
         "train_test_split(positional)",
-        right="test_size=0.25",
-        wrong="0.25",
+        right="np.arange(len(y)), test_size=0.25",
+        wrong="np.arange(len(y)), 0.25",
         error=r"got scalar `array\(0\.25\)`|Expected sequence or array-like",
         about=("train_test_split",),
         repair=Repair(
-            "test_size=0.25",
+            "np.arange(len(y)), test_size=0.25",
             "Gave the part to hold out to `train_test_split` by name, as `test_size=0.25`."
             " It takes arrays by place, and nothing else.",
             ("test_size",),
         ),
-        rate=0.12,
+        rate=0.05,
     ),
 )
 PANDAS: Final = (
@@ -444,7 +444,7 @@ PANDAS: Final = (
                 ("extend",),
             ),
         ),
-        rate=0.45,
+        rate=0.2,
     ),
     Habit(
         "fillna(method)",
@@ -466,7 +466,7 @@ PANDAS: Final = (
                 ("how=",),
             ),
         ),
-        rate=0.45,
+        rate=0.2,
     ),
     Habit(
         "to_csv(positional)",
@@ -480,7 +480,7 @@ PANDAS: Final = (
             " index=False)`. All arguments but the path are given by name.",
             ("index=False",),
         ),
-        rate=0.08,
+        rate=0.04,
     ),
     Habit(
         "dtype == object",
@@ -504,7 +504,7 @@ PANDAS: Final = (
                 ("string[python]",),
             ),
         ),
-        rate=0.5,
+        rate=0.15,
     ),
 )
 NUMPY: Final = (
@@ -526,7 +526,7 @@ NUMPY: Final = (
                 ("np.float_",),
             ),
         ),
-        rate=0.35,
+        rate=0.12,
     ),
     Habit(
         "np.int",
@@ -546,7 +546,7 @@ NUMPY: Final = (
                 ("np.int_t",),
             ),
         ),
-        rate=0.35,
+        rate=0.15,
     ),
     Habit(
         "np.product",
@@ -566,31 +566,31 @@ NUMPY: Final = (
                 ("multiply_all",),
             ),
         ),
-        rate=0.4,
+        rate=0.2,
     ),
 )
 BOOSTERS: Final = (
     Habit(
         "lightgbm fit(early_stopping_rounds)",
-        right="callbacks=[lgb.early_stopping(15, verbose=False)]",
-        wrong="early_stopping_rounds=15",
+        right="(X_stop, y_stop)], callbacks=[lgb.early_stopping(15, verbose=False)])",
+        wrong="(X_stop, y_stop)], early_stopping_rounds=15)",
         error=r"LGBM\w+\.fit\(\) got an unexpected keyword argument 'early_stopping_rounds'",
         about=("LGBM*", "early_stopping_rounds"),
         repair=Repair(
-            "callbacks=[lgb.early_stopping(15, verbose=False)]",
+            "(X_stop, y_stop)], callbacks=[lgb.early_stopping(15, verbose=False)])",
             "Replaced `early_stopping_rounds` in LGBM's `fit` by"
             " `callbacks=[lgb.early_stopping(15)]`. Lightgbm stops early by a callback.",
             ("callbacks",),
         ),
         others=(
             Repair(
-                "early_stopping=15",
+                "(X_stop, y_stop)], early_stopping=15)",
                 "Replaced `early_stopping_rounds` in LGBM's `fit` by `early_stopping`."
                 " The name of the argument has changed.",
                 ("early_stopping",),
             ),
         ),
-        rate=0.7,
+        rate=0.4,
     ),
     Habit(
         "xgboost fit(early_stopping_rounds)",
@@ -612,7 +612,7 @@ BOOSTERS: Final = (
                 ("early_stopping",),
             ),
         ),
-        rate=0.6,
+        rate=0.4,
     ),
     Habit(
         "tree_method='gpu_hist'",
@@ -634,7 +634,7 @@ BOOSTERS: Final = (
                 ("gpu_exact",),
             ),
         ),
-        rate=0.12,
+        rate=0.08,
     ),
 )
 STALE: Final = (*SCIKIT_LEARN, *PANDAS, *NUMPY, *BOOSTERS)

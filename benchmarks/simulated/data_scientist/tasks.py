@@ -180,7 +180,7 @@ def _target(
     if told is not None:
         return told.group(1)
     if listed is not None:
-        return re.findall(r"`(\w+)`", listed.group(1))[-1]
+        return listed.group(1).split("`")[-2]
     return sample[1] if len(sample) == 2 else "target"  # noqa: PLR2004  (id and one column)
 
 

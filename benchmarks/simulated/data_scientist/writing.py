@@ -109,9 +109,12 @@ def write_draft(desk: Desk, attempts: str) -> str:
     features = desk.chosen("features", _slot(parts, "Features"), attempts)
     fitting = [each for each in _slot(parts, "Model") if features.makes in each.takes]
     model = desk.chosen("model", fitting, attempts)
-    validation = desk.chosen("validation", _slot(parts, "Validation"))
-    rest = {each.slot: each for each in parts if each.slot in ("Data", "Metric", "Submission")}
-    chosen = {**rest, "Features": features, "Model": model, "Validation": validation}
+    ways = _slot(parts, "Validation")
+    # Folds of what takes long take too long where there are many features.
+    quick = not model.heavy or desk.task.form == "table"
+    validation = desk.chosen("validation", ways) if quick else ways[0]
+    chosen: dict[str, Part] = {each.slot: each for each in parts}
+    chosen |= {"Features": features, "Model": model, "Validation": validation}
     sections = [desk.spoiled(chosen[slot].written(desk.dice, "draft")) for slot in SLOTS]
     plan = (
         f"Make {features.title} of the data, and fit {model.title}. "
@@ -195,11 +198,7 @@ def write_repair(desk: Desk, code: str, output: str) -> str:
 def _culprit(habits: Sequence[Habit], code: str, output: str) -> Habit | None:
     present = [habit for habit in habits if habit.occurs_in(code)]
     shown = [habit for habit in present if habit.shown_by(output)]
-    retried = [
-        habit
-        for habit in present
-        if any(habit.occurs_in(code) and other.text in code for other in habit.others)
-    ]
+    retried = [habit for habit in present if habit.retried_in(code)]
     return next(iter((*shown, *retried)), None)
 
 
