@@ -97,9 +97,9 @@ class Filing:
                 self.verify([item])
 
     def verify(self, items: Iterable[MemoryItem]) -> None:
-        """Note that fixes work; an entry without a fix has nothing to verify."""
+        """Note that fixes work; an entry without a fix, or that is gone, has nothing to verify."""
         for item in items:
-            if item.metadata.get("fix"):
+            if item.metadata.get("fix") and item.id not in self._gone:
                 self._notes.setdefault(item.id, {})["verified"] = True
 
     def changes(self) -> list[Change]:

@@ -111,3 +111,14 @@ def test_proof_when_the_fix_was_left_out_is_none() -> None:
     (item,) = bank.content().items.values()
     assert "verified" not in item.metadata
     assert fixes(bank) == []
+
+
+def test_proof_when_the_fix_that_ran_takes_the_place_of_the_advice_folds() -> None:
+    """The episode that proves another fix for an error resolves the one whose advice it drops."""
+    bank = memory()
+    deltas = [bank.take_in(episode("r/0", ADVISED))]
+    repaired = episode("r/1", PROVEN, resolves=("r/0",))
+    (question,) = bank.questions(repaired)
+    deltas.append(bank.take_in(replace(repaired, verdicts=(Verdict(question.id, "none"),))))
+    assert [fix for fix, _ in entries(bank)] == ["Fill the column."]
+    assert fold(deltas) == bank.content()
