@@ -21,17 +21,23 @@ _KEPT_APART: Final = {"draft": _NOT_RESOURCES, "improve": _NOT_RESOURCES}
 """Limits on time and memory are told to whoever repairs a program that ran into one, and to
 nobody who chooses a model (§4.6: they steered the search to light ones)."""
 
+_MANY: Final = 10
+"""Entries that are told where drafts are. The paper gives no number; a draft shows no error to
+search by, so it is told the newest, and three of a bank of dozens warn of little."""
+
 _CHOICES: Final[Mapping[str, Mapping[str, Any]]] = {
     "described": {"stages": ("debug", "improve")},
-    "implied": {"stages": ("draft", "debug", "improve"), "start": "warm"},
+    "implied": {"stages": ("draft", "debug", "improve"), "start": "warm", "top_k": _MANY},
     "kinds_by_stage": {
         "stages": ("draft", "debug", "improve"),
         "kinds_by_stage": _KEPT_APART,
+        "top_k": _MANY,
     },
     "scheduled": {
         "stages": ("draft", "debug", "improve"),
         "from_step": LATE,
         "kinds_by_stage": _KEPT_APART,
+        "top_k": _MANY,
     },
     "verified": {"stages": ("debug", "improve"), "verified_only": True},
 }
