@@ -9,7 +9,6 @@ from langgraft.benchmarks.simulated.data_scientist.habits import Habit, Repair, 
 
 _ENTRY: Final = re.compile(r"\n\s*\n|\n(?=Package: )")
 _FIX: Final = re.compile(r"^Fix:[ \t]*(.*)\Z", re.MULTILINE | re.DOTALL)
-_NO_FIX: Final = "none known yet"
 _LIMIT: Final = re.compile(
     r"time[\s-]?out|timed out|time limit|out of memory|memoryerror|memory limit", re.IGNORECASE
 )
@@ -56,11 +55,12 @@ def read_notes(text: str, habits: Sequence[Habit]) -> Notes:
 def _repair(habit: Habit, entry: str) -> Repair | None:
     found = _FIX.search(entry)
     fix = found.group(1) if found else entry
-    if fix.strip().lower() == _NO_FIX:
-        return None
     # What is wrong is often a part of what is right, and the other way round: longest words win.
     fitting = [each for each in (habit.repair, *habit.others) if holds(fix, each.words)]
-    return max(fitting, key=lambda each: len("".join(each.words)), default=None)
+    if fitting:
+        return max(fitting, key=lambda each: len("".join(each.words)))
+    # Some errors say themselves what would have worked.
+    return habit.repair if holds(entry, habit.repair.words) else None
 
 
 def _limited(entry: str) -> Iterable[str]:

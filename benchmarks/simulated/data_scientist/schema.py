@@ -35,7 +35,7 @@ def _names(task: Task) -> Iterator[Habit]:
                 ("by `target`",),
             ),
         ),
-        rate=0.04,
+        rate=0.02,
     )
     yield Habit(
         "path of the data",
@@ -55,7 +55,7 @@ def _names(task: Task) -> Iterator[Habit]:
                 ("data/",),
             ),
         ),
-        rate=0.05,
+        rate=0.03,
     )
 
 
@@ -72,7 +72,7 @@ def _submissions(task: Task) -> Iterator[Habit]:
             " that the sample submission does not have.",
             ("index=False",),
         ),
-        rate=0.04,
+        rate=0.02,
     )
     if task.probabilities:
         yield Habit(
@@ -87,7 +87,7 @@ def _submissions(task: Task) -> Iterator[Habit]:
                 " of a prefix. That is what the sample submission calls them.",
                 ("prefix",),
             ),
-            rate=0.05,
+            rate=0.03,
         )
     if task.metric == "accuracy":
         yield Habit(
@@ -120,7 +120,7 @@ def _limits() -> Iterator[Habit]:
         yield Habit(
             f"{library} without end",
             right=f"n_estimators=@, learning_rate=@, {last}",
-            wrong=f"n_estimators=200000, learning_rate=0.08, {last}",
+            wrong=f"n_estimators=200000, learning_rate=0.06, {last}",
             error=r"TIMEOUT|TimeoutError|OUT OF MEMORY",
             about=(library, "timeout*"),
             repair=Repair(
@@ -151,6 +151,6 @@ def _limits() -> Iterator[Habit]:
                 " It had run into the time limit.",
                 ("max_iter",),
             ),
-            rate=0.06,
+            rate=0.05,
         )
         break

@@ -28,7 +28,13 @@ LIMITED: Final = 0.05
 """What is left of the weight of a model whose package or class ran into a limit, by a note."""
 LIGHTER: Final = 0.35
 """What is left of the weight of other heavy models, once any note tells of a limit."""
-NARROWER: Final = 0.12
+PRIMED: Final = 2.0
+"""Factor on the weight of a part whose use a note explains."""
+SHUNNED: Final = 0.5
+"""Factor on the weight of a part that a note tells a mistake of, and no way out."""
+WARNED: Final = 0.3
+"""What is left of the rate of a habit that a note names without saying what to write."""
+NARROWER: Final = 0.06
 """By how much each note that tells something raises the power that weights are taken to."""
 MOST_NOTES: Final = 10
 RIGHT: Final = 0.45
@@ -81,7 +87,7 @@ class Desk:
     def _happens(self, habit: Habit) -> bool:
         rate = habit.rate * self.ignorance
         if habit.name in self.notes.warned:
-            rate *= 1 - RIGHT
+            rate *= WARNED
         return self.dice.lucky(f"habit/{habit.name}", min(rate, 1.0))
 
     def _weight(self, part: Part, tried: str) -> float:
@@ -91,6 +97,10 @@ class Desk:
                 weight *= LIMITED
             elif part.heavy:
                 weight *= LIGHTER
+        for habit in self.habits:
+            if part.slot in ("Features", "Model") and habit.may_occur_in(part.text):
+                weight *= PRIMED if habit.name in self.notes.known else 1.0
+                weight *= SHUNNED if habit.name in self.notes.warned else 1.0
         return float(weight ** (1 + NARROWER * min(self.notes.told, MOST_NOTES)))
 
 
@@ -216,7 +226,7 @@ def _tried(desk: Desk, habit: Habit, output: str) -> Repair | None:
 
 def _at_a_loss(desk: Desk, code: str) -> str:
     """Change something that does not matter, or write another program where that was done."""
-    quiet = 'import warnings\n\nwarnings.filterwarnings("ignore")\n'
+    quiet = 'import warnings\n\nwarnings.filterwarnings("ignore")\n\n'
     if quiet in code or set(sections_of(code)) != set(SLOTS):
         return write_draft(desk, "")
     plan = (
@@ -243,4 +253,4 @@ def _body(section: str) -> str:
 
 
 def _reply(plan: str, code: str) -> str:
-    return f"{plan}\n\n```python\n{code}```\n"
+    return f"{plan}\n\n```python\n{code.rstrip()}\n```\n"
