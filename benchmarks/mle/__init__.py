@@ -1,5 +1,13 @@
-"""Machine-learning engineering: what is read from the runs of agents that write whole programs.
+"""Machine-learning engineering: agents that write whole programs for competitions.
 
-`journals` reads AIDE's journals, `coding_memory` files them in a `CodingMemory` and lists its
-entries, `coding_hits` and `coding_likeness` measure what such a memory finds.
+plan, conditions, runs, study, session      the study: agents, memories, competitions, seeds
+searching, sandboxes, solution              one search, resumed and graded; one competition solved
+behaviour/, outcomes, measures              what is measured of a search
+searches, contrasts, curves, relations,     what a study's log says
+memory_use, gates, analysis
+report, tables, figures, published          its report, and the paper's figures recomputed
+tree_page                                   a search as one page
+journals, coding_memory                     runs of AIDE and of ours, and memory made of them
+coding_hits, coding_likeness                what such a memory finds
+boards/                                     the teams on the leaderboards of what ships
 """
