@@ -93,12 +93,19 @@ def _rule_of(text: str, done: str) -> Iterator[str]:
         yield f"To {_line(text, 'Task')}: {actions[-1]}."
 
 
-def _tell_new(text: str) -> str:
+def shown_novelty(text: str) -> Novelty | None:
+    """Read what a prompt of `judge_novelty` shows; `None` where it shows no records."""
     record = next(_json_lines(text, "New record"), None)
     kept = {str(each.get("id")): each for each in _objects(text, "Nearest records")}
     try:
-        shown = Novelty.model_validate({"record": record, "neighbours": kept})
+        return Novelty.model_validate({"record": record, "neighbours": kept})
     except ValidationError:
+        return None
+
+
+def _tell_new(text: str) -> str:
+    shown = shown_novelty(text)
+    if shown is None:
         return json.dumps({"action": "add"})
     (ruling,) = shown.by_rules(())
     repeats = {} if ruling.item_id is None else {"repeats": ruling.item_id}

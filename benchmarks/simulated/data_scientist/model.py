@@ -15,14 +15,18 @@ from langgraft._core.canonical import text_digest
 from langgraft._core.tokens import count_tokens_approximately
 from langgraft.benchmarks.simulated.data_scientist.asked import Asked, read_prompt
 from langgraft.benchmarks.simulated.data_scientist.dice import Dice
-from langgraft.benchmarks.simulated.data_scientist.reviewing import write_diagnosis, write_review
+from langgraft.benchmarks.simulated.data_scientist.reviewing import (
+    write_diagnosis,
+    write_novelty,
+    write_review,
+)
 from langgraft.benchmarks.simulated.data_scientist.writing import (
     desk_for,
     write_draft,
     write_improvement,
     write_repair,
 )
-from langgraft.benchmarks.simulated.judging import judging_reply
+from langgraft.benchmarks.simulated.judging import judging_reply, shown_novelty
 from langgraft.memory.recall import strip_block
 from langgraft.nodes.search.sampling import SAMPLE
 
@@ -129,6 +133,8 @@ def answer(
     """
     texts = [message.text for message in messages]
     for text in texts:
+        if (shown := shown_novelty(text)) is not None:
+            return write_novelty(shown)
         if (judged := judging_reply(text)) is not None:
             return judged
         if (asked := read_prompt(text)) is not None:

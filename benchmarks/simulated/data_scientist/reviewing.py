@@ -8,6 +8,7 @@ from langgraft.benchmarks.simulated.data_scientist.asked import Asked
 from langgraft.benchmarks.simulated.data_scientist.dice import Dice
 from langgraft.benchmarks.simulated.data_scientist.programs import sections_of, title_of
 from langgraft.nodes.diagnose import Failure, diagnose_by_rules
+from langgraft.nodes.judging.novelty import Novelty
 
 _FAILED: Final = re.compile(
     r"Traceback \(most recent call last\)|^Exception: |^TIMEOUT|^OUT OF MEMORY|^TOO MUCH OUTPUT"
@@ -21,6 +22,7 @@ _RAISED: Final = re.compile(
     r"^(?:Exception: )?((?:\w+\.)*\w+(?:Error|Exception)\b[^\n]*)", re.MULTILINE
 )
 _KEYWORD: Final = re.compile(r"(?:(\w+)(?:\.\w+)*\(\) )?got an unexpected keyword argument '(\w+)'")
+_MEANT: Final = re.compile(r"Did you mean: '(\w+)'|[Uu]se `([\w.]+)` instead")
 _ENDED: Final = re.compile(r"^(TIMEOUT|OUT OF MEMORY)\b[^\n]*", re.MULTILINE)
 _INVALID: Final = re.compile(
     r"^Submission: present, but not valid\.\n((?:- [^\n]*\n?)+)", re.MULTILINE
@@ -54,12 +56,18 @@ def _failure(output: str, dice: Dice) -> str:
         return f"The submission is not valid: {' '.join(invalid.group(1).split())[2:]}."
     if not raised:
         return "It printed no validation metric, and it does not say why."
-    summary = f"It failed with {raised[-1].strip()}."
-    keyword = _KEYWORD.search(output)
-    if keyword and dice.lucky("advice", ADVISED):
+    advice = _advice(output) if dice.lucky("advice", ADVISED) else ""
+    return f"It failed with {raised[-1].strip().rstrip('.')}.{advice}"
+
+
+def _advice(output: str) -> str:
+    """Advise what the output shows, right or not: an argument may be needed under another name."""
+    if meant := _MEANT.search(output):
+        return f" Use `{meant.group(1) or meant.group(2)}` instead."
+    if keyword := _KEYWORD.search(output):
         of = f" of `{keyword.group(1)}`" if keyword.group(1) else ""
-        summary += f" The argument `{keyword.group(2)}`{of} should be removed."
-    return summary
+        return f" The argument `{keyword.group(2)}`{of} should be removed."
+    return ""
 
 
 def write_diagnosis(asked: Asked) -> str:
@@ -89,3 +97,22 @@ def _limit(code: str, output: str) -> dict[str, str]:
     )  # fmt: skip
     error = "MemoryError: out of memory" if "OUT OF MEMORY" in output else "TimeoutError: timed out"
     return {"package": package, "error": f"{error} while fitting {name}", "kind": "resource"}
+
+
+def write_novelty(shown: Novelty) -> str:
+    """Say whether an error is new: names in quotations are what it is about, and count.
+
+    It is not if a record of the same package has the same error but for paths and numbers, and has
+    a fix or the new one has none either.
+    """
+    new = shown.record
+    for name, kept in shown.neighbours.items():
+        same = new.package == kept.package and _masked(new.error) == _masked(kept.error)
+        if same and (kept.fix or not new.fix):
+            return json.dumps({"action": "none", "repeats": name})
+    return json.dumps({"action": "add"})
+
+
+def _masked(error: str) -> str:
+    error = re.sub(r"(?:[\w.-]*/)+[\w.-]*", "<path>", error.casefold())
+    return " ".join(re.sub(r"\d+(?:\.\d+)?", "<number>", error).split())

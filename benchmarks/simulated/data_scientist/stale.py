@@ -34,7 +34,7 @@ SCIKIT_LEARN: Final = (
                 ("root=True",),
             ),
         ),
-        rate=0.3,
+        rate=0.22,
     ),
     Habit(
         "log_loss(eps)",
@@ -46,7 +46,7 @@ SCIKIT_LEARN: Final = (
             "log_loss(truth, predicted, labels=np.arange(len(classes)))",
             "Removed the argument `eps` from `log_loss`. The function clips probabilities by"
             " itself and no longer takes it.",
-            ("log_loss", "removed"),
+            ("removed",),
         ),
         others=(
             Repair(
@@ -56,7 +56,7 @@ SCIKIT_LEARN: Final = (
                 ("epsilon",),
             ),
         ),
-        rate=0.3,
+        rate=0.22,
     ),
     Habit(
         "OneHotEncoder(sparse)",
@@ -78,7 +78,7 @@ SCIKIT_LEARN: Final = (
                 ("dense=True",),
             ),
         ),
-        rate=0.4,
+        rate=0.29,
     ),
     Habit(
         "get_feature_names",
@@ -100,7 +100,7 @@ SCIKIT_LEARN: Final = (
                 ("feature_names_in_",),
             ),
         ),
-        rate=0.08,
+        rate=0.06,
     ),
     Habit(
         "OrdinalEncoder(handle_unknown)",
@@ -122,7 +122,7 @@ SCIKIT_LEARN: Final = (
                 ("infrequent",),
             ),
         ),
-        rate=0.4,
+        rate=0.29,
     ),
     Habit(
         "LogisticRegression(multi_class)",
@@ -144,7 +144,7 @@ SCIKIT_LEARN: Final = (
                 ("multiclass",),
             ),
         ),
-        rate=0.5,
+        rate=0.36,
     ),
     Habit(
         "SGDClassifier(loss='log')",
@@ -166,7 +166,7 @@ SCIKIT_LEARN: Final = (
                 ("logistic",),
             ),
         ),
-        rate=0.5,
+        rate=0.36,
     ),
     Habit(
         "criterion='mse'",
@@ -187,7 +187,7 @@ SCIKIT_LEARN: Final = (
                 ("l2",),
             ),
         ),
-        rate=0.4,
+        rate=0.29,
     ),
     Habit(
         "max_features='auto'",
@@ -208,7 +208,7 @@ SCIKIT_LEARN: Final = (
                 ("all",),
             ),
         ),
-        rate=0.4,
+        rate=0.29,
     ),
     Habit(
         "GradientBoosting(loss='ls')",
@@ -230,7 +230,7 @@ SCIKIT_LEARN: Final = (
                 ("mse",),
             ),
         ),
-        rate=0.4,
+        rate=0.29,
     ),
     Habit(
         "GradientBoosting(loss='deviance')",
@@ -252,7 +252,7 @@ SCIKIT_LEARN: Final = (
                 ("multinomial",),
             ),
         ),
-        rate=0.4,
+        rate=0.29,
     ),
     *(
         Habit(
@@ -274,7 +274,7 @@ SCIKIT_LEARN: Final = (
                     ("n_threads",),
                 ),
             ),
-            rate=0.4,
+            rate=0.29,
         )
         for name in ("HistGradientBoostingRegressor", "HistGradientBoostingClassifier")
     ),
@@ -299,7 +299,7 @@ SCIKIT_LEARN: Final = (
                     ("n_rounds",),
                 ),
             ),
-            rate=0.05,
+            rate=0.04,
         )
         for name in ("HistGradientBoostingRegressor", "HistGradientBoostingClassifier")
     ),
@@ -323,7 +323,7 @@ SCIKIT_LEARN: Final = (
                 ("mse",),
             ),
         ),
-        rate=0.5,
+        rate=0.36,
     ),
     *(
         Habit(
@@ -346,7 +346,7 @@ SCIKIT_LEARN: Final = (
                     ("model=",),
                 ),
             ),
-            rate=0.5,
+            rate=0.36,
         )
         for name in ("CalibratedClassifierCV", "BaggingClassifier", "BaggingRegressor")
     ),
@@ -371,7 +371,7 @@ SCIKIT_LEARN: Final = (
                     ("weight=",),
                 ),
             ),
-            rate=0.4,
+            rate=0.29,
         )
         for name in ("KNeighborsClassifier", "KNeighborsRegressor")
     ),
@@ -394,7 +394,7 @@ SCIKIT_LEARN: Final = (
                 ("standardize",),
             ),
         ),
-        rate=0.4,
+        rate=0.29,
     ),
     Habit(
         "KFold without shuffle",
@@ -408,7 +408,7 @@ SCIKIT_LEARN: Final = (
             " `StratifiedKFold` want `shuffle=True`.",
             ("shuffle=True",),
         ),
-        rate=0.05,
+        rate=0.04,
     ),
     Habit(
         "train_test_split(positional)",
@@ -422,7 +422,7 @@ SCIKIT_LEARN: Final = (
             " It takes arrays by place, and nothing else.",
             ("test_size",),
         ),
-        rate=0.02,
+        rate=0.01,
     ),
 )
 PANDAS: Final = (
@@ -444,7 +444,7 @@ PANDAS: Final = (
                 ("extend",),
             ),
         ),
-        rate=0.35,
+        rate=0.25,
     ),
     Habit(
         "fillna(method)",
@@ -466,7 +466,7 @@ PANDAS: Final = (
                 ("how=",),
             ),
         ),
-        rate=0.08,
+        rate=0.06,
     ),
     Habit(
         "to_csv(positional)",
@@ -480,7 +480,7 @@ PANDAS: Final = (
             " index=False)`. All arguments but the path are given by name.",
             ("index=False",),
         ),
-        rate=0.02,
+        rate=0.01,
     ),
     Habit(
         "dtype == object",
@@ -504,7 +504,7 @@ PANDAS: Final = (
                 ("string[python]",),
             ),
         ),
-        rate=0.04,
+        rate=0.03,
     ),
 )
 NUMPY: Final = (
@@ -526,7 +526,7 @@ NUMPY: Final = (
                 ("np.float_",),
             ),
         ),
-        rate=0.06,
+        rate=0.04,
     ),
     Habit(
         "np.int",
@@ -546,7 +546,7 @@ NUMPY: Final = (
                 ("np.int_t",),
             ),
         ),
-        rate=0.12,
+        rate=0.09,
     ),
     Habit(
         "np.product",
@@ -566,7 +566,7 @@ NUMPY: Final = (
                 ("multiply_all",),
             ),
         ),
-        rate=0.3,
+        rate=0.22,
     ),
 )
 BOOSTERS: Final = (
@@ -590,7 +590,7 @@ BOOSTERS: Final = (
                 ("early_stopping",),
             ),
         ),
-        rate=0.55,
+        rate=0.4,
     ),
     Habit(
         "xgboost fit(early_stopping_rounds)",
@@ -612,7 +612,7 @@ BOOSTERS: Final = (
                 ("early_stopping",),
             ),
         ),
-        rate=0.55,
+        rate=0.4,
     ),
     Habit(
         "tree_method='gpu_hist'",
@@ -634,7 +634,7 @@ BOOSTERS: Final = (
                 ("gpu_exact",),
             ),
         ),
-        rate=0.02,
+        rate=0.01,
     ),
 )
 STALE: Final = (*SCIKIT_LEARN, *PANDAS, *NUMPY, *BOOSTERS)

@@ -37,7 +37,7 @@ WARNED: Final = 0.3
 NARROWER: Final = 0.06
 """By how much each note that tells something raises the power that weights are taken to."""
 MOST_NOTES: Final = 10
-RIGHT: Final = 0.45
+RIGHT: Final = 0.6
 """Chance that one try at a repair is the right one."""
 SHOWN: Final = 0.8
 """The same, where the output itself says what to write."""
@@ -72,10 +72,10 @@ class Desk:
         names = self.packages | ({"sklearn"} if "scikit-learn" in self.packages else frozenset())
         return [each for each in parts if each.package in names or each.package == "sklearn"]
 
-    def spoiled(self, section: str) -> str:
-        """Write a section as habit has it, as far as no note tells better."""
+    def spoiled(self, section: str, earlier: str = "") -> str:
+        """Write a section as habit has it, as far as no note and no earlier program tells better."""
         for habit in self.habits:
-            if not habit.may_occur_in(section):
+            if not habit.may_occur_in(section) or habit.may_occur_in(earlier):
                 continue
             said = self.notes.known.get(habit.name)
             if said is not None:
@@ -148,6 +148,7 @@ def write_improvement(desk: Desk, code: str) -> str:
 def _changed(
     desk: Desk, parts: Sequence[Part], sections: Mapping[str, str], change: str
 ) -> tuple[dict[str, str], str]:
+    earlier = "\n\n".join(sections.values())
     old_model, old_features = title_of(sections["Model"]), title_of(sections["Features"])
     features = next((each for each in parts if each.title == old_features), None)
     makes = features.makes if features else "dense"
@@ -160,18 +161,18 @@ def _changed(
         ]
         if fitting:
             made = desk.chosen("new features", fitting)
-            written = desk.spoiled(made.written(desk.dice, "improve"))
+            written = desk.spoiled(made.written(desk.dice, "improve"), earlier)
             plan = f"Make {made.title} in place of {old_features}, and keep the model."
             return {**sections, "Features": written}, _explained(plan)
     if change == "options":
         same = [each for each in models if each.title == old_model and each.options]
         if same:
-            written = desk.spoiled(same[0].written(desk.dice, "improve"))
+            written = desk.spoiled(same[0].written(desk.dice, "improve"), earlier)
             plan = f"Change the options of {old_model}, and keep everything else."
             return {**sections, "Model": written}, _explained(plan)
     others = [each for each in models if each.title != old_model]
     made = desk.chosen("new model", others, old_model)
-    written = desk.spoiled(made.written(desk.dice, "improve"))
+    written = desk.spoiled(made.written(desk.dice, "improve"), earlier)
     if change == "blend" and not old_model.startswith("the mean of"):
         text = blended(_body(sections["Model"]), _body(written))
         title = f"the mean of {old_model} and {made.title}"
