@@ -21,7 +21,7 @@ _KEPT_APART: Final = {"draft": _NOT_RESOURCES, "improve": _NOT_RESOURCES}
 """Limits on time and memory are told to whoever repairs a program that ran into one, and to
 nobody who chooses a model (§4.6: they steered the search to light ones)."""
 
-_MANY: Final = 10
+_MANY: Final = 20
 """Entries that are told where drafts are. The paper gives no number; a draft shows no error to
 search by, so it is told the newest, and three of a bank of dozens warn of little."""
 
