@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 from chain_study import log_bytes
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.store.memory import InMemoryStore
 from mle_study import HouseStudy, errors_of, fails, house_plan
 from toy_competition import ID
 
@@ -16,8 +18,13 @@ from langgraft.benchmarks.harness.plans import prepare
 from langgraft.benchmarks.harness.schedule import run_plan
 from langgraft.benchmarks.harness.verify import verify_directory
 from langgraft.benchmarks.mle.plan import MlePlan
-from langgraft.benchmarks.mle.sandboxes import EXECUTIONS
+from langgraft.benchmarks.mle.runs import runs_of
+from langgraft.benchmarks.mle.sandboxes import EXECUTIONS, make_sandbox
+from langgraft.benchmarks.mle.searching import Agent, find
+from langgraft.environments.sandboxes.cached import CachedSandbox
 from langgraft.environments.sandboxes.execution_cache import ExecutionCache
+from langgraft.memory.providers.coding import CodingMemory
+from langgraft.memory.providers.coding.presets import coding_preset
 
 
 def run(plan: MlePlan, out: Path, study: HouseStudy, **options: Any) -> PlanOutcome:
@@ -182,3 +189,53 @@ def test_build_when_it_has_two_seeds_then_the_second_knows_the_first(tmp_path: P
     first, later = results(tmp_path / "out", f"build/{ID}")
     assert first["journal"][0]["recalled"] == ""
     assert errors_of(str(later["journal"][0]["recalled"]))
+
+
+async def test_search_when_it_dies_before_any_of_its_checkpoints_then_is_the_same_search(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a node filed counts also where the checkpoint after it was never written.
+
+    The head of a search's chain is a digest of all its programs, prompts and deltas.
+    """
+    plan = house_plan(tmp_path, memory=["cold"], steps=4, width=2)
+    competition = plan.registry().get_competition(ID)
+    model = HouseStudy().simulated_model(plan, next(runs_of(plan)))
+    deaths = Deaths(monkeypatch)
+
+    async def searched(folder: Path) -> str:
+        memory = CodingMemory(InMemoryStore(), settings=coding_preset("implied"))
+        agent = Agent(plan, competition, sandbox, model, memory=memory)
+        found = await find(agent, folder, episode_id="toy/seed-1", seed=1)
+        return f"{found.search.reference} {memory.content().digest} {found.usage}"
+
+    with CachedSandbox(make_sandbox(plan, competition), tmp_path / EXECUTIONS) as sandbox:
+        expected = await searched(tmp_path / "whole")
+        checkpoints = deaths.seen
+        assert checkpoints > 20
+        for at in range(1, checkpoints, 2):
+            deaths.prepare(at)
+            with pytest.raises(InfrastructureError):
+                await searched(tmp_path / str(at))
+            assert await searched(tmp_path / str(at)) == expected, f"died before checkpoint {at}"
+
+
+class Deaths:
+    """Fails instead of writing a checkpoint, once."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.seen = 0
+        self.at = 0
+        write = AsyncSqliteSaver.aput
+
+        async def aput(saver: AsyncSqliteSaver, *args: Any) -> Any:
+            self.seen += 1
+            if self.seen == self.at:
+                raise InfrastructureError("killed")
+            return await write(saver, *args)
+
+        monkeypatch.setattr(AsyncSqliteSaver, "aput", aput)
+
+    def prepare(self, at: int) -> None:
+        """Fail at the checkpoint of this number from now on."""
+        self.seen, self.at = 0, at
