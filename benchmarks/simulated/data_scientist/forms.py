@@ -1,6 +1,6 @@
 """The parts that programs for a task are made of, by the form of the task."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from langgraft.benchmarks.simulated.data_scientist.endings import endings
@@ -23,3 +23,8 @@ _FORMS: Final[Mapping[Form, Callable[[Task], Iterator[Part]]]] = {
 def parts_for(task: Task) -> list[Part]:
     """Return all parts that a program for a task may have."""
     return [*_FORMS[task.form](task), *models_for(task), *endings(task)]
+
+
+def slot_parts(parts: Iterable[Part], slot: str) -> list[Part]:
+    """Return the parts that fill a section."""
+    return [each for each in parts if each.slot == slot]

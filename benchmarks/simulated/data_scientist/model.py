@@ -14,17 +14,15 @@ from pydantic import Field
 from langgraft._core.canonical import text_digest
 from langgraft._core.tokens import count_tokens_approximately
 from langgraft.benchmarks.simulated.data_scientist.asked import Asked, read_prompt
+from langgraft.benchmarks.simulated.data_scientist.desk import desk_for
 from langgraft.benchmarks.simulated.data_scientist.dice import Dice
+from langgraft.benchmarks.simulated.data_scientist.drafting import write_draft
+from langgraft.benchmarks.simulated.data_scientist.improving import write_improvement
+from langgraft.benchmarks.simulated.data_scientist.repairing import write_repair
 from langgraft.benchmarks.simulated.data_scientist.reviewing import (
     write_diagnosis,
     write_novelty,
     write_review,
-)
-from langgraft.benchmarks.simulated.data_scientist.writing import (
-    desk_for,
-    write_draft,
-    write_improvement,
-    write_repair,
 )
 from langgraft.benchmarks.simulated.judging import judging_reply, shown_novelty
 from langgraft.memory.recall import strip_block
@@ -151,7 +149,7 @@ def _replied(asked: Asked, dice: Dice, ignorance: float) -> str:
     if asked.kind == "tree_debug":
         return write_repair(desk, asked.part("code"), asked.part("output"))
     if asked.kind == "tree_improve":
-        return write_improvement(desk, asked.part("code"))
+        return write_improvement(desk, asked.part("code"), asked.part("attempts"))
     return write_draft(desk, asked.part("attempts"))
 
 

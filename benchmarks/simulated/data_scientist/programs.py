@@ -149,3 +149,13 @@ def slot_of(section: str) -> str:
 def title_of(section: str) -> str:
     """Return what a section's first line calls it."""
     return section.partition("\n")[0].partition(": ")[2]
+
+
+def body_of(section: str) -> str:
+    """Return a section without its first line."""
+    return section.partition("\n")[2]
+
+
+def reply(plan: str, code: str) -> str:
+    """Write a plan and a program in the form that is asked for."""
+    return f"{plan}\n\n```python\n{code.rstrip()}\n```\n"

@@ -1,0 +1,146 @@
+"""scikit-learn's models other than trees."""
+
+from typing import Final
+
+from langgraft.benchmarks.simulated.data_scientist.habits import Habit, Repair
+from langgraft.benchmarks.simulated.data_scientist.stale.keywords import keyword
+
+ESTIMATORS: Final = (
+    Habit(
+        "LogisticRegression(multi_class)",
+        right="max_iter=400)",
+        wrong='max_iter=400, multi_class="multinomial")',
+        error=keyword("LogisticRegression", "multi_class"),
+        about=("LogisticRegression", "multi_class"),
+        repair=Repair(
+            "max_iter=400)",
+            "Removed the argument `multi_class` from `LogisticRegression`."
+            " It is multinomial by itself.",
+            ("multi_class", "removed"),
+        ),
+        others=(
+            Repair(
+                'max_iter=400, multiclass="multinomial")',
+                "Replaced the argument `multi_class` of `LogisticRegression` by `multiclass`."
+                " The name of the argument has changed.",
+                ("multiclass",),
+            ),
+        ),
+        rate=0.36,
+    ),
+    Habit(
+        "SGDClassifier(loss='log')",
+        right='SGDClassifier(loss="log_loss"',
+        wrong='SGDClassifier(loss="log"',
+        error=r"'loss' parameter of SGDClassifier",
+        about=("SGDClassifier", "loss"),
+        repair=Repair(
+            'SGDClassifier(loss="log_loss"',
+            'Replaced `SGDClassifier(loss="log")` by `SGDClassifier(loss="log_loss")`.'
+            " The loss was renamed in scikit-learn.",
+            ("log_loss",),
+        ),
+        others=(
+            Repair(
+                'SGDClassifier(loss="logistic"',
+                'Replaced `SGDClassifier(loss="log")` by `SGDClassifier(loss="logistic")`.'
+                " That is the name of the loss.",
+                ("logistic",),
+            ),
+        ),
+        rate=0.36,
+    ),
+    Habit(
+        "MLPRegressor((sizes))",
+        right="MLPRegressor(hidden_layer_sizes=(@,)",
+        wrong="MLPRegressor((@,)",
+        error=r"'loss' parameter of MLPRegressor",
+        about=("MLPRegressor", "loss"),
+        repair=Repair(
+            "MLPRegressor(hidden_layer_sizes=(@,)",
+            "Replaced `MLPRegressor((…,))` by `MLPRegressor(hidden_layer_sizes=(…,))`."
+            " The first argument is the loss now.",
+            ("hidden_layer_sizes",),
+        ),
+        others=(
+            Repair(
+                'MLPRegressor("mse", (@,)',
+                'Replaced `MLPRegressor((…,))` by `MLPRegressor("mse", (…,))`.'
+                " The first argument is the loss now.",
+                ("mse",),
+            ),
+        ),
+        rate=0.36,
+    ),
+    *(
+        Habit(
+            f"{name}(base_estimator)",
+            right=f"{name}(estimator=",
+            wrong=f"{name}(base_estimator=",
+            error=keyword(name, "base_estimator"),
+            about=(name, "base_estimator"),
+            repair=Repair(
+                f"{name}(estimator=",
+                f"Replaced `{name}(base_estimator=…)` by `{name}(estimator=…)`."
+                " The argument was renamed in scikit-learn.",
+                ("estimator=",),
+            ),
+            others=(
+                Repair(
+                    f"{name}(model=",
+                    f"Replaced `{name}(base_estimator=…)` by `{name}(model=…)`."
+                    " The name of the argument has changed.",
+                    ("model=",),
+                ),
+            ),
+            rate=0.36,
+        )
+        for name in ("CalibratedClassifierCV", "BaggingClassifier", "BaggingRegressor")
+    ),
+    *(
+        Habit(
+            f"{name}(positional weights)",
+            right=f'{name}(@, weights="distance")',
+            wrong=f'{name}(@, "distance")',
+            error=rf"{name}.*positional arguments?",
+            about=(name, "positional"),
+            repair=Repair(
+                f'{name}(@, weights="distance")',
+                f'Replaced `{name}(…, "distance")` by `{name}(…, weights="distance")`.'
+                " All arguments but the first are given by name.",
+                ("weights=",),
+            ),
+            others=(
+                Repair(
+                    f'{name}(@, weight="distance")',
+                    f'Replaced `{name}(…, "distance")` by `{name}(…, weight="distance")`.'
+                    " All arguments but the first are given by name.",
+                    ("weight=",),
+                ),
+            ),
+            rate=0.29,
+        )
+        for name in ("KNeighborsClassifier", "KNeighborsRegressor")
+    ),
+    Habit(
+        "Ridge(normalize)",
+        right="Ridge(alpha=@)",
+        wrong="Ridge(alpha=@, normalize=True)",
+        error=keyword("Ridge", "normalize"),
+        about=("Ridge", "normalize"),
+        repair=Repair(
+            "Ridge(alpha=@)",
+            "Removed the argument `normalize` from `Ridge`. A `StandardScaler` before it scales.",
+            ("normalize", "removed"),
+        ),
+        others=(
+            Repair(
+                "Ridge(alpha=@, standardize=True)",
+                "Replaced the argument `normalize` of `Ridge` by `standardize`."
+                " The name of the argument has changed.",
+                ("standardize",),
+            ),
+        ),
+        rate=0.29,
+    ),
+)

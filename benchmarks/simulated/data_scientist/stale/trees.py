@@ -1,0 +1,144 @@
+"""scikit-learn's forests and boosting."""
+
+from typing import Final
+
+from langgraft.benchmarks.simulated.data_scientist.habits import Habit, Repair
+from langgraft.benchmarks.simulated.data_scientist.stale.keywords import keyword
+
+TREES: Final = (
+    Habit(
+        "criterion='mse'",
+        right='criterion="squared_error"',
+        wrong='criterion="mse"',
+        error=r"'criterion' parameter of \w+",
+        about=("criterion",),
+        repair=Repair(
+            'criterion="squared_error"',
+            'Replaced `criterion="mse"` by `criterion="squared_error"`.'
+            " The criterion of trees was renamed in scikit-learn.",
+            ("squared_error",),
+        ),
+        others=(
+            Repair(
+                'criterion="l2"',
+                'Replaced `criterion="mse"` by `criterion="l2"`. Trees call it so.',
+                ("l2",),
+            ),
+        ),
+        rate=0.29,
+    ),
+    Habit(
+        "max_features='auto'",
+        right='max_features="sqrt"',
+        wrong='max_features="auto"',
+        error=r"'max_features' parameter of \w+",
+        about=("max_features",),
+        repair=Repair(
+            'max_features="sqrt"',
+            'Replaced `max_features="auto"` by `max_features="sqrt"`.'
+            " `auto` is gone from scikit-learn's forests.",
+            ("sqrt",),
+        ),
+        others=(
+            Repair(
+                'max_features="all"',
+                'Replaced `max_features="auto"` by `max_features="all"`. Forests take all then.',
+                ("all",),
+            ),
+        ),
+        rate=0.29,
+    ),
+    Habit(
+        "GradientBoosting(loss='ls')",
+        right='GradientBoostingRegressor(loss="squared_error"',
+        wrong='GradientBoostingRegressor(loss="ls"',
+        error=r"'loss' parameter of GradientBoostingRegressor",
+        about=("GradientBoostingRegressor", "loss"),
+        repair=Repair(
+            'GradientBoostingRegressor(loss="squared_error"',
+            'Replaced `GradientBoostingRegressor(loss="ls")` by `loss="squared_error"`.'
+            " The loss was renamed in scikit-learn.",
+            ("squared_error",),
+        ),
+        others=(
+            Repair(
+                'GradientBoostingRegressor(loss="mse"',
+                'Replaced `GradientBoostingRegressor(loss="ls")` by `loss="mse"`.'
+                " That is the name of the loss.",
+                ("mse",),
+            ),
+        ),
+        rate=0.29,
+    ),
+    Habit(
+        "GradientBoosting(loss='deviance')",
+        right='GradientBoostingClassifier(loss="log_loss"',
+        wrong='GradientBoostingClassifier(loss="deviance"',
+        error=r"'loss' parameter of GradientBoostingClassifier",
+        about=("GradientBoostingClassifier", "loss"),
+        repair=Repair(
+            'GradientBoostingClassifier(loss="log_loss"',
+            'Replaced `GradientBoostingClassifier(loss="deviance")` by `loss="log_loss"`.'
+            " The loss was renamed in scikit-learn.",
+            ("log_loss",),
+        ),
+        others=(
+            Repair(
+                'GradientBoostingClassifier(loss="multinomial"',
+                'Replaced `GradientBoostingClassifier(loss="deviance")` by `loss="multinomial"`.'
+                " There are several classes.",
+                ("multinomial",),
+            ),
+        ),
+        rate=0.29,
+    ),
+    *(
+        Habit(
+            f"{name}(n_jobs)",
+            right=f"{name}(max_iter=@,",
+            wrong=f"{name}(n_jobs=1, max_iter=@,",
+            error=keyword(name, "n_jobs"),
+            about=(name, "n_jobs"),
+            repair=Repair(
+                f"{name}(max_iter=@,",
+                f"Removed the argument `n_jobs` from `{name}`. It takes its threads from OpenMP.",
+                ("n_jobs", "removed"),
+            ),
+            others=(
+                Repair(
+                    f"{name}(n_threads=1, max_iter=@,",
+                    f"Replaced the argument `n_jobs` of `{name}` by `n_threads`."
+                    " The name of the argument is another there.",
+                    ("n_threads",),
+                ),
+            ),
+            rate=0.29,
+        )
+        for name in ("HistGradientBoostingRegressor", "HistGradientBoostingClassifier")
+    ),
+    *(
+        Habit(
+            f"{name}(n_estimators)",
+            right=f"{name}(max_iter=@, learning_rate",
+            wrong=f"{name}(n_estimators=@, learning_rate",
+            error=keyword(name, "n_estimators"),
+            about=(name, "n_estimators"),
+            repair=Repair(
+                f"{name}(max_iter=@, learning_rate",
+                f"Replaced `{name}(n_estimators=…)` by `{name}(max_iter=…)`."
+                " Rounds are called iterations there.",
+                ("max_iter",),
+            ),
+            others=(
+                Repair(
+                    f"{name}(n_rounds=@, learning_rate",
+                    f"Replaced `{name}(n_estimators=…)` by `{name}(n_rounds=…)`."
+                    " Rounds are called so there.",
+                    ("n_rounds",),
+                ),
+            ),
+            rate=0.04,
+        )
+        for name in ("HistGradientBoostingRegressor", "HistGradientBoostingClassifier")
+    ),
+)
