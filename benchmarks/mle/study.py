@@ -11,6 +11,7 @@ from typing_extensions import override
 
 from langgraft._core.canonical import JSON, digest, text_digest
 from langgraft._core.errors import PlanError, SandboxUnavailableError
+from langgraft.benchmarks.harness.log import PlanLog
 from langgraft.benchmarks.harness.models import MeteredChatModel, make_model
 from langgraft.benchmarks.harness.source import source_digests
 from langgraft.benchmarks.harness.study import (
@@ -23,12 +24,13 @@ from langgraft.benchmarks.harness.study import (
     Study,
 )
 from langgraft.benchmarks.mle.conditions import MemoryCondition
-from langgraft.benchmarks.mle.data import competitions_of, fingerprint, make_ready
+from langgraft.benchmarks.mle.data import competitions_of, fingerprint, make_ready, unprepared
 from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.benchmarks.mle.runs import memory_of, runs_of
 from langgraft.benchmarks.mle.sandboxes import Sandboxes, check_engine_and_image
 from langgraft.benchmarks.mle.session import MleSession
 from langgraft.benchmarks.mle.sizing import CALLS_A_STEP, size_lines
+from langgraft.benchmarks.mle.submissions import list_submissions
 from langgraft.memory.deltas import MemoryDelta
 from langgraft.memory.providers import PROVIDERS, provider_class
 from langgraft.nodes.prompts import prompt
@@ -181,7 +183,7 @@ class MleStudy(Study[MlePlan]):
     @override
     def notes(self, plan: MlePlan, runs: Sequence[RunSpec]) -> tuple[str, ...]:
         """Say how many programs the plan runs at most, how long that takes, and what is missing."""
-        missing = [each.id for each in competitions_of(plan) if not each.prepared]
+        missing = [each.id for each in unprepared(plan)]
         lines = list(size_lines(plan, runs, workers=self.default_workers))
         if plan.sandbox == "docker":
             lines.append(f"sandbox: {_engine_line(plan)}")
@@ -193,9 +195,11 @@ class MleStudy(Study[MlePlan]):
 
     @override
     def report(self, plan: MlePlan, log: PlanLogReader, out: Path) -> Report:
-        """Write the report, its tables, its figures and the trees."""
+        """Write the report, its tables, its figures and the trees, and list the submissions."""
         from langgraft.benchmarks.mle.report import write_report  # noqa: PLC0415  ([bench])
 
+        if isinstance(log, PlanLog):
+            list_submissions(log, out)
         return write_report(plan, log, out)
 
 

@@ -21,6 +21,8 @@ from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.benchmarks.mle.runs import runs_of
 from langgraft.benchmarks.mle.sandboxes import EXECUTIONS, make_sandbox
 from langgraft.benchmarks.mle.searching import Agent, find
+from langgraft.benchmarks.mle.submissions import list_submissions
+from langgraft.environments.competitions.grading import grade_jsonl
 from langgraft.environments.sandboxes.cached import CachedSandbox
 from langgraft.environments.sandboxes.execution_cache import ExecutionCache
 from langgraft.memory.providers.coding import CodingMemory
@@ -110,6 +112,19 @@ def test_run_when_done_then_keeps_what_was_chosen_and_nothing_to_go_on_with(
         assert not {"created_at", "submission_path"} & set(report)
         assert len(result["candidates"]) == 2
     assert len(study.sandboxes) == 0
+
+
+def test_submissions_when_listed_then_are_graded_again_as_they_were(
+    whole: tuple[MlePlan, Path, HouseStudy], tmp_path: Path
+) -> None:
+    """The list is MLE-bench's, and gives the grades of the log."""
+    plan, out, _ = whole
+    log = PlanLog(out)
+    listed = list_submissions(log, tmp_path / "report").read_text().splitlines()
+    graded = grade_jsonl(listed, plan.registry()).competition_reports
+    searches = [run.name for run in log.runs if run.factors["phase"] == "search"]
+    expected = [results(out, name)[0]["report"]["score"] for name in searches]
+    assert [each.score for each in graded] == expected
 
 
 def recalls(out: Path, memory: str) -> list[str]:
