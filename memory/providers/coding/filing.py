@@ -69,8 +69,10 @@ class Filing:
             self.verify([item])
 
     def current(self, item: MemoryItem) -> MemoryItem:
-        """Return an entry, or the one that has taken its place in this episode."""
-        return self._gone.get(item.id, item)
+        """Return an entry, or the last of those that took its place in this episode."""
+        while item.id in self._gone:
+            item = self._gone[item.id]
+        return item
 
     def replace(self, item: MemoryItem, entry: CodingEntry) -> Program[None]:
         """Let an entry take another one's place, and stand for all that it stood for."""

@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from langgraph.store.memory import InMemoryStore
 
 from langgraft import CodingMemory, Episode, ErrorRecord, Outcome, RecallContext
@@ -81,11 +83,14 @@ def test_fix_when_the_error_had_none_takes_the_place_of_the_entry_without() -> N
     assert (removed.id, removed.reason.split(": ")[1]) == ("r/0/error-0", "r/2/error-0")
 
 
-def test_fix_when_it_comes_twice_in_one_episode_replaces_once() -> None:
+@pytest.mark.parametrize("records", list(permutations([PROVEN, ADVISED, UNSOLVED])))
+def test_fix_when_it_comes_twice_in_one_episode_is_kept_in_whatever_order(
+    records: tuple[ErrorRecord, ...],
+) -> None:
     """Two records of one failure, with a fix each, after one that had none."""
     bank = memory()
     deltas = [bank.take_in(episode("r/0", UNSOLVED))]
-    deltas.append(bank.take_in(episode("r/1", PROVEN, ADVISED, UNSOLVED)))
+    deltas.append(bank.take_in(episode("r/1", *records)))
     assert fold(deltas) == bank.content()
     assert sum(notes.get("seen", 1) for _, notes in entries(bank)) == 4
     assert ("Fill the column.", True) in [
