@@ -7,6 +7,7 @@ from typing import Final
 
 from langgraft.benchmarks.simulated.data_scientist.asked import Asked
 from langgraft.benchmarks.simulated.data_scientist.dice import Dice
+from langgraft.benchmarks.simulated.data_scientist.forms import carried_on
 from langgraft.benchmarks.simulated.data_scientist.habits import Habit
 from langgraft.benchmarks.simulated.data_scientist.notes import Notes, read_notes
 from langgraft.benchmarks.simulated.data_scientist.parts import Part
@@ -24,7 +25,7 @@ PRIMED: Final = 2.0
 """Factor on the weight of a part whose use a note explains."""
 SHUNNED: Final = 0.5
 """Factor on the weight of a part that a note tells a mistake of, and no way out."""
-WARNED: Final = 0.3
+WARNED: Final = 0.1
 """What is left of the rate of a habit that a note names without saying what to write."""
 NARROWER: Final = 0.06
 """By how much each note that tells something raises the power that weights are taken to."""
@@ -91,7 +92,7 @@ class Desk:
 
 def desk_for(asked: Asked, dice: Dice, ignorance: float) -> Desk:
     """Read a prompt."""
-    task = read_task(asked.part("task"), asked.part("data"))
+    task = carried_on(read_task(asked.part("task"), asked.part("data")), asked.part("code"))
     habits = (*STALE, *schema_habits(task))
     listed = _PACKAGES.search(asked.part("rules"))
     packages = re.findall(r"[\w-]+", listed.group(1).lower()) if listed else ()

@@ -81,6 +81,11 @@ submission = pd.DataFrame({{ID: sample[ID], "{output}": predicted[picture, pixel
 """.strip()
 
 
+def metric_called(title: str) -> Metric | None:
+    """Return the metric that a program's section of that title computes, if it is one of ours."""
+    return next((metric for metric, (called, _) in _SCORES.items() if called == title), None)
+
+
 def endings(task: Task) -> Iterator[Part]:
     """Yield the ways to measure, to validate and to submit."""
     title, score = _SCORES[task.metric]

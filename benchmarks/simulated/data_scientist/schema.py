@@ -139,18 +139,18 @@ def _limits() -> Iterator[Habit]:
             rate=0.1,
         )
     for name in ("MLPRegressor", "MLPClassifier"):
+        sizes = f"{name}(hidden_layer_sizes=(@,), alpha=@"
         yield Habit(
             f"{name} without end",
-            right="max_iter=@, random_state=0))",
-            wrong="max_iter=100000, tol=0.0, n_iter_no_change=100000, random_state=0))",
+            right=f"{sizes}, max_iter=@, random_state=0)",
+            wrong=f"{sizes}, max_iter=100000, tol=0.0, n_iter_no_change=100000, random_state=0)",
             error=r"TIMEOUT|TimeoutError|OUT OF MEMORY",
-            about=("sklearn", "timeout*"),
+            about=(name, "timeout*"),
             repair=Repair(
-                "max_iter=25, random_state=0))",
+                f"{sizes}, max_iter=25, random_state=0)",
                 f"Replaced `max_iter=100000` of `{name}` by `max_iter=25`."
                 " It had run into the time limit.",
                 ("max_iter",),
             ),
             rate=0.05,
         )
-        break
