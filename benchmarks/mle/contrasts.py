@@ -88,6 +88,11 @@ class Contrast:
         """What may be said of these competitions with other seeds."""
         return self._verdict(self.same_tasks, self.p_same_tasks)
 
+    @property
+    def sharpest_verdict(self) -> Verdict:
+        """What may be said of `sharpest`."""
+        return self.verdict if self.same_tasks is None else self.verdict_same_tasks
+
     def _verdict(self, found: Estimate | None, p: float | None) -> Verdict:
         if not self.complete:
             return "incomplete"
@@ -121,12 +126,17 @@ def _level(searches: Searches, condition: str, measure: Measure) -> Level:
     return Level(
         condition=condition,
         measure=measure,
-        estimate=_estimate(known, (0.0, measure.most(searches))),
+        estimate=_estimate(known, _bounds(measure.most(searches))),
         n=len(known),
         undefined=len(values) - len(known),
         planned=searches.n_planned(condition),
         censored=sum(each.behavior.first_valid.censored for each in searches.of(condition)),
     )
+
+
+def _bounds(most: float) -> tuple[float, float]:
+    """Return the least and the largest value; what has no upper bound may be negative, too."""
+    return (0.0, most) if math.isfinite(most) else (-math.inf, math.inf)
 
 
 def contrasts(searches: Searches) -> tuple[Contrast, ...]:
@@ -251,7 +261,8 @@ def same_tasks_estimate(values: Mapping[Pair, float], most: float) -> Estimate |
 
     Competitions count alike and are not a sample; what varies are the seeds within each. The
     variance is the mean of their variances of means, its degrees of freedom are Satterthwaite's
-    (1946). It says nothing of other competitions.
+    (1946). It says nothing of other competitions, nor of other banks: the seeds of a competition
+    start from the same one.
 
     Returns:
         `None` where a competition has fewer than two seeds, or where no seed differs from another:

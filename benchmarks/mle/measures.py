@@ -22,7 +22,7 @@ class Measure:
     value: Callable[[Search], float | None]
     """`None` where a search has no such number; its pair is then left out."""
     most: Callable[[Searches], float]
-    """The largest value there can be in a study; the least is 0."""
+    """The largest value there can be in a study; the least is 0, or there is none of either."""
     better: Better | None = None
     """`None`: neither more nor less is good in itself."""
     confirmatory: bool = True

@@ -36,11 +36,11 @@ def pearson(xs: Sequence[float], ys: Sequence[float]) -> Correlation:
     if n < 3:  # noqa: PLR2004  (two points always lie on a line)
         return Correlation(None, -1.0, 1.0, n)
     x, y = (math.fsum(values) / n for values in (xs, ys))
-    spread = math.fsum((a - x) ** 2 for a in xs) * math.fsum((b - y) ** 2 for b in ys)
-    if spread < SAME**4:
+    spreads = math.fsum((a - x) ** 2 for a in xs), math.fsum((b - y) ** 2 for b in ys)
+    if min(spreads) < SAME**2:  # each by itself: rounding of equal means is no spread
         return Correlation(None, -1.0, 1.0, n)
     products = math.fsum((a - x) * (b - y) for a, b in zip(xs, ys, strict=True))
-    r = max(-1.0, min(1.0, products / math.sqrt(spread)))
+    r = max(-1.0, min(1.0, products / math.sqrt(spreads[0] * spreads[1])))
     if n < 4 or abs(r) > 1 - SAME:  # noqa: PLR2004  (the error is 1 / root of n - 3)
         return Correlation(r, -1.0, 1.0, n)
     norm: Any = require("scipy.stats", extra="bench", purpose="The analysis").norm

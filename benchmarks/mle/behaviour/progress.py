@@ -42,12 +42,12 @@ def oriented(metric: float, *, lower_is_better: bool) -> float:
     """Return a metric so that more is better: a loss becomes 1 / (1 + loss) (§4.3).
 
     The direction is the leaderboard's. The paper's Table 8 calls an AUC task regression; taken at
-    its word, the surrogate would turn that metric upside down. A loss of -1 or less, which no
-    grader here gives, is negated as it is.
+    its word, the surrogate would turn that metric upside down. A negative loss, which no grader
+    here gives, becomes 1 - loss: the paper's form has a pole at -1, and beyond it the wrong order.
     """
     if not lower_is_better:
         return metric
-    return 1 / (1 + metric) if metric > -1 else -metric
+    return 1 / (1 + metric) if metric >= 0 else 1 - metric
 
 
 def best_so_far(

@@ -95,6 +95,31 @@ def test_estimate_of_these_tasks_when_tasks_differ_takes_no_error_from_that() ->
     assert same_tasks_estimate({("a", 0): 0.2, ("a", 1): 0.2}, 1.0) is None
 
 
+@pytest.mark.parametrize("spreads", [(1, 1, 1), (3, 1, 1), (1, 0.02, 0.02)])
+def test_interval_of_these_tasks_when_seeds_are_few_covers_what_it_promises(
+    spreads: tuple[float, ...],
+) -> None:
+    """Three competitions of three seeds, alike or not in how far their seeds spread."""
+    drawn = np.random.default_rng(6).normal(size=(1500, 3, 3)) * np.array(spreads)[:, None]
+    covered = 0
+    for draw in drawn:
+        values = {
+            (f"{task}", seed): float(draw[task, seed]) for task in range(3) for seed in range(3)
+        }
+        found = same_tasks_estimate(values, math.inf)
+        assert found is not None
+        covered += found.low <= 0 <= found.high
+    assert 0.93 <= covered / len(drawn) <= 0.98
+
+
+def test_level_when_a_metric_is_negative_lies_within_its_interval() -> None:
+    """Scores without an upper bound have no lower one either."""
+    log = JournalLog({"off": [nodes("V", [-0.4]), nodes("V", [-0.2]), nodes("V", [2.5])]})
+    (best,) = analyze(log).level("best_metric")
+    assert best.estimate is not None
+    assert best.estimate.low < best.estimate.value < best.estimate.high
+
+
 def test_curves_when_searches_differ_in_length_carry_on() -> None:
     """Bugs stay, the best metric stays, and means say over how many searches they are."""
     analysis = analyze(JournalLog({"off": [nodes("BVB"), nodes("B"), nodes("VBBB", [0.7])]}))
@@ -121,6 +146,7 @@ def test_correlation_when_points_are_few_has_no_interval() -> None:
     """Fisher's interval needs four; two points always lie on a line."""
     assert pearson([1, 2], [1, 2]).r is None
     assert pearson([1, 1, 1], [1, 2, 3]).r is None
+    assert pearson([0.1 + 0.2, 0.3, 0.3], [1, 20, 300]).r is None  # equal but for rounding
     three = pearson([1, 2, 3], [1, 2, 4])
     assert (three.low, three.high) == (-1.0, 1.0)
     many = pearson(list(range(22)), [x + 9 * (x % 3) for x in range(22)])

@@ -73,11 +73,11 @@ def test_best_metric_when_metrics_are_missing_or_infinite_passes_over_them() -> 
 
 
 def test_loss_when_oriented_keeps_its_order() -> None:
-    """Smaller losses are better, those below -1 too."""
-    losses = [100.0, 1.0, 0.0, -0.5, -2.0]
+    """Smaller losses are better, negative ones too, around the pole of the published form."""
+    losses = [100.0, 1.0, 0.0, -0.5, -0.99, -1.0, -2.0]
     values = [oriented(loss, lower_is_better=True) for loss in losses]
-    assert values[:3] == sorted(values[:3])
-    assert values[2] == 1.0
+    assert values == sorted(values)
+    assert values[:3] == [1 / 101, 0.5, 1.0]
 
 
 def test_effective_number_when_uses_are_equal_is_their_count() -> None:
