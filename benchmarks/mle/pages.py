@@ -29,7 +29,6 @@ def environment() -> Any:
         number=wording.number,
         interval=wording.interval,
         mean=wording.mean,
-        share=wording.share,
         correlation=wording.correlation,
         p=lambda p: p_value(p).removeprefix("p ").removeprefix("= "),
     )

@@ -27,7 +27,7 @@ from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.benchmarks.mle.published import findings
 from langgraft.benchmarks.mle.relations import SHOWN
 from langgraft.benchmarks.mle.searches import ROLES, Roles, Search
-from langgraft.benchmarks.mle.sentences import sentences, summary_rows
+from langgraft.benchmarks.mle.sentences import INTERVALS, sentences, summary_rows
 from langgraft.benchmarks.mle.tables import write_tables
 from langgraft.benchmarks.mle.tree_page import write_tree_page
 
@@ -159,5 +159,5 @@ def _short(plan: Plan, analysis: Analysis, page: Path) -> Report:
     columns, rows = summary_rows(analysis)
     notice = ("The model is simulated.",) if plan.model == SIMULATED else ()
     trees = several(len(analysis.searches.done), "tree")
-    lines = (*notice, *sentences(analysis), f"{trees} beside the page, in {TREES}.")
+    lines = (*notice, INTERVALS, *sentences(analysis), f"{trees} beside the page, in {TREES}.")
     return Report(page, plan.title or _TITLE, columns, rows, lines)

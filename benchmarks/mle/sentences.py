@@ -12,6 +12,8 @@ from langgraft.benchmarks.mle.wording import change, mean, number
 _TOLD: Final = ("bug_rate", "first_valid", "operators", "packages")
 _EARNED: Final = {"valid_submission": "valid", "any_medal": "medal"}
 _UNITS: Final = {"%": " points", "% of runs": " points"}
+_OTHER_SEEDS: Final = "other seeds of these competitions"
+_OTHER_TASKS: Final = "other competitions and seeds"
 
 
 def sentences(analysis: Analysis) -> tuple[str, ...]:
@@ -36,23 +38,36 @@ def _differences(analysis: Analysis) -> Iterator[str]:
     for condition in analysis.searches.memories:
         found = [analysis.contrast(condition, name) for name in _TOLD]
         for same in (True, False):
-            told = [_told(each) for each in found if (each.same_tasks is not None) == same]
-            if any(told):
-                of = "other seeds of these competitions" if same else "all competitions"
+            of_kind = [each for each in found if (each.same_tasks is not None) == same]
+            told = [_told(each, analysis) for each in of_kind if each.sharpest is not None]
+            if told:
+                of = _OTHER_SEEDS if same else _OTHER_TASKS
+                part = "" if all(each.complete for each in of_kind) else ", incomplete"
                 yield (
-                    f"{condition} against {analysis.searches.baseline} ({of}):"
-                    f" {'; '.join(filter(None, told))}."
+                    f"{condition} against {analysis.searches.baseline}, {of}{part}:"
+                    f" {'; '.join(told)}."
                 )
 
 
-def _told(contrast: Contrast) -> str:
+def _told(contrast: Contrast, analysis: Analysis) -> str:
     estimate, measure = contrast.sharpest, contrast.measure
-    if estimate is None:
-        return ""
+    assert estimate is not None
+    notes = [f"n = {contrast.pairs}"]
+    if not excludes_zero(estimate):
+        notes.append("holds 0")
+    elif contrast.sharpest_verdict == "unclear":
+        notes.append("not after correction")
+    if measure.name == "first_valid" and (censored := _censored(analysis, contrast.condition)):
+        notes.append(f"none valid in {several(censored, 'search', 'searches')}")
     unit = _UNITS.get(measure.unit, "")
-    zero = "" if excludes_zero(estimate) else ", which holds 0"
-    part = "" if contrast.complete else ", incomplete"
-    return f"{measure.label} {change(estimate, measure)}{unit}, n = {contrast.pairs}{zero}{part}"
+    return f"{measure.label} {change(estimate, measure)}{unit} ({', '.join(notes)})"
+
+
+def _censored(analysis: Analysis, condition: str) -> int:
+    """Count the searches without a valid program, of a condition and of what it is compared with."""
+    compared = {condition, analysis.searches.baseline}
+    levels = analysis.level("first_valid")
+    return sum(level.censored for level in levels if level.condition in compared)
 
 
 def _gates(analysis: Analysis) -> Iterator[str]:
@@ -62,6 +77,10 @@ def _gates(analysis: Analysis) -> Iterator[str]:
         yield f"Gates that failed: {listing(failed)}."
     if unmade:
         yield f"Gates that are open: {listing(unmade)}."
+
+
+INTERVALS: Final = f"Intervals of 95 %: (these) {_OTHER_SEEDS}, (all) {_OTHER_TASKS}."
+"""What the marks in the terminal's table mean."""
 
 
 def summary_rows(analysis: Analysis) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
@@ -79,16 +98,22 @@ def _row(analysis: Analysis, condition: str) -> tuple[str, ...]:
         next(level for level in analysis.level(name) if level.condition == condition)
         for name in ("bug_rate", "first_valid")
     )
-    against = DASH
-    if condition != searches.baseline:
-        contrast = analysis.contrast(condition, "bug_rate")
-        against = change(contrast.sharpest, contrast.measure)
+    compared = condition != searches.baseline
     shares = dict(next(o for o in analysis.outcomes if o.condition == condition).shares)
     return (
         condition,
         f"{len(searches.of(condition))}/{searches.n_planned(condition)}",
         number(bugs.estimate.value if bugs.estimate else None, 1, scale=100),
-        against,
-        number(first.estimate.value if first.estimate else None, 2),
+        _against(analysis.contrast(condition, "bug_rate")) if compared else DASH,
+        # A search without a valid program counts as its length: the mean is a lower bound.
+        f"{'≥ ' * bool(first.censored)}{number(first.estimate.value if first.estimate else None)}",
         *(mean(shares[name], 1, scale=100) for name in _EARNED),
     )
+
+
+def _against(contrast: Contrast) -> str:
+    """Write a difference, and which of the two questions its interval answers."""
+    if contrast.sharpest is None:
+        return DASH
+    which = "all" if contrast.same_tasks is None else "these"
+    return f"{change(contrast.sharpest, contrast.measure)} ({which})"

@@ -1,6 +1,7 @@
 """What the page of a search shows of one program: why it is there, what it is, how it went."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Any, Final
@@ -115,10 +116,11 @@ def _error(node: JournalNode) -> Iterator[Markup]:
 
 def _recalled(node: JournalNode) -> Iterator[Markup]:
     if node.recalled.strip():
-        kinds = ", ".join(kind or "no kind" for kind in node.recalled_kinds)
+        kinds = Counter(kind or "no kind" for kind in node.recalled_kinds)
         yield tag("h3", "Recalled memory")
         if kinds:
-            yield classed("p", "note", f"Kinds of the entries: {kinds}.")
+            told = ", ".join(f"{kind} ({count})" for kind, count in kinds.items())
+            yield classed("p", "note", f"Kinds of the entries: {told}.")
         yield _text(shortened(node.recalled))
     elif node.receipt is not None:
         yield tag("h3", "Recalled memory")

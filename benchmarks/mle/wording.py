@@ -4,7 +4,6 @@ import math
 
 from langgraft.benchmarks.continual.wording import DASH, MINUS
 from langgraft.benchmarks.harness.statistics import Estimate
-from langgraft.benchmarks.mle.behaviour.retrievals import Share
 from langgraft.benchmarks.mle.measures import Measure
 from langgraft.benchmarks.mle.outcomes import Spread
 from langgraft.benchmarks.mle.relations import Correlation
@@ -49,19 +48,12 @@ def mean(spread: Spread | None, digits: int = 2, *, scale: float = 1.0, sign: bo
     )
 
 
-def share(found: Share) -> str:
-    """Write a share with what it is of: `57.9 % (55 of 95)`."""
-    if found.value is None:
-        return f"{DASH} (0 of 0)"
-    return f"{number(found.value, 1, scale=100)} % ({found.count:,} of {found.of:,})"
-
-
 def correlation(found: Correlation) -> str:
     """Write a correlation with its interval and what it rests on."""
     if found.r is None:
         return f"{DASH} (n = {found.n})"
     written = f"r = {number(found.r, 2, sign=True)}"
     if (found.low, found.high) == (-1.0, 1.0):
-        return f"{written} (n = {found.n}; too few for an interval)"
+        return f"{written} (n = {found.n}; no interval)"
     ends = f"[{number(found.low, 2, sign=True)}, {number(found.high, 2, sign=True)}]"
     return f"{written} {ends} (n = {found.n})"

@@ -9,9 +9,11 @@ import pytest
 from mle_logs import Tree, TreeLog, plan
 
 from langgraft.benchmarks.continual.wording import DASH
+from langgraft.benchmarks.mle.analysis import analyze
 from langgraft.benchmarks.mle.columns import meaning
 from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.benchmarks.mle.report import roles_of, write_report
+from langgraft.benchmarks.mle.sentences import sentences
 
 HOSTILE = '<script>alert(1)</script> & "quotes" {{ 7 * 7 }} \u202e'
 
@@ -73,7 +75,9 @@ def test_page_when_opened_links_every_tree_and_fetches_nothing(written: Path) ->
 def test_page_when_the_model_is_simulated_says_so(written: Path, tmp_path: Path) -> None:
     """And not where it is none."""
     assert "The model is simulated." in (written / "index.html").read_text()
-    report = write_report(plan(model="openai:o3"), TreeLog(Tree(seeds=1)), tmp_path)
+    report = write_report(
+        plan(model="openai:o3"), TreeLog(Tree(conditions=("off",), seeds=1)), tmp_path
+    )
     assert "simulated" not in report.page.read_text()
     assert "The model is simulated." not in report.lines
 
@@ -126,13 +130,30 @@ def test_report_when_the_study_is_unfinished_is_written_and_says_so(tmp_path: Pa
     assert none.rows[0][:3] == ("off", "0/3", DASH)
 
 
-def test_summary_when_shown_has_a_row_per_condition(written: Path, tmp_path: Path) -> None:
+def test_summary_when_shown_has_a_row_per_condition(tmp_path: Path) -> None:
     """Without memory first, then memories, then controls."""
-    assert written.is_dir()
     report = write_report(plan(title="Trees"), TreeLog(Tree(seeds=1)), tmp_path)
     assert [row[0] for row in report.rows] == ["off", "cold", "warm", "placebo", "rerun"]
     assert report.json_rows()[2]["searches"] == "3/3"
     assert any(line.startswith("warm against off") for line in report.lines)
+    assert all(row[3].endswith(("(these)", "(all)")) for row in report.rows[1:])
+
+
+def test_sentence_when_an_interval_is_told_says_of_what_and_of_how_many() -> None:
+    """Which question it answers, n, whether it holds 0, and what is censored or missing."""
+    tree = Tree(conditions=("off", "warm"), bugs={"off": 0.97, "warm": 0.1})
+    (whole,) = _differences(TreeLog(tree))
+    assert whole.startswith("warm against off, other seeds of these competitions: bug rate")
+    assert re.search(r"bug rate [^;]* points \(n = 9\);", whole)
+    assert re.search(r"first valid node [^;]*none valid in \d+ search", whole)
+    alike = Tree(conditions=("off", "warm"), bugs={"off": 0.5, "warm": 0.5})
+    (part,) = _differences(TreeLog(alike, missing=["warm/digits/1"]))
+    assert part.startswith("warm against off, other seeds of these competitions, incomplete: bug")
+    assert re.search(r"bug rate [^;]* points \(n = 8, holds 0\);", part)
+
+
+def _differences(log: TreeLog) -> list[str]:
+    return [line for line in sentences(analyze(log)) if "against" in line]
 
 
 def test_roles_when_a_plan_has_names_of_its_own_follow_its_settings() -> None:

@@ -103,7 +103,7 @@ def test_page_when_written_has_every_program_in_the_tree_and_in_full() -> None:
     for told in ("Step 0: draft", "the program failed; no valid submission", "KeyError: 'sex'",
                  "pandas", "Rename it.", "out of time", "x = 0"):  # fmt: skip
         assert told in first
-    for told in ("Step 2: debug", "0.25", "Recalled memory", "Kinds of the entries: code", "e/1",
+    for told in ("Step 2: debug", "0.25", "Recalled memory", "Kinds of the entries: code (1)", "e/1",
                  "no code", "Marked: what step 0 does not have", "★ best metric"):  # fmt: skip
         assert told in repaired
     assert "◎ chosen" in page.texts["n3"]
