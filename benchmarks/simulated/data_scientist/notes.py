@@ -55,10 +55,9 @@ def read_notes(text: str, habits: Sequence[Habit]) -> Notes:
 def _repair(habit: Habit, entry: str) -> Repair | None:
     found = _FIX.search(entry)
     fix = found.group(1) if found else entry
-    # What is wrong is often a part of what is right, and the other way round: longest words win.
-    fitting = [each for each in (habit.repair, *habit.others) if holds(fix, each.words)]
-    if fitting:
-        return max(fitting, key=lambda each: len("".join(each.words)))
+    for repair in (habit.repair, *habit.others):
+        if holds(fix, repair.words):
+            return repair
     # Some errors say themselves what would have worked.
     return habit.repair if holds(entry, habit.repair.words) else None
 

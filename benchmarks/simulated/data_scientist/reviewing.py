@@ -7,6 +7,7 @@ from typing import Final
 from langgraft.benchmarks.simulated.data_scientist.asked import Asked
 from langgraft.benchmarks.simulated.data_scientist.dice import Dice
 from langgraft.benchmarks.simulated.data_scientist.programs import sections_of, title_of
+from langgraft.memory.episodes import ErrorRecord
 from langgraft.nodes.diagnose import Failure, diagnose_by_rules
 from langgraft.nodes.judging.novelty import Novelty
 
@@ -27,7 +28,14 @@ _ENDED: Final = re.compile(r"^(TIMEOUT|OUT OF MEMORY)\b[^\n]*", re.MULTILINE)
 _INVALID: Final = re.compile(
     r"^Submission: present, but not valid\.\n((?:- [^\n]*\n?)+)", re.MULTILINE
 )
-_ESTIMATOR: Final = re.compile(r"\b(?:lgb\.|xgb\.)?(\w+(?:Classifier|Regressor|SVC|SVR))\(")
+_LIMIT: Final = re.compile(
+    r"^(?:TIMEOUT|OUT OF MEMORY)\b|ran into the (?:time limit|limit of memory)", re.MULTILINE
+)
+_ROUNDS: Final = re.compile(
+    r"\b(\w+(?:Classifier|Regressor))\((?:[^()]|\([^()]*\))*?\b(?:n_estimators|max_iter)=(\d+)"
+)
+"""Models, with how many rounds or trees they take."""
+_LIBRARIES: Final = (("LGBM", "lightgbm"), ("XGB", "xgboost"), ("", "sklearn"))
 ADVISED: Final = 0.5
 """Chance that a review advises what an output shows."""
 
@@ -51,7 +59,8 @@ def write_review(asked: Asked, dice: Dice) -> str:
 def _failure(output: str, dice: Dice) -> str:
     raised = _RAISED.findall(output)
     if ended := _ENDED.search(output):
-        return f"It was stopped by a limit ({ended.group(1).lower()}) before it was done."
+        limit = "the time limit" if ended.group(1) == "TIMEOUT" else "the limit of memory"
+        return f"It ran into {limit}, and was stopped before it was done."
     if invalid := _INVALID.search(output):
         return f"The submission is not valid: {' '.join(invalid.group(1).split())[2:]}."
     if not raised:
@@ -75,28 +84,28 @@ def write_diagnosis(asked: Asked) -> str:
     output, code, analysis = (asked.part(name) for name in ("output", "code", "analysis"))
     analysis = "" if analysis.strip() == "(empty)" else analysis
     record = diagnose_by_rules(Failure(output=output, code=code, analysis=analysis))
+    if _LIMIT.search(f"{output}\n{analysis}"):
+        return json.dumps(_limit(code, output, record))
     if record is None:
         return json.dumps({"package": "general", "error": "unknown", "fix": "", "kind": "code"})
-    found = {
-        "package": record.package,
-        "error": record.error,
-        "fix": record.fix,
-        "kind": record.kind,
-    }
-    if record.kind == "resource":
-        found |= _limit(code, output)
-    return json.dumps(found, ensure_ascii=False)
+    names = ("package", "error", "fix", "kind")
+    return json.dumps({name: getattr(record, name) for name in names}, ensure_ascii=False)
 
 
-def _limit(code: str, output: str) -> dict[str, str]:
-    names = _ESTIMATOR.findall(code)
-    name = names[0] if names else "the program"
+def _limit(code: str, output: str, record: ErrorRecord | None) -> dict[str, str]:
+    """Blame the model with the most rounds for a limit."""
+    name = max(_ROUNDS.findall(code), key=lambda found: int(found[1]), default=("", ""))[0]
     package = (
-        "lightgbm" if name.startswith("LGBM") else "xgboost" if name.startswith("XGB")
-        else "sklearn" if names else "general"
-    )  # fmt: skip
-    error = "MemoryError: out of memory" if "OUT OF MEMORY" in output else "TimeoutError: timed out"
-    return {"package": package, "error": f"{error} while fitting {name}", "kind": "resource"}
+        next(lib for start, lib in _LIBRARIES if name.startswith(start)) if name else "general"
+    )
+    error = "MemoryError: out of memory" if "MEMORY" in output else "TimeoutError: timed out"
+    while_fitting = f" while fitting {name}" if name else ""
+    return {
+        "package": package,
+        "error": f"{error}{while_fitting}",
+        "fix": record.fix if record else "",
+        "kind": "resource",
+    }
 
 
 def write_novelty(shown: Novelty) -> str:

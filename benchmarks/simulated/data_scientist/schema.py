@@ -15,7 +15,32 @@ def schema_habits(task: Task) -> Iterator[Habit]:
 
 def _names(task: Task) -> Iterator[Habit]:
     guessed = "label" if task.classes else "y"
+    if task.target not in (guessed, "target"):
+        yield _target(task, guessed)
     yield Habit(
+        "path of the data",
+        right='"input/',
+        wrong='"../input/',
+        error=r"No such file or directory: '(?:\.\./input|data)/|FileNotFoundError",
+        about=("FileNotFoundError",),
+        repair=Repair(
+            '"input/',
+            "Replaced the path `../input/` by `input/`. The data lies in `./input`.",
+            ("`./input`",),
+        ),
+        others=(
+            Repair(
+                '"data/',
+                "Replaced the path `../input/` by `data/`. The data lies there.",
+                ("data/",),
+            ),
+        ),
+        rate=0.03,
+    )
+
+
+def _target(task: Task, guessed: str) -> Habit:
+    return Habit(
         "target column",
         right=f'ID, TARGET = "{task.id}", "{task.target}"',
         wrong=f'ID, TARGET = "{task.id}", "{guessed}"',
@@ -25,7 +50,7 @@ def _names(task: Task) -> Iterator[Habit]:
             f'ID, TARGET = "{task.id}", "{task.target}"',
             f"Replaced the target column `{guessed}` by `{task.target}`."
             " That is what the training table calls it.",
-            (task.target,),
+            (f"by `{task.target}`",),
         ),
         others=(
             Repair(
@@ -36,26 +61,6 @@ def _names(task: Task) -> Iterator[Habit]:
             ),
         ),
         rate=0.02,
-    )
-    yield Habit(
-        "path of the data",
-        right='"input/',
-        wrong='"../input/',
-        error=r"No such file or directory: '(?:\.\./input|data)/|FileNotFoundError",
-        about=("FileNotFoundError",),
-        repair=Repair(
-            '"input/',
-            "Replaced the path `../input/` by `input/`. The data lies in `./input`.",
-            ("./input",),
-        ),
-        others=(
-            Repair(
-                '"data/',
-                "Replaced the path `../input/` by `data/`. The data lies there.",
-                ("data/",),
-            ),
-        ),
-        rate=0.03,
     )
 
 
