@@ -62,11 +62,8 @@ class Case:
 
     description: str
     folder: Path
-
-    @property
-    def preview(self) -> str:
-        """Return what a prompt shows of the data."""
-        return data_preview(self.folder)
+    preview: str
+    """What a prompt shows of the data."""
 
 
 def make_cases(folder: Path) -> dict[str, Case]:
@@ -84,7 +81,7 @@ def make_cases(folder: Path) -> dict[str, Case]:
     for name, (description, write) in makers.items():
         (folder / name).mkdir()
         write(folder / name, draws)
-        made[name] = Case(description, folder / name)
+        made[name] = Case(description, folder / name, data_preview(folder / name))
     return made
 
 
