@@ -1,6 +1,7 @@
 """`diagnose` and `reflect` in a branch: what memory is to keep of a program, where it asks for it."""
 
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -10,6 +11,7 @@ from langgraft.memory.episodes import Outcome, Step
 from langgraft.nodes.diagnose import Failure, diagnosing
 from langgraft.nodes.reflect import Attempt, distilling
 from langgraft.nodes.search.briefing import TreePrompts, instruction
+from langgraft.nodes.search.execute import with_limit
 from langgraft.nodes.search.place import Place
 from langgraft.nodes.search.state import BranchState, SearchNode, Update, Work
 from langgraft.nodes.search.talking import Talk, of_branch, spoken, talking_node
@@ -20,7 +22,9 @@ def diagnose_program_node(
 ) -> SearchNode[BranchState]:
     """Make the node that turns a failure into an error record, for memory that keeps errors.
 
-    It does nothing for a program that worked, nor where there is none.
+    It does nothing for a program that worked, nor where there is none. What a limit ended is an
+    error of the kind `resource`, whatever a model calls it: memory may be told to keep that kind
+    from some stages.
     """
 
     def begin(state: BranchState) -> Talk[Update]:
@@ -28,21 +32,32 @@ def diagnose_program_node(
         executed, reviewed = place.read(work.get("executed")), place.read(work["reviewed"])
         if not executed or not reviewed["is_buggy"]:
             return {}
-        failure = Failure(
-            output=executed["output"],
-            code=place.read(work["written"])["code"],
-            analysis=reviewed["analysis"],
-            exception=executed["exc_type"] or "",
-            message=executed["exc_value"] or "",
-        )
+        by_limit = executed["exc_type"] and (executed["timed_out"] or executed["oom"])
+        code = place.read(work["written"])["code"]
+        failure = _failure(code, executed, reviewed["analysis"])
         found = yield from spoken(diagnosing(failure, prompts.diagnose), "diagnose")
-        record: JSON = None if found.record is None else asdict(found.record)
-        by = "" if found.record is None else found.record.by
-        kept = place.keep({"error": record, "by": by, "why": found.why, "calls": found.calls})
-        done: Work = {**work, "diagnosed": kept}
+        record = found.record
+        if record is not None and by_limit:
+            record = replace(record, kind="resource")
+        told: dict[str, JSON] = {"error": None, "by": "", "why": found.why, "calls": found.calls}
+        if record is not None:
+            told |= {"error": asdict(record), "by": record.by}
+        done: Work = {**work, "diagnosed": place.keep(told)}
         return {"work": done}
 
     return talking_node("diagnose", model, begin, of_branch)
+
+
+def _failure(code: str, executed: Mapping[str, Any], analysis: str) -> Failure:
+    raised, message = executed["exc_type"], executed["exc_value"]
+    limit = executed["timed_out"] or executed["oom"]
+    return Failure(
+        output=with_limit(executed["output"], raised, message, by_limit=limit),
+        code=code,
+        analysis=analysis,
+        exception=raised or "",
+        message=message or "",
+    )
 
 
 def reflect_program_node(place: Place, model: BaseChatModel) -> SearchNode[BranchState]:

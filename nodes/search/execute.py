@@ -90,6 +90,14 @@ def ended(result: ExecutionResult, seconds: float) -> str:
     return f"it ended with exit code {result.exit_code}"
 
 
+def with_limit(output: str, exc_type: str | None, exc_value: str | None, *, by_limit: bool) -> str:
+    """Return what a program showed, and where a limit ended it, that as an error at the end.
+
+    What it printed tells of no such error, and maybe of others that it went on after.
+    """
+    return f"{output}\n\n{exc_type}: {exc_value or ''}" if by_limit and exc_type else output
+
+
 def _exception(result: ExecutionResult, seconds: float) -> tuple[str | None, str | None]:
     """Name what ended a program as an exception.
 

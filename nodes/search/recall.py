@@ -6,6 +6,7 @@ from typing import Any
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget, Recall, RecallContext
 from langgraft.nodes.search.briefing import domain, instruction
+from langgraft.nodes.search.execute import with_limit
 from langgraft.nodes.search.journal import JournalNode
 from langgraft.nodes.search.place import Place
 from langgraft.nodes.search.state import BranchState, SearchNode, Update, Work
@@ -61,15 +62,13 @@ def episode_id(search: str, node: str) -> str:
 def seen(node: JournalNode) -> str:
     """Return what a failed program showed.
 
-    Where a limit ended it, its error stands nowhere in what it printed, and is said at the end.
     Where nothing was raised at all (no submission, say), its output tells of no error, and the
     diagnosis stands for it: memory keeps the failure under those words.
     """
     if node.exc_type is None and node.error is not None:
         return str(node.error["error"])
-    if not (node.timed_out or node.oom) or not node.exc_type:
-        return node.output
-    return f"{node.output}\n\n{node.exc_type}: {node.exc_value or ''}"
+    limit = node.timed_out or node.oom
+    return with_limit(node.output, node.exc_type, node.exc_value, by_limit=limit)
 
 
 def _update(place: Place, state: BranchState, recalled: Recall) -> Update:

@@ -85,3 +85,45 @@ def test_memory_when_a_repair_runs_has_its_plan_as_a_proven_fix(
     assert len(content.items) == 2  # the failures' own entries, which knew no fix, made way
     assert all(content.notes[item.id]["verified"] for item in proven)
     assert fold(search.deltas) == content
+
+
+SLOW = """\
+import time, traceback
+try:
+    {}["gpu"]
+except KeyError:
+    traceback.print_exc()
+time.sleep(60)
+"""
+
+
+def test_failure_when_a_limit_ended_it_is_of_resources_whatever_a_model_calls_it(
+    tmp_path: Path,
+) -> None:
+    """Nor is it taken for an error that the program had printed and gone on after."""
+
+    def call_it_code(text: str, sample: str) -> str:
+        if "/diagnose" not in sample:
+            return review(text, sample)
+        said = "TimeoutError: it was stopped" if text.count("TimeoutError: ") else "KeyError: gpu"
+        return f'{{"package": "general", "error": "{said}", "fix": "", "kind": "code"}}'
+
+    memory = CodingMemory(InMemoryStore(), settings=coding_preset("kinds_by_stage"))
+    competition, artifacts = toy(tmp_path), MemoryArtifacts()
+    with sandbox(competition) as place:
+        agent = build_tree_agent(
+            writing(lambda _, sample: reply(SLOW if "/000/" in sample else good())),
+            competition=competition,
+            sandbox=place,
+            feedback_model=reviewing(call_it_code),
+            memory=memory,
+            artifacts=artifacts,
+            policy=AIDEPolicy(1, 1.0, 3),
+            steps=3,
+            seconds=2,
+        )
+        done = agent.invoke({"episode_id": "run", "seed": 0})
+    search = read_search(artifacts, done["journal"])
+    assert [node.recalled_kinds for node in search.nodes] == [(), ("resource",), ()]
+    error = search.nodes[0].error or {}
+    assert (error["kind"], error["error"]) == ("resource", "TimeoutError: it was stopped")
