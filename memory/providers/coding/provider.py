@@ -73,8 +73,9 @@ class CodingMemory(MemoryProvider[CodingSettings]):
     =================  ===================================  ======================================
     fix                §3.3: what resolved the error;       the fix as recorded; verified apart,
                        Fig. 5: what the review suggests     by a note, once an episode that
-                       when it fails                        `resolves` the failed one is filed;
-                                                            `verified_only`
+                       when it fails                        `resolves` the failed one is filed,
+                                                            unless that one says that another
+                                                            fix worked; `verified_only`
     fixes left out     the summarizer is told to            a rule at filing (`fix_needs`); the
                                                             error is kept
     ADD / NONE         a model, always; told to prefer      a question where it can matter; the
@@ -225,7 +226,8 @@ class CodingMemory(MemoryProvider[CodingSettings]):
         self, episode: Episode, position: int, order_index: int
     ) -> Program[Sequence[Change]]:
         filing = Filing(self.namespace, episode, order_index)
-        for entry in entries_of(episode):
+        entries = entries_of(episode)
+        for entry in entries:
             standing = filing.equal(entry) or (yield from self._known(entry, episode))
             if standing is None:
                 yield from filing.add(entry)
@@ -235,7 +237,8 @@ class CodingMemory(MemoryProvider[CodingSettings]):
                 yield from filing.replace(standing, entry)
             else:
                 yield from filing.count(standing, entry)
-        filing.verify((yield from self._resolved(episode)))
+        resolved = yield from self._resolved(episode)
+        filing.verify(item for item in resolved if not _fixed_otherwise(item, entries))
         return filing.changes()
 
     def _known(self, entry: CodingEntry, episode: Episode) -> Program[MemoryItem | None]:
@@ -307,6 +310,15 @@ def _better(filing: Filing, entry: CodingEntry, standing: MemoryItem) -> Program
         return False
     notes = yield from filing.notes(standing)
     return notes.get("verified") is not True
+
+
+def _fixed_otherwise(item: MemoryItem, entries: Sequence[CodingEntry]) -> bool:
+    """Say whether other fixes of an entry's error are told to have worked: its own is a guess then."""
+    known = item.metadata
+    error = known.get("package"), known.get("error")
+    same = [entry for entry in entries if (entry.package, entry.error) == error]
+    worked = {entry.fix for entry in same if entry.verified}
+    return bool(worked) and known.get("fix") not in worked
 
 
 def _novelty(episode: Episode, entry: CodingEntry, near: Sequence[MemoryItem]) -> Question:

@@ -127,3 +127,12 @@ def test_proof_when_the_fix_that_ran_takes_the_place_of_the_advice_folds() -> No
     deltas.append(bank.take_in(replace(repaired, verdicts=(Verdict(question.id, "none"),))))
     assert [fix for fix, _ in entries(bank)] == ["Fill the column."]
     assert fold(deltas) == bank.content()
+
+
+def test_proof_when_another_fix_is_told_to_have_worked_is_not_of_the_advice() -> None:
+    """The repair did something else: what was advised when the error came up is a guess still."""
+    bank = memory()
+    bank.take_in(episode("r/0", ADVISED))
+    bank.take_in(episode("r/1", PROVEN, resolves=("r/0",)))
+    assert len(bank.content().items) == 2
+    assert fixes(bank) == ["Fill the column."]
