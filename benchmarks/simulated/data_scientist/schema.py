@@ -141,7 +141,7 @@ def _limits() -> Iterator[Habit]:
                     ("halved",),
                 ),
             ),
-            rate=0.1,
+            rate=0.06,
         )
     for name in ("MLPRegressor", "MLPClassifier"):
         sizes = f"{name}(hidden_layer_sizes=(@,), alpha=@"
