@@ -62,6 +62,9 @@ class MlePlan(Plan):
     """Chance that a failure is repaired where one can be (Table 6: 0.5)."""
     debug_depth: int = Field(default=3, ge=0)
     """Largest number of repairs in a row, read as AIDE's code does (Table 6: 3)."""
+    published_depth: bool = True
+    """Whether a failure of exactly `debug_depth` repairs may be repaired once more, as AIDE's code
+    has it; `False` reads the number as its name says."""
     folds: int = Field(default=5, ge=2)
     """Folds of cross-validation that programs are told of (AIDE's default)."""
     width: int = Field(default=1, ge=1)

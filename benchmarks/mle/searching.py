@@ -169,7 +169,12 @@ def build_agent(
         learn=agent.learn,
         artifacts=artifacts,
         folder=best,
-        policy=AIDEPolicy(plan.drafts, plan.debug_probability, plan.debug_depth),
+        policy=AIDEPolicy(
+            plan.drafts,
+            plan.debug_probability,
+            plan.debug_depth,
+            published_depth=plan.published_depth,
+        ),
         steps=plan.steps,
         seconds=plan.seconds,
         folds=plan.folds,
