@@ -1,5 +1,6 @@
 """HTML pages from templates: everything from outside is escaped, nothing is fetched."""
 
+from collections.abc import Callable
 from importlib import resources
 from typing import Any
 
@@ -20,6 +21,25 @@ from langgraft.benchmarks.continual.wording import (
 )
 
 
+def escaping_environment(load: Callable[[str], str]) -> Any:
+    """Return an environment that escapes everything and refuses names that are not there.
+
+    Args:
+        load: Returns the text of a template.
+
+    Raises:
+        MissingExtraError: The extra `bench` is not installed.
+    """
+    jinja: Any = require("jinja2", extra="bench", purpose="The report")
+    return jinja.Environment(
+        loader=jinja.FunctionLoader(load),
+        autoescape=True,
+        undefined=jinja.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
 def environment() -> Any:
     """Return the templates' environment.
 
@@ -27,13 +47,7 @@ def environment() -> Any:
         MissingExtraError: The extra `bench` is not installed.
     """
     jinja: Any = require("jinja2", extra="bench", purpose="The report")
-    made = jinja.Environment(
-        loader=jinja.FunctionLoader(_template),
-        autoescape=True,
-        undefined=jinja.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    made = escaping_environment(_template)
     made.filters.update(
         signed=signed,
         plain=plain,

@@ -1,7 +1,7 @@
 """Each condition against no memory: pairs of one competition and one seed."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias
 
@@ -289,8 +289,3 @@ def same_tasks_estimate(values: Mapping[Pair, float], most: float) -> Estimate |
 def _variance(row: Sequence[float]) -> float:
     mean = math.fsum(row) / len(row)
     return math.fsum((value - mean) ** 2 for value in row) / (len(row) - 1)
-
-
-def of_condition(found: Iterable[Contrast], condition: str) -> tuple[Contrast, ...]:
-    """Return the contrasts of a condition."""
-    return tuple(each for each in found if each.condition == condition)

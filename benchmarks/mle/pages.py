@@ -3,7 +3,7 @@
 from importlib import resources
 from typing import Any, Final
 
-from langgraft._core.extras import require
+from langgraft.benchmarks.continual.pages import escaping_environment
 from langgraft.benchmarks.continual.wording import p_value, several
 from langgraft.benchmarks.mle import wording
 
@@ -17,14 +17,7 @@ def environment() -> Any:
     Raises:
         MissingExtraError: The extra `bench` is not installed.
     """
-    jinja: Any = require("jinja2", extra="bench", purpose="The report")
-    made = jinja.Environment(
-        loader=jinja.FunctionLoader(_template),
-        autoescape=True,
-        undefined=jinja.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    made = escaping_environment(_template)
     made.filters.update(
         number=wording.number,
         interval=wording.interval,

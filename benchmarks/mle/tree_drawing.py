@@ -36,7 +36,7 @@ def scale_for(programs: int) -> Scale:
     if programs <= 60:  # noqa: PLR2004
         return Scale(40, 54, 14, 11)
     if programs <= 200:  # noqa: PLR2004
-        return Scale(30, 44, 11.5, 9.5)
+        return Scale(30, 44, 11.5, 9)
     return Scale(25, 36, 10, 7.8)
 
 

@@ -4,16 +4,20 @@ from pathlib import Path
 
 import pytest
 
+from langgraft.benchmarks.mle.behaviour.diversity import (
+    operators,
+    package_imports,
+    packages,
+    pooled_number,
+)
 from langgraft.benchmarks.mle.journals import read_journals
 from langgraft.benchmarks.mle.published import (
-    EFFECTIVE_NUMBER,
     LATE,
     MLAB,
     MODALITIES,
     OPENHANDS,
     RECURRENCE,
     counts_behind,
-    effective_numbers,
     findings,
     sign_test,
 )
@@ -71,12 +75,12 @@ def test_effective_numbers_of_real_runs_when_measured_are_on_the_published_scale
     data_dir: Path,
 ) -> None:
     """Table 2 has 8.45 and 8.10: operators pooled over a run are there, packages are not."""
-    found = [effective_numbers(journal) for journal in read_journals(data_dir / "aide")]
-    operators = [each["operators"] for each in found]
-    assert [round(value, 2) for value in operators] == [5.30, 7.23, 9.37, 11.74, 10.80]
-    assert all(min(operators) < printed < max(operators) for printed in EFFECTIVE_NUMBER)
-    for kind in ("packages by import statement", "packages once a program"):
-        assert max(each[kind] for each in found) < 8
+    journals = read_journals(data_dir / "aide")
+    found = [pooled_number(journal, operators) for journal in journals]
+    assert [round(value, 2) for value in found] == [5.30, 7.23, 9.37, 11.74, 10.80]
+    assert all(min(found) < printed < max(found) for printed in (8.45, 8.10))
+    for count in (package_imports, packages):
+        assert max(pooled_number(journal, count) for journal in journals) < 8
 
 
 def test_findings_when_listed_hold_but_for_those_known_not_to() -> None:
