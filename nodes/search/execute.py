@@ -1,13 +1,16 @@
 """`execute`: run the program, and keep what came of it by reference."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any, Final
 
 from langgraft.environments.competitions.attempts import Attempt, aattempt, attempt, told
+from langgraft.environments.sandboxes.limits import Limits
 from langgraft.environments.sandboxes.programs import PythonProgram
 from langgraft.environments.sandboxes.results import ExecutionResult
 from langgraft.environments.sandboxes.sandbox import Sandbox
 from langgraft.environments.sandboxes.telling import span
+from langgraft.memory.recall import strip_block
 from langgraft.nodes.replies import encodable
 from langgraft.nodes.search.place import Place
 from langgraft.nodes.search.state import BranchState, SearchNode, Update, Work
@@ -57,7 +60,7 @@ def _update(
     validity = {True: "valid", False: "invalid", None: "absent"}[made.submission_valid]
     kept = place.keep(
         {
-            "output": encodable(told(made, sandbox.limits, seconds=seconds, exact=False)),
+            "output": shown(made, sandbox.limits, seconds),
             "exc_type": name,
             "exc_value": message,
             "timed_out": result.timed_out,
@@ -71,6 +74,22 @@ def _update(
     )
     work: Work = {**state["work"], "executed": kept}
     return {"work": work}
+
+
+def shown(made: Attempt, limits: Limits, seconds: float) -> str:
+    """Tell what came of a program, without memory that it printed.
+
+    Each stream by itself and before anything is cut: a mark that begins a block and has no end
+    must not take away how the program ended.
+    """
+    result = made.result
+    error = result.error
+    if error is not None:
+        error = replace(error, message=strip_block(error.message))
+    stdout, stderr = strip_block(result.stdout), strip_block(result.stderr)
+    printed = replace(result, stdout=stdout, stderr=stderr, error=error)
+    kept = told(replace(made, result=printed), limits, seconds=seconds, exact=False)
+    return encodable(kept)
 
 
 def ended(result: ExecutionResult, seconds: float) -> str:

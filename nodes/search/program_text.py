@@ -31,6 +31,7 @@ LONGEST_PLAN: Final = 4_000
 
 _PYTHON: Final = frozenset({"python", "py", "python3", "py3", "ipython"})
 _FENCE: Final = re.compile(r"^ {0,3}(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)$")
+_FENCED: Final = re.compile(r"^(?=[ \t]*(?:```|~~~))", re.MULTILINE)
 _THOUGHTS: Final = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
 
 
@@ -79,6 +80,11 @@ def read_program(reply: str) -> ProgramText:
     if len(code) > LONGEST_PROGRAM:
         return ProgramText(plan, "", _too_long(code))
     return ProgramText(plan, code, problem)
+
+
+def quotable(text: str) -> str:
+    """Return a text that cannot end the fenced block it is quoted in: a bar goes before its fences."""
+    return _FENCED.sub("| ", text)
 
 
 def _unfenced(text: str, plan: str) -> ProgramText:

@@ -21,6 +21,7 @@ from langgraft.memory.recall import strip_block
 from langgraft.nodes.replies import encodable
 from langgraft.nodes.search.briefing import TreePrompts
 from langgraft.nodes.search.place import Place
+from langgraft.nodes.search.program_text import quotable
 from langgraft.nodes.search.state import BranchState, SearchNode, Update, Work
 from langgraft.nodes.search.talking import Talk, of_branch, spoken, talking_node
 from langgraft.nodes.search.write import NO_PROGRAM
@@ -80,11 +81,10 @@ def reviewing(
     place: Place, written: Mapping[str, Any], executed: Mapping[str, Any], prompts: TreePrompts
 ) -> Talk[Review]:
     """Review what came of a program; see `review_node`."""
-    output = str(executed["output"])
     text = prompts.review.render(
         task=place.competition.description.strip(),
         code=str(written["code"]).rstrip(),
-        output=strip_block(output).strip(),
+        output=quotable(str(executed["output"])).strip(),
     )
     said = yield from spoken(asking([HumanMessage(encodable(text))], typed(_Reply)), "review")
     metric = _metric(said.value, executed)

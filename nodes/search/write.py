@@ -12,7 +12,7 @@ from langgraft.environments.sandboxes.telling import span
 from langgraft.nodes.replies import encodable
 from langgraft.nodes.search.briefing import TreePrompts
 from langgraft.nodes.search.place import Place
-from langgraft.nodes.search.program_text import ProgramText, read_program
+from langgraft.nodes.search.program_text import ProgramText, quotable, read_program
 from langgraft.nodes.search.state import BranchState, SearchNode, Update, Work
 from langgraft.nodes.search.summary import summarize
 from langgraft.nodes.search.talking import Ask, Talk, of_branch, talking_node
@@ -114,7 +114,9 @@ def _prompt(place: Place, state: BranchState, prompts: TreePrompts, rules: str) 
         "attempts": summarize(nodes, lower_is_better=place.lower_is_better),
         "data": place.artifacts.read(state["preview"]).decode(),
         "code": (parent.code.rstrip() or _NO_CODE) if parent is not None else "",
-        "output": (parent.output or "; ".join(parent.reasons)) if parent is not None else "",
+        "output": quotable(parent.output or "; ".join(parent.reasons))
+        if parent is not None
+        else "",
     }
     by_stage = {"draft": prompts.draft, "debug": prompts.debug, "improve": prompts.improve}
     return by_stage[state["work"]["stage"]].render(**shown)

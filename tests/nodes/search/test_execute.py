@@ -1,9 +1,15 @@
 """How a program ended, and what a search makes of it."""
 
-import pytest
+from pathlib import Path
 
+import pytest
+from tree_cases import toy
+
+from langgraft.environments.competitions.attempts import judged
+from langgraft.environments.sandboxes.limits import Limits
 from langgraft.environments.sandboxes.results import ExecutionResult, ProgramError
-from langgraft.nodes.search.execute import ended
+from langgraft.memory.recall import BLOCK_END, BLOCK_START
+from langgraft.nodes.search.execute import ended, shown
 from langgraft.nodes.search.gathering import first_sentences
 from langgraft.nodes.search.packages import shipped_packages
 
@@ -52,3 +58,17 @@ def test_packages_when_nobody_names_any_are_those_that_the_image_is_asked_for() 
     packages = shipped_packages()
     assert {"numpy", "scikit-learn", "xgboost", "lightgbm"} <= set(packages)
     assert "joblib" not in packages
+
+
+@pytest.mark.parametrize("end", ["", f"\n{BLOCK_END}\nlast words"])
+def test_output_when_it_quotes_memory_is_told_without_it_and_with_how_it_ended(
+    end: str, tmp_path: Path
+) -> None:
+    """Also where the block is so long that its end, or without one all that follows, would be cut."""
+    printed = f"first words\n{BLOCK_START}\n" + "- drop the column\n" * 1_000 + end
+    error = ProgramError("KeyError", "'sex'")
+    result = ExecutionResult(1, printed, "Traceback: somewhere", 1.0, error=error)
+    told = shown(judged(result, toy(tmp_path)), Limits(), 60.0)
+    assert "drop the column" not in told
+    for kept in ("first words", end.rpartition("\n")[2], "somewhere", "KeyError", "absent"):
+        assert kept in told
