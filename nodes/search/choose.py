@@ -1,5 +1,6 @@
 """`choose` and `rescore`: which program is submitted."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
@@ -68,7 +69,7 @@ def rescore_node(place: Place, sandbox: Sandbox, *, seconds: float) -> SearchNod
         return _with_metric(state, number, made)
 
     async def arescore(state: TreeState) -> Update:
-        number, code, environment = program(state)
+        number, code, environment = await asyncio.to_thread(program, state)
         made = await aattempt(
             code, place.competition, sandbox, seconds=seconds, environment=environment
         )
