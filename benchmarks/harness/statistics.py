@@ -39,6 +39,9 @@ Thirds that are pooled and averaged differ by 1e-17, and taken at their word suc
 a standard error near zero: p values of 1e-113 from nothing.
 """
 
+_TIE = 1e-9
+"""Mean squares that differ by less than this share are equal."""
+
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
@@ -166,9 +169,11 @@ def _crossed_variance(values: Matrix) -> tuple[float, float, float]:
     rest = values - items[:, None] - seeds[None, :] + mean
     df_err = (n - 1) * (s - 1)
     ms_err = float((rest**2).sum()) / df_err
-    if ms_seed <= ms_err:
+    # Ties are common among few fractions: rounding must not decide them, nor the order of items.
+    none = ms_err * (1 + _TIE)
+    if ms_seed <= none:
         return ms_item / (n * s), n - 1.0, 0.0
-    if ms_item <= ms_err:
+    if ms_item <= none:
         return ms_seed / (n * s), s - 1.0, 1.0
     total = ms_item + ms_seed - ms_err
     spread = ms_item**2 / (n - 1) + ms_seed**2 / (s - 1) + ms_err**2 / df_err

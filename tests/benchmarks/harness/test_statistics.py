@@ -1,5 +1,7 @@
 """Statistics: intervals cover what they claim to, and edge cases stay honest."""
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -98,6 +100,18 @@ def test_crossed_variance_when_written_out_then_is_the_anova_formula() -> None:
     assert ms_err < ms_item
     assert (estimate.se, estimate.df) == pytest.approx((np.sqrt(total / (n * s)), df))
     assert estimate.seed_share == pytest.approx((ms_seed - ms_err) / total)
+
+
+def test_mean_estimate_when_mean_squares_tie_then_order_does_not_matter() -> None:
+    """Two of three mean squares are 7/9: rounding, which depends on the order, must not decide."""
+    values = np.array([[1.0, 0.0, -1.0], [0.0, 0.0, 0.0], [1.0, -1.0, 1.0]])
+    orders = [list(order) for order in permutations(range(3))]
+    ends = {
+        round(mean_estimate(values[rows][:, columns], bounds=(-1.0, 1.0)).high, 9)
+        for rows in orders
+        for columns in orders
+    }
+    assert len(ends) == 1
 
 
 @pytest.mark.parametrize("replicates", [1, 3])
