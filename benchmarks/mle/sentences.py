@@ -71,8 +71,9 @@ def _censored(analysis: Analysis, condition: str) -> int:
 
 
 def _gates(analysis: Analysis) -> Iterator[str]:
-    failed = [gate.name for gate in analysis.gates if gate.state == "failed"]
-    unmade = [gate.name for gate in analysis.gates if gate.state == "open"]
+    """Name gates that did not pass, in quotes: what one checks is no finding while it is open."""
+    failed = [f"“{gate.name}”" for gate in analysis.gates if gate.state == "failed"]
+    unmade = [f"“{gate.name}”" for gate in analysis.gates if gate.state == "open"]
     if failed:
         yield f"Gates that failed: {listing(failed)}."
     if unmade:
