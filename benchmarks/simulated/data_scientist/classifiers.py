@@ -17,7 +17,7 @@ def classifiers(rounds: tuple[str, ...]) -> Iterator[Part]:
     )
     yield estimator(
         "logistic regression",
-        "LogisticRegression(C=$c, max_iter=400)",
+        "LogisticRegression(C=$c, tol=0.01, max_iter=400)",
         2,
         classes=True,
         takes=("sparse",),
@@ -118,7 +118,7 @@ def classifiers(rounds: tuple[str, ...]) -> Iterator[Part]:
     yield estimator(
         "bagged trees",
         "BaggingClassifier(estimator=DecisionTreeClassifier(min_samples_leaf=$leaf), "
-        "n_estimators=25, random_state=0)",
+        "n_estimators=20, max_features=0.4, random_state=0)",
         0.6,
         classes=True,
         leaf=("5", "10"),

@@ -192,5 +192,5 @@ def parts_of_pictures(task: Task) -> Iterator[Part]:
         "Features",
         "power and statistics of shades",
         f"{_POWER}\n{_SHADES}{_POWER_AND_SHADES}{_AS_THEY_ARE}",
-        1.2,
+        1.8,
     )

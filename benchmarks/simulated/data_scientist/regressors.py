@@ -73,7 +73,7 @@ def regressors() -> Iterator[Part]:
     yield estimator(
         "bagged trees",
         "BaggingRegressor(estimator=DecisionTreeRegressor(min_samples_leaf=$leaf), "
-        "n_estimators=25, max_samples=0.5, random_state=0)",
+        "n_estimators=20, max_features=0.4, max_samples=0.5, random_state=0)",
         0.6,
         classes=False,
         leaf=("10", "20"),

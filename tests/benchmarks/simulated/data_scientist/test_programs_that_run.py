@@ -76,7 +76,7 @@ def test_drafts_without_ignorance_when_run_then_leave_a_whole_submission(
 ) -> None:
     """What it writes for any form is complete, and differs; so does what is made better of it."""
     drafts = {
-        f"draft {at}": code_of(said(drafting(cases[form]), str(at), ignorance=0)) for at in range(3)
+        f"draft {at}": code_of(said(drafting(cases[form]), str(at), ignorance=0)) for at in range(2)
     }
     better = {
         f"{name}, bettered": code_of(said(improving(cases[form], code), name, ignorance=0))
