@@ -2,10 +2,10 @@
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 from langgraft._core.canonical import canonical_json
+from langgraft._core.errors import RunDirectoryError
 from langgraft.benchmarks.harness.files import disk_errors, make_directory, write_all
 from langgraft.benchmarks.harness.usage import TokenCounts, Used
 
@@ -21,7 +21,7 @@ class UsageFile:
         path: The file; made with its folder. A line that a crash left unfinished is dropped.
 
     Raises:
-        RunDirectoryError: It cannot be read or written.
+        RunDirectoryError: It cannot be read or written, or is damaged.
     """
 
     def __init__(self, path: Path) -> None:
@@ -31,7 +31,12 @@ class UsageFile:
         with disk_errors("read", path):
             data = path.read_bytes() if path.exists() else b""
         whole = data[: data.rfind(b"\n") + 1]
-        for request, node, tokens in _read(whole):
+        for number, line in enumerate(whole.splitlines(), 1):
+            try:
+                request, node, tokens = _read(line)
+            except (ValueError, TypeError, KeyError) as error:
+                msg = f"line {number} is damaged; remove its folder to begin anew"
+                raise RunDirectoryError(msg, path=path) from error
             self._noted[request] = (node, tokens)
         with disk_errors("open for writing", path):
             self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
@@ -61,13 +66,12 @@ class UsageFile:
         os.close(self._descriptor)
 
 
-def _read(data: bytes) -> Iterator[tuple[str, str, TokenCounts | None]]:
-    for line in data.splitlines():
-        request, node, counted = json.loads(line)
-        tokens = None
-        if counted is not None:
-            tokens = TokenCounts(*(counted[f"{name}_tokens"] for name in _COUNTS))
-        yield request, node, tokens
+def _read(line: bytes) -> tuple[str, str, TokenCounts | None]:
+    request, node, counted = json.loads(line)
+    tokens = None
+    if counted is not None:
+        tokens = TokenCounts(*(counted[f"{name}_tokens"] for name in _COUNTS))
+    return request, node, tokens
 
 
 _COUNTS = ("prompt", "completion", "cached_prompt", "reasoning")

@@ -1,6 +1,7 @@
 """Checkpoints in SQLite whose writes are whole, also when whoever asked for one is dropped."""
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,6 +12,8 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from typing_extensions import override
+
+from langgraft._core.errors import RunDirectoryError
 
 T = TypeVar("T")
 
@@ -62,9 +65,18 @@ class WholeWrites(AsyncSqliteSaver):
 
 @asynccontextmanager
 async def open_checkpoints(path: Path) -> AsyncIterator[WholeWrites]:
-    """Open a file of checkpoints; made where it is not there."""
+    """Open a file of checkpoints; made where it is not there.
+
+    Raises:
+        RunDirectoryError: It is no such file.
+    """
     async with aiosqlite.connect(path) as connection:
         saver = WholeWrites(connection)
+        try:
+            await saver.setup()
+        except sqlite3.DatabaseError as error:
+            msg = f"is damaged: {error}; remove its folder to search anew"
+            raise RunDirectoryError(msg, path=path) from error
         try:
             yield saver
         finally:
