@@ -1,5 +1,6 @@
 """The competitions of a plan: what their data is known by, and making it ready."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from langgraft._core.canonical import JSON, digest, text_digest
@@ -26,9 +27,16 @@ def competitions_of(plan: MlePlan) -> tuple[Competition, ...]:
     return tuple(found.get_competition(each) for each in plan.competitions)
 
 
-def unprepared(plan: MlePlan) -> tuple[Competition, ...]:
-    """Return the competitions whose data is not there."""
-    return tuple(each for each in competitions_of(plan) if not each.prepared)
+def unprepared_lines(plan: MlePlan) -> Iterator[str]:
+    """Say of competitions whose data is not there how it is made."""
+    found = plan.registry()
+    missing = [each for each in competitions_of(plan) if not each.prepared]
+    shipped = [each.id for each in missing if found.get_source(each.id) == "shipped"]
+    if shipped:
+        yield f"data not prepared yet: {', '.join(shipped)}; `run` prepares it"
+    for each in missing:
+        if each.id not in shipped:
+            yield _how_to_prepare(each)
 
 
 def fingerprint(competition: Competition) -> dict[str, JSON]:

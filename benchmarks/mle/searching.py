@@ -25,6 +25,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import StateSnapshot
 
 from langgraft._core.canonical import JSON
+from langgraft._core.clock import SystemClock
 from langgraft._core.errors import InputError
 from langgraft._core.extras import require
 from langgraft.benchmarks.harness.files import atomic_write, make_directory
@@ -32,7 +33,7 @@ from langgraft.benchmarks.harness.ledger import UsageFile
 from langgraft.benchmarks.harness.usage import metered
 from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.environments.competitions.competition import Competition
-from langgraft.environments.competitions.grading import grade_submission, report_json
+from langgraft.environments.competitions.grading import grade_submission, report, report_json
 from langgraft.environments.sandboxes.sandbox import Sandbox
 from langgraft.graphs.tree import build_tree_agent
 from langgraft.memory.provider import MemoryProvider
@@ -267,12 +268,17 @@ def keep_solution(found: Found, folder: Path) -> Path:
 def grade(submission: Path, competition: Competition) -> dict[str, JSON]:
     """Grade a submission; return what is the same on every machine of the report on it.
 
+    Where there is no file nothing was submitted, which is no fault to be warned of.
+
     Raises:
         CompetitionError: The competition's own files are at fault.
         MissingExtraError: pandas or scikit-learn is not installed.
     """
-    report = report_json(grade_submission(submission, competition))
-    return {key: value for key, value in report.items() if key not in _ELSEWHERE}
+    if submission.exists():
+        made = grade_submission(submission, competition)
+    else:
+        made = report(None, competition, submission, exists=False, clock=SystemClock())
+    return {key: value for key, value in report_json(made).items() if key not in _ELSEWHERE}
 
 
 def result_of(

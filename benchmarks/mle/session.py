@@ -7,7 +7,6 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from langgraph.store.base import BaseStore
 
-from langgraft._core.errors import StudyError
 from langgraft.benchmarks.harness.cache import replicate_scope
 from langgraft.benchmarks.harness.execute import in_thread
 from langgraft.benchmarks.harness.study import BankPlace, ItemOutcome, RunFiles, RunSpec
@@ -47,12 +46,9 @@ class MleSession:
         competition: Competition,
         borrowed: Borrowed,
         place: BankPlace,
+        files: RunFiles,
     ) -> None:
-        if place.files is None:
-            msg = "a search needs a run directory to keep its work in"
-            raise StudyError(msg, run=run.name)
-        self._run = run
-        self._files: RunFiles = place.files
+        self._files = files
         self._borrowed = borrowed
         condition = memory_of(plan, run)
         self._resampled = condition.resampled

@@ -23,8 +23,12 @@ _SPLITS: Final = 2
 
 def most_programs(plan: MlePlan, runs: Sequence[RunSpec]) -> int:
     """Return how many programs the runs execute at the most."""
-    again = _SPLITS * plan.candidates if plan.candidates > 1 else 0
-    return sum(run.length for run in runs) * (plan.steps + again)
+    return sum(run.length for run in runs) * (plan.steps + rescored_programs(plan))
+
+
+def rescored_programs(plan: MlePlan) -> int:
+    """Return how many programs a search runs at the most after its last step."""
+    return _SPLITS * plan.candidates if plan.candidates > 1 else 0
 
 
 def size_lines(plan: MlePlan, runs: Sequence[RunSpec], *, workers: int) -> Iterator[str]:
@@ -48,10 +52,11 @@ def size_lines(plan: MlePlan, runs: Sequence[RunSpec], *, workers: int) -> Itera
         f" {at_once} run at once (a program may take {plan.seconds:g} s)"
     )
     fitting = math.floor(SLOT_MINUTES * 60 * at_once / SECONDS_A_PROGRAM / max(searches, 1))
+    fitting -= rescored_programs(plan)
     if fitting < 1:
         yield f"steps: not even one fits into {SLOT_MINUTES} minutes; take fewer searches"
     else:
-        yield f"steps: {fitting} would surely fit into {SLOT_MINUTES} minutes"
+        yield f"steps: {fitting} would fit into {SLOT_MINUTES} minutes at that pace"
 
 
 def _minutes(minutes: float) -> str:

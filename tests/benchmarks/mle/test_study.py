@@ -72,7 +72,7 @@ def test_notes_when_there_is_no_engine_then_say_so(
     plan = house_plan(tmp_path, sandbox="docker", prepared=False)
     told = MleStudy().notes(plan, tuple(runs_of(plan)))
     assert any("no Docker engine answers" in line for line in told)
-    assert any(f"not prepared yet: {ID}" in line for line in told)
+    assert any(f"langgraft competitions prepare {ID}" in line for line in told)
     assert any("5 searches of 8 steps" in line for line in told)
 
 
