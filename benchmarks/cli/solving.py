@@ -12,7 +12,12 @@ from langchain_core.language_models import BaseChatModel
 from pydantic import ValidationError
 
 from langgraft._core.canonical import JSON
-from langgraft._core.errors import BudgetExceededError, InfrastructureError, SettingsError
+from langgraft._core.errors import (
+    BudgetExceededError,
+    CompetitionError,
+    InfrastructureError,
+    SettingsError,
+)
 from langgraft.benchmarks.cli.memory.printing import in_a_line, say, write_json
 from langgraft.benchmarks.harness.cache import ResponseCache
 from langgraft.benchmarks.harness.interrupts import stop_on_signals
@@ -28,7 +33,7 @@ from langgraft.benchmarks.mle.runs import runs_of
 from langgraft.benchmarks.mle.solution import RESPONSES, WORK, Order, Solution, check, solve
 from langgraft.benchmarks.mle.study import MleStudy, feedback_model
 from langgraft.environments.competitions.competition import Competition
-from langgraft.environments.competitions.layout import CONFIG
+from langgraft.environments.competitions.layout import CONFIG, is_competition_id
 from langgraft.memory.items import describe_validation
 from langgraft.memory.stores.named import store_kind
 from langgraft.nodes.search.journal import JournalNode
@@ -61,9 +66,10 @@ def order_of(asked: Asked) -> Order:
     """
     fields = {key: value for key, value in asked.fields.items() if value is not None}
     name, folders = asked.competition, list(fields.pop("folders", ()))
-    if (Path(name) / CONFIG).is_file():  # a competition's own folder
-        folders.insert(0, Path(name).resolve().parent)
-        name = Path(name).resolve().name
+    if not is_competition_id(name) or (Path(name) / CONFIG).is_file():
+        own = _own_folder(name)
+        folders.insert(0, own.parent)
+        name = own.name
     fixed = {"competitions": [name], "seeds": [asked.seed], "build_seeds": [], "memory": ["off"]}
     try:
         plan = MlePlan.model_validate({**fields, **fixed, "folders": folders})
@@ -74,10 +80,21 @@ def order_of(asked: Asked) -> Order:
     return order
 
 
+def _own_folder(name: str) -> Path:
+    folder = Path(name).resolve()
+    if not (folder / CONFIG).is_file():
+        msg = f"{name!r:.80} is neither a competition's id nor a folder that holds {CONFIG}"
+        raise CompetitionError(msg)
+    return folder
+
+
 def _store(memory: str) -> str | None:
     """Return the store that a memory's name stands for; a folder is a Chroma database."""
     if memory in NO_MEMORY:
         return None
+    if not memory or Path(memory).is_file():
+        msg = f"--memory {memory!r:.80} is no folder; `off` is without memory"
+        raise SettingsError(msg)
     spec = memory if memory == "memory" or ":" in memory else f"chroma:{Path(memory).resolve()}"
     store_kind(spec)
     return spec
@@ -169,6 +186,10 @@ class Progress:
         say(f"{self._name}: {plan.steps} programs, {self._metric}, model {plan.model}")
         if plan.model == SIMULATED:
             say("the simulated model follows rules; it is no language model")
+        if self._order.done:
+            say("this search is done; told again:")
+        elif self._order.begun:
+            say(f"going on with the search in {self._order.out}")
 
     def program(self, node: JournalNode) -> None:
         """Tell of a program."""
@@ -216,7 +237,7 @@ class Progress:
 
 def _outcome(node: JournalNode, *, best: bool) -> str:
     if node.is_buggy:
-        return f"buggy: {'; '.join(node.reasons) or node.analysis}"
+        return f"buggy: {node.reasons[0] if node.reasons else node.analysis}"
     metric = "no metric" if node.metric is None else f"{node.metric:.6g}"
     return f"{metric}{' (best so far)' if best else ''}"
 

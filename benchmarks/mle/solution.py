@@ -76,6 +76,16 @@ class Order:
         """Seed of the search."""
         return self.plan.seeds[0]
 
+    @property
+    def begun(self) -> bool:
+        """Whether the folder holds a search, to go on with."""
+        return (self.out / ASKED).is_file()
+
+    @property
+    def done(self) -> bool:
+        """Whether that search has ended."""
+        return (self.out / JOURNAL).is_file()
+
     def competition(self) -> Competition:
         """Return the competition.
 
@@ -181,7 +191,9 @@ def _check_folder(order: Order) -> None:
     out = order.out
     if not out.exists():
         return
-    if (out / ASKED).exists():
+    if not out.is_dir():
+        raise RunDirectoryError("is no folder: give another one", path=out)
+    if order.begun:
         if order.competition().prepared:  # before that, its content is not known
             _refuse_others(order)
         return

@@ -3,11 +3,11 @@
 import contextlib
 import io
 import json
-import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -119,7 +119,22 @@ def test_solve_when_repeated_then_runs_nothing_again_and_leaves_the_same_files(
     before = {name: (tmp_path / "out" / name).read_bytes() for name in names}
     again = events(solve(ID, *options, "--json"))[-1]
     assert again["resumed"]
+    assert "this search is done" in solve(ID, *options).stdout
     assert {name: (tmp_path / "out" / name).read_bytes() for name in names} == before
+
+
+@pytest.mark.parametrize("name", ["checkpoints.sqlite", "usage.jsonl"])
+def test_solve_when_a_file_of_its_work_is_damaged_then_names_it(
+    tmp_path: Path, options: tuple[object, ...], name: str
+) -> None:
+    """What is needed to go on is believed only where it can be read."""
+    (tmp_path / "out" / "work").mkdir(parents=True)
+    (tmp_path / "out" / "work" / name).write_text("garbage\n" * 99)
+    done = solve(ID, *options)
+    assert done.code == 2
+    (line,) = done.stderr.splitlines()
+    assert name in line
+    assert "damaged" in line
 
 
 def test_solve_when_memory_is_a_folder_then_the_next_search_knows_what_failed(
@@ -142,6 +157,8 @@ REFUSED = [
     ((ID, "--model", "gpt"), "not of the form provider:model"),
     ((ID, "--base-url", "http://127.0.0.1:9"), "not for the simulated model"),
     ((ID, "--memory", "ftp://x"), "no store is called"),
+    ((ID, "--memory", ""), "is no folder"),
+    (("/nowhere/toy",), "neither a competition's id nor a folder that holds config.yaml"),
     ((ID, "--sandbox", "none"), "sandbox"),
     ((ID, "--folder", "/nowhere"), "no folder of competitions"),
 ]
@@ -192,40 +209,47 @@ def _begun(out: Path, programs: int) -> bool:
     return len([*(out / "work").glob("artifacts/*/*")]) > 6 * programs
 
 
-@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM], ids=["killed", "stopped"])
-def test_solve_when_ended_in_the_middle_and_repeated_then_leaves_the_same_bytes(
-    tmp_path: Path, options: tuple[object, ...], ending: signal.Signals
+def test_solve_when_killed_then_stopped_and_repeated_then_leaves_the_same_bytes(
+    tmp_path: Path, options: tuple[object, ...]
 ) -> None:
-    """A real process, ended by a signal with two programs in flight; the same command goes on."""
+    """A real process, ended by signals with two programs in flight; the same command goes on."""
     given = (ID, *options, "--width", 2, "--memory", "memory")
-    whole = (*given, "--out", tmp_path / "whole")
-    done = subprocess.run(
-        command_line("solve", *whole), env=clean_environment(), capture_output=True, check=False
-    )
-    assert done.returncode in {0, 1}, done.stderr
+    done = _ended((*given, "--out", tmp_path / "whole"))
+    assert done.code in {0, 1}, done.stderr
+    out = tmp_path / "out"
+    _ended(given, signal.SIGKILL, when=lambda: _begun(out, 1))
+    stopped = _ended(given, signal.SIGTERM, when=lambda: _begun(out, 3))
+    assert stopped.code == 130
+    assert "run the same command again" in stopped.stderr
+    again = _ended(given)
+    assert again.code == done.code, again.stderr
+    assert f"going on with the search in {out}" in again.stdout
+    for name in ("journal.json", "tree.html", "submission.csv", "solution.py", "grade.json"):
+        expected, found = tmp_path / "whole" / name, out / name
+        assert found.exists() == expected.exists()
+        assert not found.exists() or found.read_bytes() == expected.read_bytes()
+
+
+def _ended(
+    given: tuple[object, ...],
+    ending: signal.Signals | None = None,
+    when: Callable[[], bool] = lambda: False,
+) -> Done:
+    """Run the command in a process of its own; with a signal, end it when it is so far."""
     process = subprocess.Popen(
         command_line("solve", *given),
         env=clean_environment(),
-        stdout=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        text=True,
     )
-    until = time.monotonic() + 60
-    while process.poll() is None and not _begun(tmp_path / "out", 2) and time.monotonic() < until:
-        time.sleep(0.02)
-    os.kill(process.pid, ending)
-    _, told = process.communicate(timeout=60)
-    if ending == signal.SIGTERM:
-        assert process.returncode == 130
-        assert b"run the same command again" in told
-    again = subprocess.run(
-        command_line("solve", *given), env=clean_environment(), capture_output=True, check=False
-    )
-    assert again.returncode == done.returncode, again.stderr
-    for name in ("journal.json", "tree.html", "submission.csv", "solution.py", "grade.json"):
-        expected = tmp_path / "whole" / name
-        found = tmp_path / "out" / name
-        assert found.exists() == expected.exists()
-        assert not found.exists() or found.read_bytes() == expected.read_bytes()
+    if ending is not None:
+        until = time.monotonic() + 60
+        while process.poll() is None and not when() and time.monotonic() < until:
+            time.sleep(0.02)
+        process.send_signal(ending)
+    stdout, stderr = process.communicate(timeout=120)
+    return Done(process.returncode, stdout, stderr)
 
 
 def test_solve_when_given_the_example_folder_then_runs_in_docker(
