@@ -14,7 +14,7 @@ models, and carries on the rest to the letter. A repair changes a fragment.
 Declared ignorance. Habits (`stale`, `schema`): fragments as they were written for libraries of
 years ago, names that it guesses, settings without end. Where a program may have one, it has it with
 the habit's `rate`, times `ignorance`, unless an earlier program has the fragment right. All of them
-fail in the sandbox. A try at a repair is the right one with probability 0.6, or 0.8 where the error
+fail in the sandbox. A try at a repair is the right one with probability 0.65, or 0.8 where the error
 itself says what to write; else a wrong one, which fails too.
 
 Memory. What stands between the marks of recalled notes is read entry by entry:

@@ -15,7 +15,7 @@ from langgraft.benchmarks.simulated.data_scientist.programs import (
     sections_of,
 )
 
-RIGHT: Final = 0.6
+RIGHT: Final = 0.65
 """Chance that one try at a repair is the right one."""
 SHOWN: Final = 0.8
 """The same, where the output itself says what to write."""

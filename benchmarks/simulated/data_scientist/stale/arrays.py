@@ -23,7 +23,7 @@ PANDAS: Final = (
                 ("extend",),
             ),
         ),
-        rate=0.25,
+        rate=0.22,
     ),
     Habit(
         "fillna(method)",
@@ -145,6 +145,6 @@ NUMPY: Final = (
                 ("multiply_all",),
             ),
         ),
-        rate=0.22,
+        rate=0.2,
     ),
 )

@@ -25,7 +25,7 @@ BOOSTERS: Final = (
                 ("early_stopping",),
             ),
         ),
-        rate=0.4,
+        rate=0.36,
     ),
     Habit(
         "xgboost fit(early_stopping_rounds)",
@@ -47,7 +47,7 @@ BOOSTERS: Final = (
                 ("early_stopping",),
             ),
         ),
-        rate=0.4,
+        rate=0.36,
     ),
     Habit(
         "tree_method='gpu_hist'",

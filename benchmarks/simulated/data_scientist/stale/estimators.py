@@ -26,7 +26,7 @@ ESTIMATORS: Final = (
                 ("multiclass",),
             ),
         ),
-        rate=0.36,
+        rate=0.32,
     ),
     Habit(
         "SGDClassifier(loss='log')",
@@ -48,7 +48,7 @@ ESTIMATORS: Final = (
                 ("logistic",),
             ),
         ),
-        rate=0.36,
+        rate=0.32,
     ),
     Habit(
         "MLPRegressor((sizes))",
@@ -70,7 +70,7 @@ ESTIMATORS: Final = (
                 ("mse",),
             ),
         ),
-        rate=0.36,
+        rate=0.32,
     ),
     *(
         Habit(
@@ -93,7 +93,7 @@ ESTIMATORS: Final = (
                     ("model=",),
                 ),
             ),
-            rate=0.36,
+            rate=0.32,
         )
         for name in ("CalibratedClassifierCV", "BaggingClassifier", "BaggingRegressor")
     ),
@@ -118,7 +118,7 @@ ESTIMATORS: Final = (
                     ("weight=",),
                 ),
             ),
-            rate=0.29,
+            rate=0.26,
         )
         for name in ("KNeighborsClassifier", "KNeighborsRegressor")
     ),
@@ -141,6 +141,6 @@ ESTIMATORS: Final = (
                 ("standardize",),
             ),
         ),
-        rate=0.29,
+        rate=0.26,
     ),
 )

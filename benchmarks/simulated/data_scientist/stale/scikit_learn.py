@@ -26,7 +26,7 @@ SCIKIT_LEARN: Final = (
                 ("root=True",),
             ),
         ),
-        rate=0.22,
+        rate=0.2,
     ),
     Habit(
         "log_loss(eps)",
@@ -48,7 +48,7 @@ SCIKIT_LEARN: Final = (
                 ("epsilon",),
             ),
         ),
-        rate=0.22,
+        rate=0.2,
     ),
     Habit(
         "OneHotEncoder(sparse)",
@@ -70,7 +70,7 @@ SCIKIT_LEARN: Final = (
                 ("dense=True",),
             ),
         ),
-        rate=0.29,
+        rate=0.26,
     ),
     Habit(
         "get_feature_names",
@@ -114,7 +114,7 @@ SCIKIT_LEARN: Final = (
                 ("infrequent",),
             ),
         ),
-        rate=0.29,
+        rate=0.26,
     ),
     Habit(
         "KFold without shuffle",

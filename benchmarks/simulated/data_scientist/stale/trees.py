@@ -25,7 +25,7 @@ TREES: Final = (
                 ("l2",),
             ),
         ),
-        rate=0.29,
+        rate=0.26,
     ),
     Habit(
         "max_features='auto'",
@@ -46,7 +46,7 @@ TREES: Final = (
                 ("all",),
             ),
         ),
-        rate=0.29,
+        rate=0.26,
     ),
     Habit(
         "GradientBoosting(loss='ls')",
@@ -68,7 +68,7 @@ TREES: Final = (
                 ("mse",),
             ),
         ),
-        rate=0.29,
+        rate=0.26,
     ),
     Habit(
         "GradientBoosting(loss='deviance')",
@@ -90,7 +90,7 @@ TREES: Final = (
                 ("multinomial",),
             ),
         ),
-        rate=0.29,
+        rate=0.26,
     ),
     *(
         Habit(
@@ -112,7 +112,7 @@ TREES: Final = (
                     ("n_threads",),
                 ),
             ),
-            rate=0.29,
+            rate=0.26,
         )
         for name in ("HistGradientBoostingRegressor", "HistGradientBoostingClassifier")
     ),
