@@ -48,7 +48,11 @@ CODE = (
 )
 """What decides results; how they are reported may change under a finished run."""
 
-LEARNER = ("langgraft.benchmarks.simulated.babyai", "langgraft.benchmarks.simulated.judging")
+LEARNER = (
+    "langgraft.benchmarks.simulated.babyai",
+    "langgraft.benchmarks.simulated.chat",
+    "langgraft.benchmarks.simulated.judging",
+)
 """The simulated model."""
 
 ASKING: Final[Mapping[Need, Sequence[str]]] = {

@@ -52,7 +52,11 @@ CODE: Final = (
 )
 """What decides results; how they are reported may change under a finished run."""
 
-LEARNER: Final = ("langgraft.benchmarks.simulated.data_scientist",)
+LEARNER: Final = (
+    "langgraft.benchmarks.simulated.chat",
+    "langgraft.benchmarks.simulated.data_scientist",
+    "langgraft.benchmarks.simulated.judging",
+)
 """The simulated model."""
 
 PROMPTS: Final = (

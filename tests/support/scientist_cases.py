@@ -85,6 +85,12 @@ def make_cases(folder: Path) -> dict[str, Case]:
     return made
 
 
+def _noted(notes: Iterable[str]) -> str:
+    """Return recalled notes as they stand in a prompt."""
+    block = render_block(tuple(notes))
+    return f"{block}\n" if block else ""
+
+
 def drafting(
     case: Case, *notes: str, attempts: str = "(none yet)", packages: str = PACKAGES
 ) -> str:
@@ -92,7 +98,7 @@ def drafting(
     return prompt("tree_draft").render(
         task=case.description,
         attempts=attempts,
-        memory=render_block(notes),
+        memory=_noted(notes),
         rules=_rules(packages),
         data=case.preview,
     )
@@ -104,7 +110,7 @@ def improving(case: Case, code: str, *notes: str) -> str:
         task=case.description,
         attempts="(none yet)",
         code=code,
-        memory=render_block(notes),
+        memory=_noted(notes),
         rules=_rules(PACKAGES),
     )
 
@@ -115,7 +121,7 @@ def debugging(case: Case, code: str, output: str, *notes: str) -> str:
         task=case.description,
         code=code,
         output=output,
-        memory=render_block(notes),
+        memory=_noted(notes),
         rules=_rules(PACKAGES),
         data=case.preview,
     )

@@ -3,18 +3,10 @@
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
-from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
-from langchain_core.language_models import BaseChatModel
-from langchain_core.language_models.base import LangSmithParams
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
-from langchain_core.messages.ai import UsageMetadata
-from langchain_core.outputs import ChatGeneration, ChatResult
-from pydantic import Field
 
 from langgraft._core.canonical import text_digest
-from langgraft._core.tokens import count_tokens_approximately
 from langgraft.benchmarks.simulated.babyai.attempts import Turn
 from langgraft.benchmarks.simulated.babyai.habits import Dice, Habits, Spelling, settle
 from langgraft.benchmarks.simulated.babyai.play import next_action
@@ -23,6 +15,7 @@ from langgraft.benchmarks.simulated.babyai.reflect import parse_review, write_le
 from langgraft.benchmarks.simulated.babyai.scene import Scene
 from langgraft.benchmarks.simulated.babyai.sight import CACHED_TEXTS, Kind, parse_goal, parse_view
 from langgraft.benchmarks.simulated.babyai.words import read_plan, state_plan
+from langgraft.benchmarks.simulated.chat import Sampling, SimulatedChatModel
 from langgraft.benchmarks.simulated.judging import judging_reply
 from langgraft.memory.recall import BLOCK_END, BLOCK_START, strip_block
 
@@ -32,7 +25,7 @@ _LIMIT = re.compile(r"at most (\d+) lessons?", re.IGNORECASE)
 _DEFAULT_LIMIT = 3
 
 
-class SimulatedBabyAI(BaseChatModel):
+class SimulatedBabyAI(SimulatedChatModel):
     """A rule-based learner that plays BabyAI in words. It is not a language model.
 
         model = SimulatedBabyAI(seed=42)
@@ -43,61 +36,11 @@ class SimulatedBabyAI(BaseChatModel):
     says what it can do and what it does not know.
     """
 
-    seed: int = 0
-    """Picks the draws; with the same seed the same messages get the same reply."""
-    temperature: float = Field(default=0.5, ge=0)
-    """Above 0 what it does not know is drawn; at 0 it takes the most likely option."""
     model_name: str = MODEL_NAME
 
-    @property
-    def _llm_type(self) -> str:
-        return MODEL_NAME
-
-    @property
-    def _identifying_params(self) -> dict[str, Any]:
-        return {
-            "model_name": self.model_name,
-            "seed": self.seed,
-            "temperature": self.temperature,
-        }
-
-    def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
-        params = super()._get_ls_params(stop=stop, **kwargs)
-        params["ls_provider"] = "simulated"
-        params["ls_model_name"] = self.model_name
-        return params
-
-    def _generate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,  # noqa: ARG002
-        **kwargs: Any,
-    ) -> ChatResult:
-        seed = kwargs.get("seed")
-        temperature = kwargs.get("temperature")
-        reply = answer(
-            messages,
-            seed=self.seed if seed is None else seed,
-            sampled=(self.temperature if temperature is None else temperature) > 0,
-        )
-        for word in stop or ():
-            reply = reply.partition(word)[0]
-        message = AIMessage(
-            reply,
-            usage_metadata=_usage(messages, reply),
-            response_metadata={"model_name": self.model_name, "finish_reason": "stop"},
-        )
-        return ChatResult(generations=[ChatGeneration(message=message)])
-
-    async def _agenerate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,  # noqa: ARG002
-        **kwargs: Any,
-    ) -> ChatResult:
-        return self._generate(messages, stop=stop, **kwargs)
+    def reply(self, messages: Sequence[BaseMessage], sampling: Sampling) -> str:
+        """Play, reflect or judge; the name of a sample makes no difference to it."""
+        return answer(messages, seed=sampling.seed, sampled=sampling.sampled)
 
 
 def answer(messages: Sequence[BaseMessage], *, seed: int, sampled: bool) -> str:
@@ -188,9 +131,3 @@ def _harmless(prompt: str) -> str:
     if "action:" in words:
         return "Thought: I do not understand the task.\nAction: check available actions"
     return "I can only play BabyAI in words, and I do not understand this."
-
-
-def _usage(messages: Sequence[BaseMessage], reply: str) -> UsageMetadata:
-    given = sum(count_tokens_approximately(message.text) for message in messages)
-    made = count_tokens_approximately(reply)
-    return UsageMetadata(input_tokens=given, output_tokens=made, total_tokens=given + made)
