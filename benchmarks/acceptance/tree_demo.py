@@ -31,7 +31,7 @@ def measure(setting: Setting) -> list[Figure]:
 
 def _demo(setting: Setting) -> list[Figure]:
     plan = _plan(setting)
-    out = setting.work / "demo"
+    out = setting.work / "tree-demo"
     setting.say("the demo of the tree agent, in Docker")
     previewed = langgraft("preview", plan)
     done = langgraft("run", plan, "--out", out)
@@ -46,7 +46,7 @@ def _demo(setting: Setting) -> list[Figure]:
 
 def _effect(setting: Setting) -> list[Figure]:
     """Compare conditions over more seeds than the demo has."""
-    plan, out = setting.work / "effect.yaml", setting.work / "effect"
+    plan, out = setting.work / "tree-effect.yaml", setting.work / "tree-effect"
     larger = yaml.safe_load(_plan(setting).read_text(encoding="utf-8"))
     larger |= {"memory": ["off", "warm", "placebo"], "seeds": list(EFFECT_SEEDS)}
     plan.write_text(yaml.safe_dump(larger), encoding="utf-8")
@@ -165,7 +165,7 @@ def _contrast(
 
 
 def _own(setting: Setting) -> Figure:
-    out = setting.work / "own"
+    out = setting.work / "tree-own"
     setting.say("a competition of one's own, with one command")
     steps = setting.size(12, 6)
     done = langgraft(
