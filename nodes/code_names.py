@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
+from langgraft._core.syntax import parse_program
+
 
 @dataclass(frozen=True, slots=True)
 class CodeNames:
@@ -36,7 +38,7 @@ class CodeNames:
     def packages_in(self, line: str) -> frozenset[str]:
         """Return the packages that a line of the program names."""
         try:
-            tree = ast.parse(line.strip().rstrip(":"))
+            tree = parse_program(line.strip().rstrip(":"))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return frozenset()
         names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
@@ -54,7 +56,7 @@ def code_names(code: str) -> CodeNames:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of escapes and comparisons in code that is not ours
-            tree = ast.parse(code)
+            tree = parse_program(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return CodeNames()
     modules, symbols = _imports(tree)

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from langgraft._core.syntax import parse_program
+
 _IMPORTERS: Final = {"__import__", "import_module", "find_spec", "require", "files", "run_module"}
 """Functions that are given a module's name as text."""
 _DRAWING: Final = "make_"
@@ -41,7 +43,7 @@ def find_leaks(code: str, modules: Sequence[str]) -> tuple[Leak, ...]:
         modules: `Competition.source_modules`.
     """
     try:
-        tree = ast.parse(code)
+        tree = parse_program(code)
     except (SyntaxError, ValueError, RecursionError):
         return tuple(_in_lines(code, modules))
     nodes = list(ast.walk(tree))

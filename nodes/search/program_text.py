@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from langgraft._core.syntax import parse_program
 from langgraft.memory.recall import strip_block
 
 LONGEST_PROGRAM: Final = 100_000
@@ -184,4 +185,4 @@ def _parsed(code: str) -> ast.Module | None:
 def _tree(code: str) -> ast.Module:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of escapes and comparisons in code that is not ours
-        return ast.parse(code)
+        return parse_program(code)

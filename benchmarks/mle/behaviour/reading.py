@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from typing import Final
 
+from langgraft._core.syntax import parse_program
+
 MOST_CHARACTERS: Final = 400_000
 """Programs longer than this are not parsed: no agent writes them, and a tree takes memory."""
 
@@ -33,7 +35,7 @@ def parsed(code: str) -> ast.Module | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of escapes and comparisons in code that is not ours
-            return ast.parse(code)
+            return parse_program(code)
     except _UNREADABLE:
         return None
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
+from langgraft._core.syntax import parse_program
 from langgraft.benchmarks.simulated.data_scientist.parts import SLOTS
 
 _FROM: Final[Mapping[str, tuple[str, ...]]] = {
@@ -120,7 +121,7 @@ def _brought(line: str) -> str:
 
 def _names(body: str) -> set[str]:
     try:
-        tree = ast.parse(body)
+        tree = parse_program(body)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return set(re.findall(r"\w+", body))
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
