@@ -82,14 +82,7 @@ class AIDEPolicy:
         lower_is_better: bool,
         under_way: Sequence[Expansion] = (),
     ) -> Expansion:
-        """Return what to write as program number `step`.
-
-        Args:
-            nodes: All programs so far, in the order of their steps.
-            step: Number of the program to be written, from 0.
-            seed: Of the search; chance is a function of this and `step`.
-            lower_is_better: The metric's direction, from the competition's board.
-            under_way: What else is being written meanwhile, in the order of the steps.
+        """Return what to write as program number `step`, as `SearchPolicy` has it.
 
         Raises:
             InputError: A program names a parent that does not come before it.
