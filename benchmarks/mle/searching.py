@@ -22,7 +22,6 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.types import StateSnapshot
 
 from langgraft._core.canonical import JSON
 from langgraft._core.clock import SystemClock
@@ -131,9 +130,8 @@ async def find(
             resumed = bool(left.tasks or left.values)
             # Not `next`, which lacks a node whose writes are kept.
             if left.tasks and agent.learn and agent.memory is not None:
-                state = _as_it_goes_on(left)
-                await _refuse_strangers(agent.memory, artifacts, state, episode_id)
-                await arestore_memory(agent.memory, artifacts, state)
+                await _refuse_strangers(agent.memory, artifacts, left.values, episode_id)
+                await arestore_memory(agent.memory, artifacts, left.values)
             final = await _run(graph, None if resumed else begin, artifacts, listen)
         search = read_search(artifacts, str(final["journal"]), run=episode_id)
         kept = str(final.get("submission") or "")
@@ -205,19 +203,6 @@ async def _run(
             listen(node)
         told = len(nodes)
     return final
-
-
-def _as_it_goes_on(left: StateSnapshot) -> Mapping[str, Any]:
-    """Return the state that a graph goes on from.
-
-    A process may die when a node's writes are kept and the checkpoint after it is not. That node
-    is not run again: what it filed belongs to the search already.
-    """
-    state = dict(left.values)
-    for task in left.tasks:
-        written = task.result if isinstance(task.result, Mapping) else {}
-        state |= {key: written[key] for key in ("journal", "bank") if key in written}
-    return state
 
 
 async def _refuse_strangers(
