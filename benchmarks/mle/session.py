@@ -12,15 +12,10 @@ from langgraft.benchmarks.harness.execute import in_thread
 from langgraft.benchmarks.harness.study import BankPlace, ItemOutcome, RunFiles, RunSpec
 from langgraft.benchmarks.mle.conditions import MemoryCondition
 from langgraft.benchmarks.mle.plan import MlePlan
+from langgraft.benchmarks.mle.results import grade, keep_solution, result_of
 from langgraft.benchmarks.mle.runs import memory_of, seed_of
 from langgraft.benchmarks.mle.sandboxes import Borrowed
-from langgraft.benchmarks.mle.searching import (
-    Agent,
-    find,
-    grade,
-    keep_solution,
-    result_of,
-)
+from langgraft.benchmarks.mle.searching import Agent, find
 from langgraft.environments.competitions.competition import Competition
 from langgraft.memory.controls import REPLACEMENTS
 from langgraft.memory.deltas import MemoryDelta, fold

@@ -29,15 +29,9 @@ from langgraft.benchmarks.harness.plans import package_versions
 from langgraft.benchmarks.harness.study import SIMULATED
 from langgraft.benchmarks.mle.conditions import MemoryCondition
 from langgraft.benchmarks.mle.plan import MlePlan
+from langgraft.benchmarks.mle.results import grade, keep_solution
 from langgraft.benchmarks.mle.sandboxes import EXECUTIONS, make_sandbox
-from langgraft.benchmarks.mle.searching import (
-    Agent,
-    Found,
-    Listener,
-    find,
-    grade,
-    keep_solution,
-)
+from langgraft.benchmarks.mle.searching import Agent, Found, Listener, find
 from langgraft.benchmarks.mle.session import provider_of
 from langgraft.benchmarks.mle.study import MleStudy
 from langgraft.benchmarks.mle.tree_page import write_tree_page
@@ -46,6 +40,7 @@ from langgraft.environments.competitions.preparing import not_prepared, prepare_
 from langgraft.environments.sandboxes.cached import CachedSandbox
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.stores.named import open_store
+from langgraft.nodes.search.best import SOLUTION
 from langgraft.nodes.search.journal import Journal, JournalNode
 from langgraft.nodes.search.node_json import node_json
 
@@ -258,7 +253,7 @@ def _written(order: Order, competition: Competition, found: Found) -> Solution:
     )
     files = {"journal": out / JOURNAL, "tree": out / TREE}
     if found.submission is not None:
-        files = {"submission": submission, "solution": submission.with_name("solution.py"), **files}
+        files = {"submission": submission, "solution": out / SOLUTION, **files}
     if report is not None:
         files["grade"] = out / GRADE
     return Solution(found, report, files)

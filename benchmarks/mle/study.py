@@ -46,6 +46,7 @@ CODE: Final = (
     "langgraft.nodes",
     "langgraft.graphs",
     "langgraft.benchmarks.mle.conditions",
+    "langgraft.benchmarks.mle.results",
     "langgraft.benchmarks.mle.runs",
     "langgraft.benchmarks.mle.searching",
     "langgraft.benchmarks.mle.session",

@@ -14,7 +14,7 @@ from langgraft.benchmarks.harness.files import atomic_write, make_directory
 from langgraft.benchmarks.harness.log import PlanLog, run_folder
 from langgraft.benchmarks.harness.study import RunFiles
 from langgraft.benchmarks.mle.runs import SEARCH
-from langgraft.benchmarks.mle.searching import SUBMISSION
+from langgraft.nodes.search.best import SUBMISSION
 
 SUBMISSIONS: Final = "submissions.jsonl"
 

@@ -1,0 +1,77 @@
+"""What a search came to, written down: as files, as a grade, and as a study's log holds it."""
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from langgraft._core.canonical import JSON
+from langgraft._core.clock import SystemClock
+from langgraft.benchmarks.harness.files import atomic_write, make_directory
+from langgraft.benchmarks.mle.searching import Found
+from langgraft.environments.competitions.competition import Competition
+from langgraft.environments.competitions.grading import grade_submission, report, report_json
+from langgraft.nodes.search.best import SOLUTION, SUBMISSION
+from langgraft.nodes.search.node_json import node_json
+
+_ELSEWHERE: Final = {"created_at", "submission_path"}
+"""Fields of a grade that differ between machines."""
+
+
+def keep_solution(found: Found, folder: Path) -> Path:
+    """Write what was chosen to a folder as files; return where its submission is, or would be.
+
+    A search that chose nothing leaves no file, and removes one that was there.
+
+    Raises:
+        RunDirectoryError: A file cannot be written.
+    """
+    make_directory(folder)
+    solution = found.solution
+    contents = {
+        SUBMISSION: found.submission,
+        SOLUTION: None if solution is None else solution.code.encode("utf-8", "replace"),
+    }
+    for name, content in contents.items():
+        if content is None:
+            (folder / name).unlink(missing_ok=True)
+        else:
+            atomic_write(folder / name, content)
+    return folder / SUBMISSION
+
+
+def grade(submission: Path, competition: Competition) -> dict[str, JSON]:
+    """Grade a submission; return what is the same on every machine of the report on it.
+
+    Where there is no file nothing was submitted, which is no fault to be warned of.
+
+    Raises:
+        CompetitionError: The competition's own files are at fault.
+        MissingExtraError: pandas or scikit-learn is not installed.
+    """
+    if submission.exists():
+        made = grade_submission(submission, competition)
+    else:
+        made = report(None, competition, submission, exists=False, clock=SystemClock())
+    return {key: value for key, value in report_json(made).items() if key not in _ELSEWHERE}
+
+
+def result_of(
+    found: Found, competition: Competition, report: Mapping[str, JSON]
+) -> dict[str, JSON]:
+    """Return what a study's log holds of a search."""
+    submission = found.submission
+    return {
+        "competition": competition.id,
+        "modality": competition.modality,
+        "metric_group": competition.metric_group,
+        "metric": competition.grader.name,
+        "lower_is_better": competition.board.thresholds.lower_is_better,
+        "journal": [node_json(node) for node in found.search.nodes],
+        "chosen": found.chosen,
+        "validation": found.validation,
+        "candidates": [dict(each) for each in found.candidates],
+        "report": dict(report),
+        "submission_sha256": "" if submission is None else hashlib.sha256(submission).hexdigest(),
+        "usage": dict(found.usage),
+    }
