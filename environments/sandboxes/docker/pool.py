@@ -139,17 +139,12 @@ class Pool(Generic[P]):
     def _sort_out(self) -> None:
         """Replace those that died or aged while they waited."""
         with self._changed:
-            waiting = list(self._ready)
-        for entry in waiting:
-            if self._usable(*entry):
-                continue
-            with self._changed:
-                try:
-                    self._ready.remove(entry)
-                except ValueError:
-                    # Somebody has taken it meanwhile, and looks for himself.
-                    continue
-            entry[1].destroy()
+            # Looked at in here: one that is handed out belongs to who took it, its stream as well.
+            unfit = [entry for entry in self._ready if not self._usable(*entry)]
+            for entry in unfit:
+                self._ready.remove(entry)
+        for _, place in unfit:
+            place.destroy()
 
     def _usable(self, born: float, place: P) -> bool:
         return time.monotonic() - born < self._age and place.alive()

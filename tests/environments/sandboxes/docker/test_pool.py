@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from langgraft._core.errors import SandboxFailureError
+from langgraft.environments.sandboxes.docker import pool as pool_module
 from langgraft.environments.sandboxes.docker.pool import Pool
 from langgraft.environments.sandboxes.places import ChannelClosedError
 
@@ -86,6 +87,35 @@ def test_take_when_a_waiting_place_is_old_then_another_is_given() -> None:
     assert pool.take() is not old
     pool.close()
     assert old.destroyed == 1
+
+
+def test_take_when_the_pool_looks_at_a_place_then_it_is_not_handed_out_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two threads never read from one place: the pool's look would swallow a program's answer."""
+    monkeypatch.setattr(pool_module, "_LOOK", 0.01)
+    works, looking, go = Works(), threading.Event(), threading.Event()
+    pool = Pool(works, 1)
+    pool.fill()
+    assert pool.wait_until_full(10)
+
+    def look() -> bool:
+        if threading.current_thread().name == "sandbox-pool":
+            looking.set()
+            assert go.wait(10)
+        return True
+
+    monkeypatch.setattr(works.made[0], "alive", look)
+    assert looking.wait(10)
+    taken: list[Toy] = []
+    taker = threading.Thread(target=lambda: taken.append(pool.take()))
+    taker.start()
+    taker.join(0.2)
+    assert taken == []
+    go.set()
+    taker.join(10)
+    assert taken == works.made[:1]
+    pool.close()
 
 
 def test_fill_when_a_place_dies_and_nobody_asks_then_it_is_replaced() -> None:
