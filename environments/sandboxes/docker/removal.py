@@ -68,6 +68,7 @@ class Removals:
         self._stubborn: set[str] = set()
         self._queue: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._waiting = 0
+        self._closed = False
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
 
@@ -84,9 +85,9 @@ class Removals:
             (self._stubborn.discard if gone else self._stubborn.add)(container)
 
     def soon(self, container: str) -> None:
-        """Have a container removed by a thread."""
+        """Have a container removed by a thread; after `close`, remove it at once."""
         with self._changed:
-            busy = self._waiting >= _WAITING
+            busy = self._closed or self._waiting >= _WAITING
             self._waiting += not busy
             if not busy and self._thread is None:
                 self._thread = threading.Thread(
@@ -110,6 +111,8 @@ class Removals:
 
     def close(self) -> None:
         """Remove all there is, and end the thread."""
+        with self._changed:
+            self._closed = True
         self.settle()
         self.retry()
         with self._changed:

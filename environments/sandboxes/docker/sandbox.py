@@ -156,6 +156,8 @@ class DockerSandbox(SupervisedSandbox):
         """Return the engine; at the first time reach and check it, and clear up after others."""
         with self._reaching:
             if self._engine is None:
+                # Closed by now, it would be reached for nobody, and never let go.
+                self._check_open()
                 try:
                     self._engine = self._reach()
                 except Exception as error:

@@ -51,6 +51,15 @@ def test_image_when_there_is_none_of_that_name_then_the_command_is_named(
     assert "langgraft-absent:latest" in str(caught.value)
 
 
+def test_sandbox_when_it_was_closed_unused_then_no_engine_is_reached(docker_image: str) -> None:
+    """What is closed opens nothing that nobody would close."""
+    sandbox = DockerSandbox(docker_image)
+    sandbox.close()
+    with pytest.raises(SandboxUnavailableError, match="closed"):
+        _ = sandbox.digest
+    assert sandbox._engine is None
+
+
 def test_image_when_it_has_no_python_then_that_is_said(empty_image: str) -> None:
     """An image that no supervisor can run in is told as such."""
     with (

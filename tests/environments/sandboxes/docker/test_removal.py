@@ -82,3 +82,14 @@ def test_soon_when_very_many_wait_then_who_comes_next_removes_its_own(
     assert "last" in engine.removed
     removals.close()
     assert len(engine.removed) == 9
+
+
+def test_soon_when_it_is_closed_then_it_is_removed_at_once_and_no_thread_stays(
+    engine: ToyEngine, removals: Removals
+) -> None:
+    """A program that ends while its sandbox closes leaves neither container nor thread."""
+    removals.soon("a")
+    removals.close()
+    removals.soon("late")
+    assert engine.removed == ["a", "late"]
+    assert removals._thread is None
