@@ -67,6 +67,8 @@ class Container:
         log = self._attached.log
         try:
             state = self._final_state()
+            ended = bool(state["OOMKilled"]) and not state["Running"]
+            oom = ended and self._ended_by_oom(state)
         except Exception as error:  # noqa: BLE001  (whatever it is, it is no answer)
             return Death(oom=False, reason=_unknown(error), supervisor_log=log)
         if state["Running"]:
@@ -75,7 +77,6 @@ class Container:
             reason = f"exit code {state['ExitCode']}"
         if state.get("Error"):
             reason += f": {state['Error']}"
-        oom = bool(state["OOMKilled"]) and not state["Running"] and self._ended_by_oom(state)
         return Death(oom=oom, reason=reason, supervisor_log=log)
 
     def destroy(self) -> None:

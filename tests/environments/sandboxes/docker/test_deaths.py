@@ -20,6 +20,7 @@ from docker_places import (
     settled,
     wait_until_running,
 )
+from urllib3.exceptions import ProtocolError
 
 from langgraft._core.errors import SandboxFailureError
 from langgraft.environments.sandboxes.docker import DockerSandbox, remove_orphans
@@ -278,6 +279,21 @@ def test_post_mortem_when_memory_took_a_child_long_before_then_it_is_not_to_blam
     place = started(sandbox, code)
     death = place.post_mortem()
     assert (death.oom, death.reason) == (False, "exit code 137")
+    place.destroy()
+
+
+def test_post_mortem_when_the_engine_breaks_off_then_it_is_no_answer(
+    sandbox: DockerSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An engine that goes away while it is asked why does not make that anybody's error."""
+
+    def break_off(**_: object) -> None:
+        raise ProtocolError("connection broken")
+
+    place = started(sandbox, HOG)
+    monkeypatch.setattr(sandbox._reached().client.api, "events", break_off)
+    death = place.post_mortem()
+    assert (death.oom, death.reason) == (False, "the engine does not answer (connection broken)")
     place.destroy()
 
 
