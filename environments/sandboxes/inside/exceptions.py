@@ -21,14 +21,15 @@ def describe(
 
     Frames are four fields each: file, line, function, text.
     """
-    fields = [_type_name(error), _message(error)]
+    fields = [_plain(_type_name(error)), _plain(_message(error))]
     try:
         for file, line, function in _frames(error, trace):
             text = line_of(file, line).strip()
-            fields += [file[:MAX_TEXT], str(line), function[:MAX_TEXT], text[:MAX_TEXT]]
-    except Exception:  # noqa: BLE001 - an odd traceback must not hide the exception
+            told = file[:MAX_TEXT], str(line), function[:MAX_TEXT], text[:MAX_TEXT]
+            fields += [_plain(field) for field in told]
+    except BaseException:  # noqa: BLE001 - an odd traceback must not hide the exception
         del fields[2:]
-    return b"".join(_plain(field) + b"\0" for field in fields)
+    return b"".join(field + b"\0" for field in fields)
 
 
 def from_file(trace: TracebackType | None, file: str) -> TracebackType | None:
@@ -41,10 +42,11 @@ def from_file(trace: TracebackType | None, file: str) -> TracebackType | None:
 def _type_name(error: BaseException) -> str:
     try:
         kind = type(error)
-        module, name = kind.__module__, kind.__qualname__
-    except Exception:  # noqa: BLE001 - a metaclass may answer anything
+        # A class or its metaclass may answer anything, also subclasses of str.
+        module, name = (str.__str__(str(one)) for one in (kind.__module__, kind.__qualname__))
+    except BaseException:  # noqa: BLE001 - and raise anything
         return "Exception"
-    return str(name) if module == "builtins" else f"{module}.{name}"
+    return (name if module == "builtins" else f"{module}.{name}")[:MAX_TEXT]
 
 
 def _message(error: BaseException) -> str:

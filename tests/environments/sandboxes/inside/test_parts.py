@@ -132,6 +132,24 @@ class _NastyError(Exception):
 _NastyError.__module__ = 5  # type: ignore[assignment]
 
 
+class _NastyText(str):
+    __slots__ = ()
+
+    def __getitem__(self, _place: object) -> str:
+        raise KeyboardInterrupt
+
+    __str__ = __eq__ = __format__ = __getitem__  # type: ignore[assignment]
+    __hash__ = str.__hash__
+
+
+class _NamelessError(Exception):
+    __module__ = _NastyText("nasty")
+
+
+_ENDLESS_NAME = type("E" * 2_000_000, (Exception,), {})
+_NOWHERE = SyntaxError("x", (_NastyText("nasty.py"), 1, 1, "x"))
+
+
 @pytest.mark.parametrize(
     "error",
     [
@@ -140,6 +158,9 @@ _NastyError.__module__ = 5  # type: ignore[assignment]
         SyntaxError(7),
         KeyError(),
         BaseException("x"),
+        _NamelessError(),
+        _ENDLESS_NAME(),
+        _NOWHERE,
     ],
 )
 def test_describe_when_an_exception_is_odd_then_it_is_told_in_bounds(error: BaseException) -> None:
