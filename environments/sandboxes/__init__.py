@@ -14,7 +14,6 @@
     docker/     `DockerSandbox`: a fresh hardened container for each program
     subprocess  `SubprocessSandbox`: isolates nothing; only by its name
     cached      `CachedSandbox`: over another, runs each program once
-    cached      `CachedSandbox`: runs no program twice
     files       names on their way in and out, and writing what came out into a folder
 
 How it works: `inside/` is what runs in a place, first of all its supervisor; `handshake`, `wire`,

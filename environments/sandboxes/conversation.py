@@ -54,6 +54,33 @@ class OverdueError(Exception):
     """A program did not end though its supervisor should have ended it; the place must go."""
 
 
+class _Deadline:
+    """When all of an answer is due.
+
+    What came in time counts, however late it is looked at: this process may have been stopped
+    meanwhile. Reading it has an end, too.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._due = time.monotonic() + seconds
+        self._end: float | None = None
+
+    def left(self) -> float:
+        """Return how long to wait for more; 0 once only what is there already is read.
+
+        Raises:
+            OverdueError: That has an end as well.
+        """
+        now = time.monotonic()
+        if now < self._due:
+            return self._due - now
+        if self._end is None:
+            self._end = now + GRACE
+        if now >= self._end:
+            raise OverdueError
+        return 0.0
+
+
 class Conversation:
     """One supervisor, greeted before; used by one thread at a time, but for `interrupt`."""
 
@@ -86,7 +113,7 @@ class Conversation:
                 unread = f"{file.name!r} cannot be read to its end: {error.strerror}"
                 break
         self._send(pack(PUT))
-        refused = self._done(time.monotonic() + ERRAND_SECONDS)
+        refused = self._done(_Deadline(ERRAND_SECONDS))
         if unread:
             raise InputError(unread)
         if refused:
@@ -119,7 +146,7 @@ class Conversation:
         """Start a kernel; return why it could not be started, or nothing."""
         ask: dict[str, object] = {"preload": list(preload), "environment": dict(environment)}
         self._send(_packed(KERNEL, ask))
-        return self._done(time.monotonic() + ERRAND_SECONDS)
+        return self._done(_Deadline(ERRAND_SECONDS))
 
     def cell(self, number: int, code: str, *, seconds: float) -> ExecutionResult:
         """Run a cell.
@@ -135,7 +162,7 @@ class Conversation:
         if not patterns:
             return {}, {}
         self._send(_packed(COLLECT, {"patterns": list(patterns)}))
-        return self._files(time.monotonic() + ERRAND_SECONDS)
+        return self._files(_Deadline(ERRAND_SECONDS))
 
     def interrupt(self, number: int) -> None:
         """End a run or cell before its time; from any thread."""
@@ -177,23 +204,20 @@ class Conversation:
         for start in range(0, file.size, CHUNK):
             self._send(pack(DATA, file.content[start : start + CHUNK]))
 
-    def _answer(self, until: float) -> tuple[int, bytes]:
+    def _answer(self, deadline: _Deadline) -> tuple[int, bytes]:
         while True:
-            left = until - time.monotonic()
-            if left <= 0:
-                raise OverdueError
             try:
-                kind, payload = receive_frame(self._channel, timeout=min(SILENCE, left))
+                kind, payload = receive_frame(self._channel, timeout=min(SILENCE, deadline.left()))
             except TimeoutError:
-                if time.monotonic() >= until:
+                if not deadline.left():
                     raise OverdueError from None
                 raise
             if kind != BEAT:
                 return kind, payload
 
-    def _done(self, until: float) -> str:
+    def _done(self, deadline: _Deadline) -> str:
         try:
-            kind, payload = self._answer(until)
+            kind, payload = self._answer(deadline)
         except OverdueError:
             raise TimeoutError(f"the supervisor took more than {ERRAND_SECONDS:.0f} s") from None
         if kind != DONE:
@@ -206,17 +230,17 @@ class Conversation:
         self._last = None
         self.asked = True
         self._send(ask)
-        ended = self._last = self._ended(self._began + seconds + GRACE + self._restart)
+        ended = self._last = self._ended(_Deadline(seconds + GRACE + self._restart))
         # The next cell first starts a new kernel.
         self._restart = KERNEL_SECONDS if ended.kernel_lost else 0.0
         if not ended.cleared:
             logger.warning("a program left processes that cannot be killed: they are stuck")
-        files, left_out = self._files(time.monotonic() + ERRAND_SECONDS)
+        files, left_out = self._files(_Deadline(ERRAND_SECONDS))
         return self._result(ended, files, left_out)
 
-    def _ended(self, until: float) -> Ended:
+    def _ended(self, deadline: _Deadline) -> Ended:
         while True:
-            kind, payload = self._answer(until)
+            kind, payload = self._answer(deadline)
             if kind == ENDED:
                 return parse_ended(payload)
             kept = self._kept.get(kind)
@@ -259,20 +283,20 @@ class Conversation:
         head, tail = (part.decode("utf-8", "replace") for part in (kept[:half], kept[half:]))
         return f"{head}\n[... {cut} bytes cut ...]\n{tail}"
 
-    def _files(self, until: float) -> Collected:
+    def _files(self, deadline: _Deadline) -> Collected:
         files: dict[str, bytes] = {}
         left_out: dict[str, str] = {}
         room = self._limits.collected
         try:
             while True:
-                kind, payload = self._answer(until)
+                kind, payload = self._answer(deadline)
                 if kind == DONE:
                     return files, left_out
                 content = parse_json(payload) if kind in (FILE, LEFT_OUT) else {}
                 if kind == LEFT_OUT and len(left_out) <= MAX_LEFT_OUT:
                     left_out[text_in(content, "path")] = text_in(content, "reason")
                 elif kind == FILE and len(files) < self._limits.collected_files:
-                    name, data, failure = self._file(content, room, until)
+                    name, data, failure = self._file(content, room, deadline)
                     room -= len(data)
                     if failure:
                         left_out[name] = failure
@@ -286,7 +310,7 @@ class Conversation:
             raise TimeoutError(f"collecting files took more than {ERRAND_SECONDS:.0f} s") from None
 
     def _file(
-        self, content: Mapping[str, object], room: int, until: float
+        self, content: Mapping[str, object], room: int, deadline: _Deadline
     ) -> tuple[str, bytes, str]:
         try:
             name = check_name(text_in(content, "path"))
@@ -297,7 +321,7 @@ class Conversation:
             raise ProtocolError(f"the supervisor sent {name!r} with a size of {size!r}")
         data = bytearray()
         while True:
-            kind, payload = self._answer(until)
+            kind, payload = self._answer(deadline)
             if kind == FILE_END:
                 failure = text_in(parse_json(payload), "failure")
                 if not failure and len(data) != size:

@@ -3,9 +3,9 @@
 import contextlib
 import dataclasses
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from langgraft._core.errors import InputError, SandboxFailureError
 from langgraft.environments.sandboxes.aside import do_aside
@@ -26,6 +26,8 @@ from langgraft.environments.sandboxes.wire import ProtocolError
 
 T = TypeVar("T")
 
+_LOOK: Final = 0.1
+"""Seconds between looks whether a cell that waits for others is still wanted."""
 _LOST = "\n[the sandbox was lost with this, and with it the files of its workspace]\n"
 
 
@@ -38,6 +40,9 @@ class _Turn:
 
     def begin(self, stop: Callable[[], None]) -> None:
         self._stop = stop
+        self.check()
+
+    def check(self) -> None:
         if self.off:
             raise SandboxFailureError("called off before it began")
 
@@ -184,7 +189,7 @@ class SupervisedKernel(Closing):
         self, work: Callable[[Conversation, int], ExecutionResult], turn: _Turn
     ) -> ExecutionResult:
         """Run a cell or command; one that takes its place with it is told as its own doing."""
-        with self._lock:
+        with self._in_turn(turn):
             place, conversation = self._current()
             self._number += 1
             number = self._number
@@ -197,6 +202,16 @@ class SupervisedKernel(Closing):
             except _KilledByProgramError:
                 result = _lost(conversation.cut_off(oom=True))
             return self._as_told(place, result)
+
+    @contextlib.contextmanager
+    def _in_turn(self, turn: _Turn) -> Iterator[None]:
+        """Wait for the cells before it, unless it is called off meanwhile."""
+        while not self._lock.acquire(timeout=_LOOK):
+            turn.check()
+        try:
+            yield
+        finally:
+            self._lock.release()
 
     def _do(self, work: Callable[[Conversation], T]) -> T:
         with self._lock:

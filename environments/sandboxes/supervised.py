@@ -80,12 +80,16 @@ class SupervisedSandbox(Closing):
         retries: Fresh places a program gets after one died under it.
 
     Raises:
-        InputError: `limits` are none.
+        InputError: `limits` are none, or `retries` is below 0.
     """
 
     def __init__(self, limits: Limits | None = None, *, retries: int = 2) -> None:
         if limits is not None and not isinstance(limits, Limits):
             raise InputError(f"limits={limits!r}: give `Limits`, such as Limits(seconds=600)")
+        if retries < 0:
+            raise InputError(
+                f"retries is {retries}: give how many fresh places a program gets, or 0"
+            )
         self.limits = limits or Limits()
         self._retries = retries
         self._places: set[Place] = set()

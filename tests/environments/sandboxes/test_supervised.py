@@ -1,7 +1,9 @@
 """Who is to blame: what ends in a result, what is tried again, and what is an error at once."""
 
+import asyncio
 import signal
 import socket
+import threading
 import time
 from pathlib import Path
 
@@ -12,9 +14,10 @@ from scripted_places import ScriptedSandbox, done, ended, saying, well
 from langgraft._core.errors import InputError, SandboxFailureError, SandboxUnavailableError
 from langgraft.environments.sandboxes import SubprocessSandbox, conversation, supervised
 from langgraft.environments.sandboxes.cached import CachedSandbox
-from langgraft.environments.sandboxes.inside.frames import STDOUT, pack
-from langgraft.environments.sandboxes.places import ChannelClosedError, Place
+from langgraft.environments.sandboxes.inside.frames import BEAT, STDOUT, pack
+from langgraft.environments.sandboxes.places import Channel, ChannelClosedError, Place
 from langgraft.environments.sandboxes.programs import Command, Job, Program, PythonProgram
+from langgraft.environments.sandboxes.wire import receive_frame
 
 DEAD = saying(b"")
 JOB = python("1")
@@ -154,10 +157,66 @@ def test_run_when_something_of_a_job_is_of_a_wrong_type_then_it_says_what_to_giv
         cached.run(job)
 
 
+def test_run_when_we_look_late_then_what_came_in_time_counts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A process that was stopped for a while, as by Ctrl-Z, blames no program for it."""
+
+    def late(channel: Channel, *, timeout: float) -> tuple[int, bytes]:
+        time.sleep(0.2)
+        return receive_frame(channel, timeout=timeout)
+
+    monkeypatch.setattr(conversation, "receive_frame", late)
+    monkeypatch.setattr(conversation, "GRACE", 1.0)
+    with ScriptedSandbox([well("hello")]) as sandbox:
+        monkeypatch.setattr(conversation._Deadline, "__init__", _due_already)
+        result = sandbox.run(Job(Command("true")))
+    assert (result.stdout, result.stopped) == ("hello", None)
+
+
+def _due_already(deadline: "conversation._Deadline", _seconds: float) -> None:
+    deadline._due, deadline._end = time.monotonic(), None
+
+
+def test_run_when_a_supervisor_talks_for_ever_then_it_is_overdue_all_the_same() -> None:
+    """Every wait has an end, also for one that never falls silent."""
+
+    def talk(end: socket.socket) -> None:
+        while True:
+            end.sendall(pack(BEAT) * 1000)
+
+    with ScriptedSandbox([talk]) as sandbox:
+        assert sandbox.run(Job(Command("true"), seconds=0.1)).timed_out
+
+
+async def test_aexecute_when_cancelled_while_others_run_then_it_does_not_wait_for_them() -> None:
+    """Who gives up on a cell is not held by the one before it."""
+    begun, go = threading.Event(), threading.Event()
+
+    def slow(end: socket.socket) -> None:
+        begun.set()
+        assert go.wait(10)
+        well("slow")(end)
+
+    with ScriptedSandbox([slow, well("next")]) as sandbox, sandbox.kernel() as kernel:
+        first = asyncio.create_task(kernel.aexecute("1"))
+        assert await asyncio.to_thread(begun.wait, 10)
+        second = asyncio.create_task(kernel.aexecute("2"))
+        await asyncio.sleep(0.05)
+        second.cancel()
+        await asyncio.wait([second], timeout=5)
+        assert second.cancelled()
+        go.set()
+        assert (await first).stdout == "slow"
+        assert kernel.execute("3").stdout == "next"
+
+
 def test_sandbox_when_limits_are_none_of_ours_then_it_says_what_to_give() -> None:
-    """A mapping is no limits."""
+    """A mapping is no limits, and fewer than no retries cannot be had."""
     with pytest.raises(InputError, match="give `Limits`"):
         SubprocessSandbox({"seconds": 3})  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="retries is -1"):
+        SubprocessSandbox(retries=-1)
 
 
 def test_kernel_when_something_is_of_a_wrong_type_then_it_says_so_and_lives_on() -> None:
