@@ -25,7 +25,7 @@ def read_bounded(path: Path, *, most: int) -> bytes:
     try:
         descriptor = os.open(path, flags)
     except (OSError, ValueError) as error:
-        if path.is_symlink():
+        if os.path.islink(path):  # noqa: PTH114  (`Path.is_symlink` raises for long names)
             raise UnusableFileError("it is a symbolic link, not a file") from error
         raise UnusableFileError("there is no file that can be read") from error
     try:
@@ -34,6 +34,8 @@ def read_bounded(path: Path, *, most: int) -> bytes:
             raise UnusableFileError("it is not a regular file")
         with os.fdopen(descriptor, "rb", closefd=False) as file:
             data = file.read(most + 1) if status.st_size <= most else b""
+    except OSError as error:
+        raise UnusableFileError(f"it cannot be read: {error.strerror}") from error
     finally:
         os.close(descriptor)
     if status.st_size > most or len(data) > most:

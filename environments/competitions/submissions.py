@@ -6,6 +6,7 @@ behind an answer is opened, so that whatever an agent is told, it could have fou
 
 import csv
 import io
+import re
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ if TYPE_CHECKING:  # pandas comes with an extra
 
 _MIB: Final = 1 << 20
 _EXAMPLES: Final = 3
+_LONG: Final = re.compile(r'([^,"\r\n]{1000})[^,"\r\n]+')
+"""A value of more than 1,000 characters: masks of pictures as run lengths have half a million."""
 _PURPOSE: Final = "Reading submissions"
 
 
@@ -106,18 +109,22 @@ def refuse_wide(data: bytes, *, most: int, row: int) -> list[str]:
     """Return the header of a CSV file, refusing rows whose mere width would eat the memory.
 
     pandas takes a first row that is longer than the header for one with an index of so many
-    levels; a million of them are gigabytes.
+    levels; a million of them, or of columns, are gigabytes and minutes.
 
     Args:
         data: The file.
         most: How many values the first row may have beyond the header's.
         row: The length in bytes of a row as it is expected.
 
+    Returns:
+        The names of the columns; of very long ones, how they begin.
+
     Raises:
-        UnusableFileError: The first row is longer than that, or does not end.
+        UnusableFileError: The header or the first row is longer than that, or does not end.
     """
     prefix = _MIB + 24 * row
-    text = data[:prefix].decode("utf-8-sig", "replace")
+    # Shortened: `csv` refuses values of more than 128 KiB, unless it is told otherwise globally.
+    text = _LONG.sub(r"\1", data[:prefix].decode("utf-8-sig", "replace"))
     stream = io.StringIO(text, newline="")
     try:
         lines = (fields for fields in csv.reader(stream) if fields)
@@ -126,6 +133,8 @@ def refuse_wide(data: bytes, *, most: int, row: int) -> list[str]:
         raise UnusableFileError(f"it cannot be read as CSV: {error}") from error
     if len(data) > prefix and stream.tell() >= len(text):
         raise UnusableFileError(f"its first two lines are longer than {prefix:,} bytes")
+    if len(header) > 1000 + row:
+        raise UnusableFileError(f"its header has {len(header):,} columns")
     if len(first) > len(header) + most:
         msg = f"its first row has {len(first)} values, its header {len(header)} columns"
         raise UnusableFileError(msg)
@@ -254,13 +263,16 @@ def _keys(frame: "pd.DataFrame", other: "pd.DataFrame") -> Any:
 def _not_numbers(name: str, submission: "pd.Series[Any]", sample: "pd.Series[Any]") -> str:
     """Say which values are not the finite numbers that the sample has; nothing where all are."""
     pandas: Any = require("pandas", extra="mle", purpose=_PURPOSE)
-    if sample.dtype.kind not in "biuf":
+    if sample.dtype.kind not in "biuf" or submission.empty:
         return ""
-    values = pandas.to_numeric(submission, errors="coerce").astype("float64")
+    numbers = submission.dtype.kind in "biuf"
+    # As texts otherwise: integers of hundreds of digits are no floats.
+    told = submission if numbers else submission.astype(str)
+    values = pandas.to_numeric(told, errors="coerce").astype("float64")
     bad = ~(values.abs() < float("inf"))  # NaN is below nothing
     if sample.isna().any():
         bad &= submission.notna()
-    if not bad.any() and submission.dtype.kind in "biuf":
+    if not bad.any() and numbers:
         return ""
     shown = _examples(submission[bad].tolist()) or "too many digits"
     what = "values are" if bad.sum() != 1 else "value is"

@@ -130,6 +130,7 @@ def test_score_when_reported_has_five_decimals(competition: Competition) -> None
         (predictions(error=float("nan")), "ValueError"),
         (b"\xff\xfe\x00", "cannot be read as CSV"),
         ("id,price\n1,2" + "," * 100_000, "first row has 100002 values"),
+        ("id,price" + "," * 500_000 + "\n1,2\n", "its header has 500,002 columns"),
     ],
 )
 def test_submission_when_not_gradable_has_no_score_and_the_log_says_why(
@@ -168,7 +169,7 @@ def test_submission_when_absent_or_not_csv_does_not_exist(
     competition: Competition, tmp_path: Path
 ) -> None:
     """By MLE-bench's rule: a file whose name ends in .csv."""
-    for path in (tmp_path / "absent.csv", tmp_path):
+    for path in (tmp_path / "absent.csv", tmp_path, tmp_path / f"{'a' * 5000}.csv"):
         told = grade_submission(path, competition, clock=Noon())
         assert (told.submission_exists, told.valid_submission, told.score) == (False, False, None)
     assert not graded(competition, predictions(), "submission.txt").submission_exists

@@ -62,6 +62,7 @@ def reasons(text: str | bytes, competition: Competition) -> tuple[str, ...]:
         '"id","price","kind"\n"a","1","x"\n"b",2,"y, and\nmore"\n"c",3,"z"\n',
         "\n\nid,price,kind\n\na,0,x\nb,0,y\nc,1,z",
         "id,price,kind\na,True,x\nb,False,y\nc,True,z\n",
+        f"id,price,kind\na,1,{'7 1 ' * 100_000}\nb,1,y\nc,1,z\n",
     ],
 )
 def test_submission_when_like_the_sample_is_valid(text: str, competition: Competition) -> None:
@@ -96,6 +97,14 @@ def test_submission_when_like_the_sample_is_valid(text: str, competition: Compet
         ("id,price,kind\na,1,x\nb,1,y,4\nc,0,z\n", "cannot be read as CSV"),
         ('id,price,kind\na,1,x\nb,1,"y\nc,0,z\n', "cannot be read as CSV"),
         (b"id,price,kind\na,1,\xff\xfe\nb,1,y\nc,0,z\n", "cannot be read as CSV"),
+        *[
+            (
+                f"id,price,kind\na,{each},x\nb,{each},y\nc,{each},z\n",
+                "3 values are no finite number",
+            )
+            for each in ("9" * 400, "9" * 5000, "1_0", "\u0661")
+        ],
+        (f"id,price,kind\na,{9**30},x\nb,1,y\nc,1,z\n", "too many digits"),
         (b"\x00" * 500, "columns are not those"),
         (b"\x89PNG\r\n\x1a\n\x00\x00" + bytes(range(256)) * 40, ""),
         (b"PK\x03\x04" + bytes(range(255, -1, -1)) * 40, ""),
@@ -108,6 +117,12 @@ def test_submission_when_not_like_the_sample_says_how(
     told = reasons(text, competition)
     assert told
     assert said in "; ".join(told)
+
+
+def test_reasons_when_there_are_no_rows_are_about_rows(competition: Competition) -> None:
+    """No column has a wrong value then."""
+    told = reasons("id,price,kind\n", competition)
+    assert told == ("it has 0 rows, the sample submission 3", "3 ids are missing: 'a', 'b', 'c'")
 
 
 def test_reasons_when_many_rows_are_wrong_name_three(competition: Competition) -> None:
@@ -165,7 +180,7 @@ def test_file_when_none_that_can_be_taken_is_not_valid(
     link, pipe = tmp_path / "link.csv", tmp_path / "pipe.csv"
     link.symlink_to(competition.sample_submission)
     os.mkfifo(pipe)
-    for path in (tmp_path / "absent.csv", tmp_path, pipe, link, Path("a\0b")):
+    for path in (tmp_path / "absent.csv", tmp_path, pipe, link, Path("a\0b"), Path("a" * 5000)):
         told = check_submission(path, competition)
         assert not told.valid
         assert str(tmp_path) not in told.reasons[0]
