@@ -94,16 +94,15 @@ def _matched(submission: "pd.DataFrame", answers: "pd.DataFrame", columns: Seque
     asked = ["id", *columns]
     if sorted(map(str, submission.columns)) != sorted(asked):
         raise InvalidSubmissionError(f"columns must be {', '.join(asked)}")
-    ids = submission["id"].astype(str)
-    if len(ids) != len(answers):
-        raise InvalidSubmissionError(f"{len(ids)} rows, where {len(answers)} are asked for")
-    if ids.duplicated().any():
+    if len(submission) != len(answers):
+        raise InvalidSubmissionError(f"{len(submission)} rows, where {len(answers)} are asked for")
+    if submission["id"].duplicated().any():
         raise InvalidSubmissionError("an `id` is there twice")
-    ordered = submission.set_index(ids)[list(columns)].reindex(answers["id"].astype(str))
-    try:
-        values = ordered.to_numpy(dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidSubmissionError("a value is not a number") from None
+    given = submission.set_index("id")[list(columns)]
+    if any(each.kind not in "biuf" for each in given.dtypes):
+        raise InvalidSubmissionError("a value is not a number")
+    # By value: 3.0 is 3, as for the check by the sample submission.
+    values = given.reindex(answers["id"]).to_numpy(dtype=np.float64)
     if not np.isfinite(values).all():
         raise InvalidSubmissionError(
             "an `id` is none of the test's, or a value is missing or not finite"

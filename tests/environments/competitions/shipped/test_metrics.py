@@ -27,6 +27,13 @@ def test_log_loss_when_rows_do_not_sum_to_one_rescales_them() -> None:
     assert found == pytest.approx(expected)
 
 
+def test_log_loss_when_ids_are_written_as_floats_takes_them() -> None:
+    """As the check does: 3.0 is what pandas writes of 3 where a gap was in the column before."""
+    floats = SHARES.assign(id=SHARES["id"].astype(float))
+    found = log_loss(floats, ANSWERS, label="kind", classes=("a", "b"))
+    assert found == log_loss(SHARES, ANSWERS, label="kind", classes=("a", "b"))
+
+
 def test_log_loss_when_what_is_true_was_ruled_out_is_large_but_finite() -> None:
     """A probability of 0 counts as one in ten million."""
     wrong = SHARES.assign(a=[0, 0, 1], b=[1, 1, 0])
@@ -54,6 +61,8 @@ def test_errors_when_predictions_are_known_are_as_by_hand() -> None:
         (lambda frame: frame.assign(a=[math.nan, 1, 1]), "not finite"),
         (lambda frame: frame.assign(a=[math.inf, 1, 1]), "not finite"),
         (lambda frame: frame.assign(a=["x", "y", "z"]), "not a number"),
+        (lambda frame: frame.assign(a=["1_0", "1", "1"]), "not a number"),
+        (lambda frame: frame.assign(a=[10**30, 1, 1]), "not a number"),
         (lambda frame: frame.assign(a=[-0.1, 1, 1]), "negative"),
         (lambda frame: frame.assign(a=0.0, b=0.0), "all zero"),
     ],
