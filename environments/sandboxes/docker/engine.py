@@ -55,7 +55,8 @@ def connect() -> "DockerClient":
         raise SandboxUnavailableError(_NO_SSH)
     try:
         return docker.from_env(timeout=_SECONDS, max_pool_size=_CONNECTIONS)
-    except DockerException as error:
+    except (DockerException, ValueError) as error:
+        # The second is of an address that cannot be taken apart.
         raise unreachable(error) from error
 
 
@@ -66,7 +67,9 @@ def unreachable(error: BaseException) -> SandboxUnavailableError:
             "the Docker engine's socket may not be used by this user: add the user to the group"
             f" `docker` (then log in again), or use a rootless engine {_OTHERWISE}"
         )
-    if _because(error, ssl.SSLError):
+    from docker.errors import TLSParameterError  # noqa: PLC0415
+
+    if _because(error, (ssl.SSLError, TLSParameterError)):
         return SandboxUnavailableError(
             f"the Docker engine's TLS was refused ({error}): check DOCKER_HOST, DOCKER_TLS_VERIFY"
             " and DOCKER_CERT_PATH"
@@ -182,7 +185,9 @@ def wait_for_engine(api: "APIClient", seconds: float) -> bool:
         time.sleep(0.2)
 
 
-def _because(error: BaseException, kind: type[BaseException]) -> bool:
+def _because(
+    error: BaseException, kind: type[BaseException] | tuple[type[BaseException], ...]
+) -> bool:
     return any(isinstance(one, kind) for one in _chain(error))
 
 

@@ -100,6 +100,26 @@ def test_connect_when_the_engine_is_reached_by_ssh_then_the_way_around_is_named(
         connect()
 
 
+def test_connect_when_the_address_is_none_then_it_says_so_in_a_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A slip of the pen in DOCKER_HOST is no traceback."""
+    monkeypatch.setenv("DOCKER_HOST", "http://[bad")
+    with pytest.raises(SandboxUnavailableError, match="set DOCKER_HOST"):
+        connect()
+
+
+def test_connect_when_its_certificates_are_not_there_then_their_setting_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It is not the engine that is missing."""
+    monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:9")
+    monkeypatch.setenv("DOCKER_TLS_VERIFY", "1")
+    monkeypatch.setenv("DOCKER_CERT_PATH", str(tmp_path))
+    with pytest.raises(SandboxUnavailableError, match=r"check .*DOCKER_CERT_PATH"):
+        connect()
+
+
 def test_unreachable_when_the_socket_may_not_be_used_then_the_group_is_named() -> None:
     """The commonest slip on Linux is told apart from a missing engine."""
     cause = PermissionError(13, "Permission denied")
