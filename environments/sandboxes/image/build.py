@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import re
 import tarfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -26,6 +27,10 @@ from langgraft.environments.sandboxes.image.labels import (
 DEFAULT_BASE: Final = "python:3.11-slim"
 LOCAL_BASE: Final = "local"
 """In place of an image: make one from the running Python."""
+_TAG: Final = re.compile(
+    r"(?:[a-zA-Z0-9.-]+(?::[0-9]+)?/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*(?::\w[\w.-]{0,127})?", re.ASCII
+)
+"""What an engine takes as a name, which it would tell only after building."""
 _SECONDS: Final = 1800
 """Of silence: pip says nothing while it downloads."""
 
@@ -59,9 +64,12 @@ def build_image(
         say: Told of progress, a line at a time.
 
     Raises:
-        InputError: The requirements cannot be read.
+        InputError: The requirements cannot be read, or no image can have such a tag.
         SandboxUnavailableError: The base cannot be had, or the build fails.
     """
+    if not _TAG.fullmatch(tag):
+        msg = f"{tag!r} names no image: give a name in lower case, such as {IMAGE!r}"
+        raise InputError(msg)
     recipe = _recipe(requirements)
     try:
         source, base_id = _base(client, base, say)

@@ -112,6 +112,22 @@ def test_build_when_requirements_are_missing_names_the_file(tmp_path: Path) -> N
     assert not engine.builds
 
 
+@pytest.mark.parametrize("tag", ["BAD:TAG:x", "Upper", "", "a b", "-a", "a:", "a/", "ä"])
+def test_build_when_the_tag_is_none_then_that_is_said_before_anything_is_built(tag: str) -> None:
+    """Nobody waits for a build to learn that its name was mistyped."""
+    engine = FakeEngine()
+    with pytest.raises(InputError, match="names no image"):
+        build(engine, tag=tag)
+    assert not engine.builds
+
+
+@pytest.mark.parametrize("tag", ["a", "a/b:1.0", "Host:5000/team/a-b_c:V1", "localhost/a"])
+def test_build_when_the_tag_is_one_then_the_image_gets_it(tag: str) -> None:
+    """Registries, ports and versions are parts of names."""
+    engine = FakeEngine()
+    assert build(engine, tag=tag).id == engine.names[":".join(_split(tag))].id
+
+
 @pytest.mark.parametrize(
     ("tag", "parts"),
     [
