@@ -6,70 +6,38 @@ from typing import Any
 
 import pytest
 from counting_sandbox import CountingSandbox
-from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.store.memory import InMemoryStore
 from tree_cases import (
     ABSENT,
     BROKEN,
-    RuleModel,
     feedback,
     good,
-    mixed,
     programs,
     reply,
     reviewing,
     sandbox,
+    searched,
     toy,
     writing,
 )
 
-from langgraft._core.errors import CompetitionError, InputError, SandboxFailureError, SettingsError
+from langgraft._core.errors import SandboxFailureError
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.sandboxes.programs import Job
 from langgraft.environments.sandboxes.results import ExecutionResult
-from langgraft.environments.sandboxes.sandbox import Sandbox
-from langgraft.environments.sandboxes.subprocess import SubprocessSandbox
 from langgraft.graphs import build_tree_agent
-from langgraft.memory.providers import make_provider
 from langgraft.nodes.search import (
     AIDEPolicy,
-    Expansion,
-    JournalNode,
     MemoryArtifacts,
-    Search,
-    TreeInput,
-    TreePrompts,
     read_best,
-    read_search,
 )
 
 pytest.importorskip("pandas", reason="needs pandas: pip install 'langgraft[mle]'")
 
 
-@pytest.fixture
-def competition(tmp_path: Path) -> Competition:
-    """Return the tiny competition."""
-    return toy(tmp_path / "toy")
-
-
-def search(
-    competition: Competition, code: RuleModel, given: TreeInput | None = None, **settings: Any
-) -> tuple[dict[str, Any], Search]:
-    """Search with real programs, and return what came out and the journal."""
-    artifacts = MemoryArtifacts()
-    with sandbox(competition) as place:
-        settings = {"steps": 3, "seconds": 60, "feedback_model": reviewing(), **settings}
-        agent = build_tree_agent(
-            code, competition=competition, sandbox=place, artifacts=artifacts, **settings
-        )
-        out = agent.invoke(given or {"episode_id": "s"})
-    return out, read_search(artifacts, out["journal"])
-
-
 def test_search_when_it_ends_submits_the_best_program(competition: Competition) -> None:
     """The output names program, metric and submission, and the journal has them all."""
     code = programs(reply(good(0.5)), reply(good(0.8)), reply(ABSENT))
-    out, found = search(competition, code)
+    out, found = searched(competition, code)
     assert (out["episode_id"], out["chosen"], out["metric"], out["done"]) == ("s", "001", 0.8, True)
     assert out["candidates"] == [{"node": "001", "metric": 0.8, "metrics": []}]
     assert out["submission"] == found.submission("001") != ""
@@ -84,14 +52,14 @@ def test_search_when_it_ends_submits_the_best_program(competition: Competition) 
 def test_search_when_lower_is_better_follows_the_board(tmp_path: Path) -> None:
     """The direction is the board's, and no model is asked for it."""
     competition = toy(tmp_path / "toy", lower_is_better=True)
-    out, _ = search(competition, programs(*(reply(good(metric)) for metric in (0.5, 0.3, 0.8))))
+    out, _ = searched(competition, programs(*(reply(good(metric)) for metric in (0.5, 0.3, 0.8))))
     assert (out["chosen"], out["metric"]) == ("001", 0.3)
 
 
 def test_search_when_nothing_works_submits_nothing(competition: Competition) -> None:
     """It still ends, and the journal says why each program is buggy."""
     code = programs(reply(BROKEN.format(number=1)), "No.", reply("import time\ntime.sleep(60)\n"))
-    out, found = search(competition, code, seconds=2)
+    out, found = searched(competition, code, seconds=2)
     assert (out["chosen"], out["metric"], out["submission"], out["done"]) == ("", None, "", True)
     raised, empty, slow = found.nodes
     assert (raised.exc_type, raised.reasons[0]) == ("TypeError", "it raised TypeError")
@@ -108,7 +76,7 @@ def test_prompts_when_programs_follow_on_others_show_what_the_policy_wants_seen(
     """Drafts and improvements see what worked, repairs the failure, and nobody a duration."""
     policy = AIDEPolicy(drafts=2, debug_probability=1.0)
     code = programs(reply(good(0.5)), reply(BROKEN.format(number=7)), reply(good(0.7)))
-    _, found = search(competition, code, policy=policy, steps=4, packages=["numpy 2.4"])
+    _, found = searched(competition, code, policy=policy, steps=4, packages=["numpy 2.4"])
     assert [node.parent_id for node in found.nodes] == [None, None, "001", "002"]
     first, second, repair, improvement = code.texts("write")
     assert "No attempt has worked so far." in first
@@ -125,9 +93,9 @@ def test_prompts_when_programs_follow_on_others_show_what_the_policy_wants_seen(
 
 def test_search_when_it_is_repeated_is_the_same_to_the_byte(competition: Competition) -> None:
     """The reference of the journal vouches for all of it; another seed searches elsewhere."""
-    first, found = search(competition, writing(), steps=7)
-    again, _ = search(competition, writing(), steps=7)
-    other, elsewhere = search(competition, writing(), {"episode_id": "s", "seed": 4}, steps=7)
+    first, found = searched(competition, writing(), steps=7)
+    again, _ = searched(competition, writing(), steps=7)
+    other, elsewhere = searched(competition, writing(), {"episode_id": "s", "seed": 4}, steps=7)
     assert first == again
     assert other["journal"] != first["journal"]
     assert [n.parent_id for n in found.nodes] != [n.parent_id for n in elsewhere.nodes]
@@ -138,7 +106,7 @@ async def test_search_when_it_is_asynchronous_finds_the_same(
     width: int, competition: Competition
 ) -> None:
     """Sync and async are one graph, however many branches work at once."""
-    expected, _ = search(competition, writing(), steps=7, width=width, candidates=2)
+    expected, _ = searched(competition, writing(), steps=7, width=width, candidates=2)
     artifacts = MemoryArtifacts()
     async with sandbox(competition) as place:
         agent = build_tree_agent(
@@ -154,7 +122,7 @@ def test_branches_when_they_work_side_by_side_see_what_the_wave_began_with(
     """The last wave is as wide as there are steps left."""
     policy = AIDEPolicy(drafts=9)
     code = writing(lambda text, sample: reply(good(0.5)))
-    _, found = search(competition, code, steps=5, width=2, policy=policy)
+    _, found = searched(competition, code, steps=5, width=2, policy=policy)
     assert [node.step for node in found.nodes] == [0, 1, 2, 3, 4]
     seen = [text.count("Validation metric: 0.5") for text in code.texts("write")]
     assert seen == [0, 0, 2, 2, 4]
@@ -163,7 +131,7 @@ def test_branches_when_they_work_side_by_side_see_what_the_wave_began_with(
 def test_model_calls_when_they_are_made_name_their_samples(competition: Competition) -> None:
     """Each call of a search has a name of its own, by search, program and purpose."""
     code, review = writing(), reviewing()
-    search(competition, code, {"episode_id": "x"}, steps=2, feedback_model=review)
+    searched(competition, code, {"episode_id": "x"}, steps=2, feedback_model=review)
     assert min(sample for sample, _ in code.asked) == "x/000/write"
     assert [sample for sample, _ in review.asked] == ["x/000/review", "x/001/review"]
 
@@ -175,7 +143,7 @@ def test_candidates_when_there_are_several_are_run_again_on_fresh_splits(
     lucky, steady = good(0.9, drift=-0.3), good(0.8, drift=-0.01)
     fails = good(0.85).replace("split * 0.0", "0 // (1 - split)")
     code = programs(*(reply(each) for each in (lucky, steady, fails, good(0.1))))
-    out, found = search(competition, code, steps=4, candidates=3)
+    out, found = searched(competition, code, steps=4, candidates=3)
     assert [each["node"] for each in out["candidates"]] == ["000", "002", "001"]
     assert out["candidates"][0]["metrics"] == pytest.approx([0.6, 0.3])
     assert out["candidates"][1]["metrics"][0] is None
@@ -227,63 +195,6 @@ def test_search_when_it_is_streamed_tells_of_programs_and_calls(competition: Com
     assert {"s/000/write", "s/001/write", "s/000/review"} <= samples
 
 
-# Going on ----------------------------------------------------------------------------------
-
-
-def test_search_when_it_is_given_more_steps_goes_on_as_if_it_had_had_them(
-    competition: Competition,
-) -> None:
-    """The same `episode_id` on the thread goes on; another one begins anew."""
-    expected, _ = search(competition, writing(), steps=7)
-    artifacts, saver = MemoryArtifacts(), InMemorySaver()
-    thread: Any = {"configurable": {"thread_id": "t"}}
-    with sandbox(competition) as place:
-
-        def agent(steps: int, code: RuleModel) -> Any:
-            return build_tree_agent(
-                code, competition=competition, sandbox=place, artifacts=artifacts,
-                feedback_model=reviewing(), steps=steps, seconds=60, checkpointer=saver,
-            )  # fmt: skip
-
-        begun = agent(4, writing()).invoke({"episode_id": "s"}, thread)
-        more = writing()
-        assert agent(7, more).invoke({"episode_id": "s"}, thread) == expected
-        assert len(more.texts("write")) >= 3
-        assert not any(sample.startswith("s/003/") for sample, _ in more.asked)
-        other = agent(4, writing()).invoke({"episode_id": "other"}, thread)
-    assert len(read_search(artifacts, begun["journal"]).nodes) == 4
-    assert len(read_search(artifacts, other["journal"]).nodes) == 4
-    assert other["journal"] != begun["journal"]
-
-
-def test_search_when_a_model_cannot_be_reached_stops_and_goes_on_where_it_was(
-    competition: Competition,
-) -> None:
-    """Such an error is nobody's bad program; what is done is not asked for again."""
-    expected, _ = search(competition, writing(), steps=4, width=2)
-    artifacts, saver = MemoryArtifacts(), InMemorySaver()
-    thread: Any = {"configurable": {"thread_id": "t"}}
-
-    def cut(text: str, sample: str) -> str:
-        if sample.startswith("s/003/"):
-            raise ConnectionError("cut off")
-        return mixed(text, sample)
-
-    with sandbox(competition) as place:
-
-        def agent(code: RuleModel) -> Any:
-            return build_tree_agent(
-                code, competition=competition, sandbox=place, artifacts=artifacts,
-                feedback_model=reviewing(), steps=4, width=2, seconds=60, checkpointer=saver,
-            )  # fmt: skip
-
-        with pytest.raises(ConnectionError):
-            agent(writing(cut)).invoke({"episode_id": "s"}, thread, durability="sync")
-        again = writing()
-        assert agent(again).invoke(None, thread) == expected
-    assert {sample.split("/")[1] for sample, _ in again.asked} == {"003"}
-
-
 def test_sandbox_when_it_fails_stops_the_search(competition: Competition) -> None:
     """A container that died is not the program's doing, and nothing is filed for it."""
 
@@ -299,113 +210,3 @@ def test_sandbox_when_it_fails_stops_the_search(competition: Competition) -> Non
     )  # fmt: skip
     with pytest.raises(SandboxFailureError, match="the engine died"):
         agent.invoke({"episode_id": "s"})
-
-
-# Bad input ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({"steps": 0}, "steps must be a whole number of at least 1, got 0"),
-        ({"steps": 2.5}, "steps must be"),
-        ({"width": 0}, "width must be"),
-        ({"candidates": True}, "candidates must be"),
-        ({"folds": 1}, "folds must be a whole number of at least 2, got 1"),
-        ({"seconds": 0}, "seconds must be a number above 0, got 0"),
-        ({"seconds": float("inf")}, "seconds must be"),
-        ({"packages": "numpy"}, "packages is a list of names"),
-    ],
-)
-def test_agent_when_a_setting_is_out_of_range_is_not_built(
-    settings: dict[str, Any], said: str, competition: Competition
-) -> None:
-    """One error names setting and value."""
-    with pytest.raises(SettingsError, match=said):
-        build_tree_agent(
-            writing(), competition=competition, sandbox=sandbox(competition), **settings
-        )
-
-
-def test_agent_when_a_prompt_cannot_be_filled_in_is_not_built() -> None:
-    """That shows before a program is written."""
-    draft = TreePrompts().draft
-    with pytest.raises(SettingsError, match="cannot be filled in"):
-        TreePrompts(draft=type(draft)("mine", "$task and $unknown"))
-
-
-def test_agent_when_the_competition_is_not_prepared_is_not_built(
-    competition: Competition,
-) -> None:
-    """The error says how to prepare it."""
-    competition.sample_submission.unlink()
-    with pytest.raises(CompetitionError, match="prepare"):
-        build_tree_agent(writing(), competition=competition, sandbox=CountingSandbox())
-
-
-def test_agent_when_memory_wants_a_draft_is_not_built(competition: Competition) -> None:
-    """A tree search has no tentative answer; the error says what to turn off."""
-    memory = make_provider("agent_kb", InMemoryStore(), settings={"gate": True})
-    with pytest.raises(SettingsError, match="gate=False"):
-        build_tree_agent(
-            writing(), competition=competition, sandbox=CountingSandbox(), memory=memory
-        )
-
-
-def _asked_nothing(competition: Competition, place: Sandbox, given: Any, said: str) -> None:
-    code = writing()
-    with place:
-        agent = build_tree_agent(code, competition=competition, sandbox=place, seconds=60)
-        with pytest.raises(InputError, match=said):
-            agent.invoke(given)
-    assert code.asked == []
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ({"episode_id": ""}, "`episode_id` is a text"),
-        ({"episode_id": 7}, "`episode_id` is a text"),
-        ({"episode_id": "\ud800"}, "`episode_id` is a text"),
-        ({"seed": "1"}, "`seed` is a whole number"),
-        ({"seed": 2**80}, "64 bits"),
-    ],
-)
-def test_search_when_its_input_is_not_possible_is_refused_before_a_model_is_paid(
-    given: Any, said: str, competition: Competition
-) -> None:
-    """One error names what was given."""
-    _asked_nothing(competition, sandbox(competition), given, said)
-
-
-def test_search_when_the_sandbox_has_no_data_is_refused_before_a_model_is_paid(
-    competition: Competition, tmp_path: Path
-) -> None:
-    """Neither none nor another competition's: the error says how to make the sandbox."""
-    how = r"inputs=\{'input': competition.public_dir\}"
-    _asked_nothing(competition, SubprocessSandbox(), {}, how)
-    other = tmp_path / "other"
-    other.mkdir()
-    (other / "sample_submission.csv").write_text("id,price\n")
-    _asked_nothing(competition, SubprocessSandbox(inputs={"input": other}), {}, how)
-
-
-@pytest.mark.parametrize(
-    "expansion",
-    [Expansion("debug", "042"), Expansion("improve"), Expansion("draft", "000")],
-)
-def test_search_when_the_policy_wants_the_impossible_is_stopped(
-    expansion: Expansion, competition: Competition
-) -> None:
-    """A policy may be anybody's: the error says what it chose."""
-
-    class Odd:
-        def choose(self, nodes: Sequence[JournalNode], **_: Any) -> Expansion:
-            return expansion
-
-    with sandbox(competition) as place:
-        agent = build_tree_agent(
-            writing(), competition=competition, sandbox=place, policy=Odd(), seconds=60
-        )
-        with pytest.raises(InputError, match="the policy chose"):
-            agent.invoke({})

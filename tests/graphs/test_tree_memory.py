@@ -1,7 +1,6 @@
 """The tree agent with memory: what is recalled, what is filed, and in which order."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -16,7 +15,7 @@ from tree_cases import (
     reply,
     reviewing,
     sandbox,
-    toy,
+    searched,
     writing,
 )
 
@@ -27,17 +26,11 @@ from langgraft.memory.deltas import fold
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import make_provider
 from langgraft.memory.recall import BLOCK_START
-from langgraft.nodes.search import AIDEPolicy, MemoryArtifacts, Search, read_search, restore_memory
+from langgraft.nodes.search import AIDEPolicy, MemoryArtifacts, Search, restore_memory
 
 pytest.importorskip("pandas", reason="needs pandas: pip install 'langgraft[mle]'")
 
 ALL: dict[str, Any] = {"stages": ["draft", "debug", "improve"]}
-
-
-@pytest.fixture
-def competition(tmp_path: Path) -> Competition:
-    """Return the tiny competition."""
-    return toy(tmp_path / "toy")
 
 
 def coding(**settings: Any) -> MemoryProvider[Any]:
@@ -49,15 +42,7 @@ def search(
     competition: Competition, memory: MemoryProvider[Any], code: RuleModel, **settings: Any
 ) -> Search:
     """Search with a memory."""
-    artifacts = MemoryArtifacts()
-    with sandbox(competition) as place:
-        settings = {"steps": 3, "seconds": 60, "feedback_model": reviewing(), **settings}
-        agent = build_tree_agent(
-            code, competition=competition, sandbox=place, artifacts=artifacts, memory=memory,
-            **settings,
-        )  # fmt: skip
-        out = agent.invoke({"episode_id": "s"})
-    return read_search(artifacts, out["journal"])
+    return searched(competition, code, memory=memory, **settings)[1]
 
 
 def test_failure_when_a_program_raises_is_diagnosed_filed_and_recalled(

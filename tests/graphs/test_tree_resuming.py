@@ -1,4 +1,4 @@
-"""Searches that are killed and taken up again, and what their checkpoints weigh."""
+"""Searches that are stopped or killed and taken up again, and what their checkpoints weigh."""
 
 import json
 import os
@@ -12,13 +12,14 @@ from counting_sandbox import CountingSandbox
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.store.memory import InMemoryStore
-from tree_cases import good, reply, reviewing, sandbox, toy, writing
+from tree_cases import RuleModel, good, mixed, reply, reviewing, sandbox, searched, toy, writing
 
+from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.sandboxes.programs import Job, PythonProgram
 from langgraft.environments.sandboxes.results import ExecutionResult
 from langgraft.graphs import build_tree_agent
 from langgraft.memory.providers import make_provider
-from langgraft.nodes.search import MemoryArtifacts, restore_memory
+from langgraft.nodes.search import MemoryArtifacts, read_search, restore_memory
 
 pytest.importorskip("pandas", reason="needs pandas: pip install 'langgraft[mle]'")
 
@@ -91,6 +92,60 @@ def test_program_when_memory_has_it_and_the_journal_has_not_is_filed_once(tmp_pa
         restore_memory(memory, artifacts, again.get_state(thread).values)
         assert again.invoke(None, thread) == expected
     assert memory.content().to_bytes() == whole.content().to_bytes()
+
+
+def test_search_when_it_is_given_more_steps_goes_on_as_if_it_had_had_them(
+    competition: Competition,
+) -> None:
+    """The same `episode_id` on the thread goes on; another one begins anew."""
+    expected, _ = searched(competition, writing(), steps=7)
+    artifacts, saver = MemoryArtifacts(), InMemorySaver()
+    thread: Any = {"configurable": {"thread_id": "t"}}
+    with sandbox(competition) as place:
+
+        def agent(steps: int, code: RuleModel) -> Any:
+            return build_tree_agent(
+                code, competition=competition, sandbox=place, artifacts=artifacts,
+                feedback_model=reviewing(), steps=steps, seconds=60, checkpointer=saver,
+            )  # fmt: skip
+
+        begun = agent(4, writing()).invoke({"episode_id": "s"}, thread)
+        more = writing()
+        assert agent(7, more).invoke({"episode_id": "s"}, thread) == expected
+        assert len(more.texts("write")) >= 3
+        assert not any(sample.startswith("s/003/") for sample, _ in more.asked)
+        other = agent(4, writing()).invoke({"episode_id": "other"}, thread)
+    assert len(read_search(artifacts, begun["journal"]).nodes) == 4
+    assert len(read_search(artifacts, other["journal"]).nodes) == 4
+    assert other["journal"] != begun["journal"]
+
+
+def test_search_when_a_model_cannot_be_reached_stops_and_goes_on_where_it_was(
+    competition: Competition,
+) -> None:
+    """Such an error is nobody's bad program; what is done is not asked for again."""
+    expected, _ = searched(competition, writing(), steps=4, width=2)
+    artifacts, saver = MemoryArtifacts(), InMemorySaver()
+    thread: Any = {"configurable": {"thread_id": "t"}}
+
+    def cut(text: str, sample: str) -> str:
+        if sample.startswith("s/003/"):
+            raise ConnectionError("cut off")
+        return mixed(text, sample)
+
+    with sandbox(competition) as place:
+
+        def agent(code: RuleModel) -> Any:
+            return build_tree_agent(
+                code, competition=competition, sandbox=place, artifacts=artifacts,
+                feedback_model=reviewing(), steps=4, width=2, seconds=60, checkpointer=saver,
+            )  # fmt: skip
+
+        with pytest.raises(ConnectionError):
+            agent(writing(cut)).invoke({"episode_id": "s"}, thread, durability="sync")
+        again = writing()
+        assert agent(again).invoke(None, thread) == expected
+    assert {sample.split("/")[1] for sample, _ in again.asked} == {"003"}
 
 
 def weigh(folder: Path, steps: int) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 import json
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,11 @@ from langgraft._core.canonical import seeded_fraction
 from langgraft.environments.competitions.competition import Competition, Grader
 from langgraft.environments.competitions.medals import Board, Thresholds
 from langgraft.environments.sandboxes.subprocess import SubprocessSandbox
+from langgraft.graphs.tree import build_tree_agent
+from langgraft.nodes.search.artifacts import MemoryArtifacts
+from langgraft.nodes.search.chain import Search, read_search
 from langgraft.nodes.search.sampling import SAMPLE
+from langgraft.nodes.search.state import TreeInput
 
 SUBMISSION = "id,target\\n1,0.1\\n2,0.9\\n3,0.4\\n"
 GOOD = """\
@@ -189,6 +193,15 @@ def reviewing(rule: Rule = feedback) -> RuleModel:
     return RuleModel(rule=rule)
 
 
-def steps_of(samples: Sequence[str]) -> list[str]:
-    """Return what samples are for, without the search."""
-    return [sample.partition("/")[2] for sample in samples]
+def searched(
+    competition: Competition, code: RuleModel, given: TreeInput | None = None, **settings: Any
+) -> tuple[dict[str, Any], Search]:
+    """Search the tree with real programs, and return what came out and the journal."""
+    artifacts = MemoryArtifacts()
+    with sandbox(competition) as place:
+        settings = {"steps": 3, "seconds": 60, "feedback_model": reviewing(), **settings}
+        agent = build_tree_agent(
+            code, competition=competition, sandbox=place, artifacts=artifacts, **settings
+        )
+        out = agent.invoke(given or {"episode_id": "s"})
+    return out, read_search(artifacts, out["journal"])
