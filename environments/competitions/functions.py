@@ -54,7 +54,7 @@ class OwnFunction:
         except ModuleNotFoundError as error:
             msg = f"needs `{error.name}`, which is not installed"
             raise CompetitionError(msg, path=self.file) from error
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             why = " ".join(f"{type(error).__name__}: {error}".split())[:300]
             raise CompetitionError(f"cannot be imported: {why}", path=self.file) from error
         function = getattr(module, self.name, None)

@@ -138,9 +138,11 @@ def score_file(path: Path, competition: Competition) -> Score:
     try:
         value = competition.grader.grade(submission, answers)
         score = rounded(value)
-    except (CompetitionError, MissingExtraError, MemoryError):
+    except (CompetitionError, MissingExtraError):
         raise
-    except Exception as error:  # noqa: BLE001  (graders raise anything for what they cannot grade)
+    except MemoryError as error:  # perhaps the machine's fault: no verdict on the submission
+        raise CompetitionError(f"the memory ran out when {path} was graded") from error
+    except (Exception, SystemExit) as error:  # noqa: BLE001  (graders raise anything for what they cannot grade)
         return Score(None, " ".join(f"{type(error).__name__}: {error}".split())[:1000])
     return Score(score, "" if score is not None else f"the grader returned {value!r}")
 

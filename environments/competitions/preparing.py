@@ -2,6 +2,7 @@
 
 import errno
 import inspect
+import shlex
 import shutil
 import tempfile
 import zipfile
@@ -100,11 +101,13 @@ def not_prepared(competition: Competition) -> str:
     """Say that a competition's data is not there, and how to get it."""
     missing = f"the data of {competition.id} is not prepared"
     where = competition.public_dir.parent
+    data_dir = f"--data-dir {shlex.quote(str(where.parent.parent))}"
     if competition.prepare_fn is not None:
-        return f"{missing} ({where}): run `langgraft competitions prepare {competition.id}`"
+        command = f"langgraft competitions prepare {competition.id} {data_dir}"
+        return f"{missing} ({where}): run `{command}`"
     return (
         f"{missing} ({where}), and cannot be prepared without MLE-bench and an account on Kaggle:"
-        f" `mlebench prepare -c {competition.id} --data-dir {where.parent.parent}`"
+        f" `mlebench prepare -c {competition.id} {data_dir}`"
     )
 
 
@@ -141,7 +144,7 @@ def _make(competition: Competition, workshop: Path) -> None:
         loaded(raw=raw, public=public, private=private)
     except (CompetitionError, MissingExtraError):
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # what ends a program is not to end ours
         if isinstance(error, OSError) and error.errno in _FULL:
             raise  # not the fault of prepare.py
         why = " ".join(f"{type(error).__name__}: {error}".split())[:500]

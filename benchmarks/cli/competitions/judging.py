@@ -1,6 +1,9 @@
 """`langgraft competitions check` and `grade`."""
 
 import json
+import os
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 
 from langgraft._core.errors import CompetitionError
@@ -44,13 +47,8 @@ def grade(
         CompetitionError: There is no such competition or list, data is not prepared, or the
             report cannot be written.
     """
-    if name is None:
-        report = grade_jsonl(_lines(file), found)
-    else:
-        competition = found.get_competition(name)
-        if not file.exists():  # in a list it is a run without a submission, as for MLE-bench
-            raise CompetitionError("there is no such file", path=file)
-        report = GradingReport.of([grade_submission(file, competition)])
+    with redirect_stdout(sys.stderr):  # graders print; standard output is the report
+        report = _graded(file, name, found)
     # Shown first: what was graded is not lost where it cannot be written.
     if as_json:
         _write(report if name is None else report.competition_reports[0])
@@ -59,6 +57,15 @@ def grade(
     written = None if output_dir is None else write_report(report, output_dir)
     if written is not None and not as_json:
         say(f"report: {written}")
+
+
+def _graded(file: Path, name: str | None, found: Registry) -> GradingReport:
+    if name is None:
+        return grade_jsonl(_lines(file), found)
+    competition = found.get_competition(name)
+    if not os.path.exists(file):  # noqa: PTH110  (never raises); in a list it is a run without a submission, as for MLE-bench
+        raise CompetitionError("there is no such file", path=file)
+    return GradingReport.of([grade_submission(file, competition)])
 
 
 def _show(report: GradingReport) -> None:

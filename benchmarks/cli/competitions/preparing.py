@@ -1,6 +1,8 @@
 """`langgraft competitions prepare`."""
 
+import sys
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 
 from langgraft._core.canonical import JSON
 from langgraft.benchmarks.cli.memory.printing import say, write_json
@@ -17,7 +19,8 @@ def prepare(found: Registry, names: Sequence[str], *, force: bool, as_json: bool
     chosen = [found.get_competition(each) for each in names or found.get_shipped_competition_ids()]
     told: list[JSON] = []
     for competition in chosen:
-        done = prepare_competition(competition, force=force)
+        with redirect_stdout(sys.stderr):  # what a prepare.py prints is not our answer
+            done = prepare_competition(competition, force=force)
         told.append(
             {
                 "id": done.competition_id,

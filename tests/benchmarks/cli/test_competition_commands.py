@@ -164,6 +164,20 @@ def test_submission_when_graded_shows_its_medal(
     assert "there is no such file" in refusal("grade", tmp_path / "absent.csv", ID, *prepared)
 
 
+def test_json_when_own_code_prints_is_json_alone(
+    places: tuple[object, ...], tmp_path: Path
+) -> None:
+    """What `prepare.py` and `grade.py` print goes to standard error."""
+    folder = tmp_path / "mine" / ID
+    for name in ("prepare", "grade"):
+        code = (folder / f"{name}.py").read_text()
+        (folder / f"{name}.py").write_text(f"print('{name} is read')\n{code}")
+    assert told("prepare", ID, *places)[0]["made"]
+    done = run("grade", written(tmp_path, predictions()), ID, *places, "--json")
+    assert json.loads(done.stdout)["score"] == 0
+    assert "grade is read" in done.stderr
+
+
 def test_list_when_graded_writes_a_report(prepared: tuple[object, ...], tmp_path: Path) -> None:
     """To a folder, as `mlebench grade` does."""
     file = written(tmp_path, predictions())
@@ -184,8 +198,9 @@ def test_command_when_it_cannot_be_done_says_why_in_a_line(
     """And exits with 2."""
     file = written(tmp_path, predictions())
     assert "did you mean house-prices?" in refusal("show", "house-price", *places)
-    assert "run `langgraft competitions prepare" in refusal("check", file, ID, *places)
-    assert "run `langgraft competitions prepare" in refusal("grade", file, ID, *places)
+    advice = f"run `langgraft competitions prepare {ID} --data-dir {tmp_path / 'data'}`"
+    assert advice in refusal("check", file, ID, *places)
+    assert advice in refusal("grade", file, ID, *places)
     assert "which competition it is for" in refusal("grade", file, *places)
     assert "cannot be read" in refusal("grade", tmp_path / "none.jsonl", *places)
     assert "lists no submission" in refusal("grade", written(tmp_path, "\n", "l.jsonl"), *places)

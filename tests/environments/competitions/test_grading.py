@@ -278,6 +278,34 @@ def test_answers_when_of_json_lines_are_given_as_a_list(
     assert graded(read_competition(folder, tmp_path / "data"), predictions()).score == 40.5
 
 
+def test_grader_when_it_ends_the_program_gives_no_score(competition: Competition) -> None:
+    """The grading of other submissions goes on."""
+    grade = competition.raw_dir.parents[2] / "mine" / ID / "grade.py"
+    grade.write_text("def grade(submission, answers):\n    raise SystemExit(0)\n")
+    found = read_competition(grade.parent, competition.raw_dir.parents[1])
+    assert graded(found, predictions()).score is None
+
+
+def test_grader_when_it_ends_the_program_as_it_is_read_is_at_fault(
+    competition: Competition,
+) -> None:
+    """As with whatever else it raises then."""
+    grade = competition.raw_dir.parents[2] / "mine" / ID / "grade.py"
+    grade.write_text("raise SystemExit(0)\ndef grade(submission, answers):\n    return 1\n")
+    found = read_competition(grade.parent, competition.raw_dir.parents[1])
+    with pytest.raises(CompetitionError, match="cannot be imported: SystemExit"):
+        graded(found, predictions())
+
+
+def test_grader_when_the_memory_runs_out_blames_no_submission(competition: Competition) -> None:
+    """It may be the machine's fault."""
+    grade = competition.raw_dir.parents[2] / "mine" / ID / "grade.py"
+    grade.write_text("def grade(submission, answers):\n    raise MemoryError\n")
+    found = read_competition(grade.parent, competition.raw_dir.parents[1])
+    with pytest.raises(CompetitionError, match="memory ran out"):
+        graded(found, predictions())
+
+
 def test_competition_when_its_own_code_is_at_fault_blames_no_submission(
     competition: Competition, tmp_path: Path
 ) -> None:

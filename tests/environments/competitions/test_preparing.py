@@ -75,6 +75,7 @@ def test_data_when_prepared_can_be_read_by_whom_it_may(tmp_path: Path) -> None:
     ("code", "said"),
     [
         (PREPARE.replace("rows =", "raise OSError('no\\ndisk')\n    rows ="), "OSError: no disk"),
+        (PREPARE.replace("rows =", "raise SystemExit(0)\n    rows ="), "SystemExit: 0"),
         (PREPARE.replace("10 * (n % 7)", "11 * (n % 7)"), r"public/train\.csv differs"),
         (
             PREPARE.replace("train.csv", "training.csv"),
