@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -37,9 +37,9 @@ class Habit:
     """Words that a note has to hold all of, to be about this."""
     repair: Repair
     """What gets rid of it."""
-    others: tuple[Repair, ...] = field(default=())
+    others: tuple[Repair, ...]
     """What is tried as well, and does not."""
-    rate: float = 0.3
+    rate: float
     """How often it happens where it may, with nothing known."""
 
     def broken(self, text: str, wrong: str = "") -> str:
@@ -68,6 +68,22 @@ class Habit:
     def shown_by(self, output: str) -> bool:
         """Say whether an output tells of its failure."""
         return re.search(self.error, output) is not None
+
+
+def habit(
+    name: str,
+    *,
+    right: str,
+    wrong: str,
+    error: str,
+    about: tuple[str, ...],
+    plan: str,
+    words: tuple[str, ...],
+    others: tuple[Repair, ...] = (),
+    rate: float,
+) -> Habit:
+    """Make a habit whose repair writes the fragment as it works, with that plan and words."""
+    return Habit(name, right, wrong, error, about, Repair(right, plan, words), others, rate)
 
 
 def replaced(text: str, old: str, new: str) -> str:

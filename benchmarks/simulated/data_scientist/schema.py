@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from langgraft.benchmarks.simulated.data_scientist.habits import Habit, Repair
+from langgraft.benchmarks.simulated.data_scientist.habits import Habit, Repair, habit
 from langgraft.benchmarks.simulated.data_scientist.tasks import Task
 
 
@@ -17,17 +17,14 @@ def _names(task: Task) -> Iterator[Habit]:
     guessed = "label" if task.classes else "y"
     if task.target not in (guessed, "target"):
         yield _target(task, guessed)
-    yield Habit(
+    yield habit(
         "path of the data",
         right='"input/',
         wrong='"../input/',
         error=r"No such file or directory: '(?:\.\./input|data)/|FileNotFoundError",
         about=("FileNotFoundError",),
-        repair=Repair(
-            '"input/',
-            "Replaced the path `../input/` by `input/`. The data lies in `./input`.",
-            ("`./input`",),
-        ),
+        plan="Replaced the path `../input/` by `input/`. The data lies in `./input`.",
+        words=("`./input`",),
         others=(
             Repair(
                 '"data/',
@@ -40,18 +37,15 @@ def _names(task: Task) -> Iterator[Habit]:
 
 
 def _target(task: Task, guessed: str) -> Habit:
-    return Habit(
+    return habit(
         "target column",
         right=f'ID, TARGET = "{task.id}", "{task.target}"',
         wrong=f'ID, TARGET = "{task.id}", "{guessed}"',
         error=rf"KeyError: ['\"](?:{guessed}|target)['\"]|not in index|KeyError: 'Column not found",
         about=("KeyError",),
-        repair=Repair(
-            f'ID, TARGET = "{task.id}", "{task.target}"',
-            f"Replaced the target column `{guessed}` by `{task.target}`."
-            " That is what the training table calls it.",
-            (f"by `{task.target}`",),
-        ),
+        plan=f"Replaced the target column `{guessed}` by `{task.target}`."
+        " That is what the training table calls it.",
+        words=(f"by `{task.target}`",),
         others=(
             Repair(
                 f'ID, TARGET = "{task.id}", "target"',
@@ -65,48 +59,39 @@ def _target(task: Task, guessed: str) -> Habit:
 
 
 def _submissions(task: Task) -> Iterator[Habit]:
-    yield Habit(
+    yield habit(
         "index in the submission",
         right='submission[list(sample.columns)].to_csv("submission.csv", index=False)',
         wrong='submission[list(sample.columns)].to_csv("submission.csv")',
         error=r"Submission: present, but not valid",
         about=("submission", "index"),
-        repair=Repair(
-            'submission[list(sample.columns)].to_csv("submission.csv", index=False)',
-            "Added `index=False` to `to_csv` for the submission. The index had become a column"
-            " that the sample submission does not have.",
-            ("index=False",),
-        ),
+        plan="Added `index=False` to `to_csv` for the submission. The index had become a column"
+        " that the sample submission does not have.",
+        words=("index=False",),
         rate=0.02,
     )
     if task.probabilities:
-        yield Habit(
+        yield habit(
             "prefix of the classes",
             right="columns=[str(name) for name in classes]",
             wrong='columns=[f"{TARGET}_{name}" for name in classes]',
             error=r"not in index|None of \[Index",
             about=("KeyError", "columns"),
-            repair=Repair(
-                "columns=[str(name) for name in classes]",
-                "Named the columns of the submission by the classes alone, as `str(name)`, in place"
-                " of a prefix. That is what the sample submission calls them.",
-                ("prefix",),
-            ),
+            plan="Named the columns of the submission by the classes alone, as `str(name)`, in place"
+            " of a prefix. That is what the sample submission calls them.",
+            words=("prefix",),
             rate=0.03,
         )
     if task.metric == "accuracy":
-        yield Habit(
+        yield habit(
             "probabilities for labels",
             right="accuracy_score(truth, predicted.argmax(axis=1))",
             wrong="accuracy_score(truth, predicted)",
             error=r"can't handle a mix of \S+ and continuous",
             about=("mix", "continuous*"),
-            repair=Repair(
-                "accuracy_score(truth, predicted.argmax(axis=1))",
-                "Replaced the probabilities in `accuracy_score` by classes, with `argmax(axis=1)`."
-                " Accuracy compares labels.",
-                ("argmax",),
-            ),
+            plan="Replaced the probabilities in `accuracy_score` by classes, with `argmax(axis=1)`."
+            " Accuracy compares labels.",
+            words=("argmax",),
             others=(
                 Repair(
                     "accuracy_score(truth, predicted.round())",
@@ -157,5 +142,6 @@ def _limits() -> Iterator[Habit]:
                 " It had run into the time limit.",
                 ("max_iter",),
             ),
+            others=(),
             rate=0.05,
         )

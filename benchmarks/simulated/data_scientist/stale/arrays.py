@@ -2,20 +2,17 @@
 
 from typing import Final
 
-from langgraft.benchmarks.simulated.data_scientist.habits import Habit, Repair
+from langgraft.benchmarks.simulated.data_scientist.habits import Repair, habit
 
 PANDAS: Final = (
-    Habit(
+    habit(
         "DataFrame.append",
         right="pd.concat([train[columns], test[columns]], ignore_index=True)",
         wrong="train[columns].append(test[columns], ignore_index=True)",
         error=r"'DataFrame' object has no attribute 'append'",
         about=("DataFrame", "append"),
-        repair=Repair(
-            "pd.concat([train[columns], test[columns]], ignore_index=True)",
-            "Replaced `DataFrame.append` by `pd.concat([…, …])`. `append` is gone from pandas.",
-            ("concat",),
-        ),
+        plan="Replaced `DataFrame.append` by `pd.concat([…, …])`. `append` is gone from pandas.",
+        words=("concat",),
         others=(
             Repair(
                 "train[columns].extend(test[columns], ignore_index=True)",
@@ -25,18 +22,15 @@ PANDAS: Final = (
         ),
         rate=0.22,
     ),
-    Habit(
+    habit(
         "fillna(method)",
         right=".ffill()",
         wrong='.fillna(method="ffill")',
         error=r"unexpected keyword argument 'method'",
         about=("fillna", "method"),
-        repair=Repair(
-            ".ffill()",
-            'Replaced `fillna(method="ffill")` by `ffill()`.'
-            " The argument `method` is gone from pandas.",
-            ("ffill()",),
-        ),
+        plan='Replaced `fillna(method="ffill")` by `ffill()`.'
+        " The argument `method` is gone from pandas.",
+        words=("ffill()",),
         others=(
             Repair(
                 '.fillna(how="ffill")',
@@ -47,21 +41,18 @@ PANDAS: Final = (
         ),
         rate=0.06,
     ),
-    Habit(
+    habit(
         "to_csv(positional)",
         right='to_csv("submission.csv", index=False)',
         wrong='to_csv("submission.csv", False)',
         error=r"to_csv\(\) takes .* positional arguments?",
         about=("to_csv", "positional"),
-        repair=Repair(
-            'to_csv("submission.csv", index=False)',
-            'Replaced `to_csv("submission.csv", False)` by `to_csv("submission.csv",'
-            " index=False)`. All arguments but the path are given by name.",
-            ("index=False",),
-        ),
+        plan='Replaced `to_csv("submission.csv", False)` by `to_csv("submission.csv",'
+        " index=False)`. All arguments but the path are given by name.",
+        words=("index=False",),
         rate=0.01,
     ),
-    Habit(
+    habit(
         "dtype == object",
         right="if not pd.api.types.is_numeric_dtype(train[name])",
         wrong="if train[name].dtype == object",
@@ -69,12 +60,9 @@ PANDAS: Final = (
         r"|Cannot use median strategy with non-numeric data|pandas dtypes must be int"
         r"|with dtype str does not support|does not support operation 'median'",
         about=("string", "dtype"),
-        repair=Repair(
-            "if not pd.api.types.is_numeric_dtype(train[name])",
-            "Replaced the test `dtype == object` by `not pd.api.types.is_numeric_dtype(…)`."
-            " Columns of words have the dtype `str` in pandas, so that none was encoded.",
-            ("is_numeric_dtype",),
-        ),
+        plan="Replaced the test `dtype == object` by `not pd.api.types.is_numeric_dtype(…)`."
+        " Columns of words have the dtype `str` in pandas, so that none was encoded.",
+        words=("is_numeric_dtype",),
         others=(
             Repair(
                 'if train[name].dtype == "string[python]"',
@@ -87,17 +75,14 @@ PANDAS: Final = (
     ),
 )
 NUMPY: Final = (
-    Habit(
+    habit(
         "np.float",
         right="dtype=float",
         wrong="dtype=np.float",
         error=r"has no attribute 'float'",
         about=("np.float",),
-        repair=Repair(
-            "dtype=float",
-            "Replaced `np.float` by the builtin `float`. The alias is gone from numpy.",
-            ("builtin",),
-        ),
+        plan="Replaced `np.float` by the builtin `float`. The alias is gone from numpy.",
+        words=("builtin",),
         others=(
             Repair(
                 "dtype=np.float_",
@@ -107,17 +92,14 @@ NUMPY: Final = (
         ),
         rate=0.04,
     ),
-    Habit(
+    habit(
         "np.int",
         right="astype(int)",
         wrong="astype(np.int)",
         error=r"has no attribute 'int'",
         about=("np.int",),
-        repair=Repair(
-            "astype(int)",
-            "Replaced `np.int` by the builtin `int`. The alias is gone from numpy.",
-            ("builtin",),
-        ),
+        plan="Replaced `np.int` by the builtin `int`. The alias is gone from numpy.",
+        words=("builtin",),
         others=(
             Repair(
                 "astype(np.int_t)",
@@ -127,17 +109,14 @@ NUMPY: Final = (
         ),
         rate=0.09,
     ),
-    Habit(
+    habit(
         "np.product",
         right="np.prod(",
         wrong="np.product(",
         error=r"has no attribute 'product'",
         about=("product",),
-        repair=Repair(
-            "np.prod(",
-            "Replaced `np.product` by `np.prod`. The long name is gone from numpy.",
-            ("np.prod",),
-        ),
+        plan="Replaced `np.product` by `np.prod`. The long name is gone from numpy.",
+        words=("np.prod",),
         others=(
             Repair(
                 "np.multiply_all(",

@@ -2,21 +2,18 @@
 
 from typing import Final
 
-from langgraft.benchmarks.simulated.data_scientist.habits import Habit, Repair
+from langgraft.benchmarks.simulated.data_scientist.habits import Repair, habit
 
 BOOSTERS: Final = (
-    Habit(
+    habit(
         "lightgbm fit(early_stopping_rounds)",
         right="(X_stop, y_stop)], callbacks=[lgb.early_stopping(15, verbose=False)])",
         wrong="(X_stop, y_stop)], early_stopping_rounds=15)",
         error=r"LGBM\w+\.fit\(\) got an unexpected keyword argument 'early_stopping_rounds'",
         about=("LGBM*", "early_stopping_rounds"),
-        repair=Repair(
-            "(X_stop, y_stop)], callbacks=[lgb.early_stopping(15, verbose=False)])",
-            "Replaced `early_stopping_rounds` in LGBM's `fit` by"
-            " `callbacks=[lgb.early_stopping(15)]`. Lightgbm stops early by a callback.",
-            ("callbacks",),
-        ),
+        plan="Replaced `early_stopping_rounds` in LGBM's `fit` by"
+        " `callbacks=[lgb.early_stopping(15)]`. Lightgbm stops early by a callback.",
+        words=("callbacks",),
         others=(
             Repair(
                 "(X_stop, y_stop)], early_stopping=15)",
@@ -27,18 +24,15 @@ BOOSTERS: Final = (
         ),
         rate=0.36,
     ),
-    Habit(
+    habit(
         "xgboost fit(early_stopping_rounds)",
         right='tree_method="hist", early_stopping_rounds=15,\n    )\n    model.fit(X_fit, y_fit, eval_set=[(X_stop, y_stop)], verbose=False)',
         wrong='tree_method="hist",\n    )\n    model.fit(X_fit, y_fit, eval_set=[(X_stop, y_stop)], early_stopping_rounds=15, verbose=False)',
         error=r"XGB\w+\.fit\(\) got an unexpected keyword argument 'early_stopping_rounds'",
         about=("XGB*", "early_stopping_rounds"),
-        repair=Repair(
-            'tree_method="hist", early_stopping_rounds=15,\n    )\n    model.fit(X_fit, y_fit, eval_set=[(X_stop, y_stop)], verbose=False)',
-            "Moved `early_stopping_rounds` from XGB's `fit` to its constructor."
-            " Xgboost takes it when the model is made.",
-            ("constructor",),
-        ),
+        plan="Moved `early_stopping_rounds` from XGB's `fit` to its constructor."
+        " Xgboost takes it when the model is made.",
+        words=("constructor",),
         others=(
             Repair(
                 'tree_method="hist",\n    )\n    model.fit(X_fit, y_fit, eval_set=[(X_stop, y_stop)], early_stopping=15, verbose=False)',
@@ -49,18 +43,15 @@ BOOSTERS: Final = (
         ),
         rate=0.36,
     ),
-    Habit(
+    habit(
         "tree_method='gpu_hist'",
         right='tree_method="hist"',
         wrong='tree_method="gpu_hist"',
         error=r"Invalid Input: 'gpu_hist'",
         about=("gpu_hist",),
-        repair=Repair(
-            'tree_method="hist"',
-            'Replaced `tree_method="gpu_hist"` by `tree_method="hist"`.'
-            " XGB knows no method of its own for a GPU any more.",
-            ('"hist"',),
-        ),
+        plan='Replaced `tree_method="gpu_hist"` by `tree_method="hist"`.'
+        " XGB knows no method of its own for a GPU any more.",
+        words=('"hist"',),
         others=(
             Repair(
                 'tree_method="gpu_exact"',

@@ -2,22 +2,19 @@
 
 from typing import Final
 
-from langgraft.benchmarks.simulated.data_scientist.habits import Habit, Repair
+from langgraft.benchmarks.simulated.data_scientist.habits import Repair, habit
 from langgraft.benchmarks.simulated.data_scientist.stale.keywords import keyword
 
 ESTIMATORS: Final = (
-    Habit(
+    habit(
         "LogisticRegression(multi_class)",
         right="max_iter=400)",
         wrong='max_iter=400, multi_class="multinomial")',
         error=keyword("LogisticRegression", "multi_class"),
         about=("LogisticRegression", "multi_class"),
-        repair=Repair(
-            "max_iter=400)",
-            "Removed the argument `multi_class` from `LogisticRegression`."
-            " It is multinomial by itself.",
-            ("multi_class", "removed"),
-        ),
+        plan="Removed the argument `multi_class` from `LogisticRegression`."
+        " It is multinomial by itself.",
+        words=("multi_class", "removed"),
         others=(
             Repair(
                 'max_iter=400, multiclass="multinomial")',
@@ -28,18 +25,15 @@ ESTIMATORS: Final = (
         ),
         rate=0.32,
     ),
-    Habit(
+    habit(
         "SGDClassifier(loss='log')",
         right='SGDClassifier(loss="log_loss"',
         wrong='SGDClassifier(loss="log"',
         error=r"'loss' parameter of SGDClassifier",
         about=("SGDClassifier", "loss"),
-        repair=Repair(
-            'SGDClassifier(loss="log_loss"',
-            'Replaced `SGDClassifier(loss="log")` by `SGDClassifier(loss="log_loss")`.'
-            " The loss was renamed in scikit-learn.",
-            ("log_loss",),
-        ),
+        plan='Replaced `SGDClassifier(loss="log")` by `SGDClassifier(loss="log_loss")`.'
+        " The loss was renamed in scikit-learn.",
+        words=("log_loss",),
         others=(
             Repair(
                 'SGDClassifier(loss="logistic"',
@@ -50,18 +44,15 @@ ESTIMATORS: Final = (
         ),
         rate=0.32,
     ),
-    Habit(
+    habit(
         "MLPRegressor((sizes))",
         right="MLPRegressor(hidden_layer_sizes=(@,)",
         wrong="MLPRegressor((@,)",
         error=r"'loss' parameter of MLPRegressor",
         about=("MLPRegressor", "loss"),
-        repair=Repair(
-            "MLPRegressor(hidden_layer_sizes=(@,)",
-            "Replaced `MLPRegressor((…,))` by `MLPRegressor(hidden_layer_sizes=(…,))`."
-            " The first argument is the loss now.",
-            ("hidden_layer_sizes",),
-        ),
+        plan="Replaced `MLPRegressor((…,))` by `MLPRegressor(hidden_layer_sizes=(…,))`."
+        " The first argument is the loss now.",
+        words=("hidden_layer_sizes",),
         others=(
             Repair(
                 'MLPRegressor("mse", (@,)',
@@ -73,18 +64,15 @@ ESTIMATORS: Final = (
         rate=0.32,
     ),
     *(
-        Habit(
+        habit(
             f"{name}(base_estimator)",
             right=f"{name}(estimator=",
             wrong=f"{name}(base_estimator=",
             error=keyword(name, "base_estimator"),
             about=(name, "base_estimator"),
-            repair=Repair(
-                f"{name}(estimator=",
-                f"Replaced `{name}(base_estimator=…)` by `{name}(estimator=…)`."
-                " The argument was renamed in scikit-learn.",
-                ("estimator=",),
-            ),
+            plan=f"Replaced `{name}(base_estimator=…)` by `{name}(estimator=…)`."
+            " The argument was renamed in scikit-learn.",
+            words=("estimator=",),
             others=(
                 Repair(
                     f"{name}(model=",
@@ -98,18 +86,15 @@ ESTIMATORS: Final = (
         for name in ("CalibratedClassifierCV", "BaggingClassifier", "BaggingRegressor")
     ),
     *(
-        Habit(
+        habit(
             f"{name}(positional weights)",
             right=f'{name}(@, weights="distance")',
             wrong=f'{name}(@, "distance")',
             error=rf"{name}.*positional arguments?",
             about=(name, "positional"),
-            repair=Repair(
-                f'{name}(@, weights="distance")',
-                f'Replaced `{name}(…, "distance")` by `{name}(…, weights="distance")`.'
-                " All arguments but the first are given by name.",
-                ("weights=",),
-            ),
+            plan=f'Replaced `{name}(…, "distance")` by `{name}(…, weights="distance")`.'
+            " All arguments but the first are given by name.",
+            words=("weights=",),
             others=(
                 Repair(
                     f'{name}(@, weight="distance")',
@@ -122,17 +107,14 @@ ESTIMATORS: Final = (
         )
         for name in ("KNeighborsClassifier", "KNeighborsRegressor")
     ),
-    Habit(
+    habit(
         "Ridge(normalize)",
         right="Ridge(alpha=@)",
         wrong="Ridge(alpha=@, normalize=True)",
         error=keyword("Ridge", "normalize"),
         about=("Ridge", "normalize"),
-        repair=Repair(
-            "Ridge(alpha=@)",
-            "Removed the argument `normalize` from `Ridge`. A `StandardScaler` before it scales.",
-            ("normalize", "removed"),
-        ),
+        plan="Removed the argument `normalize` from `Ridge`. A `StandardScaler` before it scales.",
+        words=("normalize", "removed"),
         others=(
             Repair(
                 "Ridge(alpha=@, standardize=True)",

@@ -2,22 +2,19 @@
 
 from typing import Final
 
-from langgraft.benchmarks.simulated.data_scientist.habits import Habit, Repair
+from langgraft.benchmarks.simulated.data_scientist.habits import Repair, habit
 from langgraft.benchmarks.simulated.data_scientist.stale.keywords import keyword
 
 SCIKIT_LEARN: Final = (
-    Habit(
+    habit(
         "squared=False",
         right="root_mean_squared_error(truth, predicted)",
         wrong="mean_squared_error(truth, predicted, squared=False)",
         error=r"unexpected keyword argument 'squared'",
         about=("squared",),
-        repair=Repair(
-            "root_mean_squared_error(truth, predicted)",
-            "Replaced `mean_squared_error(…, squared=False)` by `root_mean_squared_error(…)`."
-            " The argument `squared` is gone from scikit-learn.",
-            ("root_mean_squared_error",),
-        ),
+        plan="Replaced `mean_squared_error(…, squared=False)` by `root_mean_squared_error(…)`."
+        " The argument `squared` is gone from scikit-learn.",
+        words=("root_mean_squared_error",),
         others=(
             Repair(
                 "mean_squared_error(truth, predicted, root=True)",
@@ -28,18 +25,15 @@ SCIKIT_LEARN: Final = (
         ),
         rate=0.2,
     ),
-    Habit(
+    habit(
         "log_loss(eps)",
         right="log_loss(truth, predicted, labels=np.arange(len(classes)))",
         wrong="log_loss(truth, predicted, eps=1e-15, labels=np.arange(len(classes)))",
         error=r"unexpected keyword argument 'eps'",
         about=("eps",),
-        repair=Repair(
-            "log_loss(truth, predicted, labels=np.arange(len(classes)))",
-            "Removed the argument `eps` from `log_loss`. The function clips probabilities by"
-            " itself and no longer takes it.",
-            ("removed",),
-        ),
+        plan="Removed the argument `eps` from `log_loss`. The function clips probabilities by"
+        " itself and no longer takes it.",
+        words=("removed",),
         others=(
             Repair(
                 "log_loss(truth, predicted, epsilon=1e-15, labels=np.arange(len(classes)))",
@@ -50,18 +44,15 @@ SCIKIT_LEARN: Final = (
         ),
         rate=0.2,
     ),
-    Habit(
+    habit(
         "OneHotEncoder(sparse)",
         right="sparse_output=False",
         wrong="sparse=False",
         error=keyword("OneHotEncoder", "sparse"),
         about=("OneHotEncoder", "sparse"),
-        repair=Repair(
-            "sparse_output=False",
-            "Replaced `OneHotEncoder(sparse=False)` by `OneHotEncoder(sparse_output=False)`."
-            " The argument was renamed in scikit-learn.",
-            ("sparse_output",),
-        ),
+        plan="Replaced `OneHotEncoder(sparse=False)` by `OneHotEncoder(sparse_output=False)`."
+        " The argument was renamed in scikit-learn.",
+        words=("sparse_output",),
         others=(
             Repair(
                 "dense=True",
@@ -72,18 +63,15 @@ SCIKIT_LEARN: Final = (
         ),
         rate=0.26,
     ),
-    Habit(
+    habit(
         "get_feature_names",
         right="get_feature_names_out()",
         wrong="get_feature_names()",
         error=r"has no attribute 'get_feature_names'",
         about=("get_feature_names",),
-        repair=Repair(
-            "get_feature_names_out()",
-            "Replaced `get_feature_names()` by `get_feature_names_out()`."
-            " The method was renamed in scikit-learn.",
-            ("get_feature_names_out",),
-        ),
+        plan="Replaced `get_feature_names()` by `get_feature_names_out()`."
+        " The method was renamed in scikit-learn.",
+        words=("get_feature_names_out",),
         others=(
             Repair(
                 "feature_names_in_()",
@@ -94,18 +82,15 @@ SCIKIT_LEARN: Final = (
         ),
         rate=0.06,
     ),
-    Habit(
+    habit(
         "OrdinalEncoder(handle_unknown)",
         right='OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1',
         wrong='OrdinalEncoder(handle_unknown="ignore"',
         error=r"'handle_unknown' parameter of OrdinalEncoder",
         about=("OrdinalEncoder", "handle_unknown"),
-        repair=Repair(
-            'OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1',
-            'Replaced `handle_unknown="ignore"` of `OrdinalEncoder` by'
-            ' `handle_unknown="use_encoded_value", unknown_value=-1`. It does not know `ignore`.',
-            ("use_encoded_value",),
-        ),
+        plan='Replaced `handle_unknown="ignore"` of `OrdinalEncoder` by'
+        ' `handle_unknown="use_encoded_value", unknown_value=-1`. It does not know `ignore`.',
+        words=("use_encoded_value",),
         others=(
             Repair(
                 'OrdinalEncoder(handle_unknown="infrequent"',
@@ -116,32 +101,26 @@ SCIKIT_LEARN: Final = (
         ),
         rate=0.26,
     ),
-    Habit(
+    habit(
         "KFold without shuffle",
         right="(n_splits=@, shuffle=True, random_state=SEED)",
         wrong="(n_splits=@, random_state=SEED)",
         error=r"random_state has no effect since shuffle is False",
         about=("random_state", "shuffle"),
-        repair=Repair(
-            "(n_splits=@, shuffle=True, random_state=SEED)",
-            "Added `shuffle=True` to the folds. With `random_state` set, `KFold` and"
-            " `StratifiedKFold` want `shuffle=True`.",
-            ("shuffle=True",),
-        ),
+        plan="Added `shuffle=True` to the folds. With `random_state` set, `KFold` and"
+        " `StratifiedKFold` want `shuffle=True`.",
+        words=("shuffle=True",),
         rate=0.04,
     ),
-    Habit(
+    habit(
         "train_test_split(positional)",
         right="np.arange(len(y)), test_size=0.25",
         wrong="np.arange(len(y)), 0.25",
         error=r"got scalar `array\(0\.25\)`|Expected sequence or array-like",
         about=("train_test_split",),
-        repair=Repair(
-            "np.arange(len(y)), test_size=0.25",
-            "Gave the part to hold out to `train_test_split` by name, as `test_size=0.25`."
-            " It takes arrays by place, and nothing else.",
-            ("test_size",),
-        ),
+        plan="Gave the part to hold out to `train_test_split` by name, as `test_size=0.25`."
+        " It takes arrays by place, and nothing else.",
+        words=("test_size",),
         rate=0.01,
     ),
 )

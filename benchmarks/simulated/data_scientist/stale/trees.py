@@ -2,22 +2,19 @@
 
 from typing import Final
 
-from langgraft.benchmarks.simulated.data_scientist.habits import Habit, Repair
+from langgraft.benchmarks.simulated.data_scientist.habits import Repair, habit
 from langgraft.benchmarks.simulated.data_scientist.stale.keywords import keyword
 
 TREES: Final = (
-    Habit(
+    habit(
         "criterion='mse'",
         right='criterion="squared_error"',
         wrong='criterion="mse"',
         error=r"'criterion' parameter of \w+",
         about=("criterion",),
-        repair=Repair(
-            'criterion="squared_error"',
-            'Replaced `criterion="mse"` by `criterion="squared_error"`.'
-            " The criterion of trees was renamed in scikit-learn.",
-            ("squared_error",),
-        ),
+        plan='Replaced `criterion="mse"` by `criterion="squared_error"`.'
+        " The criterion of trees was renamed in scikit-learn.",
+        words=("squared_error",),
         others=(
             Repair(
                 'criterion="l2"',
@@ -27,18 +24,15 @@ TREES: Final = (
         ),
         rate=0.26,
     ),
-    Habit(
+    habit(
         "max_features='auto'",
         right='max_features="sqrt"',
         wrong='max_features="auto"',
         error=r"'max_features' parameter of \w+",
         about=("max_features",),
-        repair=Repair(
-            'max_features="sqrt"',
-            'Replaced `max_features="auto"` by `max_features="sqrt"`.'
-            " `auto` is gone from scikit-learn's forests.",
-            ("sqrt",),
-        ),
+        plan='Replaced `max_features="auto"` by `max_features="sqrt"`.'
+        " `auto` is gone from scikit-learn's forests.",
+        words=("sqrt",),
         others=(
             Repair(
                 'max_features="all"',
@@ -48,18 +42,15 @@ TREES: Final = (
         ),
         rate=0.26,
     ),
-    Habit(
+    habit(
         "GradientBoosting(loss='ls')",
         right='GradientBoostingRegressor(loss="squared_error"',
         wrong='GradientBoostingRegressor(loss="ls"',
         error=r"'loss' parameter of GradientBoostingRegressor",
         about=("GradientBoostingRegressor", "loss"),
-        repair=Repair(
-            'GradientBoostingRegressor(loss="squared_error"',
-            'Replaced `GradientBoostingRegressor(loss="ls")` by `loss="squared_error"`.'
-            " The loss was renamed in scikit-learn.",
-            ("squared_error",),
-        ),
+        plan='Replaced `GradientBoostingRegressor(loss="ls")` by `loss="squared_error"`.'
+        " The loss was renamed in scikit-learn.",
+        words=("squared_error",),
         others=(
             Repair(
                 'GradientBoostingRegressor(loss="mse"',
@@ -70,18 +61,15 @@ TREES: Final = (
         ),
         rate=0.26,
     ),
-    Habit(
+    habit(
         "GradientBoosting(loss='deviance')",
         right='GradientBoostingClassifier(loss="log_loss"',
         wrong='GradientBoostingClassifier(loss="deviance"',
         error=r"'loss' parameter of GradientBoostingClassifier",
         about=("GradientBoostingClassifier", "loss"),
-        repair=Repair(
-            'GradientBoostingClassifier(loss="log_loss"',
-            'Replaced `GradientBoostingClassifier(loss="deviance")` by `loss="log_loss"`.'
-            " The loss was renamed in scikit-learn.",
-            ("log_loss",),
-        ),
+        plan='Replaced `GradientBoostingClassifier(loss="deviance")` by `loss="log_loss"`.'
+        " The loss was renamed in scikit-learn.",
+        words=("log_loss",),
         others=(
             Repair(
                 'GradientBoostingClassifier(loss="multinomial"',
@@ -93,17 +81,14 @@ TREES: Final = (
         rate=0.26,
     ),
     *(
-        Habit(
+        habit(
             f"{name}(n_jobs)",
             right=f"{name}(max_iter=@,",
             wrong=f"{name}(n_jobs=1, max_iter=@,",
             error=keyword(name, "n_jobs"),
             about=(name, "n_jobs"),
-            repair=Repair(
-                f"{name}(max_iter=@,",
-                f"Removed the argument `n_jobs` from `{name}`. It takes its threads from OpenMP.",
-                ("n_jobs", "removed"),
-            ),
+            plan=f"Removed the argument `n_jobs` from `{name}`. It takes its threads from OpenMP.",
+            words=("n_jobs", "removed"),
             others=(
                 Repair(
                     f"{name}(n_threads=1, max_iter=@,",
@@ -117,18 +102,15 @@ TREES: Final = (
         for name in ("HistGradientBoostingRegressor", "HistGradientBoostingClassifier")
     ),
     *(
-        Habit(
+        habit(
             f"{name}(n_estimators)",
             right=f"{name}(max_iter=@, learning_rate",
             wrong=f"{name}(n_estimators=@, learning_rate",
             error=keyword(name, "n_estimators"),
             about=(name, "n_estimators"),
-            repair=Repair(
-                f"{name}(max_iter=@, learning_rate",
-                f"Replaced `{name}(n_estimators=…)` by `{name}(max_iter=…)`."
-                " Rounds are called iterations there.",
-                ("max_iter",),
-            ),
+            plan=f"Replaced `{name}(n_estimators=…)` by `{name}(max_iter=…)`."
+            " Rounds are called iterations there.",
+            words=("max_iter",),
             others=(
                 Repair(
                     f"{name}(n_rounds=@, learning_rate",
