@@ -1,5 +1,6 @@
 """An estimator of scikit-learn as a part of a program."""
 
+from functools import partial
 from typing import Final
 
 from langgraft.benchmarks.simulated.data_scientist.parts import Part
@@ -15,18 +16,17 @@ def predict(model, features):
 """
 
 
-def estimator(
+def _estimator(
+    method: str,
     title: str,
     model: str,
     weight: float,
     *,
-    classes: bool,
     takes: tuple[str, ...] = ("dense",),
     heavy: bool = False,
     **options: tuple[str, ...],
 ) -> Part:
-    """Make a Model part of an expression that makes an estimator."""
-    method = "predict_proba" if classes else "predict"
+    """Make a Model part of an expression that makes an estimator, and the method that predicts."""
     return Part(
         "Model",
         title,
@@ -36,3 +36,9 @@ def estimator(
         takes=takes,
         options=options,
     )
+
+
+classifier: Final = partial(_estimator, "predict_proba")
+"""Make a model that says how likely each class is: title, expression, weight."""
+regressor: Final = partial(_estimator, "predict")
+"""Make a model of numbers: title, expression, weight."""

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
+from langgraft.benchmarks.simulated.data_scientist.data_parts import data_part
 from langgraft.benchmarks.simulated.data_scientist.parts import Part
-from langgraft.benchmarks.simulated.data_scientist.tables import answers_of
 from langgraft.benchmarks.simulated.data_scientist.tasks import Task
 
 _DATA: Final = """
@@ -137,18 +137,8 @@ def fit_on(rows):
 
 def parts_of_pictures(task: Task) -> Iterator[Part]:
     """Yield the ways to read pictures and to make features of them."""
-    data = _DATA.format(
-        id=task.id,
-        target=task.target,
-        train=task.train,
-        sample=task.sample,
-        side=task.side,
-        ending=f".{task.ending}" if task.ending else "",
-        pictures=task.pictures,
-        new=task.new,
-        answers=answers_of(task),
-    )
-    yield Part("Data", "pictures with labels", data)
+    ending = f".{task.ending}" if task.ending else ""
+    yield data_part("pictures with labels", _DATA, task, ending=ending)
     blur = {"blur": ("0.6", "0.9")}
     few = blur | {"count": ("25", "40")}
     yield Part("Features", "smoothed pixels", _PIXELS + _AS_THEY_ARE, 2, options=blur)

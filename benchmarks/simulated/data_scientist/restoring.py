@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from langgraft.benchmarks.simulated.data_scientist.data_parts import data_part
 from langgraft.benchmarks.simulated.data_scientist.parts import Part
 from langgraft.benchmarks.simulated.data_scientist.tasks import Task
 
@@ -89,16 +90,8 @@ def restored(model, shown):
 
 def parts_of_restoring(task: Task) -> Iterator[Part]:
     """Yield the ways to read pairs of pictures and to make features of pixels."""
-    data = _DATA.format(
-        id=task.id,
-        target=task.outputs[0],
-        sample=task.sample,
-        pictures=task.pictures,
-        clean=task.clean,
-        new=task.new,
-        ending=task.ending or "png",
-    )
-    yield Part("Data", "pairs of pictures", data)
+    target, ending = task.outputs[0], task.ending or "png"
+    yield data_part("pairs of pictures", _DATA, task, target=target, ending=ending)
     most = {"most": ("6000", "9000")}
     reach = most | {"reach": ("1", "2")}
     yield Part("Features", "windows of pixels", _WINDOWS + _RAW + _FIT, 2, options=reach)

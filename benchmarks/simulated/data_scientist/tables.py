@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from langgraft.benchmarks.simulated.data_scientist.data_parts import data_part
 from langgraft.benchmarks.simulated.data_scientist.parts import Part
 from langgraft.benchmarks.simulated.data_scientist.tasks import Task
 
@@ -17,10 +18,6 @@ numbers = [name for name in columns if name not in words]
 {answers}
 print("rows:", len(train), "words:", len(words), "numbers:", len(numbers))
 """
-_CLASSES: Final = "classes, y = np.unique(train[TARGET], return_inverse=True)"
-_LOGARITHMS: Final = "y = np.log1p(train[TARGET].to_numpy(dtype=float))"
-_NUMBERS: Final = "y = train[TARGET].to_numpy(dtype=float)"
-
 _ONE_HOT: Final = """
 encoder = ColumnTransformer([
     ("words", OneHotEncoder(handle_unknown="ignore", sparse_output=False, min_frequency=5), words),
@@ -71,27 +68,9 @@ X, X_test = both[: len(train)], both[len(train) :]
 """
 
 
-def answers_of(task: Task) -> str:
-    """Return the line that reads what is to be predicted, in the form that the metric wants."""
-    if task.classes:
-        return _CLASSES
-    return _LOGARITHMS if task.metric == "rmsle" else _NUMBERS
-
-
 def parts_of_tables(task: Task) -> Iterator[Part]:
     """Yield the ways to read a table and to make features of it."""
-    yield Part(
-        "Data",
-        "a table",
-        _DATA.format(
-            id=task.id,
-            target=task.target,
-            train=task.train,
-            test=task.test,
-            sample=task.sample,
-            answers=answers_of(task),
-        ),
-    )
+    yield data_part("a table", _DATA, task)
     yield Part("Features", "one-hot columns", _ONE_HOT, 3)
     yield Part("Features", "ordinal codes", _ORDINAL, 2)
     yield Part("Features", "dummy columns", _DUMMIES, 2)

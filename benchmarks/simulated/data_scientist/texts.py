@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
+from langgraft.benchmarks.simulated.data_scientist.data_parts import data_part
 from langgraft.benchmarks.simulated.data_scientist.parts import Part
-from langgraft.benchmarks.simulated.data_scientist.tables import answers_of
 from langgraft.benchmarks.simulated.data_scientist.tasks import Task
 
 _DATA: Final = """
@@ -65,17 +65,8 @@ X_test = np.log1p(vectorizer.transform(new_texts).toarray().astype(float))
 
 def parts_of_texts(task: Task) -> Iterator[Part]:
     """Yield the ways to read texts and to make features of them."""
-    data = _DATA.format(
-        id=task.id,
-        target=task.target,
-        train=task.train,
-        test=task.test,
-        sample=task.sample,
-        text=task.text,
-        answers=answers_of(task),
-    )
     longest = {"longest": ("2", "3", "4", "5")}
-    yield Part("Data", "texts", data)
+    yield data_part("texts", _DATA, task)
     yield Part(
         "Features", "weighted pieces of letters", _PIECES, 3, options=longest, makes="sparse"
     )
