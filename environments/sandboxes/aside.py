@@ -37,7 +37,8 @@ async def do_aside(
     threading.Thread(target=run, name="langgraft-sandbox", daemon=True).start()
     waiting = asyncio.wrap_future(done)
     try:
-        return await asyncio.shield(waiting)
+        # Not shielded: newer Pythons log what a shielded future raises after its task was cancelled.
+        await asyncio.wait([waiting])
     except asyncio.CancelledError:
         stopper = threading.Thread(target=_insist, args=(call_off, done), daemon=True)
         stopper.start()
@@ -49,6 +50,7 @@ async def do_aside(
         if not waiting.cancelled() and waiting.exception() is None:
             await asyncio.to_thread(discard, waiting.result())
         raise
+    return waiting.result()
 
 
 def _insist(call_off: Callable[[], None], done: "Future[T]") -> None:
