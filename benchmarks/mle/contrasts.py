@@ -17,7 +17,8 @@ from langgraft.benchmarks.harness.statistics import (
     mean_estimate,
 )
 from langgraft.benchmarks.mle.measures import MEASURES, Measure
-from langgraft.benchmarks.mle.searches import Searches, competition_of, condition_of, seed_of
+from langgraft.benchmarks.mle.runs import competition_of, condition_of, seed_of
+from langgraft.benchmarks.mle.searches import Searches
 
 SIGNIFICANCE: Final = 0.05
 

@@ -12,13 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from langgraft.benchmarks.mle.searches import (
-    Search,
-    Searches,
-    competition_of,
-    condition_of,
-    seed_of,
-)
+from langgraft.benchmarks.mle.runs import competition_of, condition_of, seed_of
+from langgraft.benchmarks.mle.searches import Search, Searches
 
 OUTCOMES: Final = {
     "submission_exists": "made submission",

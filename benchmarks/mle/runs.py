@@ -13,7 +13,7 @@ next one asks for it.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Final, cast
 
 from langgraft._core.canonical import JSON
 from langgraft.benchmarks.harness.study import BankSource, RunSpec
@@ -37,11 +37,26 @@ def runs_of(plan: MlePlan) -> Iterator[RunSpec]:
 
 def memory_of(plan: MlePlan, run: RunSpec) -> MemoryCondition:
     """Return the memory of a run: a condition of the plan, or the builder of its bank."""
-    name = str(run.factors["memory"])
+    name = condition_of(run)
     return BUILDER if name == BUILD else plan.condition(name)
 
 
-def seed_of(item_id: str) -> int:
+def condition_of(spec: RunSpec) -> str:
+    """Return the memory condition of a run."""
+    return str(spec.factors["memory"])
+
+
+def competition_of(spec: RunSpec) -> str:
+    """Return the competition of a run."""
+    return str(spec.factors["competition"])
+
+
+def seed_of(spec: RunSpec) -> int:
+    """Return the seed of a run."""
+    return int(cast("int", spec.factors["seed"]))
+
+
+def seed_of_item(item_id: str) -> int:
     """Return the seed that an item stands for."""
     return int(item_id.removeprefix("seed-"))
 

@@ -9,6 +9,8 @@ from langgraft._core.canonical import JSON
 from langgraft.benchmarks.harness.study import PlanLogReader, RunSpec
 from langgraft.benchmarks.mle.behaviour.errors import EARLY
 from langgraft.benchmarks.mle.behaviour.summary import Behavior, measure
+from langgraft.benchmarks.mle.conditions import BUILD
+from langgraft.benchmarks.mle.runs import competition_of, condition_of, seed_of
 from langgraft.nodes.search.journal import Journal, JournalNode
 
 
@@ -33,9 +35,6 @@ class Roles:
 
 ROLES: Final = Roles()
 """Roles by the names that plans have ready."""
-
-BUILD: Final = "build"
-"""The phase of runs that only make the banks which others start from."""
 
 UNKNOWN: Final = "not stated"
 """Modality or metric group of a competition that states none."""
@@ -134,21 +133,6 @@ class Searches:
     def complete(self) -> bool:
         """Whether every run of the plan has its result."""
         return len(self.done) == len(self.planned) and self.builds_done == len(self.builds)
-
-
-def condition_of(spec: RunSpec) -> str:
-    """Return the memory condition of a run."""
-    return str(spec.factors["memory"])
-
-
-def competition_of(spec: RunSpec) -> str:
-    """Return the competition of a run."""
-    return str(spec.factors["competition"])
-
-
-def seed_of(spec: RunSpec) -> int:
-    """Return the seed of a run."""
-    return int(cast("int", spec.factors["seed"]))
 
 
 def late_from(longest: int) -> int:

@@ -13,7 +13,7 @@ from langgraft.benchmarks.harness.study import BankPlace, ItemOutcome, RunFiles,
 from langgraft.benchmarks.mle.conditions import MemoryCondition
 from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.benchmarks.mle.results import grade, keep_solution, result_of
-from langgraft.benchmarks.mle.runs import memory_of, seed_of
+from langgraft.benchmarks.mle.runs import memory_of, seed_of, seed_of_item
 from langgraft.benchmarks.mle.sandboxes import Borrowed
 from langgraft.benchmarks.mle.searching import Agent, find
 from langgraft.environments.competitions.competition import Competition
@@ -57,7 +57,7 @@ class MleSession:
             borrowed.sandbox,
             models[0],
             models[1],
-            memory=_asked(bank, condition, int(str(run.factors["seed"]))),
+            memory=_asked(bank, condition, seed_of(run)),
             learn=condition.control is None,
         )
 
@@ -72,7 +72,7 @@ class MleSession:
                 agent,
                 self._files.work(index),
                 episode_id=self._episode_id(item_id),
-                seed=seed_of(item_id),
+                seed=seed_of_item(item_id),
             )
         file = await in_thread(keep_solution, found, self._files.kept / item_id)
         report = await in_thread(grade, file, agent.competition)

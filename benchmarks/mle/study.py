@@ -26,7 +26,7 @@ from langgraft.benchmarks.harness.study import (
 from langgraft.benchmarks.mle.conditions import MemoryCondition
 from langgraft.benchmarks.mle.data import competitions_of, fingerprint, make_ready, unprepared_lines
 from langgraft.benchmarks.mle.plan import MlePlan
-from langgraft.benchmarks.mle.runs import memory_of, runs_of
+from langgraft.benchmarks.mle.runs import competition_of, memory_of, runs_of
 from langgraft.benchmarks.mle.sandboxes import Sandboxes, check_engine_and_image
 from langgraft.benchmarks.mle.session import MleSession
 from langgraft.benchmarks.mle.sizing import CALLS_A_STEP, size_lines
@@ -151,7 +151,7 @@ class MleStudy(Study[MlePlan]):
         place: BankPlace,
     ) -> RunSession:
         """Start or resume a run."""
-        competition = plan.registry().get_competition(str(run.factors["competition"]))
+        competition = plan.registry().get_competition(competition_of(run))
         if place.files is None:
             msg = f"run {run.name!r} needs a run directory to keep its work in"
             raise PlanError(msg)
