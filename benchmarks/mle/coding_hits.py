@@ -17,7 +17,7 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from langgraft.benchmarks.harness.statistics import Estimate, mean_estimate
+from langgraft.benchmarks.harness.statistics import CONFIDENCE, Estimate, mean_estimate
 from langgraft.benchmarks.mle.coding_memory import build_memory, journal_episodes
 from langgraft.memory.episodes import Episode, ErrorRecord
 from langgraft.memory.items import MemoryItem
@@ -27,7 +27,6 @@ from langgraft.memory.recall import RecallContext
 from langgraft.nodes.search.journal import Journal
 from langgraft.nodes.tracebacks import api_symbol, exception_class
 
-CONFIDENCE: Final = 0.95
 _ENUMERATED: Final = 8
 """Most runs whose resamples are all enumerated: 6,435 of them."""
 _FLIPPED: Final = 14

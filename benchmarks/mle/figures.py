@@ -14,6 +14,7 @@ from langgraft.benchmarks.continual.drawing import INK, WIDTH, svg_text
 from langgraft.benchmarks.mle.analysis import Analysis
 from langgraft.benchmarks.mle.contrasts import Level, values_of
 from langgraft.benchmarks.mle.drawing import band, colors, dashed, finish, legend, panels, plain
+from langgraft.benchmarks.mle.memory_use import most_common
 
 MOST_PACKAGES: Final = 12
 """Packages that are drawn: those that most valid programs import."""
@@ -29,18 +30,11 @@ def draw(analysis: Analysis) -> dict[str, str]:
     drawn["progress"] = svg_text("progress", lambda: _progress(analysis))
     drawn["first-valid"] = svg_text("first-valid", lambda: _first_valid(analysis))
     drawn["diversity"] = svg_text("diversity", lambda: _diversity(analysis))
-    if top_packages(analysis):
+    if any(each.packages for each in analysis.used):
         drawn["packages"] = svg_text("packages", lambda: _packages(analysis))
     if any(each.estimate for each in analysis.contrasts):
         drawn["differences"] = svg_text("differences", lambda: _differences(analysis))
     return drawn
-
-
-def top_packages(analysis: Analysis) -> tuple[str, ...]:
-    """Return the packages that most valid programs import, over all conditions."""
-    names = {name for each in analysis.used for name in each.packages}
-    total = {name: sum(each.packages[name] for each in analysis.used) for name in names}
-    return tuple(sorted(total, key=lambda name: (-total[name], name))[:MOST_PACKAGES])
 
 
 def _progress(analysis: Analysis) -> Figure:
@@ -145,7 +139,8 @@ def _span(analysis: Analysis, name: str) -> tuple[float, float]:
 
 def _packages(analysis: Analysis) -> Figure:
     """Draw the share of valid programs that import a package, a bar per condition."""
-    names, searches = top_packages(analysis), analysis.searches
+    names = most_common((each.packages for each in analysis.used), MOST_PACKAGES)
+    searches = analysis.searches
     used = [each for each in analysis.used if each.valid]
     palette, width = colors(searches), 0.8 / max(len(used), 1)
     height = 0.9 + 0.07 * len(names) * max(len(used), 3)

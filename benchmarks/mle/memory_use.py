@@ -1,7 +1,7 @@
 """What memory held, what it put into prompts, and what programs then used (§4.6)."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -111,6 +111,12 @@ def _used(condition: str, runs: Sequence[Search]) -> Used:
     valid = sum(run.behavior.valid for run in runs)
     programs = sum(run.behavior.steps for run in runs)
     return Used(condition, valid, packages, programs - valid, errors)
+
+
+def most_common(counts: Iterable[Counter[str]], most: int) -> tuple[str, ...]:
+    """Return the names counted most often over all conditions, of equal ones by the alphabet."""
+    total: Counter[str] = reduce(add, counts, Counter())
+    return tuple(sorted(total, key=lambda name: (-total[name], name))[:most])
 
 
 def recurrences(searches: Searches) -> dict[tuple[str, str], Share]:

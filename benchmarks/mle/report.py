@@ -21,6 +21,7 @@ from langgraft.benchmarks.harness.files import atomic_write, make_directory
 from langgraft.benchmarks.harness.study import SIMULATED, Plan, PlanLogReader, Report
 from langgraft.benchmarks.mle.analysis import Analysis, analyze
 from langgraft.benchmarks.mle.contrasts import in_family
+from langgraft.benchmarks.mle.memory_use import most_common
 from langgraft.benchmarks.mle.outcomes import OUTCOMES
 from langgraft.benchmarks.mle.pages import environment
 from langgraft.benchmarks.mle.plan import MlePlan
@@ -135,8 +136,8 @@ def render(plan: Plan, analysis: Analysis, drawn: Mapping[str, str]) -> str:
             in_family=lambda contrast: in_family(contrast, searches),
             family=[each for each in analysis.contrasts if in_family(each, searches)],
             shown=[shown[name] for name in SHOWN],
-            packages=_common([each.packages for each in analysis.used]),
-            errors=_common([each.errors for each in analysis.used]),
+            packages=most_common((each.packages for each in analysis.used), MOST_SHOWN),
+            errors=most_common((each.errors for each in analysis.used), MOST_SHOWN),
             runs=sorted(searches.done, key=lambda run: (run.competition, run.seed)),
             tree=lambda run: f"{TREES}/{tree_name(run)}",
             published=findings(),
@@ -145,13 +146,6 @@ def render(plan: Plan, analysis: Analysis, drawn: Mapping[str, str]) -> str:
         )
     )
     return f"{page}\n"
-
-
-def _common(counts: list[Any]) -> list[str]:
-    """Return the names counted most often over all conditions."""
-    names = {name for each in counts for name in each}
-    total = {name: sum(each[name] for each in counts) for name in names}
-    return sorted(total, key=lambda name: (-total[name], name))[:MOST_SHOWN]
 
 
 def _short(plan: Plan, analysis: Analysis, page: Path) -> Report:

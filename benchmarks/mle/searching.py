@@ -31,7 +31,7 @@ from langgraft.benchmarks.harness.usage import metered
 from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.sandboxes.sandbox import Sandbox
-from langgraft.graphs.tree import build_tree_agent
+from langgraft.graphs.tree import ARTIFACTS, build_tree_agent
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget
 from langgraft.nodes.search.aide_policy import AIDEPolicy
@@ -106,7 +106,7 @@ async def find(
         InputError: The folder is damaged, or something cannot be used.
     """
     await asyncio.to_thread(make_directory, folder)
-    artifacts = FolderArtifacts(folder / "artifacts")
+    artifacts = FolderArtifacts(folder / ARTIFACTS)
     purpose = "A search that can be resumed"
     require("langgraph.checkpoint.sqlite.aio", extra="mle", purpose=purpose)
     from langgraft.benchmarks.mle import checkpoints  # noqa: PLC0415  (the extra)

@@ -7,6 +7,7 @@ from typing import Final
 
 from langgraft.benchmarks.harness.study import RunSpec
 from langgraft.benchmarks.mle.plan import MlePlan
+from langgraft.nodes.search.choose import FRESH_SPLITS
 
 SECONDS_A_PROGRAM: Final = 2.5
 """Of a program of the simulated data scientist at a competition that ships: 1.2 to 2.0 s of one
@@ -17,9 +18,6 @@ SLOT_MINUTES: Final = 20
 CALLS_A_STEP: Final[Mapping[str, int]] = {"write": 3, "review": 2, "diagnose": 2, "judge": 2}
 """Model calls that a program takes at most: a reply, and its corrections."""
 
-_SPLITS: Final = 2
-"""Fresh splits that each candidate is scored on."""
-
 
 def most_programs(plan: MlePlan, runs: Sequence[RunSpec]) -> int:
     """Return how many programs the runs execute at the most."""
@@ -28,7 +26,7 @@ def most_programs(plan: MlePlan, runs: Sequence[RunSpec]) -> int:
 
 def rescored_programs(plan: MlePlan) -> int:
     """Return how many programs a search runs at the most after its last step."""
-    return _SPLITS * plan.candidates if plan.candidates > 1 else 0
+    return len(FRESH_SPLITS) * plan.candidates if plan.candidates > 1 else 0
 
 
 def size_lines(plan: MlePlan, runs: Sequence[RunSpec], *, workers: int) -> Iterator[str]:

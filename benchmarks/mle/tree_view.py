@@ -57,12 +57,7 @@ class TreeView:
     @cached_property
     def stages(self) -> Sequence[Stage]:
         """What each program was written for."""
-        return [self._stage(parent) for parent in self.parents]
-
-    def _stage(self, parent: int | None) -> Stage:
-        if parent is None:
-            return "draft"
-        return "debug" if self.nodes[parent].is_buggy else "improve"
+        return [self.journal.stage(node) for node in self.nodes]
 
     def score(self, position: int) -> float | None:
         """Return the metric of a program that ran, if it is a finite number."""
