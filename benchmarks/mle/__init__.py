@@ -1,7 +1,8 @@
 """Machine-learning engineering: agents that write whole programs for competitions.
 
 plan, conditions, runs, study, session      the study: agents, memories, competitions, seeds
-searching, sandboxes, results               one search, resumed, kept and graded
+data, sizing, submissions                   its data, how large it is, what it leaves to grade again
+searching, checkpoints, sandboxes, results  one search, resumed, kept and graded
 solution                                    one competition solved, outside of any study
 behaviour/, outcomes, measures              what is measured of a search
 searches, contrasts, curves, relations,     what a study's log says

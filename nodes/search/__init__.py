@@ -1,7 +1,7 @@
 """The parts of a tree search over programs: its journal, its policy, and its nodes.
 
-journal, policy, aide_policy         programs so far, and which to write next
-artifacts, chain, restoring          contents by reference; a search as a chain of them
+journal, policy, aide_policy, audit  programs so far, and which to write next
+artifacts, chain, restoring          contents by reference; a search as a chain of them (`node_json`)
 state, place, briefing, sampling     what the nodes share
 start, select                        the beginning, and the programs of a wave
 recall, write, execute, review,      a branch: one program (`program_text`, `packages`, `talking`,

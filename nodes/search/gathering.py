@@ -91,9 +91,9 @@ def episode_of(
     """
     node = node_of(place, work)
     parent = next((each for each in earlier if each.id == node.parent_id), None)
-    repaired = work["stage"] == "debug" and not node.is_buggy and parent is not None
+    repaired = parent if work["stage"] == "debug" and not node.is_buggy else None
     errors = [] if node.error is None else [_error(node.error)]
-    if repaired and parent is not None and (fixed := _verified(parent, node.plan)) is not None:
+    if repaired is not None and (fixed := _verified(repaired, node.plan)) is not None:
         errors.append(fixed)
     lessons = place.read(work.get("reflected")).get("lessons", ())
     receipt: Any = node.receipt
@@ -108,7 +108,7 @@ def episode_of(
         errors=tuple(errors),
         verdicts=tuple(verdicts),
         recalls=() if receipt is None else (Receipt(**receipt),),
-        resolves=(episode_id(search, parent.id),) if repaired and parent is not None else (),
+        resolves=() if repaired is None else (episode_id(search, repaired.id),),
     )
 
 

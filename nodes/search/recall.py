@@ -42,15 +42,14 @@ def recall_context(place: Place, state: BranchState) -> RecallContext:
     What came of the parent is shown where it is to be repaired; there is nothing else to see.
     """
     work = state["work"]
-    parent = place.parent(state)
-    debugging = work["stage"] == "debug" and parent is not None
+    failed = place.parent(state) if work["stage"] == "debug" else None
     return RecallContext(
         domain=domain(place.competition),
         task_id=place.competition.id,
         episode_id=episode_id(state["episode_id"], work["id"]),
         stage=work["stage"],
         step=work["step"],
-        observation=seen(parent) if debugging and parent is not None else "",
+        observation="" if failed is None else seen(failed),
     )
 
 
