@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from langgraph.checkpoint.serde.types import TASKS
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from langgraft.benchmarks.acceptance.command import (
@@ -139,9 +140,9 @@ def _branches(checkpoints: Path) -> int:
         )
     if last is None:
         return 0
-    values = last.checkpoint["channel_values"]
-    filed = {work["step"] for work in (*values.get("finished", ()), *values.get("queue", ()))}
-    return sum(work["step"] not in filed for work in values.get("wave", ()))
+    sent = last.checkpoint["channel_values"].get(TASKS, ())
+    brought = [channel for _, channel, _ in last.pending_writes or () if channel == "finished"]
+    return len(sent) - len(brought) if sent else 0
 
 
 def _compare(whole: _Search, again: _Search, report: Kills) -> None:
