@@ -17,7 +17,7 @@ CPUS: Final = 1.0
 """Processors of a program, unless a plan says otherwise: searches that run side by side then take
 no time from each other, and a program's time limit means the same whatever else runs."""
 
-Agent = Literal["tree"]
+AgentName = Literal["tree"]
 
 
 def shipped_competitions() -> tuple[str, ...]:
@@ -37,7 +37,7 @@ class MlePlan(Plan):
     """
 
     study: Literal["mle"] = "mle"
-    agents: tuple[Agent, ...] = ("tree",)
+    agents: tuple[AgentName, ...] = ("tree",)
     """The agents: `tree` searches over programs as AIDE does."""
     memory: tuple[MemoryCondition, ...] = (NAMED["off"], NAMED["cold"], NAMED["warm"])
     """The conditions, by name (`off`, `cold`, `warm`, `scheduled`, `placebo` …) or spelled out."""

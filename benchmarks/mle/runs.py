@@ -18,7 +18,7 @@ from typing import Final, cast
 from langgraft._core.canonical import JSON
 from langgraft.benchmarks.harness.study import BankSource, RunSpec
 from langgraft.benchmarks.mle.conditions import BUILD, BUILDER, CODING, MemoryCondition
-from langgraft.benchmarks.mle.plan import Agent, MlePlan
+from langgraft.benchmarks.mle.plan import AgentName, MlePlan
 
 SEARCH: Final = "search"
 """The phase of runs that are compared."""
@@ -84,7 +84,7 @@ def _build_name(builder: MemoryCondition, competition: str) -> str:
     return f"{BUILD if builder is BUILDER else f'{BUILD}-{builder.name}'}/{competition}"
 
 
-def _build(plan: MlePlan, agent: Agent, competition: str, builder: MemoryCondition) -> RunSpec:
+def _build(plan: MlePlan, agent: AgentName, competition: str, builder: MemoryCondition) -> RunSpec:
     factors: Mapping[str, JSON] = {
         "agent": agent,
         "memory": builder.name,
@@ -97,7 +97,7 @@ def _build(plan: MlePlan, agent: Agent, competition: str, builder: MemoryConditi
 
 
 def _search(
-    plan: MlePlan, agent: Agent, competition: str, condition: MemoryCondition, seed: int
+    plan: MlePlan, agent: AgentName, competition: str, condition: MemoryCondition, seed: int
 ) -> RunSpec:
     factors: Mapping[str, JSON] = {
         "agent": agent,
