@@ -5,7 +5,7 @@ data, sizing, submissions                   its data, how large it is, what it l
 searching, checkpoints, sandboxes, results  one search, resumed, kept and graded
 solution                                    one competition solved, outside of any study
 behaviour/, outcomes, measures              what is measured of a search
-searches, contrasts, curves, relations,     what a study's log says
+searches, contrasts, curves, relations,     what a study's log says (`estimates`, `spreads`)
 memory_use, gates, analysis
 report, tables, figures, published          its report, and the paper's figures recomputed
 tree_page                                   a search as one page

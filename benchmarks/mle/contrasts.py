@@ -1,29 +1,17 @@
 """Each condition against no memory: pairs of one competition and one seed."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
-import numpy as np
-
-from langgraft._core.extras import require
-from langgraft.benchmarks.harness.statistics import (
-    CONFIDENCE,
-    ROUNDING,
-    Estimate,
-    Matrix,
-    holm,
-    mean_estimate,
-)
+from langgraft.benchmarks.harness.statistics import Estimate, holm
+from langgraft.benchmarks.mle.estimates import Pair, all_tasks_estimate, same_tasks_estimate
 from langgraft.benchmarks.mle.measures import MEASURES, Measure
 from langgraft.benchmarks.mle.runs import competition_of, condition_of, seed_of
 from langgraft.benchmarks.mle.searches import Searches
 
 SIGNIFICANCE: Final = 0.05
-
-Pair: TypeAlias = tuple[str, int]
-"""Competition and seed."""
 
 Verdict: TypeAlias = Literal[
     "better", "worse", "changed", "unclear", "no detectable difference", "incomplete"
@@ -127,7 +115,7 @@ def _level(searches: Searches, condition: str, measure: Measure) -> Level:
     return Level(
         condition=condition,
         measure=measure,
-        estimate=_estimate(known, _bounds(measure.most(searches))),
+        estimate=all_tasks_estimate(known, _bounds(measure.most(searches))),
         n=len(known),
         undefined=len(values) - len(known),
         planned=searches.n_planned(condition),
@@ -221,72 +209,9 @@ def _contrast(searches: Searches, condition: str, measure: Measure) -> Contrast:
     return Contrast(
         condition=condition,
         measure=measure,
-        estimate=_estimate(known, (-most, most)),
+        estimate=all_tasks_estimate(known, (-most, most)),
         same_tasks=same_tasks_estimate(known, most),
         pairs=len(known),
         undefined=len(all_pairs) - len(known),
         planned=len(_planned_pairs(searches, condition)),
     )
-
-
-def _by_competition(values: Mapping[Pair, float]) -> dict[str, list[float]]:
-    found: dict[str, list[float]] = {}
-    for (competition, _), value in sorted(values.items()):
-        found.setdefault(competition, []).append(value)
-    return found
-
-
-def _estimate(values: Mapping[Pair, float], bounds: tuple[float, float]) -> Estimate | None:
-    """Estimate a mean over competitions and seeds."""
-    matrix = _matrix(values)
-    return None if matrix is None else mean_estimate(matrix, bounds=bounds)
-
-
-def _matrix(values: Mapping[Pair, float]) -> Matrix | None:
-    """Return values as competitions by seeds.
-
-    Where a competition lacks seeds that others have, each competition gives its mean instead: the
-    crossed analysis needs all cells, and leaving competitions out would be a choice by result.
-    """
-    if not values:
-        return None
-    rows = _by_competition(values)
-    seeds = {name: {seed for each, seed in values if each == name} for name in rows}
-    if all(found == seeds[next(iter(seeds))] for found in seeds.values()):
-        return np.array(list(rows.values()), dtype=np.float64)
-    return np.array([[math.fsum(row) / len(row)] for row in rows.values()], dtype=np.float64)
-
-
-def same_tasks_estimate(values: Mapping[Pair, float], most: float) -> Estimate | None:
-    """Estimate the mean of these very competitions over other seeds.
-
-    Competitions count alike and are not a sample; what varies are the seeds within each. The
-    variance is the mean of their variances of means, its degrees of freedom are Satterthwaite's
-    (1946). It says nothing of other competitions, nor of other banks: the seeds of a competition
-    start from the same one.
-
-    Returns:
-        `None` where a competition has fewer than two seeds, or where no seed differs from another:
-        then nothing is known of how seeds vary.
-    """
-    rows = list(_by_competition(values).values())
-    if not rows or min(map(len, rows)) < 2:  # noqa: PLR2004  (a variance takes two)
-        return None
-    parts = [_variance(row) / len(row) / len(rows) ** 2 for row in rows]
-    variance = math.fsum(parts)
-    if variance < ROUNDING**2:
-        return None
-    mean = math.fsum(math.fsum(row) / len(row) for row in rows) / len(rows)
-    spread = math.fsum(part**2 / (len(row) - 1) for part, row in zip(parts, rows, strict=True))
-    df, se = variance**2 / spread, math.sqrt(variance)
-    t: Any = require("scipy.stats", extra="bench", purpose="The analysis").t
-    reach = float(t.ppf((1 + CONFIDENCE) / 2, df)) * se
-    low, high = max(-most, mean - reach), min(most, mean + reach)
-    p = float(2 * t.sf(abs(mean) / se, df))
-    seeds = max(map(len, rows))
-    return Estimate(mean, low, high, p, se, df, len(rows), seeds, 1.0, "crossed")
-
-
-def _variance(row: Sequence[float]) -> float:
-    mean = math.fsum(row) / len(row)
-    return math.fsum((value - mean) ** 2 for value in row) / (len(row) - 1)

@@ -7,8 +7,8 @@ from typing import Literal, TypeAlias
 
 from langgraft.benchmarks.mle.behaviour.bugs import cumulative_bugs
 from langgraft.benchmarks.mle.behaviour.progress import best_so_far
-from langgraft.benchmarks.mle.outcomes import Spread, mean_and_sem
 from langgraft.benchmarks.mle.searches import Search, Searches
+from langgraft.benchmarks.mle.spreads import Spread, mean_and_sem
 
 What: TypeAlias = Literal["bugs", "best"]
 

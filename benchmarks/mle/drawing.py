@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from langgraft.benchmarks.continual.drawing import GRAY, INK, PALETTE, WIDTH
-from langgraft.benchmarks.mle.outcomes import Spread
 from langgraft.benchmarks.mle.searches import Searches
+from langgraft.benchmarks.mle.spreads import Spread
 
 ABREAST: Final = 3
 """Panels that fit side by side."""

@@ -14,6 +14,7 @@ from typing import Final
 
 from langgraft.benchmarks.mle.runs import competition_of, condition_of, seed_of
 from langgraft.benchmarks.mle.searches import Search, Searches
+from langgraft.benchmarks.mle.spreads import Spread, mean_and_sem
 
 OUTCOMES: Final = {
     "submission_exists": "made submission",
@@ -25,36 +26,6 @@ OUTCOMES: Final = {
     "any_medal": "any medal",
 }
 """Field of a grading report → what the paper's Table 1 calls it, in its order."""
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """A mean with its standard error."""
-
-    mean: float
-    sem: float | None
-    """Standard error of the mean; `None` of a single value."""
-    n: int
-
-
-def mean_and_sem(values: Sequence[float], *, ddof: int = 1) -> Spread:
-    """Return mean and standard error: the standard deviation over the root of the count.
-
-    Args:
-        values: At least one.
-        ddof: What is taken off the count within the standard deviation; 1 for a sample.
-
-    Raises:
-        ValueError: There are no values.
-    """
-    if not values:
-        msg = "the mean of no values does not exist"
-        raise ValueError(msg)
-    n, mean = len(values), math.fsum(values) / len(values)
-    if n <= ddof:
-        return Spread(mean, None, n)
-    squares = math.fsum((value - mean) ** 2 for value in values)
-    return Spread(mean, math.sqrt(squares / (n - ddof) / n), n)
 
 
 def earned(search: Search, outcome: str) -> float:

@@ -12,7 +12,7 @@ from itertools import combinations_with_replacement
 from typing import Any, Final
 
 from langgraft._core.extras import require
-from langgraft.benchmarks.mle.outcomes import mean_and_sem
+from langgraft.benchmarks.mle.spreads import mean_and_sem
 
 LITE: Final = 22
 """Tasks of MLE-bench lite."""

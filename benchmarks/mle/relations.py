@@ -9,8 +9,8 @@ from langgraft._core.extras import require
 from langgraft.benchmarks.harness.statistics import CONFIDENCE
 from langgraft.benchmarks.mle.contrasts import differences
 from langgraft.benchmarks.mle.measures import MEASURES, Measure
-from langgraft.benchmarks.mle.outcomes import Spread, mean_and_sem
 from langgraft.benchmarks.mle.searches import Searches
+from langgraft.benchmarks.mle.spreads import Spread, mean_and_sem
 
 SAME: Final = 1e-9
 """Changes of a task's mean below this are none."""

@@ -13,10 +13,11 @@ from langgraft.benchmarks.mle.analysis import Analysis
 from langgraft.benchmarks.mle.behaviour.retrievals import Share
 from langgraft.benchmarks.mle.columns import columns_table
 from langgraft.benchmarks.mle.contrasts import in_family
-from langgraft.benchmarks.mle.outcomes import OUTCOMES, Spread, earned
+from langgraft.benchmarks.mle.outcomes import OUTCOMES, earned
 from langgraft.benchmarks.mle.published import findings
 from langgraft.benchmarks.mle.relations import Correlation
 from langgraft.benchmarks.mle.searches import Search
+from langgraft.benchmarks.mle.spreads import Spread
 
 _INTERVAL = ("value", "low", "high")
 

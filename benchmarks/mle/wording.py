@@ -5,8 +5,8 @@ import math
 from langgraft.benchmarks.continual.wording import DASH, MINUS
 from langgraft.benchmarks.harness.statistics import Estimate
 from langgraft.benchmarks.mle.measures import Measure
-from langgraft.benchmarks.mle.outcomes import Spread
 from langgraft.benchmarks.mle.relations import Correlation
+from langgraft.benchmarks.mle.spreads import Spread
 
 
 def number(value: float | None, digits: int = 2, *, scale: float = 1.0, sign: bool = False) -> str:

@@ -13,8 +13,8 @@ from langgraft.benchmarks.mle.contrasts import (
     SIGNIFICANCE,
     differences,
     in_family,
-    same_tasks_estimate,
 )
+from langgraft.benchmarks.mle.estimates import same_tasks_estimate
 from langgraft.benchmarks.mle.relations import pearson
 from langgraft.benchmarks.mle.searches import late_from, read_searches
 from langgraft.nodes.search.journal import JournalNode

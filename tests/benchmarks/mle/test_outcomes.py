@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from mle_logs import Tree, TreeLog
 
-from langgraft.benchmarks.mle.outcomes import mean_and_sem, outcomes
+from langgraft.benchmarks.mle.outcomes import outcomes
 from langgraft.benchmarks.mle.searches import read_searches
+from langgraft.benchmarks.mle.spreads import mean_and_sem
 
 
 def test_standard_error_when_made_divides_by_what_is_asked_for() -> None:
