@@ -4,7 +4,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from langgraft.environments.sandboxes.docker.engine import IMAGE, is_remote
+from langgraft.environments.sandboxes.docker.engine import (
+    IMAGE,
+    is_away,
+    is_remote,
+    unreachable,
+)
 from langgraft.environments.sandboxes.docker.owner import OWNER, Owner
 from langgraft.environments.sandboxes.docker.sandbox import DockerSandbox
 from langgraft.environments.sandboxes.hostile.attack import LIMITS
@@ -40,7 +45,20 @@ def battery_on(client: "DockerClient", image: str = IMAGE) -> Iterator[Battery]:
 
 
 def _running(client: "DockerClient") -> int:
-    """Count the containers of this process that run more than a supervisor."""
+    """Count the containers of this process that run more than a supervisor.
+
+    Raises:
+        SandboxUnavailableError: The engine went away meanwhile.
+    """
+    try:
+        return _count_running(client)
+    except Exception as error:
+        if not is_away(error):
+            raise
+        raise unreachable(error) from error
+
+
+def _count_running(client: "DockerClient") -> int:
     from docker.errors import APIError  # noqa: PLC0415  (slow)
 
     label = f"{OWNER}={Owner.current().labels()[OWNER]}"

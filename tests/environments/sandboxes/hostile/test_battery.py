@@ -5,11 +5,13 @@ import socket
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib import resources
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import requests
 
-from langgraft._core.errors import SandboxFailureError
+from langgraft._core.errors import SandboxFailureError, SandboxUnavailableError
 from langgraft.environments.sandboxes.hostile.attack import (
     Attack,
     NotContainedError,
@@ -18,6 +20,7 @@ from langgraft.environments.sandboxes.hostile.attack import (
 )
 from langgraft.environments.sandboxes.hostile.attacks import ATTACKS
 from langgraft.environments.sandboxes.hostile.battery import Battery
+from langgraft.environments.sandboxes.hostile.on_docker import _running
 from langgraft.environments.sandboxes.hostile.surroundings import Surroundings
 from langgraft.environments.sandboxes.programs import Job, PythonProgram
 from langgraft.environments.sandboxes.results import ExecutionResult, ProgramError
@@ -156,6 +159,17 @@ def test_battery_when_the_next_program_is_poisoned_finds_it(surroundings: Surrou
     """The plain program afterwards must print what it prints, and nothing else."""
     poisoned = replace(PLAIN, stdout="POISONED\n42\n")
     assert "POISONED" in problems(surroundings, lambda: PLAIN, plain=poisoned)
+
+
+def test_battery_when_the_engine_goes_away_says_so_in_a_line() -> None:
+    """Who checks an engine that stops meanwhile is told that, without a traceback."""
+
+    def refuse(**_: object) -> None:
+        raise requests.ConnectionError("refused")
+
+    gone: Any = SimpleNamespace(api=SimpleNamespace(containers=refuse))
+    with pytest.raises(SandboxUnavailableError, match="no Docker engine answers"):
+        _running(gone)
 
 
 def test_battery_when_the_host_was_tricked_says_how(surroundings: Surroundings) -> None:
