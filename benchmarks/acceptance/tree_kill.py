@@ -3,9 +3,10 @@
 import random
 import sqlite3
 import subprocess
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -25,6 +26,8 @@ COMPETITION: Final = "weather"
 WIDTH: Final = 2
 BETWEEN: Final = (0.15, 0.6)
 """When to kill, in units of the time that an undisturbed search takes."""
+_LOOK: Final = 0.05
+"""Seconds between looks at the checkpoints of a search that runs."""
 MOST_BYTES: Final = 50_000
 """What the checkpoints of one step may take."""
 MOST_GROWTH: Final = 1.25
@@ -54,13 +57,14 @@ def measure(setting: Setting) -> list[Figure]:
     chance = random.Random(2605)  # noqa: S311  (not for secrets)
     for number in range(setting.size(4, 1)):
         again = replace(whole, out=setting.work / f"tree-killed-{number}")
-        moments = [chance.uniform(*BETWEEN) * seconds for _ in range(setting.size(3, 2))]
+        moments = [chance.uniform(*BETWEEN) * seconds for _ in range(setting.size(3, 1))]
         _killed(again, moments, kills)
         _compare(whole, again, kills)
     how = (
         f"`langgraft solve {COMPETITION} --width {WIDTH} --steps {steps}` with memory in Chroma and"
-        f" real Docker, SIGKILL at {kills.killed} seeded moments, {kills.in_flight} of them with"
-        f" {WIDTH} branches in flight; each begun again until it ended"
+        f" real Docker; {kills.killed} times SIGKILL, at seeded moments and once a search when"
+        f" {WIDTH} branches are under way: {kills.in_flight} hit {WIDTH} in flight; each begun again"
+        " until it ended"
     )
     same = kills.files - len(kills.different)
     return [
@@ -72,7 +76,7 @@ def measure(setting: Setting) -> list[Figure]:
             "all equal, and a kill with two branches in flight",
             not kills.different and not kills.complaints and kills.in_flight > 0,
         ),
-        *_weights(setting, whole.out / "work" / "checkpoints.sqlite", steps),
+        *_weights(setting, whole.checkpoints, steps),
     ]
 
 
@@ -83,6 +87,11 @@ class _Search:
     out: Path
     data: Path
     steps: int
+
+    @property
+    def checkpoints(self) -> Path:
+        """Where its checkpoints lie."""
+        return self.out / "work" / "checkpoints.sqlite"
 
     @property
     def memory(self) -> Path:
@@ -110,34 +119,55 @@ def _undisturbed(search: _Search) -> float:
 
 
 def _killed(search: _Search, moments: Sequence[float], report: Kills) -> None:
-    """Begin a search again and again, killed after so many seconds each, and then to its end."""
+    """Begin a search again and again, killed after so many seconds each, then once in mid-step."""
     for moment in moments:
-        with subprocess.Popen(  # noqa: S603
-            search.command(),
-            env=clean_environment(),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        ) as process:
-            try:
-                process.wait(timeout=moment)
-            except subprocess.TimeoutExpired:
-                process.kill()  # SIGKILL
-                report.killed += 1
-        report.in_flight += _branches(search.out / "work" / "checkpoints.sqlite") >= WIDTH
+        _struck(search, partial(_ends, seconds=moment), report)
+    _struck(search, partial(_ends_before_both_run, checkpoints=search.checkpoints), report)
     done = search.run()
     if done.code not in (0, 1):
         report.complaints.append(f"{search.out.name}: {done.stderr[-200:]}")
 
 
+def _struck(
+    search: _Search, ends: Callable[["subprocess.Popen[bytes]"], bool], report: Kills
+) -> None:
+    """Begin a search, or go on with it, and kill it unless it ends before its moment."""
+    with subprocess.Popen(  # noqa: S603
+        search.command(),
+        env=clean_environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        if not ends(process):
+            process.kill()  # SIGKILL
+            report.killed += 1
+    report.in_flight += _branches(search.checkpoints) >= WIDTH
+
+
+def _ends(process: "subprocess.Popen[bytes]", seconds: float) -> bool:
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(timeout=seconds)
+    return process.poll() is not None
+
+
+def _ends_before_both_run(process: "subprocess.Popen[bytes]", checkpoints: Path) -> bool:
+    while not _ends(process, _LOOK):
+        if _branches(checkpoints) >= WIDTH:
+            return False
+    return True
+
+
 def _branches(checkpoints: Path) -> int:
-    """Return how many programs were being written and run when a search was killed."""
-    if not checkpoints.is_file():
+    """Return how many programs are being written and run, or were when a search was killed."""
+    try:
+        with closing(sqlite3.connect(f"{checkpoints.as_uri()}?mode=ro", uri=True)) as connection:
+            thread = connection.execute("SELECT thread_id FROM checkpoints LIMIT 1").fetchone()
+            if thread is None:
+                return 0
+            whole_search = {"thread_id": thread[0], "checkpoint_ns": ""}
+            last = SqliteSaver(connection).get_tuple({"configurable": whole_search})
+    except sqlite3.OperationalError:  # not there, or not whole yet
         return 0
-    with closing(sqlite3.connect(checkpoints)) as connection:
-        saver = SqliteSaver(connection)
-        last = next(
-            (t for t in saver.list(None) if not t.config["configurable"]["checkpoint_ns"]), None
-        )
     if last is None:
         return 0
     sent = last.checkpoint["channel_values"].get(TASKS, ())
