@@ -22,7 +22,6 @@ from langgraft.benchmarks.mle.boards.looking_up import (
 )
 from langgraft.environments.competitions.shipped.denoising import prepare as denoising
 from langgraft.environments.competitions.shipped.digits import prepare as digits
-from langgraft.environments.competitions.shipped.making.draws import order
 from langgraft.environments.competitions.shipped.making.shipping import SHIPPED
 from langgraft.environments.competitions.shipped.making.sources import read_bytes, read_picture
 from langgraft.environments.competitions.shipped.making.warps import UNIT, View, look
@@ -144,9 +143,7 @@ def _phrases(contest: Contest, data: Data) -> LookUp:
 def solved_alphabet(contest: Contest, data: Data) -> float:
     """Return what words' lists would earn to somebody who has found out the secret alphabet."""
     lists = [set(phrases.words_of(source)[: phrases.RARE]) for source in phrases.SOURCES]
-    drawn = order(f"phrases {SHIPPED} alphabet", len(phrases.LETTERS))
-    secret = "".join(phrases.LETTERS[place] for place in drawn)
-    back = str.maketrans(secret, phrases.LETTERS)
+    back = str.maketrans(phrases.alphabet_of(SHIPPED), phrases.LETTERS)
     return best(contest, data, _by_words(data, lists, lambda text: text.translate(back)))
 
 

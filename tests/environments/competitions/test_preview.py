@@ -36,12 +36,12 @@ def test_preview_when_the_competition_ships_tells_its_files_and_columns(tmp_path
         prepare_competition(competition)
     text = data_preview(weather.public_dir)
     assert about(text, "train.csv") == (
-        "train.csv: 876 rows, 7 columns\n"
-        "  id: whole numbers, 0 to 875, all different\n"
+        "train.csv: 585 rows, 7 columns\n"
+        "  id: whole numbers, 0 to 584, all different\n"
         "  month: whole numbers, 12 values: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12\n"
-        "  warmest: numbers, -14.00 to 48.50\n"
-        "  coldest: numbers, -14.00 to 28.50\n"
-        "  wind: numbers, 0.00 to 10.80\n"
+        "  warmest: numbers, -9.00 to 46.00\n"
+        "  coldest: numbers, -12.50 to 28.50\n"
+        "  wind: numbers, 0.00 to 10.00\n"
         '  wetness: text, 4 values: "dry", "heavy", "light", "trace"\n'
         '  weather: text, 5 values: "sun", "fog", "rain", "drizzle", "snow"'
     )

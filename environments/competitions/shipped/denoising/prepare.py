@@ -16,8 +16,8 @@ from langgraft.environments.competitions.shipped.making.folders import write_pic
 from langgraft.environments.competitions.shipped.making.shipping import of_shipped
 from langgraft.environments.competitions.shipped.making.sources import (
     Picture,
-    Source,
     read_picture,
+    secret,
     skimage_picture,
 )
 from langgraft.environments.competitions.shipped.making.warps import TURN, UNIT, View, look, shade
@@ -49,8 +49,13 @@ TEST: Final = 4
 
 def prepare_split(public: Path, private: Path, name: str) -> None:
     """Write the files of another split of the same source; `shipped` is the competition's own."""
-    key = f"denoising {name}"
-    clean = [piece for source in SOURCES for piece in _pieces(source, key)]
+    pictures = [read_picture(source) for source in SOURCES]
+    key = f"denoising {name} {secret(*(picture.tobytes() for picture in pictures))}"
+    clean = [
+        piece
+        for source, picture in zip(SOURCES, pictures, strict=True)
+        for piece in _pieces(picture, f"{key} {source.path}")
+    ]
     noisy = _spoiled(np.stack(clean).astype(np.int64), key)
     shown = order(f"{key} order", len(clean))
     is_test = [place % EACH < TEST for place in shown.tolist()]
@@ -76,13 +81,11 @@ def prepare_split(public: Path, private: Path, name: str) -> None:
 prepare: Final = of_shipped(prepare_split)
 
 
-def _pieces(source: Source, key: str) -> list[Picture]:
+def _pieces(picture: Picture, key: str) -> list[Picture]:
     """Cut pieces at any place, angle and scale from a picture, with new contrast.
 
     Windows reach at most 0.75 · SIZE · √2 pixels from their center.
     """
-    picture = read_picture(source)
-    key = f"{key} {source.path}"
     height, width = picture.shape
     reach = 36
     rows = uniforms(f"{key} row", EACH, height - 2 * reach) + reach

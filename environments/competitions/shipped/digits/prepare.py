@@ -8,7 +8,12 @@ import numpy as np
 from langgraft.environments.competitions.shipped.making.draws import Integers, noise, uniforms
 from langgraft.environments.competitions.shipped.making.folders import write_picture, write_table
 from langgraft.environments.competitions.shipped.making.shipping import of_shipped
-from langgraft.environments.competitions.shipped.making.sources import Picture, Source, read_bytes
+from langgraft.environments.competitions.shipped.making.sources import (
+    Picture,
+    Source,
+    read_bytes,
+    secret,
+)
 from langgraft.environments.competitions.shipped.making.splits import split
 from langgraft.environments.competitions.shipped.making.warps import UNIT, View, look, shade
 
@@ -26,8 +31,9 @@ SIZE: Final = 16
 
 def prepare_split(public: Path, private: Path, name: str) -> None:
     """Write the files of another split of the same source; `shipped` is the competition's own."""
-    key = f"digits {name}"
-    lines = [line.split(",") for line in read_bytes(SOURCE).decode().split()]
+    source = read_bytes(SOURCE)
+    key = f"digits {name} {secret(source)}"
+    lines = [line.split(",") for line in source.decode().split()]
     values = np.array([[round(float(value)) for value in line] for line in lines], dtype=np.int64)
     labels = values[:, -1].tolist()
     pictures = _drawn_anew(values[:, :-1].reshape(-1, 8, 8), key)

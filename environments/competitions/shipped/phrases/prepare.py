@@ -8,7 +8,7 @@ from langgraft._core.extras import require
 from langgraft.environments.competitions.shipped.making.draws import Integers, order, uniforms
 from langgraft.environments.competitions.shipped.making.folders import write_table
 from langgraft.environments.competitions.shipped.making.shipping import of_shipped
-from langgraft.environments.competitions.shipped.making.sources import Source, read_bytes
+from langgraft.environments.competitions.shipped.making.sources import Source, read_bytes, secret
 from langgraft.environments.competitions.shipped.making.splits import split
 
 
@@ -47,7 +47,7 @@ PLAIN: Final = str.maketrans({"ø": "o", "æ": "ae", "ł": "l", "đ": "d", "ß":
 
 def prepare_split(public: Path, private: Path, name: str) -> None:
     """Write the files of another split of the same source; `shipped` is the competition's own."""
-    key = f"phrases {name}"
+    key = _key(name)
     names = [LANGUAGES[place] for place in order(f"{key} names", len(SOURCES))]
     labels = [label for label in names for _ in range(EACH)]
     phrases = [
@@ -55,7 +55,7 @@ def prepare_split(public: Path, private: Path, name: str) -> None:
         for source in SOURCES
         for phrase in _phrases(words_of(source), f"{key} {source.path}")
     ]
-    texts = _encoded(phrases, key)
+    texts = _encoded(phrases, alphabet_of(name), key)
     parts = split(key, labels, TEST)
     train = [(number, texts[row], labels[row]) for number, row in enumerate(parts.train)]
     test = [(number, row) for number, row in enumerate(parts.test, len(train))]
@@ -72,6 +72,11 @@ def prepare_split(public: Path, private: Path, name: str) -> None:
 prepare: Final = of_shipped(prepare_split)
 
 
+def alphabet_of(name: str) -> str:
+    """Return the letters that a split writes for a to z."""
+    return "".join(LETTERS[place] for place in order(f"{_key(name)} alphabet", len(LETTERS)))
+
+
 def words_of(source: Source) -> list[str]:
     """Return a language's words of `SHORTEST` plain letters and more, the most common first.
 
@@ -83,6 +88,10 @@ def words_of(source: Source) -> list[str]:
     levels: list[list[str]] = msgpack.unpackb(read_bytes(source), raw=False)[1:]
     words = (_plain(word) for level in levels for word in level)
     return list(dict.fromkeys(filter(_is_word, words)))
+
+
+def _key(name: str) -> str:
+    return f"phrases {name} {secret(*map(read_bytes, SOURCES))}"
 
 
 def _is_word(text: str) -> bool:
@@ -101,10 +110,9 @@ def _phrases(words: list[str], key: str) -> list[str]:
     return [" ".join(drawn[start : start + WORDS]) for start in range(0, len(drawn), WORDS)]
 
 
-def _encoded(phrases: list[str], key: str) -> list[str]:
+def _encoded(phrases: list[str], letters: str, key: str) -> list[str]:
     """Write phrases in an alphabet that is a secret permutation of ours, with slips of the pen."""
-    letters = [LETTERS[place] for place in order(f"{key} alphabet", len(LETTERS))]
-    alphabet = str.maketrans(LETTERS, "".join(letters))
+    alphabet = str.maketrans(LETTERS, letters)
     total = sum(map(len, phrases))
     slips: Integers = uniforms(f"{key} slips", total, 12)
     others: Integers = uniforms(f"{key} letters", total, len(LETTERS))

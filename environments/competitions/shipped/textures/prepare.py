@@ -9,6 +9,7 @@ from langgraft.environments.competitions.shipped.making.shipping import of_shipp
 from langgraft.environments.competitions.shipped.making.sources import (
     Picture,
     read_picture,
+    secret,
     skimage_picture,
 )
 from langgraft.environments.competitions.shipped.making.splits import split
@@ -28,12 +29,13 @@ CLASSES: Final = ("surface_a", "surface_b", "surface_c")
 
 def prepare_split(public: Path, private: Path, name: str) -> None:
     """Write the files of another split of the same source; `shipped` is the competition's own."""
-    key = f"textures {name}"
+    surfaces = [read_picture(source) for source in SOURCES]
+    key = f"textures {name} {secret(*(surface.tobytes() for surface in surfaces))}"
     labels = [label for label in CLASSES for _ in range(EACH)]
     patches = [
         patch
-        for label, source in zip(CLASSES, SOURCES, strict=True)
-        for patch in _patches(read_picture(source), f"{key} {label}")
+        for label, surface in zip(CLASSES, surfaces, strict=True)
+        for patch in _patches(surface, f"{key} {label}")
     ]
     parts = split(key, labels, TEST)
     train = [(number, row) for number, row in enumerate(parts.train)]

@@ -7,7 +7,7 @@ from typing import Final
 from langgraft.environments.competitions.shipped.making.draws import Integers, noise
 from langgraft.environments.competitions.shipped.making.folders import decimal, write_table
 from langgraft.environments.competitions.shipped.making.shipping import of_shipped
-from langgraft.environments.competitions.shipped.making.sources import Source, read_bytes
+from langgraft.environments.competitions.shipped.making.sources import Source, read_bytes, secret
 from langgraft.environments.competitions.shipped.making.splits import split
 
 SOURCE: Final = Source(
@@ -32,8 +32,9 @@ HEALTH: Final = {"000": "excellent", "100": "good", "010": "fair", "001": "poor"
 
 def prepare_split(public: Path, private: Path, name: str) -> None:
     """Write the files of another split of the same source; `shipped` is the competition's own."""
-    key = f"visits {name}"
-    lines = list(csv.DictReader(read_bytes(SOURCE).decode().splitlines()))
+    source = read_bytes(SOURCE)
+    key = f"visits {name} {secret(source)}"
+    lines = list(csv.DictReader(source.decode().splitlines()))
     rows = _features(lines, key)
     visits = [int(line["mdvis"]) for line in lines]
     parts = split(key, [min(count, 8) for count in visits], TEST)

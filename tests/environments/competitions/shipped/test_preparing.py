@@ -4,6 +4,7 @@ import csv
 import dataclasses
 import importlib.metadata
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -16,6 +17,8 @@ from langgraft.environments.competitions.preparing import (
 )
 from langgraft.environments.competitions.registry import Registry
 from langgraft.environments.competitions.shipped.making import draws, png, sources, warps
+from langgraft.environments.competitions.shipped.phrases import prepare as phrases
+from langgraft.environments.competitions.shipped.textures import prepare as textures
 from langgraft.environments.competitions.shipped.weather import prepare as weather
 
 IDS = ("visits", "weather", "digits", "textures", "denoising", "phrases")
@@ -72,6 +75,29 @@ def test_split_when_prepared_under_another_name_has_other_rows(tmp_path: Path) -
     assert other == again
     assert first != other
     assert first.count("\n") == other.count("\n")
+
+
+@pytest.mark.parametrize("module", [weather, textures, phrases], ids=lambda it: it.__name__)
+def test_answers_when_the_sources_are_unknown_do_not_follow_from_the_code(
+    module: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The order of labels is drawn with a key that only somebody with the sources has."""
+    module.prepare_split(tmp_path / "public", tmp_path / "private", "shipped")
+    monkeypatch.setattr(module, "secret", lambda *_: "guessed")
+    module.prepare_split(tmp_path / "guessed", tmp_path / "guesses", "shipped")
+    answers, guesses = (
+        (tmp_path / folder / "answers.csv").read_text().splitlines()
+        for folder in ("private", "guesses")
+    )
+    assert len(answers) == len(guesses)
+    right = sum(answer == guess for answer, guess in zip(answers, guesses, strict=True))
+    assert right < len(answers) / 2
+
+
+def test_secret_when_sources_are_parted_otherwise_is_another() -> None:
+    """Where one source ends and the next begins counts, and so does their order."""
+    keys = {sources.secret(*parts) for parts in ((b"ab", b"c"), (b"a", b"bc"), (b"c", b"ab"))}
+    assert len(keys) == 3
 
 
 def test_source_when_its_data_differ_names_package_and_version() -> None:
