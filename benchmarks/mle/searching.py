@@ -117,8 +117,9 @@ async def find(
             graph = build_agent(agent, artifacts, saver, best)
             left = await graph.aget_state(_CONFIG)
             resumed = bool(left.tasks or left.values)
+            begun = "begun" in left.values  # or memory is still as it was given
             # Not `next`, which lacks a node whose writes are kept.
-            if left.tasks and agent.learn and agent.memory is not None:
+            if left.tasks and begun and agent.learn and agent.memory is not None:
                 await _refuse_strangers(agent.memory, artifacts, left.values, episode_id)
                 await arestore_memory(agent.memory, artifacts, left.values)
             final = await _run(graph, None if resumed else begin, artifacts, listen)

@@ -25,6 +25,9 @@ from langgraft.benchmarks.mle.submissions import list_submissions
 from langgraft.environments.competitions.grading import grade_jsonl
 from langgraft.environments.sandboxes.cached import CachedSandbox
 from langgraft.environments.sandboxes.execution_cache import ExecutionCache
+from langgraft.environments.sandboxes.programs import Job
+from langgraft.environments.sandboxes.results import ExecutionResult
+from langgraft.memory.episodes import Episode, ErrorRecord, Outcome
 from langgraft.memory.providers.coding import CodingMemory
 from langgraft.memory.providers.coding.presets import coding_preset
 
@@ -233,6 +236,41 @@ async def test_search_when_it_dies_before_any_of_its_checkpoints_then_is_the_sam
             with pytest.raises(InfrastructureError):
                 await searched(tmp_path / str(at))
             assert await searched(tmp_path / str(at)) == expected, f"died before checkpoint {at}"
+
+
+async def test_search_when_it_dies_before_it_has_begun_then_keeps_what_memory_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A search that noted no bank yet takes nothing in it for what others learned meanwhile."""
+    plan = house_plan(tmp_path, memory=["warm"], steps=2)
+    competition = plan.registry().get_competition(ID)
+    model = HouseStudy().simulated_model(plan, next(runs_of(plan)))
+    memory = CodingMemory(InMemoryStore(), settings=coding_preset("implied"))
+    error = ErrorRecord("pandas", "KeyError: 'rooms'", "Name the column `room_count`.")
+    others = Episode(
+        id="toy/seed-100/000",
+        domain=f"mle/{ID}",
+        task_id=ID,
+        task="",
+        steps=(),
+        outcome=Outcome(success=False),
+        errors=(error,),
+    )
+    memory.take_in(others)
+    with make_sandbox(plan, competition) as sandbox:
+        agent = Agent(plan, competition, sandbox, model, memory=memory)
+
+        async def killed(_: Job) -> ExecutionResult:
+            raise InfrastructureError("killed")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(sandbox, "arun", killed)
+            with pytest.raises(InfrastructureError):
+                await find(agent, tmp_path / "search", episode_id="toy/seed-1", seed=1)
+        found = await find(agent, tmp_path / "search", episode_id="toy/seed-1", seed=1)
+    assert found.resumed
+    assert len(found.search.nodes) == 2
+    assert any(item.episode_id == others.id for item in memory.content().items.values())
 
 
 class Deaths:
