@@ -48,6 +48,11 @@ DOCKER_BLOCKS = [
 EXAMPLES = sorted((REPOSITORY / "examples").glob("*.py"))
 
 
+def beside(code: str, folder: Path) -> str:
+    """Return code that writes to a folder of the test where a page has a temporary one."""
+    return code.replace("/tmp/", f"{folder}/")
+
+
 def run(arguments: list[str], folder: Path) -> str:
     """Run Python in an empty folder; return what it printed."""
     done = subprocess.run(
@@ -66,7 +71,7 @@ def run(arguments: list[str], folder: Path) -> str:
 def test_code_of_a_page_when_pasted_runs(page: Path, code: str, tmp_path: Path) -> None:
     """Every Python block stands on its own, beside the files that its page names."""
     save_files(page, tmp_path)
-    run(["-c", code.replace("/tmp/", f"{tmp_path}/")], tmp_path)
+    run(["-c", beside(code, tmp_path)], tmp_path)
 
 
 @pytest.mark.parametrize(("page", "code"), DOCKER_BLOCKS)
@@ -74,7 +79,7 @@ def test_code_of_a_page_when_it_needs_docker_runs_there(
     page: Path, code: str, tmp_path: Path, docker_image: str
 ) -> None:
     """Blocks that need an engine run where there is one."""
-    run(["-c", code], tmp_path)
+    run(["-c", beside(code, tmp_path)], tmp_path)
 
 
 def test_provider_of_the_guide_when_counted_has_thirty_lines() -> None:
