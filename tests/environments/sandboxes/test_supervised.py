@@ -5,6 +5,7 @@ import signal
 import socket
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -260,6 +261,15 @@ def test_execute_when_the_place_dies_then_it_is_not_the_cells_doing() -> None:
                 kernel.execute("1")
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Raise `KeyboardInterrupt` on SIGINT, also where a shell had it ignored from the start."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_execute_when_waiting_is_interrupted_then_the_kernel_answers_nothing_else() -> None:
     """After Ctrl-C the next cell does not get the result of the one before."""
 
