@@ -1,8 +1,9 @@
-"""Settings of `CodingMemory` by name: where in a tree search memory speaks, and with what.
+"""Settings of `CodingMemory` by name: where in an agent's work memory speaks, and with what.
 
 The stages of a tree are `draft`, `debug` and `improve`; steps count the programs of a search from
-0, over all of its branches. What a bank holds when a search begins is no setting: it is empty, or
-it was built by earlier runs.
+0, over all of its branches. An agent that works step by step has one stage, `start`: the message
+that an attempt begins with. The settings of a preset are the same for both. What a bank holds when
+a run begins is no setting: it is empty, or it was built by earlier runs.
 """
 
 from collections.abc import Mapping
@@ -17,29 +18,31 @@ LATE: Final = 10
 """The first step that counts as late (mle-agent-memory Tables 7 and 9: steps 0 to 9 are early)."""
 
 _NOT_RESOURCES: Final[tuple[ErrorKind, ...]] = ("code", "environment")
-_KEPT_APART: Final = {"draft": _NOT_RESOURCES, "improve": _NOT_RESOURCES}
+_KEPT_APART: Final = dict.fromkeys(("start", "draft", "improve"), _NOT_RESOURCES)
 """Limits on time and memory are told to whoever repairs a program that ran into one, and to
 nobody who chooses a model (§4.6: they steered the search to light ones)."""
+
+_ALL: Final = ("start", "draft", "debug", "improve")
 
 _MANY: Final = 20
 """Entries that are told where drafts are. The paper gives no number; a draft shows no error to
 search by, so it is told the newest, and three of a bank of dozens warn of little."""
 
 _CHOICES: Final[Mapping[str, Mapping[str, Any]]] = {
-    "described": {"stages": ("debug", "improve")},
-    "implied": {"stages": ("draft", "debug", "improve"), "start": "warm", "top_k": _MANY},
+    "described": {"stages": ("start", "debug", "improve")},
+    "implied": {"stages": _ALL, "start": "warm", "top_k": _MANY},
     "kinds_by_stage": {
-        "stages": ("draft", "debug", "improve"),
+        "stages": _ALL,
         "kinds_by_stage": _KEPT_APART,
         "top_k": _MANY,
     },
     "scheduled": {
-        "stages": ("draft", "debug", "improve"),
+        "stages": _ALL,
         "from_step": LATE,
         "kinds_by_stage": _KEPT_APART,
         "top_k": _MANY,
     },
-    "verified": {"stages": ("debug", "improve"), "verified_only": True},
+    "verified": {"stages": ("start", "debug", "improve"), "verified_only": True},
 }
 
 CODING_PRESETS: Final[Mapping[str, str]] = MappingProxyType(
