@@ -1,0 +1,79 @@
+"""What happens in a run, step by step: actions, and what was observed of them.
+
+An event has a place in its log (`id`), a source, and, where another one brought it about, a cause:
+an observation names its action. Nothing in it differs between two runs that do the same: no
+clocks, durations, hosts, paths or ids that a provider made up.
+"""
+
+from typing import Annotated, Final, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+Source: TypeAlias = Literal["agent", "user", "environment"]
+"""Who did it: the model, who gave the task (a script, in a benchmark), or what is around both."""
+
+MESSAGE: Final = "message"
+"""Something said, by the agent or to it; `arguments` hold its `text`."""
+INVALID: Final = "invalid"
+"""A reply that is no action: an unknown tool, arguments that cannot be read, a form not kept.
+
+`arguments` hold what was asked for (`tool`), what was said (`said`) and what is wrong (`problem`).
+"""
+RECALL: Final = "recall"
+"""Memory was asked, at the beginning of an attempt: `text`, `kinds`, `receipt`."""
+DIAGNOSIS: Final = "diagnosis"
+"""What memory is taught of a failure: `error`, as an `ErrorRecord`, and `by`, `why`, `calls`."""
+CONDENSATION: Final = "condensation"
+"""From here on the agent no longer sees what lies between its first message and `first_kept`."""
+RECOVERY: Final = "recovery"
+"""The agent went in circles (`rule`), and goes on from before that: `first_hidden`."""
+
+
+class _Event(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: int = Field(ge=0)
+    """Place in the log, from 0."""
+    source: Source
+    cause: int | None = None
+    """The event that brought it about; of an observation, its action."""
+
+
+class Action(_Event):
+    """Something done: by the agent a step, by others what it is told."""
+
+    kind: Literal["action"] = "action"
+    name: str = Field(min_length=1)
+    """What is done: the name of a tool, or one of the names above."""
+    arguments: dict[str, JsonValue] = Field(default_factory=dict)
+    thought: str = ""
+    """What the model said beside it."""
+
+
+class Observation(_Event):
+    """What came of an action."""
+
+    kind: Literal["observation"] = "observation"
+    source: Source = "environment"
+    text: str
+    """As the agent is shown it, before anything is left out for room."""
+    failed: bool = False
+    """An exception, an exit code other than 0, a limit, or a call that could not be done."""
+    executed: bool = False
+    """Whether something ran in the sandbox."""
+    program: str = ""
+    """The Python that ran: a cell, or the script of a command as it was then; empty for others."""
+    exit_code: int | None = None
+    exception: str = ""
+    """Class of the exception that ended it; of a limit, `TimeoutError` or `MemoryError`."""
+    message: str = ""
+    """Message of that exception."""
+    timed_out: bool = False
+    oom: bool = False
+    metric: float | None = None
+    """Validation metric, as what ran reports it."""
+    submission: Literal["valid", "invalid", "absent"] | None = None
+    """What the sample submission says of the one that lies there now; `None`: not looked at."""
+
+
+Event: TypeAlias = Annotated[Action | Observation, Field(discriminator="kind")]
