@@ -23,8 +23,9 @@ from langgraft.environments.competitions.submissions import sample_file
 from langgraft.environments.sandboxes.sandbox import Sandbox
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget
+from langgraft.nodes.artifacts import Artifacts, FolderArtifacts, MemoryArtifacts
+from langgraft.nodes.graph_node import GraphNode
 from langgraft.nodes.search.aide_policy import AIDEPolicy
-from langgraft.nodes.search.artifacts import Artifacts, FolderArtifacts, MemoryArtifacts
 from langgraft.nodes.search.briefing import TreePrompts
 from langgraft.nodes.search.choose import (
     FRESH_SPLITS,
@@ -50,7 +51,6 @@ from langgraft.nodes.search.start import start_search_node
 from langgraft.nodes.search.state import (
     BranchOutput,
     BranchState,
-    SearchNode,
     TreeInput,
     TreeOutput,
     TreeState,
@@ -59,7 +59,7 @@ from langgraft.nodes.search.state import (
 from langgraft.nodes.search.write import Assignment, write_node
 
 Graph: TypeAlias = "StateGraph[TreeState, None, TreeInput, TreeOutput]"
-Branch: TypeAlias = dict[str, SearchNode[BranchState]]
+Branch: TypeAlias = dict[str, GraphNode[BranchState]]
 """Nodes of a branch by name, in the order they run."""
 
 ARTIFACTS = "artifacts"
@@ -204,7 +204,7 @@ def build_tree_agent(
     return compiled.with_config(recursion_limit=limit)
 
 
-def _file_one_by_one(graph: Graph, judge: SearchNode[TreeState] | None) -> None:
+def _file_one_by_one(graph: Graph, judge: GraphNode[TreeState] | None) -> None:
     """Wire what follows the branches: each program is judged, if it is, and filed before the next.
 
     An edge from many branches is the fan-in: what it leads to runs once, when all are done.
@@ -218,7 +218,7 @@ def _file_one_by_one(graph: Graph, judge: SearchNode[TreeState] | None) -> None:
     graph.add_conditional_edges("remember", after_filing, {"more": first, "all": "select"})
 
 
-def _choose(graph: Graph, rescore: SearchNode[TreeState] | None) -> None:
+def _choose(graph: Graph, rescore: GraphNode[TreeState] | None) -> None:
     """Wire the end: choose, and before that run the candidates again, if there are several."""
     if rescore is None:
         graph.add_edge("choose", END)

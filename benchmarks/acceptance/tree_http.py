@@ -23,9 +23,9 @@ from langgraft.environments.competitions.registry import Registry
 from langgraft.environments.sandboxes.docker import DockerSandbox
 from langgraft.graphs.tree import build_tree_agent
 from langgraft.memory.providers.coding import CodingMemory
+from langgraft.nodes.artifacts import MemoryArtifacts
 from langgraft.nodes.prompts import prompt
-from langgraft.nodes.search.artifacts import MemoryArtifacts
-from langgraft.nodes.search.chain import read_search
+from langgraft.nodes.search.records import read_search
 
 COMPETITION: Final = "weather"
 _LONG: Final = 2_000_000

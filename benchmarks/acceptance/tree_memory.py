@@ -32,9 +32,9 @@ from langgraft.environments.sandboxes.cached import CachedSandbox
 from langgraft.environments.sandboxes.docker import DockerSandbox
 from langgraft.environments.sandboxes.sandbox import Sandbox
 from langgraft.graphs.tree import build_tree_agent
-from langgraft.nodes.search.artifacts import MemoryArtifacts
-from langgraft.nodes.search.chain import read_search
+from langgraft.nodes.artifacts import MemoryArtifacts
 from langgraft.nodes.search.journal import Journal
+from langgraft.nodes.search.records import read_search
 
 COMPETITION: Final = "weather"
 FEWEST: Final = 30

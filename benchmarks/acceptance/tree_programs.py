@@ -11,11 +11,12 @@ from langgraft.environments.competitions.preview import data_preview
 from langgraft.environments.sandboxes.telling import span
 from langgraft.memory.recall import RecallContext
 from langgraft.nodes.code_names import code_names
-from langgraft.nodes.search.briefing import TreePrompts, domain, instruction
+from langgraft.nodes.competing import domain, instruction
+from langgraft.nodes.sampling import sample_config
+from langgraft.nodes.search.briefing import TreePrompts
 from langgraft.nodes.search.journal import JournalNode, Stage
 from langgraft.nodes.search.packages import shipped_packages
 from langgraft.nodes.search.program_text import read_program
-from langgraft.nodes.search.sampling import sample_config
 from langgraft.nodes.search.summary import summarize
 
 BOOSTED: Final = ("lightgbm", "xgboost")

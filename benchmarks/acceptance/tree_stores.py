@@ -20,7 +20,7 @@ from langgraft.memory.controls import Placebo
 from langgraft.memory.episodes import Episode, ErrorRecord, Outcome
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers.coding import CodingMemory, coding_preset
-from langgraft.nodes.search.briefing import domain
+from langgraft.nodes.competing import domain
 
 Memory: TypeAlias = MemoryProvider[Any] | None
 

@@ -14,7 +14,7 @@ model. What happens to a request:
    and never repeated in silence.
 5. Tokens are counted into the `metered()` scopes around the call.
 
-A request whose metadata names a sample (`langgraft.nodes.search.sampling`) shares its answers with
+A request whose metadata names a sample (`langgraft.nodes.sampling`) shares its answers with
 requests of that name alone: at temperature above zero, two drafts of a search are two draws.
 
 A truncated reply (`finish_reason` `length`) is returned as it is. Streaming a wrapped model
@@ -40,7 +40,7 @@ from langgraft.benchmarks.harness.exchange import Exchange, ExchangeRules, Reach
 from langgraft.benchmarks.harness.failures import one_line
 from langgraft.benchmarks.harness.retry import RetryPolicy, Timing
 from langgraft.benchmarks.harness.usage import CallBudget
-from langgraft.nodes.search.sampling import SAMPLE
+from langgraft.nodes.sampling import SAMPLE
 
 TIMEOUT_SECONDS = 300.0
 """How long a server may stay silent within one call, by default."""

@@ -34,10 +34,10 @@ from langgraft.environments.sandboxes.sandbox import Sandbox
 from langgraft.graphs.tree import ARTIFACTS, build_tree_agent
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget
+from langgraft.nodes.artifacts import FolderArtifacts
 from langgraft.nodes.search.aide_policy import AIDEPolicy
-from langgraft.nodes.search.artifacts import FolderArtifacts
-from langgraft.nodes.search.chain import Search, read_search
 from langgraft.nodes.search.journal import JournalNode
+from langgraft.nodes.search.records import Search, read_search
 from langgraft.nodes.search.restoring import arestore_memory, bank_of
 
 Listener = Callable[[JournalNode], None]

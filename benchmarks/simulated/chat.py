@@ -14,7 +14,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import Field
 
 from langgraft._core.tokens import count_tokens_approximately
-from langgraft.nodes.search.sampling import SAMPLE
+from langgraft.nodes.sampling import SAMPLE
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,11 @@
-"""What a search tells memory and models of its competition."""
+"""The prompts of a tree search."""
 
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
 from langgraft._core.prompts import Prompt
-from langgraft.environments.competitions.competition import Competition
 from langgraft.nodes.prompts import prompt as shipped
-from langgraft.nodes.replies import encodable
-
-LONGEST_INSTRUCTION: Final = 500
-"""Most characters of the task as memory is asked about it, and keeps it with each episode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +47,3 @@ _PLACEHOLDERS: Final = {
     "review": "task code output",
     "diagnose": "code output analysis rules",
 }
-
-
-def domain(competition: Competition) -> str:
-    """Return the domain of a competition's episodes."""
-    return f"mle/{competition.id}"
-
-
-def instruction(competition: Competition) -> str:
-    """Return the task in a line: its name, its metric and how its description begins."""
-    text = f"{competition.name} (metric: {competition.grader.name}). {competition.description}"
-    line = " ".join(encodable(text).split())
-    if len(line) <= LONGEST_INSTRUCTION:
-        return line
-    return line[: LONGEST_INSTRUCTION - 1].rstrip() + "…"

@@ -8,16 +8,17 @@ from typing import Any, Literal
 from langgraft.environments.competitions.attempts import Attempt, aattempt, attempt
 from langgraft.environments.sandboxes.programs import PythonProgram
 from langgraft.environments.sandboxes.sandbox import Sandbox
+from langgraft.nodes.graph_node import GraphNode, Update
 from langgraft.nodes.search.execute import SPLIT_SEED
 from langgraft.nodes.search.place import Place
 from langgraft.nodes.search.selection import Candidate, candidates, choose
-from langgraft.nodes.search.state import SearchNode, TreeState, Update
+from langgraft.nodes.search.state import TreeState
 
 FRESH_SPLITS = (1, 2)
 """Values of `SPLIT_SEED` that the best programs are run again with; the search has 0."""
 
 
-def choose_node(place: Place, *, count: int) -> SearchNode[TreeState]:
+def choose_node(place: Place, *, count: int) -> GraphNode[TreeState]:
     """Make the node that lists the programs that may be submitted, and then chooses one.
 
     With one there is nothing to choose between: it is the best validation metric, as in AIDE.
@@ -47,10 +48,10 @@ def choose_node(place: Place, *, count: int) -> SearchNode[TreeState]:
             "done": True,
         }
 
-    return SearchNode("choose", list_or_choose)
+    return GraphNode("choose", list_or_choose)
 
 
-def rescore_node(place: Place, sandbox: Sandbox, *, seconds: float) -> SearchNode[TreeState]:
+def rescore_node(place: Place, sandbox: Sandbox, *, seconds: float) -> GraphNode[TreeState]:
     """Make the node that runs one candidate on one fresh split; the graph comes back for more.
 
     A program that leaves no valid submission there, or no metric, has none on that split.
@@ -75,7 +76,7 @@ def rescore_node(place: Place, sandbox: Sandbox, *, seconds: float) -> SearchNod
         )
         return _with_metric(state, number, made)
 
-    return SearchNode("rescore", rescore, arescore)
+    return GraphNode("rescore", rescore, arescore)
 
 
 def after_choosing(state: TreeState) -> Literal["rescore", "end"]:

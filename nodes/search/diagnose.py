@@ -8,18 +8,20 @@ from langchain_core.language_models import BaseChatModel
 
 from langgraft._core.canonical import JSON
 from langgraft.memory.episodes import Outcome, Step
+from langgraft.nodes.competing import instruction
 from langgraft.nodes.diagnose import Failure, diagnosing
+from langgraft.nodes.graph_node import GraphNode, Update
 from langgraft.nodes.reflect import Attempt, distilling
-from langgraft.nodes.search.briefing import TreePrompts, instruction
+from langgraft.nodes.search.briefing import TreePrompts
 from langgraft.nodes.search.execute import with_limit
 from langgraft.nodes.search.place import Place
-from langgraft.nodes.search.state import BranchState, SearchNode, Update, Work
-from langgraft.nodes.search.talking import Talk, of_branch, spoken, talking_node
+from langgraft.nodes.search.state import BranchState, Work, of_branch
+from langgraft.nodes.talking import Talk, spoken, talking_node
 
 
 def diagnose_program_node(
     place: Place, model: BaseChatModel, prompts: TreePrompts
-) -> SearchNode[BranchState]:
+) -> GraphNode[BranchState]:
     """Make the node that turns a failure into an error record, for memory that keeps errors.
 
     It does nothing for a program that worked, nor where there is none. What a limit ended is an
@@ -60,7 +62,7 @@ def _failure(code: str, executed: Mapping[str, Any], analysis: str) -> Failure:
     )
 
 
-def reflect_program_node(place: Place, model: BaseChatModel) -> SearchNode[BranchState]:
+def reflect_program_node(place: Place, model: BaseChatModel) -> GraphNode[BranchState]:
     """Make the node that draws lessons from a program, for memory that keeps lessons."""
     task = instruction(place.competition)
 

@@ -11,9 +11,10 @@ from langgraft.environments.sandboxes.results import ExecutionResult
 from langgraft.environments.sandboxes.sandbox import Sandbox
 from langgraft.environments.sandboxes.telling import span
 from langgraft.memory.recall import strip_block
+from langgraft.nodes.graph_node import GraphNode, Update
 from langgraft.nodes.replies import encodable
 from langgraft.nodes.search.place import Place
-from langgraft.nodes.search.state import BranchState, SearchNode, Update, Work
+from langgraft.nodes.search.state import BranchState, Work
 
 SPLIT_SEED: Final = "SPLIT_SEED"
 """Environment variable that says which split a program holds out; see `tree_rules.md`."""
@@ -21,7 +22,7 @@ LONGEST_MESSAGE: Final = 4_000
 """Most characters kept of an exception's message."""
 
 
-def execute_node(place: Place, sandbox: Sandbox, *, seconds: float) -> SearchNode[BranchState]:
+def execute_node(place: Place, sandbox: Sandbox, *, seconds: float) -> GraphNode[BranchState]:
     """Make the node that runs the program that was written; without one, it does nothing.
 
     Args:
@@ -49,7 +50,7 @@ def execute_node(place: Place, sandbox: Sandbox, *, seconds: float) -> SearchNod
         made = await aattempt(written, place.competition, sandbox, **settings)
         return await asyncio.to_thread(_update, place, state, made, sandbox, seconds)
 
-    return SearchNode("execute", execute, aexecute)
+    return GraphNode("execute", execute, aexecute)
 
 
 def _update(

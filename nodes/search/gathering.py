@@ -7,7 +7,7 @@ from typing import Any, Final
 from langgraft.memory.episodes import Episode, ErrorRecord, Lesson, Step
 from langgraft.memory.questions import Verdict
 from langgraft.memory.recall import Receipt
-from langgraft.nodes.search.briefing import domain, instruction
+from langgraft.nodes.competing import domain, instruction
 from langgraft.nodes.search.diagnose import outcome
 from langgraft.nodes.search.journal import JournalNode
 from langgraft.nodes.search.place import Place

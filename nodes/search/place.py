@@ -7,9 +7,9 @@ from typing import Any
 
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft.environments.competitions.competition import Competition
-from langgraft.nodes.search.artifacts import Artifacts
-from langgraft.nodes.search.chain import Search, read_search
+from langgraft.nodes.artifacts import Artifacts
 from langgraft.nodes.search.journal import JournalNode
+from langgraft.nodes.search.records import Search, read_search
 from langgraft.nodes.search.state import BranchState
 
 

@@ -5,16 +5,17 @@ from typing import Any
 
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget, Recall, RecallContext
-from langgraft.nodes.search.briefing import domain, instruction
+from langgraft.nodes.competing import domain, instruction
+from langgraft.nodes.graph_node import GraphNode, Update
 from langgraft.nodes.search.execute import with_limit
 from langgraft.nodes.search.journal import JournalNode
 from langgraft.nodes.search.place import Place
-from langgraft.nodes.search.state import BranchState, SearchNode, Update, Work
+from langgraft.nodes.search.state import BranchState, Work
 
 
 def recall_program_node(
     place: Place, memory: MemoryProvider[Any], *, budget: Budget | None = None
-) -> SearchNode[BranchState]:
+) -> GraphNode[BranchState]:
     """Make the node that asks memory what to heed in the program that is to be written.
 
     Args:
@@ -33,7 +34,7 @@ def recall_program_node(
         recalled = await memory.aprovide(query, context, budget)
         return await asyncio.to_thread(_update, place, state, recalled)
 
-    return SearchNode("recall", recall, arecall)
+    return GraphNode("recall", recall, arecall)
 
 
 def recall_context(place: Place, state: BranchState) -> RecallContext:

@@ -17,19 +17,20 @@ from langgraft.memory.deltas import MemoryDelta
 from langgraft.memory.episodes import Episode
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.questions import Question, Verdict
+from langgraft.nodes.graph_node import GraphNode, Update
 from langgraft.nodes.judge import answering
 from langgraft.nodes.search.best import keep_best
-from langgraft.nodes.search.chain import append_record
 from langgraft.nodes.search.gathering import episode_of, node_of, submission_of
 from langgraft.nodes.search.place import Place
+from langgraft.nodes.search.records import append_record
 from langgraft.nodes.search.selection import candidates
-from langgraft.nodes.search.state import SearchNode, TreeState, Update, Work
-from langgraft.nodes.search.talking import Talk, atalk, spoken, talk
+from langgraft.nodes.search.state import TreeState, Work
+from langgraft.nodes.talking import Talk, atalk, spoken, talk
 
 
 def judge_program_node(
     place: Place, memory: MemoryProvider[Any], model: BaseChatModel
-) -> SearchNode[TreeState]:
+) -> GraphNode[TreeState]:
     """Make the node that answers what memory asks about the program that is filed next.
 
     Args:
@@ -48,7 +49,7 @@ def judge_program_node(
         asked = await memory.aquestions(episode)
         return await atalk(_judging(place, episode, asked), model, *_whose(state))
 
-    return SearchNode("judge", judge, ajudge)
+    return GraphNode("judge", judge, ajudge)
 
 
 def _judging(place: Place, episode: Episode, asked: Sequence[Question]) -> Talk[Update]:
@@ -67,7 +68,7 @@ def _judging(place: Place, episode: Episode, asked: Sequence[Question]) -> Talk[
 
 def remember_program_node(
     place: Place, memory: MemoryProvider[Any] | None, *, folder: Path | None
-) -> SearchNode[TreeState]:
+) -> GraphNode[TreeState]:
     """Make the node that files one program: in memory, then in the journal.
 
     The journal's record holds what memory changed, so that the bank is the fold of the journal.
@@ -93,7 +94,7 @@ def remember_program_node(
             deltas = [await memory.atake_in(episode), await memory.amanage()]
         return await asyncio.to_thread(_filed, place, state, deltas, folder)
 
-    return SearchNode("remember", remember, aremember)
+    return GraphNode("remember", remember, aremember)
 
 
 def after_filing(state: TreeState) -> Literal["more", "all"]:

@@ -8,8 +8,8 @@ from typing import Any
 from langgraft.memory.deltas import BankContent, fold
 from langgraft.memory.items import MemoryItem
 from langgraft.memory.provider import MemoryProvider
-from langgraft.nodes.search.artifacts import Artifacts
-from langgraft.nodes.search.chain import read_search
+from langgraft.nodes.artifacts import Artifacts
+from langgraft.nodes.search.records import read_search
 
 
 def bank_of(artifacts: Artifacts, state: Mapping[str, Any]) -> BankContent:

@@ -18,14 +18,15 @@ from pydantic import BaseModel, BeforeValidator, StrictBool
 
 from langgraft.memory.questions import By
 from langgraft.memory.recall import strip_block
+from langgraft.nodes.graph_node import GraphNode, Update
 from langgraft.nodes.replies import encodable
 from langgraft.nodes.search.briefing import TreePrompts
 from langgraft.nodes.search.place import Place
 from langgraft.nodes.search.program_text import quotable
-from langgraft.nodes.search.state import BranchState, SearchNode, Update, Work
-from langgraft.nodes.search.talking import Talk, of_branch, spoken, talking_node
+from langgraft.nodes.search.state import BranchState, Work, of_branch
 from langgraft.nodes.search.write import NO_PROGRAM
 from langgraft.nodes.structured import asking, typed
+from langgraft.nodes.talking import Talk, spoken, talking_node
 
 _LEAST_DIGITS: Final = 2
 """A metric that a review rounds to fewer digits may be any number."""
@@ -52,9 +53,7 @@ class Review:
     """How often the model was asked."""
 
 
-def review_node(
-    place: Place, model: BaseChatModel, prompts: TreePrompts
-) -> SearchNode[BranchState]:
+def review_node(place: Place, model: BaseChatModel, prompts: TreePrompts) -> GraphNode[BranchState]:
     """Make the node that reviews a program; what holds no program is buggy without asking.
 
     Args:

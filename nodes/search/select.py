@@ -5,15 +5,16 @@ from collections.abc import Sequence
 from langgraph.types import Send
 
 from langgraft._core.errors import InputError
+from langgraft.nodes.graph_node import GraphNode, Update
 from langgraft.nodes.search.journal import JournalNode
 from langgraft.nodes.search.place import Place
 from langgraft.nodes.search.policy import Expansion, SearchPolicy
-from langgraft.nodes.search.state import BranchState, SearchNode, TreeState, Update, Work
+from langgraft.nodes.search.state import BranchState, TreeState, Work
 
 
 def select_node(
     place: Place, policy: SearchPolicy, *, steps: int, width: int
-) -> SearchNode[TreeState]:
+) -> GraphNode[TreeState]:
     """Make the node that asks the policy for the programs of the next wave.
 
     Args:
@@ -39,7 +40,7 @@ def select_node(
         first = len(nodes)
         return {"wave": [_work(first + n, expansion) for n, expansion in enumerate(wave)]}
 
-    return SearchNode("select", select)
+    return GraphNode("select", select)
 
 
 def branches(state: TreeState) -> list[Send] | str:

@@ -12,9 +12,10 @@ from langgraft.environments.sandboxes.programs import Job, PythonProgram
 from langgraft.environments.sandboxes.results import ExecutionResult
 from langgraft.environments.sandboxes.sandbox import Sandbox
 from langgraft.memory.provider import MemoryProvider
+from langgraft.nodes.graph_node import GraphNode, Update
 from langgraft.nodes.replies import encodable
 from langgraft.nodes.search.place import Place
-from langgraft.nodes.search.state import Begun, SearchNode, TreeState, Update
+from langgraft.nodes.search.state import Begun, TreeState
 
 _LARGEST_SEED: Final = 2**63 - 1
 _PROBE_SECONDS: Final = 60.0
@@ -26,7 +27,7 @@ print(os.path.getsize(sys.argv[1]))
 
 def start_search_node(
     place: Place, sandbox: Sandbox, *, memory: MemoryProvider[Any] | None
-) -> SearchNode[TreeState]:
+) -> GraphNode[TreeState]:
     """Make the node that begins a search, or goes on with one.
 
     An input with the `episode_id` of the search that the thread has goes on with it: what is in
@@ -51,7 +52,7 @@ def start_search_node(
         bank = "" if memory is None else place.keep((await memory.acontent()).to_json())
         return await asyncio.to_thread(_update, place, state, name, bank)
 
-    return SearchNode("start", start, astart)
+    return GraphNode("start", start, astart)
 
 
 def _update(place: Place, state: TreeState, name: str, bank: str) -> Update:

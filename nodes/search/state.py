@@ -4,12 +4,11 @@ Programs, outputs, submissions and records are contents in `Artifacts`; the jour
 records there, and the state holds the reference of its head.
 """
 
-from collections.abc import Awaitable, Callable
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Any
 
-from langchain_core.runnables import Runnable, RunnableConfig
-from typing_extensions import TypedDict, override
+from typing_extensions import TypedDict
 
+from langgraft.nodes.graph_node import GraphNode, Update
 from langgraft.nodes.search.journal import Stage
 
 
@@ -120,41 +119,7 @@ class BranchState(BranchOutput, total=False):
     work: Work
 
 
-Update = dict[str, Any]
-"""What a node returns: new values for some keys of the state."""
-
-S = TypeVar("S", bound="TreeState | BranchState")
-
-
-class SearchNode(Runnable[S, Update], Generic[S]):
-    """A node made of a function and its async twin; without one, the function runs in a thread."""
-
-    def __init__(
-        self,
-        name: str,
-        call: Callable[[S], Update],
-        acall: Callable[[S], Awaitable[Update]] | None = None,
-    ) -> None:
-        self.name = name
-        self._call = call
-        self._acall = acall
-
-    @override
-    def invoke(self, input: S, config: RunnableConfig | None = None, **kwargs: Any) -> Update:
-        """Run the node."""
-        return self._call(input)
-
-    @override
-    async def ainvoke(
-        self, input: S, config: RunnableConfig | None = None, **kwargs: Any
-    ) -> Update:
-        """Run the node's async twin, or the node in a thread."""
-        if self._acall is None:
-            return await super().ainvoke(input, config, **kwargs)
-        return await self._acall(input)
-
-
-def bringing(node: SearchNode[BranchState]) -> SearchNode[BranchState]:
+def bringing(node: GraphNode[BranchState]) -> GraphNode[BranchState]:
     """Make the last node of a branch of one: it hands over what the branch made."""
 
     def brought(state: BranchState, update: Update) -> Update:
@@ -166,4 +131,9 @@ def bringing(node: SearchNode[BranchState]) -> SearchNode[BranchState]:
     async def arun(state: BranchState) -> Update:
         return brought(state, await node.ainvoke(state))
 
-    return SearchNode(node.get_name(), run, arun)
+    return GraphNode(node.get_name(), run, arun)
+
+
+def of_branch(state: BranchState) -> tuple[str, str]:
+    """Name the sample of a call in a branch."""
+    return state["episode_id"], state["work"]["id"]

@@ -9,14 +9,15 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from langgraft._core.prompts import Prompt
 from langgraft.environments.sandboxes.telling import span
+from langgraft.nodes.graph_node import GraphNode, Update
 from langgraft.nodes.replies import encodable
 from langgraft.nodes.search.briefing import TreePrompts
 from langgraft.nodes.search.place import Place
 from langgraft.nodes.search.program_text import ProgramText, quotable, read_program
-from langgraft.nodes.search.state import BranchState, SearchNode, Update, Work
+from langgraft.nodes.search.state import BranchState, Work, of_branch
 from langgraft.nodes.search.summary import summarize
-from langgraft.nodes.search.talking import Ask, Talk, of_branch, talking_node
 from langgraft.nodes.structured import REPLY_SHOWN
+from langgraft.nodes.talking import Ask, Talk, talking_node
 
 TRIES: Final = 3
 """How often a program is asked for (AIDE's figure)."""
@@ -52,7 +53,7 @@ class Assignment:
 
 def write_node(
     place: Place, model: BaseChatModel, assignment: Assignment, prompts: TreePrompts
-) -> SearchNode[BranchState]:
+) -> GraphNode[BranchState]:
     """Make the node that asks for a program.
 
     Args:

@@ -14,7 +14,7 @@ from langgraft.environments.competitions.preview import data_preview
 from langgraft.environments.sandboxes import DockerSandbox, Job, Limits, PythonProgram
 from langgraft.memory.recall import render_block
 from langgraft.nodes.prompts import prompt
-from langgraft.nodes.search.sampling import SAMPLE
+from langgraft.nodes.sampling import SAMPLE
 
 PACKAGES = "lightgbm, matplotlib, numpy, pandas, pillow, scikit-learn, scipy, xgboost"
 TABLE = """\

@@ -26,9 +26,9 @@ from tree_cases import reviewing, sandbox, toy, writing
 from langgraft._core.canonical import canonical_json
 from langgraft.graphs.tree import build_tree_agent
 from langgraft.memory.providers import make_provider
-from langgraft.nodes.search.artifacts import FolderArtifacts
+from langgraft.nodes.artifacts import FolderArtifacts
 from langgraft.nodes.search.best import read_best
-from langgraft.nodes.search.chain import read_search
+from langgraft.nodes.search.records import read_search
 from langgraft.nodes.search.restoring import restore_memory
 from langgraft.nodes.search.state import TreeInput
 

@@ -14,7 +14,7 @@ from langgraft.benchmarks.harness.cache import ResponseCache
 from langgraft.benchmarks.harness.ledger import UsageFile
 from langgraft.benchmarks.harness.models import MeteredChatModel
 from langgraft.benchmarks.harness.usage import TokenCounts, metered
-from langgraft.nodes.search.sampling import sample_config
+from langgraft.nodes.sampling import sample_config
 
 
 class Numbered(BaseChatModel):

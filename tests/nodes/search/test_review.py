@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from tree_cases import scripted, toy
 
-from langgraft.nodes.search.artifacts import MemoryArtifacts
+from langgraft.nodes.artifacts import MemoryArtifacts
 from langgraft.nodes.search.briefing import TreePrompts
 from langgraft.nodes.search.place import Place
 from langgraft.nodes.search.review import Review, reviewing
-from langgraft.nodes.search.talking import talk
+from langgraft.nodes.talking import talk
 
 OUTPUT = "fold 1: 0.81\nValidation metric: 0.912345\nIt took 3 rounds."
 RAN: dict[str, Any] = {

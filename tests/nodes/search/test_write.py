@@ -5,8 +5,8 @@ from langchain_core.messages import AIMessage, HumanMessage
 from tree_cases import RuleModel, good, reply, scripted
 
 from langgraft.nodes.search.briefing import TreePrompts
-from langgraft.nodes.search.talking import atalk, talk
 from langgraft.nodes.search.write import TRIES, Written, writing
+from langgraft.nodes.talking import atalk, talk
 
 PROGRAM = good()
 

@@ -10,9 +10,9 @@ from typing_extensions import override
 from langgraft._core.canonical import canonical_json
 from langgraft._core.errors import InputError
 from langgraft.memory.deltas import MemoryDelta, SetState
-from langgraft.nodes.search.artifacts import Artifacts, FolderArtifacts, MemoryArtifacts
-from langgraft.nodes.search.chain import append_record, read_search
+from langgraft.nodes.artifacts import Artifacts, FolderArtifacts, MemoryArtifacts
 from langgraft.nodes.search.journal import JournalNode
+from langgraft.nodes.search.records import append_record, read_search
 
 
 class Counting(MemoryArtifacts):

@@ -28,7 +28,7 @@ from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.errors import InputError
 from langgraft.memory.deltas import MemoryDelta
 from langgraft.memory.items import describe_validation
-from langgraft.nodes.search.artifacts import Artifacts, check_reference
+from langgraft.nodes.artifacts import Artifacts, check_reference
 from langgraft.nodes.search.journal import Journal, JournalNode
 from langgraft.nodes.search.node_json import node_json
 

@@ -1,4 +1,4 @@
-"""Talking with a model in a search: each call has a name, and a failure of the model is heard.
+"""Talking with a model in a graph: each call has a name, and a failure of the model is heard.
 
 A `Talk` yields what to ask and is sent what was said; it calls nothing itself, so that the same
 one serves sync and async. What reads and writes contents happens between its calls, and with
@@ -15,9 +15,9 @@ from langchain_core.exceptions import ContextOverflowError
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 
+from langgraft.nodes.graph_node import GraphNode, S, Update
 from langgraft.nodes.replies import encodable, reply_text
-from langgraft.nodes.search.sampling import sample_config
-from langgraft.nodes.search.state import BranchState, S, SearchNode, Update
+from langgraft.nodes.sampling import sample_config
 from langgraft.nodes.structured import Conversation
 
 T = TypeVar("T")
@@ -64,7 +64,7 @@ def spoken(conversation: Conversation[T], what: str) -> Talk[T]:
         reply = (yield Ask(messages, what)).text
 
 
-def talking_node(name: str, model: BaseChatModel, begin: Begin[S], whose: Name[S]) -> SearchNode[S]:
+def talking_node(name: str, model: BaseChatModel, begin: Begin[S], whose: Name[S]) -> GraphNode[S]:
     """Make the node that talks about the state; the talk's result is the update."""
 
     def run(state: S) -> Update:
@@ -73,12 +73,7 @@ def talking_node(name: str, model: BaseChatModel, begin: Begin[S], whose: Name[S
     async def arun(state: S) -> Update:
         return await atalk(begin(state), model, *whose(state))
 
-    return SearchNode(name, run, arun)
-
-
-def of_branch(state: BranchState) -> tuple[str, str]:
-    """Name the sample of a call in a branch."""
-    return state["episode_id"], state["work"]["id"]
+    return GraphNode(name, run, arun)
 
 
 def talk(held: Talk[T], model: BaseChatModel, episode_id: str, node_id: str) -> T:

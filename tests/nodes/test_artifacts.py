@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from langgraft._core.errors import InputError
-from langgraft.nodes.search.artifacts import Artifacts, FolderArtifacts, MemoryArtifacts
+from langgraft.nodes.artifacts import Artifacts, FolderArtifacts, MemoryArtifacts
 
 SHA = hashlib.sha256(b"code\0\xff").hexdigest()
 
@@ -91,7 +91,7 @@ def test_folder_when_threads_keep_the_same_at_once_holds_each_content_once(tmp_p
 def test_folder_when_its_writer_is_killed_holds_only_whole_contents(tmp_path: Path) -> None:
     """Whatever has a name is what the name says; another process goes on with it."""
     program = (
-        "import sys\nfrom langgraft.nodes.search.artifacts import FolderArtifacts\n"
+        "import sys\nfrom langgraft.nodes.artifacts import FolderArtifacts\n"
         "kept = FolderArtifacts(sys.argv[1])\nprint('begun', flush=True)\nnumber = 0\n"
         "while True:\n    kept.keep(str(number).encode() * 200_000)\n    number += 1\n"
     )
