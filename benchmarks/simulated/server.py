@@ -15,13 +15,15 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from langchain_core.exceptions import ContextOverflowError
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, convert_to_openai_messages
-from langchain_core.messages.utils import convert_to_messages, count_tokens_approximately
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages.utils import count_tokens_approximately
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import MissingExtraError
 from langgraft.benchmarks.simulated.faults import STALL_SECONDS, Fault, FaultKind, FaultPlan
+from langgraft.benchmarks.simulated.tool_calls import messages_of, told_message
 
 try:
     from aiohttp import web
@@ -86,6 +88,8 @@ class ModelServer:
                 return failure
         try:
             message = await self._answer(call.request)
+        except ContextOverflowError as error:
+            return _error_response(400, str(error), code="context_length_exceeded")
         except ValueError as error:
             return _error_response(400, str(error), code="invalid_request")
         reply = _completion(message, call, self._model_name)
@@ -107,7 +111,7 @@ class ModelServer:
         return self._faults[index] if index < len(self._faults) else None
 
     async def _answer(self, body: Mapping[str, Any]) -> AIMessage:
-        messages = convert_to_messages(body["messages"])
+        messages = messages_of(body["messages"])
         passed_on = {name: body[name] for name in ("tools", "tool_choice") if name in body}
         message = await self._model.ainvoke(messages, stop=_stop_words(body), **passed_on)
         return _with_usage(message, messages)
@@ -198,9 +202,9 @@ def _with_usage(message: AIMessage, messages: Sequence[BaseMessage]) -> AIMessag
 def _completion(message: AIMessage, call: CallRecord, model_name: str) -> dict[str, Any]:
     """Write a reply of the model in the provider's format, with its fault in it."""
     fault = call.fault
-    told: Any = convert_to_openai_messages(message)
+    told = told_message(message)
     finish = message.response_metadata.get("finish_reason") or (
-        "tool_calls" if message.tool_calls else "stop"
+        "tool_calls" if told.get("tool_calls") else "stop"
     )
     if fault is not None and fault.kind is FaultKind.FINISH_REASON:
         finish = fault.reason
