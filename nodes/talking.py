@@ -9,11 +9,12 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from langchain_core.exceptions import ContextOverflowError
-from langchain_core.language_models import BaseChatModel
+from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import BaseMessage
+from langchain_core.runnables import Runnable
 
 from langgraft.nodes.graph_node import GraphNode, S, Update
 from langgraft.nodes.replies import encodable, reply_text
@@ -24,6 +25,10 @@ T = TypeVar("T")
 
 FAILURE_SHOWN = 300
 """Most characters kept of what a provider says about a failure."""
+_OVERFLOW: Final = "context_length"
+
+Model: TypeAlias = Runnable[LanguageModelInput, BaseMessage]
+"""What is talked with: a chat model, or one that tools are bound to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,10 @@ class Said:
     """Why there is none: refusal, filter, context exceeded; the model's own doing."""
     cut: bool = False
     """It ended where the model's limit on a reply was."""
+    overflow: bool = False
+    """There is none since the question is longer than what the model can read."""
+    message: BaseMessage | None = None
+    """The reply as it came, with its tool calls and what it cost; `None` where none came."""
 
 
 Talk: TypeAlias = Generator[Ask, Said, T]
@@ -64,7 +73,7 @@ def spoken(conversation: Conversation[T], what: str) -> Talk[T]:
         reply = (yield Ask(messages, what)).text
 
 
-def talking_node(name: str, model: BaseChatModel, begin: Begin[S], whose: Name[S]) -> GraphNode[S]:
+def talking_node(name: str, model: Model, begin: Begin[S], whose: Name[S]) -> GraphNode[S]:
     """Make the node that talks about the state; the talk's result is the update."""
 
     def run(state: S) -> Update:
@@ -76,7 +85,7 @@ def talking_node(name: str, model: BaseChatModel, begin: Begin[S], whose: Name[S
     return GraphNode(name, run, arun)
 
 
-def talk(held: Talk[T], model: BaseChatModel, episode_id: str, node_id: str) -> T:
+def talk(held: Talk[T], model: Model, episode_id: str, node_id: str) -> T:
     """Talk with a model.
 
     Raises:
@@ -94,7 +103,7 @@ def talk(held: Talk[T], model: BaseChatModel, episode_id: str, node_id: str) -> 
     return step.value
 
 
-async def atalk(held: Talk[T], model: BaseChatModel, episode_id: str, node_id: str) -> T:
+async def atalk(held: Talk[T], model: Model, episode_id: str, node_id: str) -> T:
     """Do what `talk` does, without blocking."""
     calls: Counter[str] = Counter()
     step = await asyncio.to_thread(_advance, held, None)
@@ -116,18 +125,20 @@ def heard(message: BaseMessage) -> Said:
     cut = reason in ("length", "max_tokens")
     if isinstance(failure, dict):
         parts = [str(failure.get(key) or "") for key in ("reason", "detail")]
-        return Said("", encodable(": ".join(filter(None, parts)))[:FAILURE_SHOWN] or "no reply")
+        told_failure = encodable(": ".join(filter(None, parts)))[:FAILURE_SHOWN] or "no reply"
+        return Said("", told_failure, overflow=failure.get("reason") == _OVERFLOW, message=message)
     text = reply_text(message)
     refusal = message.additional_kwargs.get("refusal")
     if not text.strip() and isinstance(refusal, str) and refusal:
-        return Said("", f"refusal: {encodable(refusal)}"[:FAILURE_SHOWN])
+        return Said("", f"refusal: {encodable(refusal)}"[:FAILURE_SHOWN], message=message)
     if not text.strip() and reason == "content_filter":
-        return Said("", "content_filter")
-    return Said(text, cut=cut)
+        return Said("", "content_filter", message=message)
+    return Said(text, cut=cut, message=message)
 
 
 def _overflow(error: Exception) -> Said:
-    return Said("", f"context_length: {encodable(str(error))}"[:FAILURE_SHOWN])
+    told = f"{_OVERFLOW}: {encodable(str(error))}"[:FAILURE_SHOWN]
+    return Said("", told, overflow=True)
 
 
 def _numbered(what: str, calls: Counter[str]) -> str:
