@@ -1,0 +1,122 @@
+"""Whether the agent goes in circles: rules over what it did and what came of it.
+
+=================  ========================================================  =====
+rule               fires where the last turns are                            turns
+=================  ========================================================  =====
+`pairs`            the same action with the same observation                 4
+`errors`           the same action, which failed each time                   3
+`messages`         the same message, with no action between                  3
+`alternation`      two pairs by turns: A, B, A, B, A, B                       6
+`condensations`    none: the prompt was shortened over and over instead      10
+=================  ========================================================  =====
+
+(OpenHands 0.62's; its 2.1.0 wants four of the same errors and has not the last rule.)
+
+The same means: the same but for process ids and addresses in memory, which differ between two
+runs of one program. What a model says beside an action makes no difference.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from langgraft._core.canonical import canonical_json
+from langgraft.nodes.chain.turns import Turn, turns_of
+from langgraft.nodes.workbench.events import CONDENSATION, MESSAGE, RECOVERY, Action, Event
+
+CONDENSATIONS: Final = "condensations"
+MOST_CONDENSATIONS: Final = 10
+_PAIRS: Final = 4
+_ERRORS: Final = 3
+_MESSAGES: Final = 3
+_ALTERNATION: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Stuck:
+    """The agent goes in circles."""
+
+    rule: str
+    first: int
+    """The event that the circles begin with."""
+
+
+def find_stuck(events: Sequence[Event]) -> Stuck | None:
+    """Say whether the agent goes in circles since the attempt began; `None` where it does not."""
+    since = _attempt(events)
+    if (first := _condensations(since)) is not None:
+        return Stuck(CONDENSATIONS, first)
+    turns = turns_of(since)
+    for rule, (count, holds) in _RULES.items():
+        last = turns[-count:]
+        if len(last) == count and holds(last):
+            return Stuck(rule, last[0].action.id)
+    return None
+
+
+def same_text(text: str) -> str:
+    """Return a text without what differs between two runs of the same: pids, addresses."""
+    text = _ADDRESS.sub("0x…", text)
+    text = _JOB.sub(r"\1…", text)
+    return _PID.sub(r"\1…", text)
+
+
+_ADDRESS: Final = re.compile(r"\b0x[0-9a-fA-F]{4,}\b")
+_PID: Final = re.compile(
+    r"(\b(?:p?pid|process(?: id)?)\b['\"]?\s{0,3}[:=#(]?\s{0,3})\d+", re.IGNORECASE
+)
+_JOB: Final = re.compile(r"^(\[\d{1,4}\][+-]?\s{1,3})\d+$", re.MULTILINE)
+"""What a shell says as it starts a job: `[1] 4711`."""
+
+
+def _attempt(events: Sequence[Event]) -> Sequence[Event]:
+    """Return the events since the last recovery."""
+    for place in range(len(events) - 1, -1, -1):
+        event = events[place]
+        if isinstance(event, Action) and event.name == RECOVERY:
+            return events[place + 1 :]
+    return events
+
+
+def _condensations(events: Sequence[Event]) -> int | None:
+    """Return the first of many condensations in a row; `None` where there are not so many."""
+    last = events[-MOST_CONDENSATIONS:]
+    each = all(isinstance(event, Action) and event.name == CONDENSATION for event in last)
+    return last[0].id if each and len(last) == MOST_CONDENSATIONS else None
+
+
+def _pairs(turns: Sequence[Turn]) -> bool:
+    return turns[0].observation is not None and len({_pair(turn) for turn in turns}) == 1
+
+
+def _errors(turns: Sequence[Turn]) -> bool:
+    failed = all(turn.observation is not None and turn.observation.failed for turn in turns)
+    return failed and len({_act(turn) for turn in turns}) == 1
+
+
+def _messages(turns: Sequence[Turn]) -> bool:
+    said = all(turn.action.name == MESSAGE for turn in turns)
+    return said and len({_act(turn) for turn in turns}) == 1
+
+
+def _alternation(turns: Sequence[Turn]) -> bool:
+    even, odd = ({_pair(turn) for turn in turns[start::2]} for start in (0, 1))
+    return len(even) == len(odd) == 1
+
+
+_RULES: Final = {
+    "pairs": (_PAIRS, _pairs),
+    "errors": (_ERRORS, _errors),
+    "messages": (_MESSAGES, _messages),
+    "alternation": (_ALTERNATION, _alternation),
+}
+
+
+def _act(turn: Turn) -> tuple[str, str]:
+    return turn.action.name, same_text(canonical_json(turn.action.arguments))
+
+
+def _pair(turn: Turn) -> tuple[str, str, str]:
+    seen = turn.observation
+    return *_act(turn), "" if seen is None else same_text(seen.text)
