@@ -266,4 +266,5 @@ class _KilledByProgramError(Exception):
 
 
 def _lost(result: ExecutionResult) -> ExecutionResult:
-    return dataclasses.replace(result, kernel_lost=True, stderr=result.stderr + _LOST)
+    stderr = result.stderr + _LOST
+    return dataclasses.replace(result, kernel_lost=True, workspace_lost=True, stderr=stderr)

@@ -63,6 +63,8 @@ class ExecutionResult:
     """What matched and was not collected, with the reason: a link, no regular file, too large."""
     kernel_lost: bool = False
     """A cell ended its kernel: the variables are gone, the next cell starts a new one."""
+    workspace_lost: bool = False
+    """It took its whole place with it: the workspace is again as the kernel was opened with it."""
 
     @property
     def timed_out(self) -> bool:

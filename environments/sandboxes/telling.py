@@ -32,7 +32,12 @@ _BUS: Final = 135
 
 
 def told(
-    result: ExecutionResult, limits: Limits, *, seconds: float | None = None, exact: bool = True
+    result: ExecutionResult,
+    limits: Limits,
+    *,
+    seconds: float | None = None,
+    exact: bool = True,
+    room: int = OUTPUT_HEAD + OUTPUT_TAIL,
 ) -> str:
     """Tell what a program printed, how it ended, and what to change where a limit ended it.
 
@@ -42,9 +47,10 @@ def told(
         seconds: Wall clock it was given, where it was another than the limits'.
         exact: Tell how long it ran; `False` tells only roughly, so that two runs of one program
             read the same.
+        room: Most characters told of what it printed.
     """
     allowed = limits.seconds if seconds is None else seconds
-    printed = output(result)
+    printed = output(result, room)
     parts = [printed.rstrip() or "(The program printed nothing.)"]
     parts += _endings(result, limits, allowed)
     if result.error is not None:
@@ -74,13 +80,12 @@ def _roughly(result: ExecutionResult, allowed: float) -> str:
     return f"It ran for less than {rough} of the {span(allowed)} allowed."
 
 
-def output(result: ExecutionResult) -> str:
+def output(result: ExecutionResult, room: int = OUTPUT_HEAD + OUTPUT_TAIL) -> str:
     """Return what a program printed, standard error told apart, in 5,000 characters or so.
 
     Each stream keeps its beginning and end. Where both are long, both get half of the room, so
     that warnings never push out the last words of standard output.
     """
-    room = OUTPUT_HEAD + OUTPUT_TAIL
     if not result.stderr:
         return trimmed(result.stdout, room)
     stderr_room = min(len(result.stderr), max(room // 2, room - len(result.stdout)))

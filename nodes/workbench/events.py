@@ -27,6 +27,8 @@ CONDENSATION: Final = "condensation"
 """From here on the agent no longer sees what lies between its first message and `first_kept`."""
 RECOVERY: Final = "recovery"
 """The agent went in circles (`rule`), and goes on from before that: `first_hidden`."""
+SUBMIT: Final = "submit"
+"""The run has ended (`ended`) and what lies there is taken for its submission: `sha256`, `bytes`."""
 
 
 class _Event(BaseModel):
@@ -70,6 +72,8 @@ class Observation(_Event):
     """Message of that exception."""
     timed_out: bool = False
     oom: bool = False
+    lost: Literal["", "kernel", "workspace"] = ""
+    """What went with it: all variables, or with them all files that were not there at first."""
     metric: float | None = None
     """Validation metric, as what ran reports it."""
     submission: Literal["valid", "invalid", "absent"] | None = None

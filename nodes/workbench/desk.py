@@ -1,0 +1,55 @@
+"""What all nodes of a run share."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from langgraft._core.canonical import JSON
+from langgraft.environments.competitions.competition import Competition
+from langgraft.environments.sandboxes.sandbox import Sandbox
+from langgraft.nodes.artifacts import Artifacts
+from langgraft.nodes.kept_json import keep_json, read_json
+from langgraft.nodes.workbench.limits import RunLimits, TokenPrices
+from langgraft.nodes.workbench.log import EventLog, read_log
+from langgraft.nodes.workbench.sessions import Workspaces
+from langgraft.nodes.workbench.state import RunState
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What all nodes of a run share: the competition, where contents and workspaces are, limits."""
+
+    competition: Competition
+    artifacts: Artifacts
+    workspaces: Workspaces
+    limits: RunLimits = field(default_factory=RunLimits)
+    prices: TokenPrices | None = None
+    clock: Callable[[], float] = time.monotonic
+    """Seconds that go on; of what it says only differences count."""
+
+    @property
+    def sandbox(self) -> Sandbox:
+        """Where executions run."""
+        return self.workspaces.sandbox
+
+    @property
+    def seconds(self) -> float:
+        """Wall clock of one execution."""
+        return self.workspaces.seconds
+
+    def keep(self, value: JSON) -> str:
+        """Keep a value as canonical JSON, and return its reference."""
+        return keep_json(self.artifacts, value)
+
+    def read(self, reference: str | None) -> dict[str, Any]:
+        """Read a mapping that was kept; without a reference it is empty.
+
+        Raises:
+            InputError: Nothing is kept under that reference, or it is damaged.
+        """
+        return read_json(self.artifacts, reference)
+
+    def log(self, state: RunState) -> EventLog:
+        """Return what happened so far."""
+        return read_log(self.artifacts, state.get("log", ""))

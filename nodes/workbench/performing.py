@@ -1,0 +1,182 @@
+"""What comes of an action: what its performer found, and the observation it makes.
+
+A performer does an action in a live workspace. It has to be a pure function of the action and
+what the workspace holds, as it is done again where a workspace has to be built anew.
+"""
+
+import re
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from langgraft._core.errors import InputError
+from langgraft.environments.competitions.reported import reported_metric
+from langgraft.environments.sandboxes import telling
+from langgraft.environments.sandboxes.files import check_name
+from langgraft.environments.sandboxes.limits import Limits
+from langgraft.environments.sandboxes.programs import Command
+from langgraft.environments.sandboxes.results import ExecutionResult
+from langgraft.memory.recall import strip_block
+from langgraft.nodes.execution_text import LONGEST_MESSAGE, raised_by, without_memory
+from langgraft.nodes.replies import encodable
+from langgraft.nodes.tracebacks import parse_traceback
+from langgraft.nodes.workbench.events import Action, Observation
+from langgraft.nodes.workbench.kernel_calls import KernelTalk, read_file, run_cell, run_command
+
+LONGEST_TEXT: Final = 64_000
+"""Most characters kept of what came of an action: head and tail."""
+LONGEST_PROGRAM: Final = 400_000
+"""Most bytes of a script that is kept as the program that ran."""
+
+_SCRIPT: Final = re.compile(
+    r"(?:^|[\s;&|(])python3?(?:\s+-[uBO]+)*\s+"
+    r"""("[^"\n]+\.py"|'[^'\n]+\.py'|[^\s;&|<>()'"-][^\s;&|<>()'"]*\.py)(?=$|[\s;&|)<>])""",
+    re.MULTILINE,
+)
+_HERE: Final = re.compile(
+    r"(?:^|[\s;&|(])python3?(?:\s+-[uBO]+)*(?:\s+-)?\s*<<-?\s*(['\"]?)(\w+)\1[^\n]*\n(.*?)\n\s*\2\s*$",
+    re.MULTILINE | re.DOTALL,
+)
+_CELL: Final = re.compile(r"<cell \d+>")
+
+
+@dataclass(frozen=True, slots=True)
+class Performed:
+    """What came of an action."""
+
+    text: str = ""
+    """What to tell of it; where something ran, in front of what the sandbox tells."""
+    failed: bool = False
+    """It could not be done; where something ran, the result says it."""
+    result: ExecutionResult | None = None
+    """Of what ran, if something did."""
+    program: str = ""
+    """The Python that ran."""
+    submission: Literal["valid", "invalid", "absent"] | None = None
+    """What was found where a submission was looked at."""
+
+
+Performer: TypeAlias = Callable[[Action], KernelTalk[Performed]]
+
+
+def perform_cell(code: str) -> KernelTalk[Performed]:
+    """Run a cell."""
+    result = yield from run_cell(code)
+    return Performed(result=result, program=code)
+
+
+def perform_command(line: str) -> KernelTalk[Performed]:
+    """Run a command line with bash, and note the program where it runs a Python script."""
+    script, program = script_of(line), here_program(line)
+    before = (yield from _source(script)) if script else ""
+    collect = (script,) if script else ()
+    result = yield from run_command(Command(["bash", "-c", line]), collect=collect)
+    # A command may first write the script that it runs.
+    after = result.files.get(script)
+    return Performed(
+        result=result, program=program or (before if after is None else _program(after))
+    )
+
+
+def perform_script(script: str, *arguments: str) -> KernelTalk[Performed]:
+    """Run a Python script of the workspace."""
+    program = yield from _source(script)
+    result = yield from run_command(Command(["python3", "-u", script, *arguments]))
+    return Performed(result=result, program=program)
+
+
+def script_of(line: str) -> str:
+    """Return the Python script that a command line runs, the last one; nothing where it runs none."""
+    found = _SCRIPT.findall(line)
+    name = found[-1].strip("\"'").removeprefix("./") if found else ""
+    try:
+        return check_name(name) if name else ""
+    except InputError:  # not in the workspace
+        return ""
+
+
+def here_program(line: str) -> str:
+    """Return the program that a command line hands to Python as its input, or nothing."""
+    found = _HERE.search(line)
+    return found[3] if found else ""
+
+
+def command_line(*words: str) -> str:
+    """Write words as a command line."""
+    return shlex.join(words)
+
+
+def observed(
+    performed: Performed, action: Action, *, limits: Limits, seconds: float, metric: str = ""
+) -> Observation:
+    """Make the observation of an action that was performed; it follows the action in the log.
+
+    Args:
+        performed: What came of it.
+        action: What was done.
+        limits: Of the sandbox.
+        seconds: Wall clock it was given.
+        metric: The competition's name of it, for reading the one that was reported.
+    """
+    base = {
+        "id": action.id + 1,
+        "cause": action.id,
+        "program": encodable(performed.program),
+        "submission": performed.submission,
+    }
+    result = performed.result
+    if result is None:
+        return Observation(**base, text=kept_text(performed.text), failed=performed.failed)
+    cleaned = without_memory(result)
+    told = telling.told(cleaned, limits, seconds=seconds, exact=False, room=LONGEST_TEXT)
+    exception, message = _exception(cleaned, seconds)
+    return Observation(
+        **base,
+        text=kept_text(f"{performed.text}\n\n{told}" if performed.text else told),
+        failed=performed.failed or not result.ok,
+        executed=True,
+        exit_code=result.exit_code,
+        exception=exception,
+        message=message,
+        timed_out=result.timed_out,
+        oom=result.oom,
+        lost=_lost(result),
+        metric=reported_metric(cleaned, metric).value if metric else None,
+    )
+
+
+def kept_text(text: str) -> str:
+    """Return a text as it is kept: without memory, bounded, encodable, cells without numbers.
+
+    A cell's number says how many ran in this very kernel before it, which differs between a run
+    that was resumed and one that was not.
+    """
+    cleaned = _CELL.sub("<cell>", encodable(strip_block(text)))
+    return telling.trimmed(cleaned, LONGEST_TEXT)
+
+
+def _exception(result: ExecutionResult, seconds: float) -> tuple[str, str]:
+    name, message = raised_by(result, seconds)
+    if name is None and not result.ok:
+        raised = parse_traceback(result.stderr) or parse_traceback(result.stdout)
+        if raised is not None:
+            name, message = raised.name, raised.message[:LONGEST_MESSAGE]
+    return encodable(name or ""), _CELL.sub("<cell>", encodable(message or ""))
+
+
+def _lost(result: ExecutionResult) -> Literal["", "kernel", "workspace"]:
+    if result.workspace_lost:
+        return "workspace"
+    return "kernel" if result.kernel_lost else ""
+
+
+def _source(script: str) -> KernelTalk[str]:
+    found = yield from read_file(script)
+    return _program(found) if isinstance(found, bytes) else ""
+
+
+def _program(content: bytes) -> str:
+    if len(content) > LONGEST_PROGRAM:
+        return ""
+    return encodable(content.decode("utf-8", "replace"))

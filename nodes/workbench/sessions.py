@@ -1,0 +1,287 @@
+"""Live workspaces: a kernel for each run, kept between its steps and built anew where it is gone.
+
+The log of a run says all that was done in its workspace. Where no kernel is there in which exactly
+that was done (another process goes on with the run, a container died, there were too many at a
+time), one is opened and those actions are done again, in order. What was observed the first time
+stays the truth; a repetition that shows something else is only noted.
+
+Two things that went wrong in the first place are made to go wrong again. An action that took its
+whole place with it left a workspace as at first: nothing before it is repeated, nor it itself. One
+that ended the interpreter alone left all files: it is repeated, and if the interpreter lives on
+this time (it was killed from outside, say), that is ended.
+"""
+
+import logging
+from collections.abc import Callable, Collection, Generator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, TypeVar
+
+from langgraft._core.errors import InputError, SandboxFailureError
+from langgraft.environments.sandboxes.sandbox import Kernel, Sandbox
+from langgraft.nodes.workbench.events import Action, Observation
+from langgraft.nodes.workbench.kernel_calls import KernelCall, KernelTalk, RunCell
+from langgraft.nodes.workbench.live_kernels import LiveKernels
+from langgraft.nodes.workbench.log import EventLog
+from langgraft.nodes.workbench.performing import Performed, Performer, observed
+
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+TRIES: Final = 3
+"""Kernels that an action gets, where the first ones are gone by no doing of its own."""
+_END: Final = "import os\nos._exit(0)"
+
+
+class Workspaces:
+    """The live workspaces of an agent's runs.
+
+    Any number of threads and tasks may use it; a run's actions come one after the other.
+
+    Args:
+        sandbox: Made with `inputs={"input": competition.public_dir}`.
+        perform: Does an action; see `langgraft.nodes.workbench.performing`.
+        changing: Names of the actions that may change a workspace: those are done again.
+        metric: The competition's name of its metric.
+        preload: Modules imported by each kernel beforehand.
+        seconds: Wall clock of one execution.
+        capacity: Kernels that are kept for the next action of their run.
+    """
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        perform: Performer,
+        *,
+        changing: Collection[str],
+        metric: str = "",
+        preload: Sequence[str] = (),
+        seconds: float = 7200.0,
+        capacity: int = 8,
+    ) -> None:
+        self.sandbox = sandbox
+        self.seconds = seconds
+        self._perform = perform
+        self._changing = frozenset(changing)
+        self._metric = metric
+        self._preload = tuple(preload)
+        self._live = LiveKernels(capacity)
+
+    def run(self, episode_id: str, log: EventLog, action: Action) -> Observation:
+        """Do an action in a run's workspace, and return what was observed of it.
+
+        Args:
+            episode_id: The run.
+            log: Of the run, before this action.
+            action: Its `id` is the next one of the log; the observation's follows it.
+
+        Raises:
+            SandboxUnavailableError: There is no engine or image.
+            SandboxFailureError: The engine or container died, and again in fresh ones.
+        """
+        return _hold(self._running(episode_id, log, action))
+
+    async def arun(self, episode_id: str, log: EventLog, action: Action) -> Observation:
+        """Do what `run` does; cancelling ends the action, and the kernel with it."""
+        return await _ahold(self._running(episode_id, log, action))
+
+    def look(self, episode_id: str, log: EventLog, talk: Callable[[], KernelTalk[T]]) -> T:
+        """Look into a run's workspace: hold a talk with its kernel that changes nothing there.
+
+        Raises:
+            InputError: The talk asks for what no kernel does.
+            SandboxUnavailableError: There is no engine or image.
+            SandboxFailureError: The engine or container died, and again in fresh ones.
+        """
+        return _hold(self._looking(episode_id, log, talk))
+
+    async def alook(self, episode_id: str, log: EventLog, talk: Callable[[], KernelTalk[T]]) -> T:
+        """Do what `look` does, asynchronously."""
+        return await _ahold(self._looking(episode_id, log, talk))
+
+    def end(self, episode_id: str) -> None:
+        """Close a run's workspace; what is asked of it afterwards builds it anew."""
+        _close(self._live.end(episode_id))
+
+    def close(self) -> None:
+        """Close all workspaces, also those in use; what is asked afterwards builds them anew."""
+        _close(self._live.end())
+
+    def _running(self, run: str, log: EventLog, action: Action) -> "_Session[Observation]":
+        done = self._done(log)
+        after = (*done, action) if action.name in self._changing else done
+        performed = yield from self._held(run, log, lambda: self._perform(action), done, after)
+        return self._observed(performed, action)
+
+    def _looking(self, run: str, log: EventLog, talk: Callable[[], KernelTalk[T]]) -> "_Session[T]":
+        done = self._done(log)
+        return (yield from self._held(run, log, talk, done, done))
+
+    def _held(
+        self,
+        run: str,
+        log: EventLog,
+        talk: Callable[[], KernelTalk[T]],
+        done: tuple[Action, ...],
+        after: tuple[Action, ...],
+    ) -> "_Session[T]":
+        """Hold a talk in a run's workspace, in a fresh one where that dies."""
+        for left in reversed(range(TRIES)):
+            kernel, stale = self._live.take(run, done)
+            yield from _closed(stale)
+            try:
+                if kernel is None:
+                    kernel = yield _Open(self.sandbox, self._preload)
+                    self._live.opened(run, kernel)
+                    yield from self._replay(kernel, log)
+                value = yield from self._on(kernel, talk())
+            except BaseException as error:
+                wanted = kernel is None or self._live.drop(kernel)
+                if kernel is not None:
+                    yield from _closed([kernel])
+                if not (wanted and left and isinstance(error, SandboxFailureError)):
+                    raise
+                logger.warning("%s: its workspace is gone (%s): it is built anew", run, error)
+                continue
+            yield from _closed(self._live.give(run, kernel, after))
+            return value
+        raise AssertionError  # the last try returns or raises
+
+    def _done(self, log: EventLog) -> tuple[Action, ...]:
+        return tuple(action for action, _ in _pairs(log) if action.name in self._changing)
+
+    def _replay(self, kernel: Kernel, log: EventLog) -> "_Session[None]":
+        """Do again what was done since the workspace was last as at first."""
+        for action, before in _since_lost(_pairs(log)):
+            if action.name not in self._changing:
+                continue
+            again = self._observed((yield from self._on(kernel, self._perform(action))), action)
+            if before.lost == "kernel" and not again.lost:
+                yield _On(kernel, RunCell(_END), self.seconds)
+            if again.text != before.text or again.lost != before.lost:
+                logger.warning("event %d shows something else when it is done again", action.id)
+
+    def _on(self, kernel: Kernel, talk: KernelTalk[T]) -> "_Session[T]":
+        """Hold a talk with a kernel: what it refuses is thrown into the talk."""
+        answer: Any = None
+        refused: InputError | None = None
+        while True:
+            try:
+                call = talk.send(answer) if refused is None else talk.throw(refused)
+            except StopIteration as stop:
+                value: T = stop.value
+                return value
+            answer, refused = None, None
+            try:
+                answer = yield _On(kernel, call, self.seconds)
+            except InputError as error:
+                if type(error) is not InputError:  # no engine, no data: not the talk's doing
+                    raise
+                refused = error
+
+    def _observed(self, performed: Performed, action: Action) -> Observation:
+        return observed(
+            performed,
+            action,
+            limits=self.sandbox.limits,
+            seconds=self.seconds,
+            metric=self._metric,
+        )
+
+
+def _pairs(log: EventLog) -> list[tuple[Action, Observation]]:
+    """Return the actions of a log that were observed, each with what was."""
+    seen = {event.cause: event for event in log.events if isinstance(event, Observation)}
+    return [
+        (event, seen[event.id])
+        for event in log.events
+        if isinstance(event, Action) and event.id in seen
+    ]
+
+
+def _since_lost(pairs: list[tuple[Action, Observation]]) -> list[tuple[Action, Observation]]:
+    lost = [place for place, (_, seen) in enumerate(pairs) if seen.lost == "workspace"]
+    return pairs[lost[-1] + 1 :] if lost else pairs
+
+
+# Sync and async ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    sandbox: Sandbox
+    preload: tuple[str, ...]
+
+    def do(self) -> Kernel:
+        return self.sandbox.kernel(preload=self.preload)
+
+    async def ado(self) -> Kernel:
+        return await self.sandbox.akernel(preload=self.preload)
+
+
+@dataclass(frozen=True, slots=True)
+class _On:
+    kernel: Kernel
+    call: KernelCall
+    seconds: float
+
+    def do(self) -> Any:
+        return self.call.on(self.kernel, self.seconds)
+
+    async def ado(self) -> Any:
+        return await self.call.aon(self.kernel, self.seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class _Close:
+    kernel: Kernel
+
+    def do(self) -> None:
+        self.kernel.close()
+
+    async def ado(self) -> None:
+        await self.kernel.aclose()
+
+
+_Doing: TypeAlias = _Open | _On | _Close
+_Session: TypeAlias = Generator[_Doing, Any, T]
+
+
+def _closed(kernels: Sequence[Kernel]) -> _Session[None]:
+    for kernel in kernels:
+        yield _Close(kernel)
+
+
+def _close(kernels: Sequence[Kernel]) -> None:
+    for kernel in kernels:
+        kernel.close()
+
+
+def _hold(session: _Session[T]) -> T:
+    try:
+        doing = next(session)
+        while True:
+            try:
+                answer = doing.do()
+            except BaseException as error:  # noqa: BLE001 - the session decides what it means
+                doing = session.throw(error)
+            else:
+                doing = session.send(answer)
+    except StopIteration as stop:
+        value: T = stop.value
+        return value
+
+
+async def _ahold(session: _Session[T]) -> T:
+    try:
+        doing = next(session)
+        while True:
+            try:
+                answer = await doing.ado()
+            except BaseException as error:  # noqa: BLE001 - the session decides what it means
+                doing = session.throw(error)
+            else:
+                doing = session.send(answer)
+    except StopIteration as stop:
+        value: T = stop.value
+        return value
