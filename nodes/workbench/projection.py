@@ -51,6 +51,8 @@ def command_of(action: Action) -> str:
     name = _SAID.get(action.name)
     if name is not None and isinstance(given := action.arguments.get(name), str):
         return given
+    if isinstance(given := action.arguments.get("input"), dict):  # what stands beside it was said
+        return canonical_json(given)
     return canonical_json(action.arguments) if action.arguments else ""
 
 
