@@ -1,7 +1,7 @@
 """What a prompt asks for: which of the tree's prompts it is, and what stands in its places."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
@@ -20,7 +20,7 @@ class Asked:
     """A prompt taken apart."""
 
     kind: str
-    """One of `KINDS`."""
+    """Name of the prompt."""
     parts: Mapping[str, str] = field(default_factory=dict)
     """What stands in each place of the prompt, such as `task`, `code` and `output`."""
     notes: str = ""
@@ -31,15 +31,19 @@ class Asked:
         return self.parts.get(name, "")
 
 
-def read_prompt(text: str) -> Asked | None:
+def read_prompt(text: str, kinds: Sequence[str] = KINDS) -> Asked | None:
     """Take a prompt apart; `None` where it is none that is understood.
 
     A prompt is known by its own words: those that stand between its places have to occur in
     their order.
+
+    Args:
+        text: What was said.
+        kinds: Names of the prompts it may be.
     """
     # The block stands before the instructions; output that quotes a block stands before that.
     bare = strip_block(text)
-    for kind in KINDS:
+    for kind in kinds:
         parts = _filled(kind, bare)
         if parts is not None:
             return Asked(kind, parts, _notes(text, bare))
@@ -52,7 +56,7 @@ def _notes(text: str, bare: str) -> str:
     return text.rpartition(BLOCK_START)[2].partition(BLOCK_END)[0]
 
 
-@lru_cache(maxsize=len(KINDS))
+@lru_cache(maxsize=32)
 def _template(kind: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the words between the places of a prompt, and the names of the places."""
     pieces = _PLACE.split(prompt(kind).text)

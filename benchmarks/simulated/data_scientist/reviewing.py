@@ -43,9 +43,7 @@ ADVISED: Final = 0.5
 def write_review(asked: Asked, dice: Dice) -> str:
     """Review a run."""
     output, code = asked.part("output"), asked.part("code")
-    metrics = _METRIC.findall(output)
-    metric = float(metrics[-1]) if metrics else None
-    failed = _FAILED.search(output) is not None
+    metric, failed = reported(output), went_wrong(output)
     if failed or metric is None:
         summary = _failure(output, dice)
     else:
@@ -54,6 +52,17 @@ def write_review(asked: Asked, dice: Dice) -> str:
         summary = f"It used {how} and reached {metric:g} in validation. The submission is in order."
     found = {"is_bug": failed or metric is None, "summary": summary, "metric": metric}
     return json.dumps(found, ensure_ascii=False)
+
+
+def reported(output: str) -> float | None:
+    """Return the validation metric that an output shows last."""
+    metrics = _METRIC.findall(output)
+    return float(metrics[-1]) if metrics else None
+
+
+def went_wrong(output: str) -> bool:
+    """Say whether an output tells of a failure."""
+    return _FAILED.search(output) is not None
 
 
 def _failure(output: str, dice: Dice) -> str:

@@ -1,0 +1,5 @@
+"""x"""
+
+from langgraft.benchmarks.simulated.engineer.model import SimulatedEngineer
+
+__all__ = ["SimulatedEngineer"]
