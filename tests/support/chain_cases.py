@@ -1,0 +1,137 @@
+"""Logs, and a chat model that calls tools by a script, for the chain agent."""
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from langchain_core.callbacks import CallbackManagerForLLMRun
+from langchain_core.exceptions import ContextOverflowError
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.runnables import Runnable
+from pydantic import Field
+from typing_extensions import override
+
+from langgraft.nodes.sampling import SAMPLE
+from langgraft.nodes.workbench.events import MESSAGE, RECOVERY, Action, Event, Observation
+from langgraft.nodes.workbench.limits import estimated_tokens
+
+Reply = AIMessage | str
+
+
+def call(name: str, thought: str = "", **arguments: Any) -> AIMessage:
+    """Write a reply that calls one tool."""
+    return calls((name, arguments), thought=thought)
+
+
+def calls(*asked: tuple[str, dict[str, Any]], thought: str = "") -> AIMessage:
+    """Write a reply that calls several tools; ids are made up anew each time, as providers do."""
+    made = [
+        {"name": name, "args": arguments, "id": f"made-up-{next(_IDS)}", "type": "tool_call"}
+        for name, arguments in asked
+    ]
+    return AIMessage(thought, tool_calls=made)
+
+
+def spoiled(name: str | None, arguments: str) -> AIMessage:
+    """Write a reply with a call that nobody can read."""
+    wrong = {
+        "name": name,
+        "args": arguments,
+        "id": f"made-up-{next(_IDS)}",
+        "error": "no JSON",
+        "type": "invalid_tool_call",
+    }
+    return AIMessage("", invalid_tool_calls=[wrong])
+
+
+_IDS = itertools.count()
+
+
+class ToolModel(BaseChatModel):
+    """Replies by a rule to the messages it is sent, at a step; keeps what it was asked."""
+
+    rule: Callable[[list[BaseMessage], int], Reply]
+    """Gets the messages, and the step by the sample's name."""
+    context: int | None = None
+    """Tokens that it can read."""
+    asked: list[list[BaseMessage]] = Field(default_factory=list)
+    samples: list[str] = Field(default_factory=list)
+    bound: list[str] = Field(default_factory=list)
+    """Names of the tools that were bound last."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "tool-rule"
+
+    @override
+    def bind_tools(
+        self, tools: Sequence[Any], **kwargs: Any
+    ) -> Runnable[LanguageModelInput, AIMessage]:
+        self.bound[:] = [tool["function"]["name"] for tool in tools]
+        return self.bind(tools=list(tools), **kwargs)  # type: ignore[return-value]
+
+    @override
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        metadata = (run_manager.metadata if run_manager is not None else None) or {}
+        sample = str(metadata.get(SAMPLE, ""))
+        if self.context is not None and estimated_tokens(messages) > self.context:
+            raise ContextOverflowError(f"longer than {self.context} tokens")
+        self.asked.append(messages)
+        self.samples.append(sample)
+        step = int(sample.split("/")[-2].removeprefix("step-"))
+        said = self.rule(messages, step)
+        message = AIMessage(said) if isinstance(said, str) else said
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+
+def scripted(*replies: Reply, **settings: Any) -> ToolModel:
+    """Make a model that gives a reply a step, and the last one for all further steps."""
+    return ToolModel(rule=lambda _, step: replies[min(step, len(replies) - 1)], **settings)
+
+
+class LogMaker:
+    """Writes a log event by event."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    def did(
+        self,
+        name: str,
+        seen: str = "done",
+        *,
+        failed: bool = False,
+        thought: str = "",
+        **given: Any,
+    ) -> "LogMaker":
+        """Add an action with its observation."""
+        action = Action(
+            id=len(self.events), source="agent", name=name, arguments=given, thought=thought
+        )
+        self.events.append(action)
+        self.events.append(Observation(id=action.id + 1, cause=action.id, text=seen, failed=failed))
+        return self
+
+    def said(self, text: str, answer: str = "Go on.") -> "LogMaker":
+        """Add a message with what the user said to it."""
+        action = Action(id=len(self.events), source="agent", name=MESSAGE, arguments={"text": text})
+        self.events.append(action)
+        return self.event("user", MESSAGE, cause=action.id, text=answer)
+
+    def recovered(self, rule: str, first_hidden: int) -> "LogMaker":
+        """Add a recovery."""
+        return self.event("environment", RECOVERY, rule=rule, first_hidden=first_hidden)
+
+    def event(self, source: Any, name: str, cause: int | None = None, **given: Any) -> "LogMaker":
+        """Add an action of somebody else."""
+        place = len(self.events)
+        self.events.append(Action(id=place, source=source, name=name, cause=cause, arguments=given))
+        return self
