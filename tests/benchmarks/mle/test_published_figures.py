@@ -1,9 +1,13 @@
-"""Published figures, recomputed: forms that fit, and figures that cannot be had."""
+"""Published figures, recomputed: forms that fit, figures that cannot be had, and their page."""
 
+import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from langgraft.benchmarks.continual.wording import DASH
 from langgraft.benchmarks.mle.behaviour.diversity import (
     operators,
     package_imports,
@@ -11,19 +15,27 @@ from langgraft.benchmarks.mle.behaviour.diversity import (
     pooled_number,
 )
 from langgraft.benchmarks.mle.journals import read_journals
-from langgraft.benchmarks.mle.published import (
-    LATE,
-    MLAB,
-    MODALITIES,
-    OPENHANDS,
-    RECURRENCE,
+from langgraft.benchmarks.mle.published import Finding, findings
+from langgraft.benchmarks.mle.published.errors import thirds
+from langgraft.benchmarks.mle.published.forms import (
+    can_be_counts,
     counts_behind,
-    findings,
+    difference,
     sign_test,
 )
+from langgraft.benchmarks.mle.published.printed import LATE, MODALITIES, OUTCOMES, RECURRENCE, TASKS
+from langgraft.benchmarks.mle.published.timelines import TIMELINES
+from langgraft.benchmarks.mle.spreads import mean_and_sem
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+PAGE = (REPOSITORY / "docs" / "published-figures.md").read_text(encoding="utf-8")
+WORDS = {True: "yes", False: "no", None: DASH}
 
 
-@pytest.mark.parametrize(("mean", "sem"), OPENHANDS.values(), ids=OPENHANDS)
+@pytest.mark.parametrize(
+    ("mean", "sem"),
+    sorted({cell for pair in OUTCOMES["OpenHands"].values() for cell in pair if any(cell)}),
+)
 def test_errors_of_table_1_when_recovered_divide_by_n_less_1(mean: float, sem: float) -> None:
     """OpenHands: three seeds of 22 tasks print so with ddof = 1, and not with 0 unless equal."""
     assert counts_behind(mean, sem, units=3, of=22, ddof=1)
@@ -36,39 +48,80 @@ def test_counts_of_table_1_when_recovered_are_these() -> None:
     assert counts_behind(28.79, 6.06, units=3, of=22, ddof=1) == [(5, 5, 9)]
 
 
-@pytest.mark.parametrize("name", MLAB)
-def test_row_that_is_estimated_when_recovered_fits_no_counts(name: str) -> None:
-    """No three seeds print like the MLAB row."""
-    mean, sem = MLAB[name]
+@pytest.mark.parametrize(
+    ("mean", "sem"),
+    sorted({cell for pair in OUTCOMES["MLAB"].values() for cell in pair if any(cell)}),
+)
+def test_row_that_is_estimated_when_recovered_fits_no_counts(mean: float, sem: float) -> None:
+    """No three seeds print like the MLAB row, cut or rounded; its means alone are of 22 tasks."""
     assert not counts_behind(mean, sem, units=3, of=22, ddof=1)
+    assert not counts_behind(mean, sem, units=3, of=22, ddof=0)
+    assert counts_behind(mean, 0.0, units=1, of=22, ddof=0)
+
+
+@given(counts=st.lists(st.integers(0, 6), min_size=2, max_size=5), ddof=st.sampled_from([0, 1]))
+def test_counts_when_printed_are_among_what_can_have_been(counts: list[int], ddof: int) -> None:
+    """Both ways back from a mean and its error find the counts they were made of."""
+    found = mean_and_sem([100 * count / 6 for count in counts], ddof=ddof)
+    assert found.sem is not None
+    printed, sem = round(found.mean, 2), round(found.sem, 2)
+    behind = counts_behind(printed, sem, units=len(counts), of=6, ddof=ddof)
+    assert tuple(sorted(counts)) in behind
+    assert can_be_counts(printed, sem, units=len(counts), of=6, ddof=ddof)
 
 
 def test_errors_of_table_5_when_recovered_divide_by_n() -> None:
-    """Over tasks, with ddof = 0; two cells fit no 16 seeds."""
-    fits = {}
-    for name, (mean, sem, tasks, seeds) in MODALITIES.items():
-        assert not counts_behind(mean, sem, units=tasks, of=seeds, ddof=1)
-        fits[name] = bool(counts_behind(mean, sem, units=tasks, of=seeds, ddof=0))
-    assert [name for name, fit in fits.items() if not fit] == [
-        "AIDE audio, memory",
-        "AIDE tabular, memory",
+    """Over tasks, with ddof = 0; two cells fit no 16 seeds, but 5."""
+    off = [
+        (agent, modality, cell)
+        for agent, seeds in (("AIDE", 16), ("OpenHands", 3))
+        for modality, (pair, _) in MODALITIES[agent].items()
+        for cell in pair
+        if not can_be_counts(*cell, units=TASKS[modality], of=seeds, ddof=0)
     ]
-    assert counts_behind(20.00, 14.14, units=2, of=5, ddof=0) == [(0, 2)]
+    assert off == [("AIDE", "audio", (20.00, 14.14)), ("AIDE", "tabular", (35.00, 20.46))]
+    for _, modality, cell in off:
+        assert can_be_counts(*cell, units=TASKS[modality], of=5, ddof=0)
+    assert not can_be_counts(35.42, 15.21, units=6, of=16, ddof=1)
+
+
+def test_difference_of_printed_means_when_intervals_are_made_is_welch() -> None:
+    """Equal errors of three seeds each: four degrees of freedom."""
+    found = difference((10.0, 1.0), (14.0, 1.0), n=3)
+    assert found.value == pytest.approx(4.0)
+    assert found.high - found.value == pytest.approx(2.776 * 2**0.5, abs=0.001)
 
 
 def test_late_errors_of_table_9_when_tested_show_nothing() -> None:
     """11 fewer, 8 more, 3 equal; two tasks make the mean."""
-    wins, losses, ties, p = sign_test(LATE)
+    wins, losses, ties, p = sign_test(thirds())
     assert (wins, losses, ties) == (11, 8, 3)
     assert p == pytest.approx(0.648, abs=0.001)
-    drops = sorted(before - after for before, after in LATE)
-    assert sum(drops) == pytest.approx(28.6)
+    drops = sorted(base - memory for base, memory in thirds())
+    assert sum(drops) == 86
     assert sum(drops[:-2]) < 0
+    assert len(LATE) == 22
 
 
 def test_recurrence_of_table_7_when_added_up_rises_with_memory() -> None:
-    """0.99 without, 1.66 with."""
-    assert [round(sum(column), 2) for column in zip(*RECURRENCE, strict=True)] == [0.99, 1.66]
+    """0.99 without, 1.66 with: 3 and 5 runs."""
+    columns = list(zip(*RECURRENCE.values(), strict=True))
+    assert [round(sum(column), 2) for column in columns] == [0.99, 1.66]
+
+
+def test_timelines_of_appendix_c_when_complete_count_as_printed() -> None:
+    """Step 10 is late and step 9 is not; one list of twelve breaks off."""
+    whole = [run for run in TIMELINES if not run.more]
+    assert len(whole) == 11
+    assert all(run.late_listed == run.late for run in whole)
+
+
+def test_recurrence_of_appendix_c_when_counted_tells_what_an_error_type_is() -> None:
+    """The class of an exception gives the printed third; with its message nothing recurs."""
+    assert [run.name for run in TIMELINES if run.recurs(with_message=False)] == [
+        "histopathologic-cancer-detection, baseline run 3"
+    ]
+    assert not any(run.recurs(with_message=True) for run in TIMELINES)
 
 
 def test_effective_numbers_of_real_runs_when_measured_are_on_the_published_scale_for_operators(
@@ -87,10 +140,59 @@ def test_findings_when_listed_hold_but_for_those_known_not_to() -> None:
     """What cannot be had stays known: a changed function would show."""
     off = {each.where for each in findings() if each.holds is False}
     assert off == {
-        "Table 1, MLAB: made, baseline",
-        "Table 1, MLAB: valid, baseline",
-        "Table 1, MLAB: above median",
-        "Table 5: AIDE audio, memory",
-        "Table 5: AIDE tabular, memory",
-        "Table 1 and Table 5, any medal: AIDE, baseline",
+        "Table 1: MLAB, made, baseline",
+        "Table 1: MLAB, made, memory",
+        "Table 1: MLAB, valid, baseline",
+        "Table 1: MLAB, valid, memory",
+        "Table 1: MLAB, above median, baseline",
+        "Table 1: AIDE, valid, above median, bronze, silver, gold, any medal, baseline",
+        "Table 1: AIDE, valid, above median, bronze, silver, gold, any medal, memory",
+        "Figure 3: reduction of bugs so far",
+        "Table 8: metric group of tabular-playground-series-may-2022",
+        "§4.4: AIDE, N_eff",
+        "§4.4: AIDE, first valid node",
+        "§4.4: AIDE, valid code distance",
+        "§4.4: OpenHands, N_eff (tool)",
+        "§4.4: OpenHands, N_eff (command)",
+        "Table 5: AIDE, audio, memory",
+        "Table 5: AIDE, tabular, memory",
+        "Table 5: AIDE, any medal over all tasks, baseline",
+        "§4.6: dog-breed, entries of the store",
+        "Appendix C: KeyErrors, siim-isic-melanoma-classification, baseline run 2",
     }
+
+
+def test_findings_when_named_are_told_apart() -> None:
+    """Section and figure name one finding."""
+    names = [each.where for each in findings()]
+    assert len(set(names)) == len(names)
+
+
+def sections_of_the_page() -> dict[str, list[str]]:
+    """Return the rows of findings by the section that the heading above them names."""
+    chunks = re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]
+    head = r"^\| figure \| printed \| recomputed \| can be had \|\n\|.*\n((?:\|.*\n)+)"
+    found = {chunk.partition(":")[0]: re.findall(head, chunk, re.MULTILINE) for chunk in chunks}
+    return {name: "".join(tables).splitlines() for name, tables in found.items() if tables}
+
+
+def row(found: Finding) -> str:
+    """Return how the page writes a finding."""
+    cells = (found.figure, found.printed or DASH, found.recomputed, WORDS[found.holds])
+    return f"| {' | '.join(cells)} |"
+
+
+def test_page_of_published_figures_when_read_has_what_is_recomputed() -> None:
+    """Every finding stands under its section as it is computed now, and none besides."""
+    wanted: dict[str, list[str]] = {}
+    for found in findings():
+        wanted.setdefault(found.section, []).append(row(found))
+    assert sections_of_the_page() == wanted
+
+
+def test_prose_of_the_page_when_it_has_figures_repeats_those_of_its_tables() -> None:
+    """A number with digits after its point is one of a finding, or of the list of what stays."""
+    prose = re.sub(r"^\|.*\n", "", PAGE, flags=re.MULTILINE)
+    known = " ".join(f"{each.printed} {each.recomputed}" for each in findings())
+    told = set(re.findall(r"(?<![\w.])\d+\.\d+(?![\w.])", re.sub(r"§\d\.\d|Tables? \d", "", prose)))
+    assert {number for number in told if number not in known} == set()
