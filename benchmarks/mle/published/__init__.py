@@ -1,0 +1,54 @@
+"""Published figures, recomputed by our own functions: which forms they have, and what is off.
+
+Figures of the paper on dynamic coding memory (mle-agent-memory), and nothing else of it.
+`docs/published-figures.md` sets them beside our definitions.
+
+printed     what is printed, table by table
+forms       what a printed figure can have come from: counts, errors, differences
+outcomes    Tables 1 and 5, §4.2
+behavior    Tables 2, 3 and 6, Figure 3, §4.3 and 4.4
+errors      Tables 7 and 9, appendix B
+timelines   appendix C
+cases       §4.6
+"""
+
+from functools import cache
+
+from langgraft.benchmarks.mle.published.behavior import (
+    section_4_3,
+    section_4_4,
+    table_2,
+    table_3,
+    table_6,
+)
+from langgraft.benchmarks.mle.published.cases import section_4_6
+from langgraft.benchmarks.mle.published.errors import appendix_b, table_7, table_9
+from langgraft.benchmarks.mle.published.forms import Finding
+from langgraft.benchmarks.mle.published.outcomes import section_4_2, table_1, table_5
+from langgraft.benchmarks.mle.published.timelines import appendix_c
+
+__all__ = ["Finding", "findings"]
+
+
+@cache
+def findings() -> tuple[Finding, ...]:
+    """Recompute the published figures, in the paper's order.
+
+    Raises:
+        MissingExtraError: The extra `bench` is not installed.
+    """
+    return (
+        *table_1(),
+        *section_4_2(),
+        *section_4_3(),
+        *table_2(),
+        *table_3(),
+        *section_4_4(),
+        *table_5(),
+        *section_4_6(),
+        *table_6(),
+        *table_7(),
+        *table_9(),
+        *appendix_b(),
+        *appendix_c(),
+    )
