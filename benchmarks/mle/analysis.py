@@ -1,4 +1,8 @@
-"""From the log of a tree study to everything its report says, and nothing from anywhere else."""
+"""From the log of a study to everything its report says, and nothing from anywhere else.
+
+Each agent is analyzed by itself: whether memory helps a tree and whether it helps a chain are two
+questions, each with its own family of tests.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,9 +12,19 @@ from langgraft.benchmarks.harness.study import PlanLogReader
 from langgraft.benchmarks.mle.behaviour.retrievals import Share
 from langgraft.benchmarks.mle.contrasts import Contrast, Level, contrasts, levels
 from langgraft.benchmarks.mle.curves import Curve, curves
+from langgraft.benchmarks.mle.endings import Endings, endings
 from langgraft.benchmarks.mle.gates import Gate, gates
-from langgraft.benchmarks.mle.measures import MEASURES, Measure
-from langgraft.benchmarks.mle.memory_use import MemoryUse, Used, memory_use, recurrences, used
+from langgraft.benchmarks.mle.measure import Measure
+from langgraft.benchmarks.mle.measures import measures_of
+from langgraft.benchmarks.mle.memory_use import (
+    MemoryUse,
+    StepMemoryUse,
+    Used,
+    memory_use,
+    recurrences,
+    step_memory_use,
+    used,
+)
 from langgraft.benchmarks.mle.outcomes import Outcomes, outcomes
 from langgraft.benchmarks.mle.relations import (
     ModalityDelta,
@@ -20,12 +34,13 @@ from langgraft.benchmarks.mle.relations import (
     relations,
     task_deltas,
 )
-from langgraft.benchmarks.mle.searches import ROLES, Roles, Searches, read_searches
+from langgraft.benchmarks.mle.searches import ROLES, Roles, Searches, agents_of, read_searches
+from langgraft.benchmarks.mle.sides import Sides, sides
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """What a tree study shows."""
+    """What the runs of one agent show."""
 
     searches: Searches
     manifest: Mapping[str, JSON]
@@ -36,10 +51,21 @@ class Analysis:
     relations: tuple[Relation, ...]
     tasks: tuple[TaskDelta, ...]
     modalities: tuple[ModalityDelta, ...]
+    sides: tuple[Sides, ...]
     memory: tuple[MemoryUse, ...]
+    """Of a tree; empty for others."""
+    step_memory: tuple[StepMemoryUse, ...]
+    """Of a step agent; empty for others."""
+    endings: tuple[Endings, ...]
+    """Of a step agent; empty for others."""
     used: tuple[Used, ...]
     recurrences: Mapping[tuple[str, str], Share]
     gates: tuple[Gate, ...]
+
+    @property
+    def agent(self) -> str:
+        """The agent's name."""
+        return self.searches.agent
 
     def contrast(self, condition: str, measure: str) -> Contrast:
         """Return one contrast."""
@@ -54,31 +80,46 @@ class Analysis:
         return next(found for each, found in self.levels if each.name == measure)
 
 
-def analyze(log: PlanLogReader, roles: Roles = ROLES) -> Analysis:
-    """Analyze a log, finished or under way.
+def analyze(log: PlanLogReader, roles: Roles = ROLES, *, agent: str | None = None) -> Analysis:
+    """Analyze the runs of one agent in a log, finished or under way.
 
     Args:
         log: What has been committed.
         roles: Which condition is without memory, and which are controls.
+        agent: Whose runs; `None`: those of the only agent there is.
 
     Raises:
+        InputError: No agent is named, and there are several.
         MissingExtraError: The extra `bench` is not installed.
     """
-    searches = read_searches(log, roles)
+    searches = read_searches(log, roles, agent=agent)
     compared = contrasts(searches)
     tasks = task_deltas(searches)
     return Analysis(
         searches=searches,
         manifest=log.manifest,
         outcomes=outcomes(searches),
-        levels=tuple((measure, levels(searches, measure)) for measure in MEASURES),
+        levels=tuple((each, levels(searches, each)) for each in measures_of(searches)),
         contrasts=compared,
         curves=curves(searches),
         relations=relations(searches),
         tasks=tasks,
         modalities=modality_deltas(tasks),
+        sides=sides(searches),
         memory=memory_use(searches, log),
+        step_memory=step_memory_use(searches, log),
+        endings=endings(searches),
         used=used(searches),
         recurrences=recurrences(searches),
         gates=gates(searches, compared),
     )
+
+
+def analyze_agents(log: PlanLogReader, roles: Roles = ROLES) -> tuple[Analysis, ...]:
+    """Analyze every agent of a log by itself, in the plan's order.
+
+    Raises:
+        MissingExtraError: The extra `bench` is not installed.
+    """
+    found = tuple(analyze(log, roles, agent=agent) for agent in agents_of(log))
+    return found or (analyze(log, roles),)

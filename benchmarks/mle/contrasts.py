@@ -1,4 +1,4 @@
-"""Each condition against no memory: pairs of one competition and one seed."""
+"""Each condition of an agent against no memory: pairs of one competition and one seed."""
 
 import math
 from collections.abc import Sequence
@@ -7,7 +7,8 @@ from typing import Final, Literal, TypeAlias
 
 from langgraft.benchmarks.harness.statistics import Estimate, holm
 from langgraft.benchmarks.mle.estimates import Pair, all_tasks_estimate, same_tasks_estimate
-from langgraft.benchmarks.mle.measures import MEASURES, Measure
+from langgraft.benchmarks.mle.measure import Measure
+from langgraft.benchmarks.mle.measures import measures_of
 from langgraft.benchmarks.mle.runs import competition_of, condition_of, seed_of
 from langgraft.benchmarks.mle.searches import Searches
 
@@ -131,7 +132,8 @@ def _bounds(most: float) -> tuple[float, float]:
 def contrasts(searches: Searches) -> tuple[Contrast, ...]:
     """Compare every condition with no memory by every measure; correct the declared family.
 
-    The family is declared before anything is run: every memory by every confirmatory measure.
+    The family is declared before anything is run, one for each agent: every memory by every
+    confirmatory measure.
     Controls stand beside it. The two questions, of other competitions and of these, are two
     families. Contrasts that are incomplete have no corrected p value, and count in the correction
     of others as if theirs were 1.
@@ -139,7 +141,7 @@ def contrasts(searches: Searches) -> tuple[Contrast, ...]:
     found = [
         _contrast(searches, condition, measure)
         for condition in searches.compared
-        for measure in MEASURES
+        for measure in measures_of(searches)
     ]
     family = [each for each in found if in_family(each, searches)]
     general = _adjusted(family, [each.estimate for each in family])

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from langgraft.benchmarks.mle.behaviour.bugs import cumulative_bugs
-from langgraft.benchmarks.mle.behaviour.progress import best_so_far
 from langgraft.benchmarks.mle.searches import Search, Searches
 from langgraft.benchmarks.mle.spreads import Spread, mean_and_sem
 
@@ -45,11 +43,17 @@ def curves(searches: Searches) -> tuple[Curve, ...]:
 
 
 def _bugs(search: Search, steps: int) -> tuple[float, ...]:
-    return tuple(map(float, cumulative_bugs(search.journal, steps)))
+    return _carried(tuple(map(float, search.behavior.cumulative_bugs)), steps, before=0.0)
 
 
 def _best(search: Search, steps: int) -> tuple[float, ...]:
-    return best_so_far(search.journal, lower_is_better=search.lower_is_better, steps=steps)
+    return _carried(search.behavior.best_so_far, steps, before=math.nan)
+
+
+def _carried(values: tuple[float, ...], steps: int, *, before: float) -> tuple[float, ...]:
+    """Go on with the last value of a run that ended; one without steps stays as it began."""
+    last = values[-1] if values else before
+    return values + (last,) * (steps - len(values))
 
 
 def _points(rows: Sequence[Sequence[float]]) -> tuple[Spread | None, ...]:

@@ -1,4 +1,4 @@
-"""What the figures of the tree study share: colors of conditions, panels, and bands.
+"""What the figures of the study share: colors of conditions, panels, and bands.
 
 matplotlib belongs to the extra `bench`: import this module only where figures are drawn.
 """

@@ -1,9 +1,10 @@
-"""The figures of the tree study, as SVG text that is the same for the same numbers.
+"""The figures of an agent's runs, as SVG text that is the same for the same numbers.
 
 matplotlib belongs to the extra `bench`: import this module only where figures are drawn.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from matplotlib.axes import Axes
@@ -15,26 +16,49 @@ from langgraft.benchmarks.mle.analysis import Analysis
 from langgraft.benchmarks.mle.contrasts import Level, values_of
 from langgraft.benchmarks.mle.drawing import band, colors, dashed, finish, legend, panels, plain
 from langgraft.benchmarks.mle.memory_use import most_common
+from langgraft.benchmarks.mle.searches import TREE, Kind
+from langgraft.benchmarks.mle.wording import RUNS
 
 MOST_PACKAGES: Final = 12
 """Packages that are drawn: those that most valid programs import."""
 
-_DRAWN: Final = ("bug_rate", "first_valid")
+_DRAWN: Final[Mapping[Kind, tuple[str, str]]] = {
+    "tree": ("bug_rate", "first_valid"),
+    "chain": ("bug_rate", "late_errors"),
+    "mlab": ("bug_rate", "late_errors"),
+}
+"""Measures whose differences are drawn."""
+
+_DIVERSITY: Final[Mapping[Kind, tuple[str, str]]] = {
+    "tree": ("packages", "operators"),
+    "chain": ("tools", "commands"),
+    "mlab": ("tools", "operators"),
+}
+"""Effective numbers that are drawn."""
 
 
-def draw(analysis: Analysis) -> dict[str, str]:
-    """Return the figures as SVG by name: those there is something to draw for."""
-    drawn: dict[str, str] = {}
+def draw(analysis: Analysis, prefix: str = "") -> dict[str, str]:
+    """Return the figures as SVG by name: those there is something to draw for.
+
+    Args:
+        analysis: Of one agent.
+        prefix: Before each name, so that figures of several agents are told apart.
+    """
     if not analysis.searches.done:
-        return drawn
-    drawn["progress"] = svg_text("progress", lambda: _progress(analysis))
-    drawn["first-valid"] = svg_text("first-valid", lambda: _first_valid(analysis))
-    drawn["diversity"] = svg_text("diversity", lambda: _diversity(analysis))
+        return {}
+    made: dict[str, Callable[[Analysis], Figure]] = {
+        "progress": _progress,
+        "first-valid": _first_valid,
+        "diversity": _diversity,
+    }
     if any(each.packages for each in analysis.used):
-        drawn["packages"] = svg_text("packages", lambda: _packages(analysis))
+        made["packages"] = _packages
     if any(each.estimate for each in analysis.contrasts):
-        drawn["differences"] = svg_text("differences", lambda: _differences(analysis))
-    return drawn
+        made["differences"] = _differences
+    return {
+        f"{prefix}{name}": svg_text(f"{prefix}{name}", partial(figure, analysis))
+        for name, figure in made.items()
+    }
 
 
 def _progress(analysis: Analysis) -> Figure:
@@ -60,7 +84,7 @@ def _progress(analysis: Analysis) -> Figure:
 
 
 def _first_valid(analysis: Analysis) -> Figure:
-    """Draw the first valid node of every search; hollow where there is none."""
+    """Draw the first valid step of every run; hollow where there is none."""
     figure = Figure(
         figsize=(WIDTH, 0.9 + 0.42 * len(analysis.searches.conditions)), layout="constrained"
     )
@@ -70,7 +94,8 @@ def _first_valid(analysis: Analysis) -> Figure:
         color = palette[level.condition]
         _dots(axes, place, analysis, level.condition, color)
         _mean(axes, place, level, color)
-    _rows(axes, analysis, "step of the first valid program, from 0; hollow: none until the end")
+    what = "program" if analysis.searches.kind == TREE else "metric"
+    _rows(axes, analysis, f"step of the first valid {what}, from 0; hollow: none until the end")
     return figure
 
 
@@ -105,10 +130,10 @@ def _rows(axes: Axes, analysis: Analysis, label: str) -> None:
 
 
 def _diversity(analysis: Analysis) -> Figure:
-    """Draw the effective numbers of packages and operators of every search, with the mean."""
+    """Draw two effective numbers of every run, with the mean."""
     rows = len(analysis.searches.conditions)
     figure = Figure(figsize=(WIDTH, 1.0 + 0.42 * rows), layout="constrained")
-    shown = ("packages", "operators")
+    shown, run = _DIVERSITY[analysis.searches.kind], RUNS[analysis.searches.kind][0]
     for axes, name in zip(figure.subplots(1, 2, sharey=True), shown, strict=True):
         palette = colors(analysis.searches)
         for place, level in enumerate(analysis.level(name)):
@@ -117,7 +142,7 @@ def _diversity(analysis: Analysis) -> Figure:
             rise = [place - 0.24 + 0.12 * (rank % 5) / 4 for rank in range(len(values))]
             axes.plot(values, rise, "o", ms=4.5, color=palette[level.condition], alpha=0.6)
             _mean(axes, place, level, palette[level.condition])
-        _rows(axes, analysis, f"effective number of {name}, pooled over a search")
+        _rows(axes, analysis, f"effective number of {name}, pooled over a {run}")
         low, high = _span(analysis, name)
         axes.set_xlim(low, high)
     return figure
@@ -156,17 +181,18 @@ def _packages(analysis: Analysis) -> Figure:
     axes.spines["left"].set_visible(False)
     axes.grid(axis="x")
     axes.set_xlim(0, 100)
-    axes.set_xlabel("valid programs that import it (%)")
+    what = "valid programs" if searches.kind == TREE else "successful executions"
+    axes.set_xlabel(f"{what} that import it (%)")
     legend(figure, searches)
     return figure
 
 
 def _differences(analysis: Analysis) -> Figure:
-    """Draw bug rate and first valid node of every condition against no memory."""
-    names = analysis.searches.compared
+    """Draw two measures of every condition against no memory."""
+    names, drawn = analysis.searches.compared, _DRAWN[analysis.searches.kind]
     figure = Figure(figsize=(WIDTH, 1.1 + 0.46 * len(names)), layout="constrained")
     palette = colors(analysis.searches)
-    for axes, name in zip(figure.subplots(1, len(_DRAWN), sharey=True), _DRAWN, strict=True):
+    for axes, name in zip(figure.subplots(1, len(drawn), sharey=True), drawn, strict=True):
         axes.axvline(0, color="#8b9199", lw=1)
         for place, condition in enumerate(names):
             _difference(axes, place, analysis, (condition, name), palette[condition])

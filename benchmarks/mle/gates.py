@@ -1,12 +1,12 @@
-"""Checks that a tree study must pass before its numbers are worth reading."""
+"""Checks that an agent's runs must pass before its numbers are worth reading."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from langgraft.benchmarks.mle.contrasts import SIGNIFICANCE, Contrast, improves
-from langgraft.benchmarks.mle.searches import Searches
-from langgraft.benchmarks.mle.wording import change
+from langgraft.benchmarks.mle.searches import TREE, Searches
+from langgraft.benchmarks.mle.wording import RUNS, change
 
 State: TypeAlias = Literal["passed", "failed", "open"]
 
@@ -33,11 +33,15 @@ class Gate:
 
 
 def gates(searches: Searches, found: Sequence[Contrast]) -> tuple[Gate, ...]:
-    """Make all checks."""
+    """Make all checks of one agent.
+
+    Whether lengths are equal is a question for trees: other agents end their runs themselves, and
+    how long these were is one of their findings.
+    """
     roles = searches.roles
     return (
         completeness(searches),
-        equal_lengths(searches),
+        *((equal_lengths(searches),) if searches.kind == TREE else ()),
         *(
             _control(f"{name} does not help", name, found, wrong="better")
             for name in roles.placebos
@@ -51,7 +55,7 @@ def completeness(searches: Searches) -> Gate:
     done = {search.spec.name for search in searches.done}
     missing = [spec.name for spec in searches.planned if spec.name not in done]
     detail = (
-        f"{len(searches.done)} of {len(searches.planned)} searches ended;"
+        f"{len(searches.done)} of {len(searches.planned)} {RUNS[searches.kind][1]} ended;"
         f" {searches.builds_done} of {len(searches.builds)} banks are made."
     )
     if missing:

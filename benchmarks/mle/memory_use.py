@@ -9,13 +9,13 @@ from operator import add
 from langgraft._core.errors import LanggraftError
 from langgraft.benchmarks.harness.study import PlanLogReader, RunSpec
 from langgraft.benchmarks.mle.behaviour.retrievals import NONE, Share, resource_entries
-from langgraft.benchmarks.mle.searches import Search, Searches
+from langgraft.benchmarks.mle.searches import TREE, Search, Searches
 from langgraft.memory.deltas import MemoryDelta, fold
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryUse:
-    """Memory of one condition, pooled over its searches."""
+    """Memory of one condition of a tree agent, pooled over its searches."""
 
     condition: str
     searches: int
@@ -34,28 +34,56 @@ class MemoryUse:
 
 
 @dataclass(frozen=True, slots=True)
+class StepMemoryUse:
+    """Memory of one condition of a step agent, pooled over its runs."""
+
+    condition: str
+    runs: int
+    attempts: int
+    steps: int
+    taught: int
+    """Failures that memory was taught of."""
+    attempts_with_memory: Share
+    buggy_with_memory: Share
+    stores: int
+    """Banks at the end of a run; one bank a run."""
+    resource_entries: Share
+    """Entries of those banks that tell of time or memory running out."""
+    resource_attempts: Share
+
+
+@dataclass(frozen=True, slots=True)
 class Used:
     """What valid programs of a condition import, and how the others failed."""
 
     condition: str
     valid: int
-    """Valid programs."""
+    """Valid programs, or successful executions of a step agent."""
     packages: Counter[str]
-    """Valid programs that import a package."""
+    """Those that import a package."""
     buggy: int
+    """Buggy programs, or steps."""
     errors: Counter[str]
-    """Buggy programs by the class of their exception."""
+    """The same by the class of their exception."""
 
 
 def memory_use(searches: Searches, log: PlanLogReader) -> tuple[MemoryUse, ...]:
-    """Return what memory did under each condition."""
+    """Return what memory did under each condition of a tree agent; nothing of others."""
+    if searches.kind != TREE:
+        return ()
     return tuple(_memory_use(searches, condition, log) for condition in searches.conditions)
 
 
+def step_memory_use(searches: Searches, log: PlanLogReader) -> tuple[StepMemoryUse, ...]:
+    """Return what memory did under each condition of a step agent; nothing of a tree."""
+    if searches.kind == TREE:
+        return ()
+    return tuple(_step_memory_use(searches, condition, log) for condition in searches.conditions)
+
+
 def _memory_use(searches: Searches, condition: str, log: PlanLogReader) -> MemoryUse:
-    runs = searches.of(condition)
-    banks = [_bank(run.spec, log) for run in runs]
-    known = [bank for bank in banks if bank is not None]
+    runs = [run for run in searches.trees if run.condition == condition]
+    known = _known_banks(runs, log)
     return MemoryUse(
         condition=condition,
         searches=len(runs),
@@ -69,6 +97,28 @@ def _memory_use(searches: Searches, condition: str, log: PlanLogReader) -> Memor
         resource_of_buggy=_pool([run.behavior.resource_of_buggy for run in runs]),
         resource_for_buggy=_pool([run.behavior.resource_for_buggy for run in runs]),
     )
+
+
+def _step_memory_use(searches: Searches, condition: str, log: PlanLogReader) -> StepMemoryUse:
+    runs = [run for run in searches.step_runs if run.condition == condition]
+    known = _known_banks(runs, log)
+    return StepMemoryUse(
+        condition=condition,
+        runs=len(runs),
+        attempts=sum(run.attempts for run in runs),
+        steps=sum(run.behavior.steps for run in runs),
+        taught=sum(run.behavior.taught for run in runs),
+        attempts_with_memory=_pool([run.behavior.attempts_with_memory for run in runs]),
+        buggy_with_memory=_pool([run.behavior.buggy_with_memory for run in runs]),
+        stores=len(known),
+        resource_entries=_pool(known),
+        resource_attempts=_pool([run.behavior.resource_attempts for run in runs]),
+    )
+
+
+def _known_banks(runs: Sequence[Search], log: PlanLogReader) -> list[Share]:
+    banks = (_bank(run.spec, log) for run in runs)
+    return [bank for bank in banks if bank is not None]
 
 
 def _pool(shares: Sequence[Share]) -> Share:
@@ -109,8 +159,8 @@ def _used(condition: str, runs: Sequence[Search]) -> Used:
         packages.update(run.behavior.package_steps)
         errors.update(run.behavior.error_types)
     valid = sum(run.behavior.valid for run in runs)
-    programs = sum(run.behavior.steps for run in runs)
-    return Used(condition, valid, packages, programs - valid, errors)
+    buggy = sum(run.behavior.buggy for run in runs)
+    return Used(condition, valid, packages, buggy, errors)
 
 
 def most_common(counts: Iterable[Counter[str]], most: int) -> tuple[str, ...]:

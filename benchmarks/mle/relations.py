@@ -8,7 +8,7 @@ from typing import Any, Final
 from langgraft._core.extras import require
 from langgraft.benchmarks.harness.statistics import CONFIDENCE
 from langgraft.benchmarks.mle.contrasts import differences
-from langgraft.benchmarks.mle.measures import MEASURES, Measure
+from langgraft.benchmarks.mle.measures import measure_named
 from langgraft.benchmarks.mle.searches import Searches
 from langgraft.benchmarks.mle.spreads import Spread, mean_and_sem
 
@@ -72,7 +72,8 @@ def relations(searches: Searches) -> tuple[Relation, ...]:
 
 def _relation(searches: Searches, condition: str) -> Relation:
     bugs, final = (
-        differences(searches, condition, _measure(n)) for n in ("bug_rate", "best_metric")
+        differences(searches, condition, measure_named(searches, name))
+        for name in ("bug_rate", "best_metric")
     )
     both = [
         (competition, -less, change)
@@ -97,10 +98,6 @@ def _means(values: Iterable[tuple[str, float]]) -> dict[str, float]:
     for name, value in values:
         found.setdefault(name, []).append(value)
     return {name: math.fsum(each) / len(each) for name, each in found.items()}
-
-
-def _measure(name: str) -> Measure:
-    return next(each for each in MEASURES if each.name == name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,14 +125,14 @@ def task_deltas(searches: Searches) -> tuple[TaskDelta, ...]:
 def _task_delta(searches: Searches, competition: str, condition: str) -> TaskDelta:
     deltas: dict[str, Spread | None] = {}
     for name in SHOWN:
-        pairs = differences(searches, condition, _measure(name))
+        pairs = differences(searches, condition, measure_named(searches, name))
         found = [
             v for (task, _), v in sorted(pairs.items()) if task == competition and v is not None
         ]
         deltas[name] = mean_and_sem(found) if found else None
     return TaskDelta(
         competition=competition,
-        modality=_modality(searches, competition),
+        modality=modality_of(searches, competition),
         condition=condition,
         deltas=deltas,
         searches=len(searches.of(condition, competition)),
@@ -143,7 +140,8 @@ def _task_delta(searches: Searches, competition: str, condition: str) -> TaskDel
     )
 
 
-def _modality(searches: Searches, competition: str) -> str:
+def modality_of(searches: Searches, competition: str) -> str:
+    """Return the modality of a competition; empty while no run of it ended."""
     found = (each.modality for each in searches.done if each.competition == competition)
     return next(found, "")
 

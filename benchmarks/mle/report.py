@@ -1,16 +1,16 @@
-"""The report of a tree study: one HTML file that needs nothing else, with CSV, SVG and trees.
+"""The report of a study: one HTML file that needs nothing else, with CSV, SVG and trees.
 
-    <out>/index.html       the page to open, send or print
+    <out>/index.html       the page to open, send or print: a section for each agent
     <out>/tables/*.csv     every number, tidy
     <out>/figures/*.svg    every figure
-    <out>/trees/*.html     the tree of every search
+    <out>/trees/*.html     the tree of every search, of a tree agent
 
 The same log gives the same bytes. What comes from outside (names of competitions, packages,
 exceptions, models) is escaped; the page runs no script and fetches nothing.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +19,8 @@ from langgraft._core.extras import require
 from langgraft.benchmarks.continual.wording import flat, several
 from langgraft.benchmarks.harness.files import atomic_write, make_directory
 from langgraft.benchmarks.harness.study import SIMULATED, Plan, PlanLogReader, Report
-from langgraft.benchmarks.mle.analysis import Analysis, analyze
+from langgraft.benchmarks.mle.analysis import Analysis, analyze_agents
+from langgraft.benchmarks.mle.behaviour.timelines import timeline_text
 from langgraft.benchmarks.mle.contrasts import in_family
 from langgraft.benchmarks.mle.memory_use import most_common
 from langgraft.benchmarks.mle.outcomes import OUTCOMES
@@ -27,10 +28,17 @@ from langgraft.benchmarks.mle.pages import environment
 from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.benchmarks.mle.published import findings
 from langgraft.benchmarks.mle.relations import SHOWN
-from langgraft.benchmarks.mle.searches import ROLES, Roles, Search
-from langgraft.benchmarks.mle.sentences import INTERVALS, sentences, summary_rows
+from langgraft.benchmarks.mle.searches import ROLES, Roles, Search, TreeSearch
+from langgraft.benchmarks.mle.sentences import (
+    INTERVALS,
+    is_tree_alone,
+    named_sentences,
+    sentences,
+    summary_rows,
+)
 from langgraft.benchmarks.mle.tables import write_tables
 from langgraft.benchmarks.mle.tree_page import write_tree_page
+from langgraft.benchmarks.mle.wording import AGENTS, RUNS
 
 PAGE: Final = "index.html"
 TREES: Final = "trees"
@@ -38,13 +46,15 @@ MOST_SHOWN: Final = 15
 """Packages and classes of exceptions on the page; the tables have all of them."""
 
 _TEMPLATE: Final = "report.html.jinja"
+_AGENT: Final = "agent.jinja"
 _PURPOSE: Final = "The report"
 _TITLE: Final = "Tree search with memory"
+_TITLE_OF_AGENTS: Final = "Agents with memory"
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 def write_report(plan: Plan, log: PlanLogReader, out: Path) -> Report:
-    """Write the report of a tree study, finished or under way.
+    """Write the report of a study, finished or under way.
 
     Args:
         plan: The plan, for its title, model and settings.
@@ -58,17 +68,17 @@ def write_report(plan: Plan, log: PlanLogReader, out: Path) -> Report:
     """
     for module in ("scipy", "statsmodels", "matplotlib", "jinja2"):
         require(module, extra="bench", purpose=_PURPOSE)
-    analysis = analyze(log, roles_of(plan))
-    drawn = _drawn(analysis)
+    analyses = analyze_agents(log, roles_of(plan))
+    drawn = {each.agent: _drawn(each, prefix_of(each, analyses)) for each in analyses}
     for folder in (out, out / "tables", out / "figures", out / TREES):
         make_directory(folder)
-    write_tables(analysis, out / "tables")
-    for name, svg in drawn.items():
+    write_tables(analyses, out / "tables")
+    for name, svg in {k: v for found in drawn.values() for k, v in found.items()}.items():
         atomic_write(out / "figures" / f"{name}.svg", f"{svg}\n".encode())
-    _write_trees(plan, analysis, out / TREES)
+    _write_trees(plan, [run for each in analyses for run in each.searches.trees], out / TREES)
     page = out / PAGE
-    atomic_write(page, render(plan, analysis, drawn).encode())
-    return _short(plan, analysis, page)
+    atomic_write(page, render(plan, analyses, drawn).encode())
+    return _short(plan, analyses, page)
 
 
 def roles_of(plan: Plan) -> Roles:
@@ -85,10 +95,15 @@ def roles_of(plan: Plan) -> Roles:
     )
 
 
-def _drawn(analysis: Analysis) -> dict[str, str]:
+def prefix_of(analysis: Analysis, analyses: Sequence[Analysis]) -> str:
+    """Return what names of an agent's figures and places of the page begin with."""
+    return f"{analysis.agent}-" if len(analyses) > 1 else ""
+
+
+def _drawn(analysis: Analysis, prefix: str) -> dict[str, str]:
     from langgraft.benchmarks.mle.figures import draw  # noqa: PLC0415  ([bench], slow to load)
 
-    return draw(analysis)
+    return draw(analysis, prefix)
 
 
 def tree_name(search: Search) -> str:
@@ -97,13 +112,13 @@ def tree_name(search: Search) -> str:
     return f"{_UNSAFE.sub('-', name)[:80]}-{text_digest(name)[:6]}.html"
 
 
-def _write_trees(plan: Plan, analysis: Analysis, out: Path) -> None:
+def _write_trees(plan: Plan, searches: Sequence[TreeSearch], out: Path) -> None:
     """Write the tree of every search; one of an earlier report that is none now is removed."""
-    names = {tree_name(search) for search in analysis.searches.done}
+    names = {tree_name(search) for search in searches}
     for stale in out.glob("*.html"):
         if stale.name not in names:
             stale.unlink()
-    for search in analysis.searches.done:
+    for search in searches:
         known = {node.id for node in search.journal.nodes}
         write_tree_page(
             search.journal,
@@ -116,42 +131,96 @@ def _write_trees(plan: Plan, analysis: Analysis, out: Path) -> None:
         )
 
 
-def render(plan: Plan, analysis: Analysis, drawn: Mapping[str, str]) -> str:
-    """Return the page as HTML; `drawn` are SVG figures of ours by name."""
+def render(plan: Plan, analyses: Sequence[Analysis], drawn: Mapping[str, Mapping[str, str]]) -> str:
+    """Return the page as HTML; `drawn` are SVG figures of ours by agent and name."""
     markup: Any = require("jinja2", extra="bench", purpose=_PURPOSE).utils.markupsafe.Markup
-    searches = analysis.searches
-    shown = {measure.name: measure for measure, _ in analysis.levels}
-    page: str = (
-        environment()
-        .get_template(_TEMPLATE)
-        .render(
-            a=analysis,
-            s=searches,
-            plan=plan,
-            title=plan.title or _TITLE,
-            simulated=plan.model == SIMULATED,
-            sentences=sentences(analysis),
-            figures={name: markup(svg) for name, svg in drawn.items()},
-            outcomes=OUTCOMES,
-            in_family=lambda contrast: in_family(contrast, searches),
-            family=[each for each in analysis.contrasts if in_family(each, searches)],
-            shown=[shown[name] for name in SHOWN],
-            packages=most_common((each.packages for each in analysis.used), MOST_SHOWN),
-            errors=most_common((each.errors for each in analysis.used), MOST_SHOWN),
-            runs=sorted(searches.done, key=lambda run: (run.competition, run.seed)),
-            tree=lambda run: f"{TREES}/{tree_name(run)}",
-            published=findings(),
-            settings=flat(plan.model_dump(mode="json")),
-            provenance=flat(dict(analysis.manifest)),
-        )
+    pages = environment()
+    alone = is_tree_alone(analyses)
+    page: str = pages.get_template(_TEMPLATE).render(
+        plan=plan,
+        title=title_of(plan, analyses),
+        alone=alone,
+        simulated=plan.model == SIMULATED,
+        analyses=analyses,
+        a=analyses[0],
+        s=analyses[0].searches,
+        conditions=list(dict.fromkeys(c for each in analyses for c in each.searches.conditions)),
+        competitions=len({c for each in analyses for c in each.searches.competitions}),
+        agent_names=AGENTS,
+        own_models=_own_models(plan),
+        sentences=named_sentences(analyses),
+        outcomes=OUTCOMES,
+        parts=[
+            markup(_part(pages, each, analyses, drawn[each.agent], markup)) for each in analyses
+        ],
+        published=findings(),
+        settings=flat(plan.model_dump(mode="json")),
+        provenance=flat(dict(analyses[0].manifest)),
     )
     return f"{page}\n"
 
 
-def _short(plan: Plan, analysis: Analysis, page: Path) -> Report:
+def _part(
+    pages: Any,
+    analysis: Analysis,
+    analyses: Sequence[Analysis],
+    drawn: Mapping[str, str],
+    markup: Any,
+) -> str:
+    """Return what the page says of one agent."""
+    searches, prefix = analysis.searches, prefix_of(analysis, analyses)
+    shown = {measure.name: measure for measure, _ in analysis.levels}
+    part: str = pages.get_template(_AGENT).render(
+        a=analysis,
+        s=searches,
+        at=prefix,
+        several_agents=len(analyses) > 1,
+        alone=is_tree_alone(analyses),
+        agent_name=AGENTS.get(analysis.agent, analysis.agent),
+        run_word=RUNS[searches.kind][0],
+        runs_word=RUNS[searches.kind][1],
+        sentences=sentences(analysis),
+        figures={name.removeprefix(prefix): markup(svg) for name, svg in drawn.items()},
+        outcomes=OUTCOMES,
+        in_family=lambda contrast: in_family(contrast, searches),
+        family=[each for each in analysis.contrasts if in_family(each, searches)],
+        shown=[shown[name] for name in SHOWN],
+        packages=most_common((each.packages for each in analysis.used), MOST_SHOWN),
+        errors=most_common((each.errors for each in analysis.used), MOST_SHOWN),
+        tools=most_common((each.tools for each in analysis.endings), MOST_SHOWN),
+        reasons=most_common((each.reasons for each in analysis.endings), MOST_SHOWN),
+        timeline=timeline_text,
+        runs=sorted(searches.done, key=lambda run: (run.competition, run.seed)),
+        tree=lambda run: f"{TREES}/{tree_name(run)}",
+    )
+    return part
+
+
+def title_of(plan: Plan, analyses: Sequence[Analysis]) -> str:
+    """Return the page's title: the plan's, or one that says which agents there are."""
+    if plan.title:
+        return plan.title
+    if is_tree_alone(analyses):
+        return _TITLE
+    if len(analyses) > 1:
+        return _TITLE_OF_AGENTS
+    name = AGENTS.get(analyses[0].agent, analyses[0].agent)
+    return f"{name[0].upper()}{name[1:]} with memory"
+
+
+def _own_models(plan: Plan) -> list[str]:
+    """Name the models that agents have other than the plan's."""
+    if not isinstance(plan, MlePlan):
+        return []
+    return [f"{each.name}: {each.model}" for each in plan.agents if each.model is not None]
+
+
+def _short(plan: Plan, analyses: Sequence[Analysis], page: Path) -> Report:
     """Return what a terminal shows of the report."""
-    columns, rows = summary_rows(analysis)
+    columns, rows = summary_rows(analyses)
     notice = ("The model is simulated.",) if plan.model == SIMULATED else ()
-    trees = several(len(analysis.searches.done), "tree")
-    lines = (*notice, INTERVALS, *sentences(analysis), f"{trees} beside the page, in {TREES}.")
-    return Report(page, plan.title or _TITLE, columns, rows, lines)
+    trees = sum(len(each.searches.trees) for each in analyses)
+    lines = [*notice, INTERVALS, *named_sentences(analyses)]
+    if trees or is_tree_alone(analyses):
+        lines.append(f"{several(trees, 'tree')} beside the page, in {TREES}.")
+    return Report(page, title_of(plan, analyses), columns, rows, tuple(lines))

@@ -1,17 +1,31 @@
-"""The searches of a study as its log has them: one run, one search, one journal."""
+"""The runs of a study as its log has them, those of each agent apart.
 
-from collections.abc import Iterable, Mapping
+A tree's run is a search and has a journal; a step agent's has its steps. Agents meet the same
+competitions with the same seeds: nothing here ever holds the runs of two of them.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, cast
+from typing import Any, Final, Literal, TypeAlias, cast
 
 from langgraft._core.canonical import JSON
+from langgraft._core.errors import InputError
 from langgraft.benchmarks.harness.study import PlanLogReader, RunSpec
 from langgraft.benchmarks.mle.behaviour.errors import EARLY
+from langgraft.benchmarks.mle.behaviour.run import RunBehavior
+from langgraft.benchmarks.mle.behaviour.step_summary import StepBehavior, measure_steps
 from langgraft.benchmarks.mle.behaviour.summary import Behavior, measure
 from langgraft.benchmarks.mle.conditions import BUILD
 from langgraft.benchmarks.mle.runs import competition_of, condition_of, seed_of
 from langgraft.nodes.search.journal import Journal, JournalNode
+from langgraft.nodes.workbench.steps import StepRecord
+
+TREE: Final = "tree"
+
+Kind: TypeAlias = Literal["tree", "chain", "mlab"]
+"""What is measured of an agent: `tree` has journals, the others have steps, `chain` also issues
+commands as code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +53,13 @@ ROLES: Final = Roles()
 UNKNOWN: Final = "not stated"
 """Modality or metric group of a competition that states none."""
 
+Found: TypeAlias = tuple[RunSpec, Mapping[str, JSON]]
+"""A run and its result."""
+
 
 @dataclass(frozen=True)
 class Search:
-    """One search that ended."""
+    """One run that ended."""
 
     spec: RunSpec
     condition: str
@@ -53,21 +70,40 @@ class Search:
     metric: str
     """Name of the grader."""
     lower_is_better: bool
-    journal: Journal
-    chosen: str
-    """Id of the program whose submission was handed in; empty: none was."""
     validation: float | None
-    """Its validation metric, in the metric's own direction."""
+    """The validation metric of what was handed in, in the metric's own direction."""
     report: Mapping[str, JSON]
     """What the submission earned, by the fields that `mlebench grade` writes."""
     submission_sha256: str
+    behavior: RunBehavior
+
+
+@dataclass(frozen=True)
+class TreeSearch(Search):
+    """One run of a tree agent."""
+
     behavior: Behavior
+    journal: Journal
+    chosen: str
+    """Id of the program whose submission was handed in; empty: none was."""
+
+
+@dataclass(frozen=True)
+class StepRun(Search):
+    """One run of an agent that works step by step."""
+
+    behavior: StepBehavior
+    ended: str
+    """Why it ended: `finished`, `steps`, `stuck: <rule>` …"""
+    attempts: int
 
 
 @dataclass(frozen=True)
 class Searches:
-    """All searches of a study, those that are still missing included."""
+    """All runs of one agent in a study, those that are still missing included."""
 
+    agent: str
+    kind: Kind
     planned: tuple[RunSpec, ...]
     """Runs that count: all but those that build banks."""
     builds: tuple[RunSpec, ...]
@@ -76,6 +112,16 @@ class Searches:
     split: int
     """The first late step."""
     roles: Roles = ROLES
+
+    @property
+    def trees(self) -> tuple[TreeSearch, ...]:
+        """The runs that have a journal."""
+        return tuple(each for each in self.done if isinstance(each, TreeSearch))
+
+    @property
+    def step_runs(self) -> tuple[StepRun, ...]:
+        """The runs that have steps."""
+        return tuple(each for each in self.done if isinstance(each, StepRun))
 
     @cached_property
     def conditions(self) -> tuple[str, ...]:
@@ -144,41 +190,105 @@ def late_from(longest: int) -> int:
     return EARLY if longest >= 2 * EARLY else (longest + 1) // 2
 
 
-def read_searches(log: PlanLogReader, roles: Roles = ROLES) -> Searches:
-    """Read all searches that ended."""
-    builds = tuple(spec for spec in log.runs if spec.factors.get("phase") == BUILD)
-    planned = tuple(spec for spec in log.runs if spec.factors.get("phase") != BUILD)
+def agent_of(spec: RunSpec) -> str:
+    """Return the agent of a run; plans of before had the tree alone."""
+    return str(spec.factors.get("agent") or TREE)
+
+
+def agents_of(log: PlanLogReader) -> tuple[str, ...]:
+    """Return the agents of a study, in the plan's order."""
+    return tuple(dict.fromkeys(map(agent_of, log.runs)))
+
+
+def by_agent(log: PlanLogReader, roles: Roles = ROLES) -> dict[str, Searches]:
+    """Read all runs that ended, those of each agent by themselves."""
+    return {agent: read_searches(log, roles, agent=agent) for agent in agents_of(log)}
+
+
+def read_searches(
+    log: PlanLogReader, roles: Roles = ROLES, *, agent: str | None = None
+) -> Searches:
+    """Read the runs of one agent that ended.
+
+    Args:
+        log: What has been committed.
+        roles: What conditions are to each other.
+        agent: Whose runs; `None`: those of the only agent there is.
+
+    Raises:
+        InputError: No agent is named, and there are several.
+    """
+    name = agent if agent is not None else _only(agents_of(log))
+    specs = [spec for spec in log.runs if agent_of(spec) == name]
+    builds = tuple(spec for spec in specs if spec.factors.get("phase") == BUILD)
+    planned = tuple(spec for spec in specs if spec.factors.get("phase") != BUILD)
     found = [(spec, result) for spec in planned for result in log.results(spec.name)]
-    journals = {spec.name: _journal(spec, result) for spec, result in found}
-    split = late_from(max((len(each.nodes) for each in journals.values()), default=0))
-    done = tuple(_search(spec, result, journals[spec.name], split) for spec, result in found)
-    return Searches(planned, builds, done, _ended(builds, log), split, roles)
+    kind = _kind(name, found)
+    split = late_from(max((_length(result) for _, result in found), default=0))
+    make = _tree if kind == TREE else _step_run
+    done = tuple(make(spec, result, split) for spec, result in found)
+    return Searches(name, kind, planned, builds, done, _ended(builds, log), split, roles)
+
+
+def _only(agents: tuple[str, ...]) -> str:
+    if len(agents) > 1:
+        msg = f"the log has runs of {', '.join(agents)}; name the agent that is meant"
+        raise InputError(msg)
+    return agents[0] if agents else TREE
+
+
+def _kind(agent: str, found: Sequence[Found]) -> Kind:
+    """Return what is measured of an agent; what it left says more than what it is called."""
+    if any("journal" in result for _, result in found):
+        return "tree"
+    if agent == "mlab":
+        return "mlab"
+    return "tree" if agent == TREE and not found else "chain"
+
+
+def _length(result: Mapping[str, JSON]) -> int:
+    return len(cast("list[JSON]", result["journal"] if "journal" in result else result["steps"]))
 
 
 def _ended(specs: Iterable[RunSpec], log: PlanLogReader) -> int:
     return sum(len(log.results(spec.name)) >= spec.length for spec in specs)
 
 
-def _journal(spec: RunSpec, result: Mapping[str, JSON]) -> Journal:
-    nodes = cast("list[JSON]", result["journal"])
-    return Journal(spec.name, competition_of(spec), tuple(map(JournalNode.model_validate, nodes)))
-
-
-def _search(spec: RunSpec, result: Mapping[str, JSON], journal: Journal, split: int) -> Search:
+def _tree(spec: RunSpec, result: Mapping[str, JSON], split: int) -> TreeSearch:
+    nodes = tuple(map(JournalNode.model_validate, cast("list[JSON]", result["journal"])))
+    journal = Journal(spec.name, competition_of(spec), nodes)
     lower = bool(result["lower_is_better"])
-    return Search(
-        spec=spec,
-        condition=condition_of(spec),
-        competition=competition_of(spec),
-        seed=seed_of(spec),
-        modality=str(result.get("modality") or UNKNOWN),
-        metric_group=str(result.get("metric_group") or UNKNOWN),
-        metric=str(result["metric"]),
-        lower_is_better=lower,
+    return TreeSearch(
+        **_common(spec, result),
+        behavior=measure(journal, lower_is_better=lower, split=split),
         journal=journal,
         chosen=str(result.get("chosen") or ""),
-        validation=cast("float | None", result.get("validation")),
-        report=cast("Mapping[str, JSON]", result["report"]),
-        submission_sha256=str(result.get("submission_sha256") or ""),
-        behavior=measure(journal, lower_is_better=lower, split=split),
     )
+
+
+def _step_run(spec: RunSpec, result: Mapping[str, JSON], split: int) -> StepRun:
+    steps = tuple(map(StepRecord.model_validate, cast("list[JSON]", result["steps"])))
+    told = result.get("attempts")
+    known = told if isinstance(told, int) else len(told) if isinstance(told, list) else 0
+    return StepRun(
+        **_common(spec, result),
+        behavior=measure_steps(steps, lower_is_better=bool(result["lower_is_better"]), split=split),
+        ended=str(result.get("ended") or UNKNOWN),
+        attempts=max(known, *(step.attempt + 1 for step in steps), 0),
+    )
+
+
+def _common(spec: RunSpec, result: Mapping[str, JSON]) -> dict[str, Any]:
+    return {
+        "spec": spec,
+        "condition": condition_of(spec),
+        "competition": competition_of(spec),
+        "seed": seed_of(spec),
+        "modality": str(result.get("modality") or UNKNOWN),
+        "metric_group": str(result.get("metric_group") or UNKNOWN),
+        "metric": str(result["metric"]),
+        "lower_is_better": bool(result["lower_is_better"]),
+        "validation": result.get("validation"),
+        "report": result["report"],
+        "submission_sha256": str(result.get("submission_sha256") or ""),
+    }

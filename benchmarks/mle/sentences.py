@@ -1,15 +1,20 @@
-"""The findings of a tree study in words, and its numbers short enough for a terminal."""
+"""The findings of a study in words, and its numbers short enough for a terminal."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from langgraft.benchmarks.continual.wording import DASH, TIMES, listing, several
 from langgraft.benchmarks.mle.analysis import Analysis
 from langgraft.benchmarks.mle.contrasts import Contrast, excludes_zero
 from langgraft.benchmarks.mle.outcomes import earned
-from langgraft.benchmarks.mle.wording import change, mean, number
+from langgraft.benchmarks.mle.searches import TREE, Kind
+from langgraft.benchmarks.mle.wording import RUNS, change, mean, number
 
-_TOLD: Final = ("bug_rate", "first_valid", "operators", "packages")
+_TOLD: Final[Mapping[Kind, tuple[str, ...]]] = {
+    "tree": ("bug_rate", "first_valid", "operators", "packages"),
+    "chain": ("bug_rate", "first_valid", "late_errors", "tools", "commands"),
+    "mlab": ("bug_rate", "first_valid", "late_errors", "tools"),
+}
 _EARNED: Final = {"valid_submission": "valid", "any_medal": "medal"}
 _UNITS: Final = {"%": " points", "% of runs": " points"}
 _OTHER_SEEDS: Final = "other seeds of these competitions"
@@ -17,8 +22,20 @@ _OTHER_TASKS: Final = "other competitions and seeds"
 
 
 def sentences(analysis: Analysis) -> tuple[str, ...]:
-    """Return the findings, a sentence each."""
+    """Return the findings on one agent, a sentence each."""
     return (_extent(analysis), *_differences(analysis), *_gates(analysis))
+
+
+def named_sentences(analyses: Sequence[Analysis]) -> tuple[str, ...]:
+    """Return the findings on all agents; each names its agent, unless there is the tree alone."""
+    if is_tree_alone(analyses):
+        return sentences(analyses[0])
+    return tuple(f"{each.agent}: {said}" for each in analyses for said in sentences(each))
+
+
+def is_tree_alone(analyses: Sequence[Analysis]) -> bool:
+    """Say whether a study has no agent but the tree."""
+    return [each.searches.kind for each in analyses] == [TREE]
 
 
 def _extent(analysis: Analysis) -> str:
@@ -28,15 +45,16 @@ def _extent(analysis: Analysis) -> str:
     extent = f"{several(len(searches.competitions), 'competition')} {TIMES} "
     extent += several(len(searches.conditions), "condition")
     return (
-        f"{len(searches.done)} of {several(len(searches.planned), 'search', 'searches')} ended"
+        f"{len(searches.done)} of {several(len(searches.planned), *RUNS[searches.kind])} ended"
         f" ({extent}): {graded:.0f} with a valid submission, {medals:.0f} with a medal."
     )
 
 
 def _differences(analysis: Analysis) -> Iterator[str]:
     """Say what each memory changed, for these competitions where seeds tell, else for all."""
+    told_of = _TOLD[analysis.searches.kind]
     for condition in analysis.searches.memories:
-        found = [analysis.contrast(condition, name) for name in _TOLD]
+        found = [analysis.contrast(condition, name) for name in told_of]
         for same in (True, False):
             of_kind = [each for each in found if (each.same_tasks is not None) == same]
             told = [_told(each, analysis) for each in of_kind if each.sharpest is not None]
@@ -58,13 +76,13 @@ def _told(contrast: Contrast, analysis: Analysis) -> str:
     elif contrast.sharpest_verdict == "unclear":
         notes.append("not after correction")
     if measure.name == "first_valid" and (censored := _censored(analysis, contrast.condition)):
-        notes.append(f"none valid in {several(censored, 'search', 'searches')}")
+        notes.append(f"none valid in {several(censored, *RUNS[analysis.searches.kind])}")
     unit = _UNITS.get(measure.unit, "")
     return f"{measure.label} {change(estimate, measure)}{unit} ({', '.join(notes)})"
 
 
 def _censored(analysis: Analysis, condition: str) -> int:
-    """Count the searches without a valid program, of a condition and of what it is compared with."""
+    """Count the runs without a valid program, of a condition and of what it is compared with."""
     compared = {condition, analysis.searches.baseline}
     levels = analysis.level("first_valid")
     return sum(level.censored for level in levels if level.condition in compared)
@@ -84,13 +102,23 @@ INTERVALS: Final = f"Intervals of 95 %: (these) {_OTHER_SEEDS}, (all) {_OTHER_TA
 """What the marks in the terminal's table mean."""
 
 
-def summary_rows(analysis: Analysis) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """Return columns and rows of the terminal's table."""
+def summary_rows(
+    analyses: Sequence[Analysis],
+) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Return columns and rows of the terminal's table; of a tree alone without its name."""
+    alone = is_tree_alone(analyses)
     columns = (
-        *("condition", "searches", "bugs, %", f"against {analysis.searches.baseline}"),
+        *(() if alone else ("agent",)),
+        *("condition", "searches" if alone else "runs"),
+        *("bugs, %", f"against {analyses[0].searches.baseline}"),
         *("first valid", *(f"{name}, %" for name in _EARNED.values())),
     )
-    return columns, tuple(_row(analysis, name) for name in analysis.searches.conditions)
+    rows = tuple(
+        (*(() if alone else (each.agent,)), *_row(each, name))
+        for each in analyses
+        for name in each.searches.conditions
+    )
+    return columns, rows
 
 
 def _row(analysis: Analysis, condition: str) -> tuple[str, ...]:
@@ -106,7 +134,7 @@ def _row(analysis: Analysis, condition: str) -> tuple[str, ...]:
         f"{len(searches.of(condition))}/{searches.n_planned(condition)}",
         number(bugs.estimate.value if bugs.estimate else None, 1, scale=100),
         _against(analysis.contrast(condition, "bug_rate")) if compared else DASH,
-        # A search without a valid program counts as its length: the mean is a lower bound.
+        # A run without a valid program counts as its length: the mean is a lower bound.
         f"{'≥ ' * bool(first.censored)}{number(first.estimate.value if first.estimate else None)}",
         *(mean(shares[name], 1, scale=100) for name in _EARNED),
     )

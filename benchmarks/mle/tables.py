@@ -1,40 +1,52 @@
-"""The tables of a tree study as tidy CSV: one file per table, one observation per row.
+"""The tables of a study as tidy CSV: one file per table, one observation per row.
 
-Numbers stand in the units of their measure: percent, points of percent for differences, steps. An
+Those of all agents are in one file, told apart by its first column. Numbers stand in the units of their measure: percent, points of percent for differences, steps. An
 empty field means that there is no such number.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from langgraft.benchmarks.continual.csv_tables import Field, Table
 from langgraft.benchmarks.harness.files import atomic_write
 from langgraft.benchmarks.harness.statistics import Estimate
 from langgraft.benchmarks.mle.analysis import Analysis
-from langgraft.benchmarks.mle.behaviour.retrievals import Share
 from langgraft.benchmarks.mle.columns import columns_table
 from langgraft.benchmarks.mle.contrasts import in_family
 from langgraft.benchmarks.mle.outcomes import OUTCOMES, earned
 from langgraft.benchmarks.mle.published import findings
 from langgraft.benchmarks.mle.relations import Correlation
-from langgraft.benchmarks.mle.searches import Search
+from langgraft.benchmarks.mle.searches import TREE, Search, StepRun, TreeSearch
 from langgraft.benchmarks.mle.spreads import Spread
+from langgraft.benchmarks.mle.step_tables import share_fields, step_tables
 
 _INTERVAL = ("value", "low", "high")
 
 
-def write_tables(analysis: Analysis, folder: Path) -> None:
+def write_tables(analyses: Sequence[Analysis], folder: Path) -> None:
     """Write all tables to `folder`, and what their columns mean.
 
     Raises:
         RunDirectoryError: A file cannot be written.
     """
-    found = tables(analysis)
+    found = tables(analyses)
     for table in (*found, columns_table(found)):
         atomic_write(folder / f"{table.name}.csv", table.to_csv().encode())
 
 
-def tables(analysis: Analysis) -> tuple[Table, ...]:
+def tables(analyses: Sequence[Analysis]) -> tuple[Table, ...]:
     """Return all tables of a study."""
+    found: dict[str, Table] = {}
+    for analysis in analyses:
+        for table in _of_agent(analysis):
+            before = found[table.name].rows if table.name in found else ()
+            rows = tuple((analysis.agent, *row) for row in table.rows)
+            found[table.name] = Table(table.name, ("agent", *table.columns), (*before, *rows))
+    return (*found.values(), _published())
+
+
+def _of_agent(analysis: Analysis) -> tuple[Table, ...]:
+    """Return the tables of one agent: those that mean something for it."""
     return (
         _outcomes(analysis),
         _levels(analysis),
@@ -44,12 +56,12 @@ def tables(analysis: Analysis) -> tuple[Table, ...]:
         _tasks(analysis),
         _modalities(analysis),
         _recurrences(analysis),
-        _memory(analysis),
+        _sides(analysis),
+        *((_memory(analysis),) if analysis.searches.kind == TREE else step_tables(analysis)),
         _counted(analysis, "packages"),
         _counted(analysis, "errors"),
         _runs(analysis),
         _gates(analysis),
-        _published(),
     )
 
 
@@ -175,8 +187,30 @@ def _scale(analysis: Analysis, name: str) -> float:
 
 def _recurrences(analysis: Analysis) -> Table:
     columns = ("competition", "condition", "share", "count", "of")
-    rows = tuple((*key, *_share(found)) for key, found in analysis.recurrences.items())
+    rows = tuple((*key, *share_fields(found)) for key, found in analysis.recurrences.items())
     return Table("recurrences", columns, rows)
+
+
+def _sides(analysis: Analysis) -> Table:
+    """Return what is laid out as in the paper's Tables 5, 7 and 9."""
+    parts = ("mean", "sem", "n")
+    columns = (
+        *("table", "row", "condition", "measure"),
+        *(f"{side}_{part}" for side in ("baseline", "condition", "delta") for part in parts),
+        *("same_tasks_low", "same_tasks_high", "pairs", "baseline_runs", "condition_runs"),
+    )
+    rows = tuple(
+        (
+            *(each.table, each.row, each.condition, each.measure.name),
+            *_counted_spread(each.baseline, each.measure.scale),
+            *_counted_spread(each.treated, each.measure.scale),
+            *_counted_spread(each.delta, each.measure.scale),
+            *_estimate(each.same_tasks, each.measure.scale)[1:3],
+            *(each.pairs, *each.runs),
+        )
+        for each in analysis.sides
+    )
+    return Table("sides", columns, rows)
 
 
 def _memory(analysis: Analysis) -> Table:
@@ -196,7 +230,7 @@ def _memory(analysis: Analysis) -> Table:
     )
     rows = tuple(
         (
-            *(each.condition, name, *_share(getattr(each, name))),
+            *(each.condition, name, *share_fields(getattr(each, name))),
             *(each.searches, each.programs, each.retrievals),
         )
         for each in analysis.memory
@@ -218,7 +252,8 @@ def _counted(analysis: Analysis, what: str) -> Table:
 def _runs(analysis: Analysis) -> Table:
     columns = (
         *("run", "condition", "competition", "seed", "modality", "metric_group", "metric"),
-        *("lower_is_better", "steps", "buggy", "first_valid", "censored", "chosen", "validation"),
+        *("lower_is_better", "steps", "buggy", "first_valid", "censored", "chosen"),
+        *("ended", "attempts", "validation"),
         *("score", *OUTCOMES, "submission_sha256"),
     )
     return Table("runs", columns, tuple(map(_run, analysis.searches.done)))
@@ -226,11 +261,13 @@ def _runs(analysis: Analysis) -> Table:
 
 def _run(search: Search) -> tuple[Field, ...]:
     behavior, score = search.behavior, search.report.get("score")
+    chosen = search.chosen if isinstance(search, TreeSearch) else None
+    ended = (search.ended, search.attempts) if isinstance(search, StepRun) else (None, None)
     return (
         *(search.spec.name, search.condition, search.competition, search.seed, search.modality),
         *(search.metric_group, search.metric, "yes" if search.lower_is_better else "no"),
-        *(behavior.steps, behavior.steps - behavior.valid, behavior.first_valid.step),
-        *("yes" if behavior.first_valid.censored else "no", search.chosen, search.validation),
+        *(behavior.steps, behavior.buggy, behavior.first_valid.step),
+        *("yes" if behavior.first_valid.censored else "no", chosen, *ended, search.validation),
         score if isinstance(score, int | float) else None,
         *(int(earned(search, name)) for name in OUTCOMES),
         search.submission_sha256,
@@ -266,8 +303,8 @@ def _spread(found: Spread | None, scale: float) -> tuple[Field, Field]:
     return scale * found.mean, None if found.sem is None else scale * found.sem
 
 
-def _share(found: Share) -> tuple[Field, ...]:
-    return (None if found.value is None else 100 * found.value, found.count, found.of)
+def _counted_spread(found: Spread | None, scale: float) -> tuple[Field, ...]:
+    return (*_spread(found, scale), 0 if found is None else found.n)
 
 
 def _correlation(found: Correlation) -> tuple[Field, ...]:

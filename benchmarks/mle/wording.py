@@ -1,12 +1,24 @@
 """Numbers of the tree study in words: one place that decides how a number is written."""
 
 import math
+from typing import Final
 
 from langgraft.benchmarks.continual.wording import DASH, MINUS
 from langgraft.benchmarks.harness.statistics import Estimate
-from langgraft.benchmarks.mle.measures import Measure
+from langgraft.benchmarks.mle.measure import Measure
 from langgraft.benchmarks.mle.relations import Correlation
+from langgraft.benchmarks.mle.searches import Kind
 from langgraft.benchmarks.mle.spreads import Spread
+
+RUNS: Final[dict[Kind, tuple[str, str]]] = {
+    "tree": ("search", "searches"),
+    "chain": ("run", "runs"),
+    "mlab": ("run", "runs"),
+}
+"""What a run of an agent is called, and several."""
+
+AGENTS: Final = {"tree": "tree search", "chain": "chain agent", "mlab": "MLAB"}
+"""What agents are called in titles; others by their names."""
 
 
 def number(value: float | None, digits: int = 2, *, scale: float = 1.0, sign: bool = False) -> str:

@@ -4,7 +4,7 @@ import ast
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from langgraft.benchmarks.mle.behaviour.progress import is_valid
 from langgraft.benchmarks.mle.behaviour.reading import parsed
@@ -20,7 +20,7 @@ MOST_OPERATORS: Final = sum(len(kind.__subclasses__()) for kind in _OPERATOR_KIN
 """Operators that Python has: no effective number of operators is larger."""
 
 
-def effective_number(counts: Mapping[str, int]) -> float:
+def effective_number(counts: Mapping[Any, int]) -> float:
     """Return exp(H) of some counts, H their entropy in nats; 0 where nothing was counted.
 
     It is the number of equally frequent categories with the same entropy, at least 1. The paper's

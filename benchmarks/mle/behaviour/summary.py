@@ -1,6 +1,5 @@
 """All numbers of one run, from its journal."""
 
-import math
 from collections import Counter
 from dataclasses import dataclass
 
@@ -15,7 +14,6 @@ from langgraft.benchmarks.mle.behaviour.diversity import (
 )
 from langgraft.benchmarks.mle.behaviour.errors import EARLY, error_types, errors_recur
 from langgraft.benchmarks.mle.behaviour.progress import (
-    FirstValid,
     best_so_far,
     first_valid,
     is_valid,
@@ -30,34 +28,20 @@ from langgraft.benchmarks.mle.behaviour.retrievals import (
     retrieved,
     written_with_memory,
 )
+from langgraft.benchmarks.mle.behaviour.run import RunBehavior
 from langgraft.nodes.search.journal import Journal
 
 
 @dataclass(frozen=True)
-class Behavior:
-    """How one run behaved; each field is defined by the function of its name."""
+class Behavior(RunBehavior):
+    """How one search behaved; each field is defined by the function of its name."""
 
-    steps: int
-    valid: int
-    """Valid programs."""
-    bug_rate: float | None
-    cumulative_bugs: tuple[int, ...]
-    best_so_far: tuple[float, ...]
-    """More is better; NaN before the first valid program."""
-    first_valid: FirstValid
-    package_imports_pooled: float
     package_imports_per_program: float
     packages_pooled: float
     packages_per_program: float
-    operators_pooled: float
     operators_per_program: float
     token_distance: float | None
     name_distance: float | None
-    late_errors: int | None
-    """`None` for a run without late steps."""
-    errors_recur: bool | None
-    error_types: Counter[str]
-    package_steps: Counter[str]
     retrievals: int
     """Programs written with recalled memory."""
     written_with_memory: Share
@@ -65,12 +49,6 @@ class Behavior:
     resource_retrievals: Share
     resource_of_buggy: Share
     resource_for_buggy: Share
-
-    @property
-    def final(self) -> float | None:
-        """The best validation metric at the end, more is better; `None` without any."""
-        last = self.best_so_far[-1] if self.best_so_far else math.nan
-        return None if math.isnan(last) else last
 
 
 def measure(journal: Journal, *, lower_is_better: bool, split: int = EARLY) -> Behavior:
@@ -91,6 +69,7 @@ def measure(journal: Journal, *, lower_is_better: bool, split: int = EARLY) -> B
     return Behavior(
         steps=len(journal.nodes),
         valid=len(journal.nodes) - len(journal.buggy),
+        buggy=len(journal.buggy),
         bug_rate=bug_rate(journal),
         cumulative_bugs=cumulative_bugs(journal),
         best_so_far=best_so_far(journal, lower_is_better=lower_is_better),

@@ -192,7 +192,10 @@ def test_real_runs_when_taken_for_seeds_are_measured(data_dir: Path) -> None:
     dogs, keywords, taxi, *_ = real_nodes(data_dir).values()
     log = JournalLog({"off": [taxi, dogs], "warm": [keywords, keywords]})
     searches = read_searches(log)
-    assert [len(each.journal.nodes) for each in searches.of("off")] == [20, 12]
+    assert [len(each.journal.nodes) for each in searches.trees if each.condition == "off"] == [
+        20,
+        12,
+    ]
     analysis = analyze(log)
     bugs = analysis.contrast("warm", "bug_rate")
     assert bugs.estimate is not None
