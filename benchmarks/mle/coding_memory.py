@@ -20,7 +20,7 @@ from langgraft.memory.items import MemoryItem
 from langgraft.memory.providers.coding import CodingMemory
 from langgraft.memory.providers.coding.settings import CodingSettings
 from langgraft.nodes.diagnose import Failure, diagnose_by_rules
-from langgraft.nodes.search.gathering import first_sentences
+from langgraft.nodes.replies import first_sentences
 from langgraft.nodes.search.journal import Journal, JournalNode
 
 

@@ -10,10 +10,10 @@ from langgraft._core.canonical import JSON
 from langgraft.memory.episodes import Outcome, Step
 from langgraft.nodes.competing import instruction
 from langgraft.nodes.diagnose import Failure, diagnosing
+from langgraft.nodes.execution_text import with_limit
 from langgraft.nodes.graph_node import GraphNode, Update
 from langgraft.nodes.reflect import Attempt, distilling
 from langgraft.nodes.search.briefing import TreePrompts
-from langgraft.nodes.search.execute import with_limit
 from langgraft.nodes.search.place import Place
 from langgraft.nodes.search.state import BranchState, Work, of_branch
 from langgraft.nodes.talking import Talk, spoken, talking_node

@@ -1,22 +1,18 @@
 """What a branch brings: a node of the journal, and an episode for memory."""
 
-import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from langgraft.memory.episodes import Episode, ErrorRecord, Lesson, Step
 from langgraft.memory.questions import Verdict
 from langgraft.memory.recall import Receipt
 from langgraft.nodes.competing import domain, instruction
+from langgraft.nodes.replies import first_sentences
 from langgraft.nodes.search.diagnose import outcome
 from langgraft.nodes.search.journal import JournalNode
 from langgraft.nodes.search.place import Place
 from langgraft.nodes.search.recall import episode_id
 from langgraft.nodes.search.state import Work
-
-FIX_SENTENCES: Final = 2
-"""Of a repair's plan, which are filed as the fix that worked."""
-_SENTENCE: Final = re.compile(r"(?<=[.!?])\s+(?=[^\s\d])|\n\s*\n")
 
 
 def node_of(place: Place, work: Work, judged: Mapping[str, Any] | None = None) -> JournalNode:
@@ -123,9 +119,3 @@ def _verified(failed: JournalNode, plan: str) -> ErrorRecord | None:
         return None
     error = _error(failed.error)
     return ErrorRecord(error.package, error.error, fix, error.kind, verified=True, by=error.by)
-
-
-def first_sentences(text: str, count: int = FIX_SENTENCES) -> str:
-    """Return the first sentences of a text, on one line."""
-    sentences = (" ".join(part.split()) for part in _SENTENCE.split(text))
-    return " ".join([part for part in sentences if part][:count])

@@ -1,13 +1,13 @@
 """What all nodes of a search share: the competition, and where its contents are kept."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from langgraft._core.canonical import JSON, canonical_json
+from langgraft._core.canonical import JSON
 from langgraft.environments.competitions.competition import Competition
 from langgraft.nodes.artifacts import Artifacts
+from langgraft.nodes.kept_json import keep_json, read_json
 from langgraft.nodes.search.journal import JournalNode
 from langgraft.nodes.search.records import Search, read_search
 from langgraft.nodes.search.state import BranchState
@@ -27,7 +27,7 @@ class Place:
 
     def keep(self, value: JSON) -> str:
         """Keep a value as canonical JSON, and return its reference."""
-        return self.artifacts.keep(canonical_json(value).encode())
+        return keep_json(self.artifacts, value)
 
     def read(self, reference: str | None) -> dict[str, Any]:
         """Read a mapping that was kept; without a reference it is empty.
@@ -35,10 +35,7 @@ class Place:
         Raises:
             InputError: Nothing is kept under that reference, or it is damaged.
         """
-        if not reference:
-            return {}
-        read: dict[str, Any] = json.loads(self.artifacts.read(reference))
-        return read
+        return read_json(self.artifacts, reference)
 
     def search(self, reference: str) -> Search:
         """Return the search so far, by the reference of its journal."""

@@ -6,8 +6,8 @@ from typing import Any
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget, Recall, RecallContext
 from langgraft.nodes.competing import domain, instruction
+from langgraft.nodes.execution_text import with_limit
 from langgraft.nodes.graph_node import GraphNode, Update
-from langgraft.nodes.search.execute import with_limit
 from langgraft.nodes.search.journal import JournalNode
 from langgraft.nodes.search.place import Place
 from langgraft.nodes.search.state import BranchState, Work

@@ -1,40 +1,29 @@
-"""A search's journal as a chain of contents: a checkpoint holds one reference, however long it is.
+"""A search's journal as a chain of contents (see `langgraft.nodes.record_chain`).
 
-Each program is one record, a content by reference in canonical JSON:
+Each program is one record:
 
     {"node": {…}, "submission": "<reference or nothing>", "deltas": [[…], …], "previous": "<reference
     or nothing>"}
 
-`node` is the `JournalNode` with all its texts, `deltas` what it changed in memory. As a record
-names the one before it by digest, the last reference vouches for the whole search: two searches
-are the same, byte for byte, exactly if their last references are equal, and a record that is
-written again after a crash is the same content.
+`node` is the `JournalNode` with all its texts, `deltas` what it changed in memory.
 
 Halves of surrogate pairs, which no UTF-8 text can hold, become question marks as a record is
 written, as they do in replies (`langgraft.nodes.replies`). Everything else survives, NUL included.
 """
 
-import json
-import threading
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
-from weakref import WeakKeyDictionary
 
-from pydantic import ValidationError
-
-from langgraft._core.canonical import JSON, canonical_json
+from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError
 from langgraft.memory.deltas import MemoryDelta
-from langgraft.memory.items import describe_validation
 from langgraft.nodes.artifacts import Artifacts, check_reference
+from langgraft.nodes.record_chain import RecordChain
 from langgraft.nodes.search.journal import Journal, JournalNode
 from langgraft.nodes.search.node_json import node_json
 
-_KEYS: Final = {"node", "submission", "deltas", "previous"}
-_HEADS: Final = 16
-"""Searches that are remembered at a time, of each keeper of artifacts."""
+_KEYS: Final = ("node", "submission", "deltas")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,26 +75,16 @@ def append_record(
     """
     if submission:
         check_reference(submission)
-    changed = tuple(deltas)
-    written = node_json(node)
-    kept = JournalNode.model_validate(written)  # as it will be read back
-    longer = _with(_read(artifacts, previous), kept, submission, changed)
-    record: dict[str, JSON] = {
-        "node": written,
+    content: dict[str, JSON] = {
+        "node": node_json(node),
         "submission": submission,
-        "deltas": [delta.to_json() for delta in changed],
-        "previous": previous,
+        "deltas": [delta.to_json() for delta in deltas],
     }
-    reference = artifacts.keep(canonical_json(record).encode("utf-8"))
-    _memo(artifacts).remember(replace(longer, reference=reference))
-    return reference
+    return _SEARCHES.append(artifacts, previous, content)
 
 
 def read_search(artifacts: Artifacts, reference: str, *, run: str = "", task: str = "") -> Search:
     """Read a search back.
-
-    What was read before in this process, through the same `artifacts`, is not read again: going
-    through a search that grows step by step reads each record once.
 
     Args:
         artifacts: Where the search is kept.
@@ -117,45 +96,35 @@ def read_search(artifacts: Artifacts, reference: str, *, run: str = "", task: st
         InputError: A record is missing, damaged, no record, or does not follow from the one before.
         InfrastructureError: A record is there and cannot be read now.
     """
-    return replace(_read(artifacts, reference), run=run, task=task)
+    return replace(_SEARCHES.read(artifacts, reference), run=run, task=task)
 
 
-# Reading -----------------------------------------------------------------------------------------
+# Records -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    reference: str
     node: JournalNode
     submission: str
     deltas: tuple[MemoryDelta, ...]
-    previous: str
 
 
-def _read(artifacts: Artifacts, reference: str) -> Search:
-    """Read a search from its last record back to one that is remembered."""
-    memo = _memo(artifacts)
-    records: list[_Record] = []
-    search, at = Search(""), reference
-    while at:
-        remembered = memo.get(at)
-        if remembered is not None:
-            search = remembered
-            break
-        records.append(_read_record(artifacts, at, after=len(records)))
-        at = records[-1].previous
-    for record in reversed(records):
-        longer = _with(search, record.node, record.submission, record.deltas)
-        search = replace(longer, reference=record.reference)
-    memo.remember(search)
-    return search
+def _parse(value: Mapping[str, Any]) -> _Record:
+    node, submission, deltas = (value[key] for key in _KEYS)
+    if submission != "":
+        check_reference(submission)
+    if not isinstance(deltas, list):
+        raise InputError("`deltas` is no list")
+    return _Record(
+        JournalNode.model_validate(node),
+        submission,
+        tuple(MemoryDelta.from_json(delta) for delta in deltas),
+    )
 
 
-def _with(
-    search: Search, node: JournalNode, submission: str, deltas: tuple[MemoryDelta, ...]
-) -> Search:
+def _extend(search: Search, record: _Record, reference: str) -> Search:
     """Return a search with one more program, which must fit it."""
-    known = {each.id for each in search.nodes}
+    node, known = record.node, {each.id for each in search.nodes}
     where = f"node {node.id!r:.80} (step {node.step})"
     if node.id in known:
         raise InputError(f"{where}: the search has a node with this id already")
@@ -165,82 +134,14 @@ def _with(
     if node.parent_id is not None and node.parent_id not in known:
         msg = f"{where}: names the parent {node.parent_id!r:.80}, which the search does not have"
         raise InputError(msg)
-    left = {node.id: submission} if submission else {}
+    left = {node.id: record.submission} if record.submission else {}
     return replace(
         search,
+        reference=reference,
         nodes=(*search.nodes, node),
-        deltas=search.deltas + deltas,
+        deltas=search.deltas + record.deltas,
         submissions={**search.submissions, **left},
     )
 
 
-def _read_record(artifacts: Artifacts, reference: str, *, after: int) -> _Record:
-    where = f"the search's record {check_reference(reference)[:12]}"
-    if after:
-        where += f", {after} before its last"
-    try:
-        content = artifacts.read(reference)
-    except InputError as error:
-        raise InputError(f"{where}: {error}") from error
-    try:
-        return _record(reference, json.loads(content.decode("utf-8")))
-    except ValidationError as error:
-        raise InputError(f"{where}: {describe_validation(error)}") from error
-    except (ValueError, RecursionError, InputError) as error:
-        msg = f"{where}: the content of that reference is no record of a search: {error}"
-        raise InputError(msg) from error
-
-
-def _record(reference: str, value: Any) -> _Record:
-    if not isinstance(value, dict) or value.keys() != _KEYS:
-        raise InputError(f"it has not the keys {', '.join(sorted(_KEYS))}")
-    node, submission, deltas, previous = (
-        value[key] for key in ("node", "submission", "deltas", "previous")
-    )
-    for named in (submission, previous):
-        if named != "":
-            check_reference(named)
-    if not isinstance(deltas, list):
-        raise InputError("`deltas` is no list")
-    return _Record(
-        reference,
-        JournalNode.model_validate(node),
-        submission,
-        tuple(MemoryDelta.from_json(delta) for delta in deltas),
-        previous,
-    )
-
-
-# Remembering -------------------------------------------------------------------------------------
-
-
-class _Memo:
-    """The searches read last. What a reference names never changes, so none is ever stale."""
-
-    def __init__(self) -> None:
-        self._searches: OrderedDict[str, Search] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, reference: str) -> Search | None:
-        with self._lock:
-            return self._searches.get(reference)
-
-    def remember(self, search: Search) -> None:
-        with self._lock:
-            self._searches[search.reference] = search
-            self._searches.move_to_end(search.reference)
-            while len(self._searches) > _HEADS:
-                self._searches.popitem(last=False)
-
-
-_MEMOS: Final[WeakKeyDictionary[Artifacts, _Memo]] = WeakKeyDictionary()
-"""Gone together with the artifacts they were read through."""
-_MEMOS_LOCK: Final = threading.Lock()
-
-
-def _memo(artifacts: Artifacts) -> _Memo:
-    with _MEMOS_LOCK:
-        try:
-            return _MEMOS.setdefault(artifacts, _Memo())
-        except TypeError:  # artifacts that cannot be a key: nothing is remembered
-            return _Memo()
+_SEARCHES: Final = RecordChain("search", keys=_KEYS, parse=_parse, extend=_extend, start=Search(""))

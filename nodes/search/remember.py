@@ -7,7 +7,6 @@ depends on which branch was done first.
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,14 +17,14 @@ from langgraft.memory.episodes import Episode
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.questions import Question, Verdict
 from langgraft.nodes.graph_node import GraphNode, Update
-from langgraft.nodes.judge import answering
 from langgraft.nodes.search.best import keep_best
 from langgraft.nodes.search.gathering import episode_of, node_of, submission_of
 from langgraft.nodes.search.place import Place
 from langgraft.nodes.search.records import append_record
 from langgraft.nodes.search.selection import candidates
 from langgraft.nodes.search.state import TreeState, Work
-from langgraft.nodes.talking import Talk, atalk, spoken, talk
+from langgraft.nodes.talking import Talk, atalk, talk
+from langgraft.nodes.verdicts import answering_all
 
 
 def judge_program_node(
@@ -53,17 +52,8 @@ def judge_program_node(
 
 
 def _judging(place: Place, episode: Episode, asked: Sequence[Question]) -> Talk[Update]:
-    lessons = [lesson.text for lesson in episode.lessons]
-    verdicts: list[Any] = []
-    judging: list[Any] = []
-    for question in asked:
-        judgment = yield from spoken(answering(question, lessons), "judge")
-        told = asdict(judgment)
-        verdicts += told.pop("verdicts")
-        judging.append(told)
-    if not asked:
-        return {}
-    return {"judged": place.keep({"verdicts": verdicts, "judging": judging})}
+    answers = yield from answering_all(episode, asked)
+    return {"judged": place.keep(answers)} if answers else {}
 
 
 def remember_program_node(

@@ -1,14 +1,13 @@
 """Memory as a search has it: what a process that goes on with the search begins with."""
 
 import asyncio
-import json
 from collections.abc import Mapping
 from typing import Any
 
-from langgraft.memory.deltas import BankContent, fold
-from langgraft.memory.items import MemoryItem
+from langgraft.memory.deltas import BankContent
 from langgraft.memory.provider import MemoryProvider
 from langgraft.nodes.artifacts import Artifacts
+from langgraft.nodes.banks import arestore_bank, bank_after, begun_with, restore_bank
 from langgraft.nodes.search.records import read_search
 
 
@@ -22,10 +21,8 @@ def bank_of(artifacts: Artifacts, state: Mapping[str, Any]) -> BankContent:
     Raises:
         InputError: A record or the bank is missing or damaged.
     """
-    start = BankContent()
-    if reference := _bank(state):
-        start = _content(json.loads(artifacts.read(reference)))
-    return fold(read_search(artifacts, state.get("journal", "")).deltas, start)
+    search = read_search(artifacts, state.get("journal", ""))
+    return bank_after(artifacts, state, search.deltas)
 
 
 def restore_memory(
@@ -49,27 +46,14 @@ def restore_memory(
         InputError: A record or the bank is missing or damaged.
         ReadOnlyStoreError: The bank is another one, and frozen.
     """
-    if _bank(state):
-        wanted = bank_of(artifacts, state)
-        if memory.content().digest != wanted.digest:
-            memory.restore(wanted)
+    if begun_with(state):
+        restore_bank(memory, bank_of(artifacts, state))
 
 
 async def arestore_memory(
     memory: MemoryProvider[Any], artifacts: Artifacts, state: Mapping[str, Any]
 ) -> None:
     """Do what `restore_memory` does, asynchronously."""
-    if _bank(state):
+    if begun_with(state):
         wanted = await asyncio.to_thread(bank_of, artifacts, state)
-        if (await memory.acontent()).digest != wanted.digest:
-            await memory.arestore(wanted)
-
-
-def _bank(state: Mapping[str, Any]) -> str:
-    return str(state.get("begun", {}).get("bank", ""))
-
-
-def _content(written: Mapping[str, Any]) -> BankContent:
-    items = [MemoryItem.from_json(item) for item in written["items"].values()]
-    items.sort(key=lambda item: (item.order_index, item.id))
-    return BankContent({item.id: item for item in items}, written["notes"], written["state"])
+        await arestore_bank(memory, wanted)

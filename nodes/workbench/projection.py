@@ -58,7 +58,8 @@ def command_of(action: Action) -> str:
 
 def _agent_actions(log: EventLog) -> Iterator[tuple[Action, int, dict[str, Any]]]:
     """Yield each action of the agent with its attempt, and what that began with."""
-    attempt, recalled = 0, {}
+    attempt = 0
+    recalled: dict[str, Any] = {}
     for event in log.events:
         if not isinstance(event, Action):
             continue

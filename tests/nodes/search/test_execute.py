@@ -9,8 +9,9 @@ from langgraft.environments.competitions.attempts import judged
 from langgraft.environments.sandboxes.limits import Limits
 from langgraft.environments.sandboxes.results import ExecutionResult, ProgramError
 from langgraft.memory.recall import BLOCK_END, BLOCK_START
-from langgraft.nodes.search.execute import ended, shown
-from langgraft.nodes.search.gathering import first_sentences
+from langgraft.nodes.execution_text import ended
+from langgraft.nodes.replies import first_sentences
+from langgraft.nodes.search.execute import shown
 from langgraft.nodes.search.packages import shipped_packages
 
 

@@ -1,0 +1,179 @@
+"""What memory is taught of executions: those that failed, and those that put a failure right."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+from langgraft.memory.episodes import Episode, ErrorRecord, Outcome, Step
+from langgraft.memory.questions import Verdict
+from langgraft.nodes.competing import domain, instruction
+from langgraft.nodes.diagnose import Failure
+from langgraft.nodes.execution_text import with_limit
+from langgraft.nodes.replies import first_sentences
+from langgraft.nodes.workbench.desk import Desk
+from langgraft.nodes.workbench.events import DIAGNOSIS, RESOLUTION, Action, Observation
+from langgraft.nodes.workbench.log import EventLog
+from langgraft.nodes.workbench.performing import script_of
+from langgraft.nodes.workbench.projection import command_of
+
+SIMILAR: Final = 0.5
+"""Least part of their words that a program and its repair share (Jaccard)."""
+LOOKED_BACK: Final = 20
+"""Failures that a success may put right, counted back from it."""
+_WORD: Final = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """Something that the agent ran, and what came of it."""
+
+    action: Action
+    seen: Observation
+    error: Mapping[str, Any] | None = None
+    """The diagnosis of its failure, as an `ErrorRecord`."""
+
+    @property
+    def command(self) -> str:
+        """What was issued."""
+        return command_of(self.action)
+
+
+def last_execution(log: EventLog) -> Execution | None:
+    """Return what the agent's last action ran; `None` where it ran nothing."""
+    return next(_executions(log, last=True), None)
+
+
+def put_right(log: EventLog) -> Execution | None:
+    """Return the failure that the agent's last action puts right, if it does.
+
+    It does where it ran to its end, and tries again what failed before (`retries`): the last such
+    failure counts, unless another success has put it right already.
+    """
+    now = last_execution(log)
+    if now is None or now.seen.failed:
+        return None
+    resolved = {
+        event.arguments.get("resolves")
+        for event in log.events
+        if isinstance(event, Action) and event.name == RESOLUTION
+    }
+    looked_at = 0
+    for before in _executions(log):
+        if before.action.id == now.action.id or not before.seen.failed:
+            continue
+        if retries(before, now):
+            return None if before.action.id in resolved or before.error is None else before
+        looked_at += 1
+        if looked_at == LOOKED_BACK:
+            return None
+    return None
+
+
+def retries(before: Execution, now: Execution) -> bool:
+    """Whether an execution tries again what an earlier one tried.
+
+    It does with the same command, with the same script, or with a program of about the same words.
+    """
+    if before.action.name == now.action.name and before.command == now.command:
+        return True
+    script = script_of(now.command)
+    if script and script == script_of(before.command):
+        return True
+    ours, theirs = _words(now.seen.program), _words(before.seen.program)
+    together = len(ours | theirs)
+    return together > 0 and len(ours & theirs) / together >= SIMILAR
+
+
+def failure_of(execution: Execution) -> Failure:
+    """Return a failed execution as what a diagnosis is made of."""
+    seen = execution.seen
+    limit = seen.timed_out or seen.oom
+    return Failure(
+        output=with_limit(seen.text, seen.exception, seen.message, by_limit=limit),
+        code=seen.program,
+        exception=seen.exception,
+        message=seen.message,
+    )
+
+
+def verified_error(failed: Execution, now: Execution) -> ErrorRecord | None:
+    """Return a failure's error with what the model said as it put it right; else `None`."""
+    fix = first_sentences(now.action.thought)
+    if failed.error is None or not fix:
+        return None
+    error = ErrorRecord(**failed.error)
+    return ErrorRecord(error.package, error.error, fix, error.kind, verified=True, by=error.by)
+
+
+def episode_of(
+    desk: Desk,
+    run: str,
+    log: EventLog,
+    error: Mapping[str, Any] | None,
+    verdicts: Sequence[Mapping[str, Any]] = (),
+) -> Episode | None:
+    """Put the episode of the agent's last action together; `None` where there is nothing to teach.
+
+    Args:
+        desk: What all nodes share.
+        run: Name of the run.
+        log: Up to the action and what was observed of it.
+        error: The diagnosis, where it failed.
+        verdicts: Answers to memory's questions about it.
+    """
+    now = last_execution(log)
+    if now is None:
+        return None
+    before = put_right(log)
+    errors = [] if error is None else [ErrorRecord(**error)]
+    if before is not None and (fixed := verified_error(before, now)) is not None:
+        errors.append(fixed)
+    if not errors and before is None:
+        return None
+    return Episode(
+        id=execution_id(run, now),
+        domain=domain(desk.competition),
+        task_id=desk.competition.id,
+        task=instruction(desk.competition),
+        steps=(Step(now.action.thought, now.seen.program or now.command, now.seen.text),),
+        outcome=_outcome(now.seen),
+        errors=tuple(errors),
+        verdicts=tuple(Verdict(**verdict) for verdict in verdicts),
+        resolves=() if before is None else (execution_id(run, before),),
+    )
+
+
+def execution_id(run: str, execution: Execution) -> str:
+    """Name the episode of an execution: each is one."""
+    return f"{run}/{execution.action.id}"
+
+
+def _outcome(seen: Observation) -> Outcome:
+    told = "it ran to its end"
+    if seen.failed:
+        told = f"it ended with {seen.exception or f'exit code {seen.exit_code}'}"
+    return Outcome(not seen.failed, seen.metric, told)
+
+
+def _executions(log: EventLog, *, last: bool = False) -> Iterator[Execution]:
+    """Yield what the agent ran, the last first; only its last action's, or none, if `last`."""
+    seen: dict[int | None, Observation] = {}
+    errors: dict[int | None, Any] = {}
+    for event in reversed(log.events):
+        if isinstance(event, Observation):
+            seen[event.cause] = event
+        elif event.name == DIAGNOSIS:
+            errors[event.cause] = event.arguments.get("error")
+        elif event.source == "agent":
+            found = seen.get(event.id)
+            if found is not None and found.executed:
+                yield Execution(event, found, errors.get(event.id))
+            if last:
+                return
+
+
+@lru_cache(maxsize=64)
+def _words(program: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(program))
