@@ -8,9 +8,7 @@ import difflib
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
-from langgraft.environments.competitions.attempts import SUBMISSIONS
 from langgraft.environments.competitions.competition import Competition
-from langgraft.environments.competitions.submissions import check_submission
 from langgraft.environments.sandboxes.telling import trimmed
 from langgraft.nodes.mlab import tools
 from langgraft.nodes.mlab.files import (
@@ -24,8 +22,9 @@ from langgraft.nodes.mlab.files import (
     writing,
 )
 from langgraft.nodes.workbench.events import Action
-from langgraft.nodes.workbench.kernel_calls import KernelTalk, take_out
+from langgraft.nodes.workbench.kernel_calls import KernelTalk
 from langgraft.nodes.workbench.performing import Performed, Performer, perform_script
+from langgraft.nodes.workbench.validation import perform_validation
 
 LONGEST_DIFF: Final = 5000
 """Most characters shown of what an edit changed."""
@@ -40,12 +39,12 @@ def performer(competition: Competition) -> Performer:
     """Return what does MLAB's actions."""
 
     def perform(action: Action) -> KernelTalk[Performed]:
+        arguments: Mapping[str, Any] = action.arguments
+        if told := arguments.get("told") or arguments.get("problem"):
+            return Performed(f"Not done: {told}.", failed=True)
         does = _DOES.get(action.name)
         if does is None:
             return Performed()
-        arguments: Mapping[str, Any] = action.arguments
-        if told := arguments.get("told"):
-            return Performed(f"Not done: {told}.", failed=True)
         try:
             return (yield from does(arguments["input"], arguments.get("answer"), competition))
         except ToldError as error:
@@ -87,17 +86,7 @@ def _execute(
 def _validate(
     _given: Mapping[str, Any], _answer: Any, competition: Competition
 ) -> KernelTalk[Performed]:
-    collected, left_out = yield from take_out(*SUBMISSIONS)
-    name = next((name for name in SUBMISSIONS if name in collected), None)
-    if name is None:
-        why = "".join(f" {name} is {reason}." for name, reason in left_out.items())
-        text = f"There is no ./{SUBMISSIONS[0]}.{why}"
-        return Performed(text, failed=True, submission="absent")
-    validity = check_submission(collected[name], competition)
-    if validity.valid:
-        return Performed(f"{name} is valid: it has the form asked for.", submission="valid")
-    lines = [f"{name} is not valid:", *(f"- {reason}" for reason in validity.reasons)]
-    return Performed("\n".join(lines), failed=True, submission="invalid")
+    return (yield from perform_validation(competition))
 
 
 def _inspect(

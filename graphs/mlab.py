@@ -1,0 +1,249 @@
+"""MLAB: an agent that replies in six fields and sees its last three steps, with memory grafted on.
+
+    start → recall → think → (consult) → act → (summarize) → (diagnose → judge → remember) → think …
+                       └→ submit
+
+Memory's nodes are there where memory asks for what they give, and run for executions that failed,
+or put a failure right. The state holds references and numbers only; events, programs and outputs
+lie in `artifacts`.
+"""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from langchain_core.language_models import BaseChatModel
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import Checkpointer
+
+from langgraft._core.errors import SettingsError
+from langgraft.environments.competitions.competition import Competition
+from langgraft.environments.competitions.submissions import sample_file
+from langgraft.environments.sandboxes.sandbox import Sandbox
+from langgraft.memory.provider import MemoryProvider
+from langgraft.memory.recall import Budget
+from langgraft.nodes.artifacts import Artifacts, FolderArtifacts, MemoryArtifacts
+from langgraft.nodes.graph_node import GraphNode
+from langgraft.nodes.mlab.act import act_node, is_long, summarize_node
+from langgraft.nodes.mlab.briefing import Briefing
+from langgraft.nodes.mlab.consult import consult_node, needs_model
+from langgraft.nodes.mlab.perform import CHANGING, performer
+from langgraft.nodes.mlab.prompting import MLABPrompts
+from langgraft.nodes.mlab.think import think_node
+from langgraft.nodes.search.packages import shipped_packages
+from langgraft.nodes.workbench.desk import Desk
+from langgraft.nodes.workbench.limits import RunLimits, TokenPrices, check_limits
+from langgraft.nodes.workbench.recall import memory_needs, recall_run_node
+from langgraft.nodes.workbench.remember import (
+    after_acting,
+    diagnose_run_node,
+    judge_run_node,
+    remember_run_node,
+)
+from langgraft.nodes.workbench.sessions import Workspaces
+from langgraft.nodes.workbench.start import start_run_node
+from langgraft.nodes.workbench.state import RunInput, RunOutput, RunState
+from langgraft.nodes.workbench.submit import submit_node
+
+Graph: TypeAlias = "StateGraph[RunState, None, RunInput, RunOutput]"
+
+ARTIFACTS: Final = "artifacts"
+"""Folder of the contents, in the folder of a run."""
+MLAB_LIMITS: Final = RunLimits(steps=2000, hours=24.0)
+"""MLE-bench's figures for MLAB."""
+_NODES_A_STEP: Final = 7
+
+
+def build_mlab_agent(
+    model: BaseChatModel,
+    *,
+    competition: Competition,
+    sandbox: Sandbox,
+    feedback_model: BaseChatModel | None = None,
+    edit_model: BaseChatModel | None = None,
+    memory: MemoryProvider[Any] | None = None,
+    learn: bool = True,
+    artifacts: Artifacts | None = None,
+    folder: Path | str | None = None,
+    limits: RunLimits = MLAB_LIMITS,
+    prices: TokenPrices | None = None,
+    seconds: float = 7200.0,
+    window: int = 3,
+    retries: int = 10,
+    budget: Budget | None = None,
+    packages: Sequence[str] | None = None,
+    prompts: MLABPrompts | None = None,
+    checkpointer: Checkpointer = None,
+    clock: Callable[[], float] = time.monotonic,
+    name: str = "mlab",
+) -> CompiledStateGraph[RunState, None, RunInput, RunOutput]:
+    """Build MLAB, the research agent of MLAgentBench as MLE-bench runs it.
+
+    Invoke it with `{"episode_id": …, "seed": 0}`, both optional. It returns the reference of the
+    event log (`read_log(artifacts, reference)` reads it), why the run ended, and the submission.
+
+    ==================  ===========================  =========  ================  ==============
+    setting             meaning                      here       MLAB as MLE-      MLAgentBench
+                                                                bench runs it
+    ==================  ===========================  =========  ================  ==============
+    `model`             replies in six fields        -          gpt-4o            claude-v1
+    `edit_model`        rewrites scripts             the agent  gpt-4o            claude-v1
+                                                     model
+    `feedback_model`    reads files, shortens        the agent  gpt-4o            claude-v1
+                        observations, diagnoses,     model
+                        answers memory
+    `limits`            steps, hours, dollars        2000, 24   2000, 24          50, 5
+    `seconds`           wall clock of one script     7200       none of its own   none
+    `window`            steps a prompt shows         3          3                 3
+    `retries`           replies without the form     10         10                5
+                        before the run ends
+    `memory`            a provider; `None` has no    -          -                 a research log
+                        memory nodes at all
+    `learn`             file failures in it          `True`     -                 -
+    ==================  ===========================  =========  ================  ==============
+
+    Each script that fails is one episode of memory, `<episode_id>/<event>`, in the domain
+    `mle/<competition>`; one that runs after it failed puts that failure right. What memory recalls
+    stands in the prompt of every step, as the run began with it.
+
+    Going on: with a checkpointer a run that was stopped or killed is continued by
+    `invoke(None, config)`. Contents must be on disk then (`folder`), memory is put back first
+    (`restore_run_memory` in `langgraft.nodes.workbench`), and the run goes with
+    `durability="sync"`. Its workspace is built anew by doing again what the log says was done.
+
+    Args:
+        model: Any LangChain chat model.
+        competition: Prepared.
+        sandbox: Made with `inputs={"input": competition.public_dir}`.
+        feedback_model: `None` takes `model`.
+        edit_model: `None` takes `model`.
+        memory: The provider; `None` leaves recall, diagnose, judge and filing out of the graph.
+        learn: Take episodes in. `False` evaluates on memory as it stands.
+        artifacts: Where contents are kept; `None` takes `<folder>/artifacts`, and without a folder
+            this process, where they end with it.
+        folder: The run's own: log, submission and program are written there at the end.
+        limits: What the run may use.
+        prices: What tokens cost, where `limits` has dollars. All three models count by them.
+        seconds: Of wall clock, for one script.
+        window: At least 1.
+        retries: At least 0.
+        budget: Room for recalled text; `None` sets no limit.
+        packages: `None` takes what the image of `langgraft sandbox build` is asked to hold.
+        prompts: `None` takes those that ship.
+        checkpointer: Any LangGraph checkpointer.
+        clock: Seconds that go on.
+        name: Name of the graph in traces.
+
+    Raises:
+        SettingsError: A number is out of its range, a prompt cannot be filled in, or memory needs
+            what this agent cannot give.
+        CompetitionError: The data is not prepared.
+        InputError: It is no competition.
+    """
+    check_limits(limits, prices)
+    _check_numbers(window=(window, 1), retries=(retries, 0))
+    _check_seconds(seconds)
+    sample_file(competition)
+    needs = memory_needs(memory, learn=learn)
+    folder = None if folder is None else Path(folder)
+    workspaces = Workspaces(
+        sandbox,
+        performer(competition),
+        changing=CHANGING,
+        metric=competition.grader.name,
+        seconds=seconds,
+    )
+    desk = Desk(competition, _contents(artifacts, folder), workspaces, limits, prices, clock)
+    feedback, prompts = feedback_model or model, prompts or MLABPrompts()
+    briefing = Briefing(desk, prompts, _packages(packages), window)
+
+    graph: Graph = StateGraph(RunState, input_schema=RunInput, output_schema=RunOutput)
+    graph.add_node("start", start_run_node(desk, memory=memory if learn else None))
+    graph.add_node("think", think_node(briefing, model, retries=retries))
+    graph.add_node("consult", consult_node(desk, edit_model or model, feedback, prompts))
+    graph.add_node("act", act_node(desk))
+    graph.add_node("summarize", summarize_node(desk, feedback, prompts))
+    graph.add_node("submit", submit_node(desk, folder=folder))
+    graph.add_edge(START, "start")
+    if memory is None:
+        graph.add_edge("start", "think")
+    else:
+        graph.add_node("recall", recall_run_node(desk, memory, budget=budget))
+        graph.add_edge("start", "recall")
+        graph.add_edge("recall", "think")
+    teaching: dict[str, GraphNode[RunState]] = {}
+    if memory is not None and learn:
+        if "errors" in needs:
+            teaching["diagnose"] = diagnose_run_node(desk, feedback, prompt=prompts.diagnose)
+        if "verdicts" in needs:
+            teaching["judge"] = judge_run_node(desk, memory, feedback)
+        teaching["remember"] = remember_run_node(desk, memory)
+    _wire(graph, desk, teaching)
+    compiled = graph.compile(checkpointer=checkpointer, name=name)
+    return compiled.with_config(recursion_limit=_NODES_A_STEP * limits.steps + 20)
+
+
+def _wire(graph: Graph, desk: Desk, teaching: dict[str, GraphNode[RunState]]) -> None:
+    """Wire the loop: think, do, teach memory what came of it, and so on until it ends."""
+    first = next(iter(teaching), "")
+
+    def on(state: RunState) -> str:
+        return "submit" if state.get("ended") else "think"
+
+    def thought(state: RunState) -> str:
+        if not state.get("said"):
+            return "submit"
+        return "consult" if needs_model(desk, state) else "act"
+
+    def taught(state: RunState) -> str:
+        return first if first and after_acting(desk, state) != "other" else on(state)
+
+    def done(state: RunState) -> str:
+        return "summarize" if is_long(desk, state) else taught(state)
+
+    going_on = [*([first] if first else []), "think", "submit"]
+    graph.add_conditional_edges("think", thought, ["consult", "act", "submit"])
+    graph.add_edge("consult", "act")
+    graph.add_conditional_edges("act", done, ["summarize", *going_on])
+    graph.add_conditional_edges("summarize", taught, going_on)
+    before = ""
+    for name, node in teaching.items():
+        graph.add_node(name, node)
+        if before:
+            graph.add_edge(before, name)
+        before = name
+    if before:
+        graph.add_conditional_edges(before, on, ["think", "submit"])
+    graph.add_edge("submit", END)
+
+
+def _contents(artifacts: Artifacts | None, folder: Path | None) -> Artifacts:
+    if artifacts is not None:
+        return artifacts
+    return MemoryArtifacts() if folder is None else FolderArtifacts(folder / ARTIFACTS)
+
+
+def _packages(packages: Sequence[str] | None) -> tuple[str, ...]:
+    if packages is None:
+        return shipped_packages()
+    if isinstance(packages, str):
+        msg = f"packages is a list of names, got {packages!r:.80}"
+        raise SettingsError(msg)
+    return tuple(packages) or ("none beyond Python's own library",)
+
+
+def _check_numbers(**given: tuple[int, int]) -> None:
+    for name, (number, least) in given.items():
+        if not isinstance(number, int) or isinstance(number, bool) or number < least:
+            msg = f"{name} must be a whole number of at least {least}, got {number!r:.80}"
+            raise SettingsError(msg)
+
+
+def _check_seconds(seconds: float) -> None:
+    number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    if not number or not math.isfinite(seconds) or seconds <= 0:
+        msg = f"seconds must be a number above 0, got {seconds!r:.80}"
+        raise SettingsError(msg)
