@@ -71,7 +71,8 @@ def _called(turn: Turn) -> Iterator[BaseMessage]:
     call = {"name": tool, "args": arguments, "id": name, "type": "tool_call"}
     yield AIMessage(_clean(action.thought), tool_calls=[call])
     seen = "" if turn.observation is None else turn.observation.text
-    yield ToolMessage(_text(seen), tool_call_id=name)
+    said = f"{seen}\n\n{turn.answer}" if turn.answer else seen
+    yield ToolMessage(_text(said), tool_call_id=name)
 
 
 def callable_name(name: str) -> str:

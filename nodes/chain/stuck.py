@@ -45,7 +45,7 @@ class Stuck:
 def find_stuck(events: Sequence[Event]) -> Stuck | None:
     """Say whether the agent goes in circles since the attempt began; `None` where it does not."""
     since = _attempt(events)
-    if (first := _condensations(since)) is not None:
+    if (first := first_condensation(since)) is not None:
         return Stuck(CONDENSATIONS, first)
     turns = turns_of(since)
     for rule, (count, holds) in _RULES.items():
@@ -79,8 +79,8 @@ def _attempt(events: Sequence[Event]) -> Sequence[Event]:
     return events
 
 
-def _condensations(events: Sequence[Event]) -> int | None:
-    """Return the first of many condensations in a row; `None` where there are not so many."""
+def first_condensation(events: Sequence[Event]) -> int | None:
+    """Return the first of too many condensations in a row; `None` where there are not so many."""
     last = events[-MOST_CONDENSATIONS:]
     each = all(isinstance(event, Action) and event.name == CONDENSATION for event in last)
     return last[0].id if each and len(last) == MOST_CONDENSATIONS else None

@@ -20,7 +20,7 @@ class Turn:
     observation: Observation | None = None
     """`None` for what is only said."""
     answer: str = ""
-    """What the user said to it; empty where it was no message."""
+    """What the user said to it: to a message, or to further calls in the same reply."""
 
 
 @dataclass(frozen=True, slots=True)

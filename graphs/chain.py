@@ -1,0 +1,274 @@
+"""The chain agent: one action after another by tool calls, with memory grafted on.
+
+    start → recall → think → act → (diagnose → judge → remember) → watch ⇢ think …
+              ↑         └→ submit ←───────────────────────────────────┤
+              └───────────────────── another attempt ─────────────────┘
+
+Memory's nodes are there where memory asks for what they give, and run for executions that failed,
+or put a failure right. The state holds references and numbers only; events, programs and outputs
+lie in `artifacts`.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
+
+from langchain_core.language_models import BaseChatModel
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import Checkpointer
+
+from langgraft._core.errors import SettingsError
+from langgraft.environments.competitions.competition import Competition
+from langgraft.environments.competitions.submissions import sample_file
+from langgraft.environments.sandboxes.sandbox import Sandbox
+from langgraft.graphs.given import check_seconds, check_whole, contents_of, package_names
+from langgraft.memory.provider import MemoryProvider
+from langgraft.memory.recall import Budget
+from langgraft.nodes.artifacts import Artifacts
+from langgraft.nodes.chain.act import act_node
+from langgraft.nodes.chain.briefing import Briefing, ChainPrompts
+from langgraft.nodes.chain.perform import CHANGING, performer
+from langgraft.nodes.chain.room import Browse, Room
+from langgraft.nodes.chain.sight import Condenser, ObservationMasking, ObservationTrimming
+from langgraft.nodes.chain.think import think_node
+from langgraft.nodes.chain.tools import Schema, tool_schemas
+from langgraft.nodes.chain.watch import OnStuck, after_thinking, after_watching, watch_node
+from langgraft.nodes.graph_node import GraphNode
+from langgraft.nodes.talking import Model
+from langgraft.nodes.workbench.desk import Desk
+from langgraft.nodes.workbench.limits import RunLimits, TokenPrices, check_limits
+from langgraft.nodes.workbench.recall import memory_needs, recall_run_node
+from langgraft.nodes.workbench.remember import (
+    after_acting,
+    diagnose_run_node,
+    judge_run_node,
+    remember_run_node,
+)
+from langgraft.nodes.workbench.sessions import Workspaces
+from langgraft.nodes.workbench.start import start_run_node
+from langgraft.nodes.workbench.state import RunInput, RunOutput, RunState
+from langgraft.nodes.workbench.submit import submit_node
+
+Graph: TypeAlias = "StateGraph[RunState, None, RunInput, RunOutput]"
+Teaching: TypeAlias = dict[str, GraphNode[RunState]]
+"""Nodes by name that teach memory what came of an execution, in the order they run."""
+
+CHAIN_LIMITS: Final = RunLimits(steps=500, hours=24.0)
+"""MLE-bench's figures for OpenHands."""
+_NODES_A_STEP: Final = 7
+
+
+def build_chain_agent(
+    model: BaseChatModel,
+    *,
+    competition: Competition,
+    sandbox: Sandbox,
+    feedback_model: BaseChatModel | None = None,
+    memory: MemoryProvider[Any] | None = None,
+    learn: bool = True,
+    artifacts: Artifacts | None = None,
+    folder: Path | str | None = None,
+    limits: RunLimits = CHAIN_LIMITS,
+    prices: TokenPrices | None = None,
+    seconds: float = 7200.0,
+    context: int | None = None,
+    condensers: Sequence[Condenser] | None = None,
+    on_stuck: OnStuck = "stop",
+    recoveries: int = 3,
+    browse: Browse | None = None,
+    budget: Budget | None = None,
+    packages: Sequence[str] | None = None,
+    preload: Sequence[str] = (),
+    prompts: ChainPrompts | None = None,
+    checkpointer: Checkpointer = None,
+    clock: Callable[[], float] = time.monotonic,
+    name: str = "chain",
+) -> CompiledStateGraph[RunState, None, RunInput, RunOutput]:
+    """Build an agent that works at a competition step by step, like OpenHands' CodeActAgent.
+
+    Invoke it with `{"episode_id": …, "seed": 0}`, both optional. It returns the reference of the
+    event log (`read_log(artifacts, reference)` reads it), why the run ended, and the submission.
+
+    =================  ==============================  =============  ==============  ============
+    setting            meaning                         here           OpenHands       OpenHands
+                                                                      2.1.0, as MLE-  0.62
+                                                                      bench runs it
+    =================  ==============================  =============  ==============  ============
+    `model`            calls tools                     -              gpt-4o          any
+    `feedback_model`   diagnoses failures, answers     the agent's    -               -
+                       what memory asks                model
+    `limits`           steps, hours, dollars           500, 24, none  500, 24, none   500, -, none
+    `seconds`          wall clock of one execution     7200           86400           10, soft
+    `context`          tokens the model can read       not known      not known       not known
+    `condensers`       what is shown of observations:  10,000         10,000          30,000
+                       characters of each, and how     characters,    characters,     characters,
+                       many                            newest 100     all             all
+    `on_stuck`         what follows circles            `"stop"`       stop            stop, or
+                                                                                      recover
+    `recoveries`       further attempts at most        3              -               -
+    `browse`           reads the web                   none           a browsing      a browser
+                                                                      agent
+    `memory`           a provider; `None` has no       -              -               microagents
+                       memory nodes at all
+    `learn`            file failures in it             `True`         -               -
+    =================  ==============================  =============  ==============  ============
+
+    Memory is asked as the run begins, and again with each further attempt; what it says stands in
+    the first message. Each execution that fails is one episode of memory, `<episode_id>/<event>`,
+    in the domain `mle/<competition>`; one that tries the same again and works puts it right.
+
+    Going on: with a checkpointer a run that was stopped or killed is continued by
+    `invoke(None, config)`. Contents must be on disk then (`folder`), memory is put back first
+    (`restore_run_memory` in `langgraft.nodes.workbench`), and the run goes with
+    `durability="sync"`. Its workspace is built anew by doing again what the log says was done. It
+    ends with the same log as if it had not been stopped, as far as models and executions do the
+    same again.
+
+    Args:
+        model: Any LangChain chat model that calls tools.
+        competition: Prepared.
+        sandbox: Made with `inputs={"input": competition.public_dir}`.
+        feedback_model: `None` takes `model`.
+        memory: The provider; `None` leaves recall, diagnose, judge and filing out of the graph.
+        learn: Take episodes in. `False` evaluates on memory as it stands.
+        artifacts: Where contents are kept; `None` takes `<folder>/artifacts`, and without a folder
+            this process, where they end with it.
+        folder: The run's own: log, submission and program are written there at the end.
+        limits: What the run may use.
+        prices: What tokens cost, where `limits` has dollars.
+        seconds: Of wall clock, for one execution.
+        context: A prompt that is estimated to be longer is made shorter before it is sent. A model
+            that says so itself is heard in any case.
+        condensers: Applied to what the agent sees, in order; `None` takes
+            `(ObservationTrimming(), ObservationMasking())`.
+        on_stuck: `"stop"` ends the run where the agent goes in circles. `"recover"` takes them out
+            of what it sees, tells it so, and begins another attempt.
+        recoveries: At least 0.
+        browse: Reads a page, given its address. It runs in this process, not in the sandbox.
+        budget: Room for recalled text; `None` sets no limit.
+        packages: `None` takes what the image of `langgraft sandbox build` is asked to hold.
+        preload: Modules that the interpreter imports beforehand.
+        prompts: `None` takes those that ship.
+        checkpointer: Any LangGraph checkpointer.
+        clock: Seconds that go on.
+        name: Name of the graph in traces.
+
+    Raises:
+        SettingsError: A number is out of its range, a prompt cannot be filled in, the model calls
+            no tools, or memory needs what this agent cannot give.
+        CompetitionError: The data is not prepared.
+        InputError: It is no competition.
+    """
+    check_limits(limits, prices)
+    _check(seconds, context, on_stuck, recoveries, browse)
+    sample_file(competition)
+    needs = memory_needs(memory, learn=learn)
+    folder = None if folder is None else Path(folder)
+    workspaces = Workspaces(
+        sandbox,
+        performer(competition),
+        changing=CHANGING,
+        metric=competition.grader.name,
+        preload=preload,
+        seconds=seconds,
+    )
+    desk = Desk(competition, contents_of(artifacts, folder), workspaces, limits, prices, clock)
+    prompts, tools = prompts or ChainPrompts(), tool_schemas(browse=browse is not None)
+    names = package_names(packages)
+    briefing = Briefing(prompts, competition.description, seconds, limits.steps, names)
+    shown = _CONDENSERS if condensers is None else tuple(condensers)
+    room = Room(desk, briefing, tools, shown, context, browse)
+
+    teaching: Teaching = {}
+    feedback = feedback_model or model
+    if "errors" in needs:
+        teaching["diagnose"] = diagnose_run_node(desk, feedback, prompt=prompts.diagnose)
+    if memory is not None and "verdicts" in needs:
+        teaching["judge"] = judge_run_node(desk, memory, feedback)
+    if memory is not None and learn:
+        teaching["remember"] = remember_run_node(desk, memory)
+
+    graph: Graph = StateGraph(RunState, input_schema=RunInput, output_schema=RunOutput)
+    graph.add_node("start", start_run_node(desk, memory=memory if learn else None))
+    graph.add_node("think", think_node(room, _with_tools(model, tools)))
+    graph.add_node("act", act_node(room))
+    graph.add_node("watch", watch_node(room, on_stuck=on_stuck, recoveries=recoveries))
+    graph.add_node("submit", submit_node(desk, folder=folder))
+    recall = None if memory is None else recall_run_node(desk, memory, budget=budget)
+    _wire(graph, room, recall, teaching)
+    compiled = graph.compile(checkpointer=checkpointer, name=name)
+    return compiled.with_config(recursion_limit=_NODES_A_STEP * limits.steps + recoveries + 20)
+
+
+_CONDENSERS: Final[tuple[Condenser, ...]] = (ObservationTrimming(), ObservationMasking())
+
+
+def _wire(graph: Graph, room: Room, recall: GraphNode[RunState] | None, teaching: Teaching) -> None:
+    """Wire the loop: think, act, teach memory what came of it, watch, and so on until it ends."""
+    attempt = "think"
+    if recall is not None:
+        attempt = "recall"
+        graph.add_node("recall", recall)
+        graph.add_edge("recall", "think")
+    graph.add_edge(START, "start")
+    graph.add_edge("start", attempt)
+    graph.add_conditional_edges("think", after_thinking, {"act": "act", "end": "submit"})
+    _teach(graph, room, teaching)
+    graph.add_conditional_edges(
+        "watch",
+        lambda state: after_watching(room, state),
+        {"think": "think", "recover": attempt, "end": "submit"},
+    )
+    graph.add_edge("submit", END)
+
+
+def _teach(graph: Graph, room: Room, teaching: Teaching) -> None:
+    """Wire what lies between `act` and `watch`: memory's nodes, for what it is to be taught."""
+    before = ""
+    for name, node in teaching.items():
+        graph.add_node(name, node)
+        if before:
+            graph.add_edge(before, name)
+        before = name
+    if not before:
+        graph.add_edge("act", "watch")
+        return
+    graph.add_edge(before, "watch")
+    first = next(iter(teaching))
+
+    def acted(state: RunState) -> Literal["teach", "watch"]:
+        return "watch" if after_acting(room.desk, state) == "other" else "teach"
+
+    graph.add_conditional_edges("act", acted, {"teach": first, "watch": "watch"})
+
+
+def _with_tools(model: BaseChatModel, tools: Sequence[Schema]) -> Model:
+    """Bind the tools to a model.
+
+    Raises:
+        SettingsError: It calls none.
+    """
+    try:
+        return model.bind_tools(tools)
+    except NotImplementedError as error:
+        msg = (
+            f"{type(model).__name__} calls no tools, which is how the chain agent acts: give a"
+            " model that does, or take build_mlab_agent, whose model replies in text"
+        )
+        raise SettingsError(msg) from error
+
+
+def _check(
+    seconds: float, context: int | None, on_stuck: str, recoveries: int, browse: object
+) -> None:
+    check_seconds(seconds)
+    check_whole("recoveries", recoveries, 0)
+    if context is not None:
+        check_whole("context", context)
+    if on_stuck not in ("stop", "recover"):
+        raise SettingsError(f"on_stuck is 'stop' or 'recover', got {on_stuck!r:.80}")
+    if browse is not None and not callable(browse):
+        msg = f"browse is a function of an address that returns a page's text, got {browse!r:.80}"
+        raise SettingsError(msg)
