@@ -64,6 +64,8 @@ def _object(text: str) -> dict[str, Any] | None:
 
 def _between_keys(text: str, names: list[str]) -> dict[str, Any] | None:
     """Return the texts between a tool's keys, in any order, where all keys are there once."""
+    if not names:
+        return None
     starts: list[tuple[int, int, str]] = []
     for name in names:
         found = list(re.finditer(rf'"{re.escape(name)}"\s*:\s*', text))
