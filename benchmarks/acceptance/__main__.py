@@ -7,6 +7,7 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import langgraft
@@ -14,6 +15,7 @@ from langgraft._core.canonical import text_digest
 from langgraft._core.errors import InputError
 from langgraft.benchmarks.acceptance.command import run
 from langgraft.benchmarks.acceptance.figure import Figure, Setting
+from langgraft.benchmarks.acceptance.measuring import measure_groups, say
 from langgraft.benchmarks.acceptance.page import verdict, write_page
 from langgraft.benchmarks.acceptance.promises import GROUPS
 
@@ -41,30 +43,36 @@ def _measure(out: Path, *, reduced: bool, only: str) -> int:
     work = _work_folder(out)
     code = code_state(checkout)
     heading = _heading(code, reduced=reduced)
-    done: list[tuple[str, list[Figure]]] = []
+    done: dict[int, tuple[str, Sequence[Figure]]] = {}
     started = time.monotonic()
-    for group in groups:
-        _say(f"== {group.title}")
-        _add(done, group.title, group.figures(Setting(work, checkout, reduced, _say)))
+
+    def written(told: Sequence[tuple[str, Sequence[Figure]]]) -> Path:
         minutes = (time.monotonic() - started) / 60
-        write_page(out, f"{heading} {minutes:.1f} minutes.", done)
-    _add(done, "The code", [_one_code(code, code_state(checkout))])
-    page = write_page(out, f"{heading} {minutes:.1f} minutes.", done)
-    every = [figure for _, figures in done for figure in figures]
+        return write_page(out, f"{heading} {minutes:.1f} minutes.", told)
+
+    for group in measure_groups(groups, Setting(work, checkout, reduced, say)):
+        done[group.number] = group.title, group.figures
+        _tell(f"{group.title} ({group.seconds:.0f} s)", group.figures)
+        written([done[number] for number in sorted(done)])
+    code_is_one = [_one_code(code, code_state(checkout))]
+    _tell("The code", code_is_one)
+    told = [*(done[number] for number in sorted(done)), ("The code", code_is_one)]
+    page = written(told)
+    every = [figure for _, figures in told for figure in figures]
     failed = any(figure.passed is False for figure in every)
     if failed:
-        _say(f"what was made on the way is kept in {work}")
+        say(f"what was made on the way is kept in {work}")
     else:
         shutil.rmtree(work)
-    _say(f"{verdict(every)}: {page}")
+    say(f"{verdict(every)}: {page}")
     return int(failed)
 
 
-def _add(done: list[tuple[str, list[Figure]]], title: str, figures: list[Figure]) -> None:
+def _tell(title: str, figures: Sequence[Figure]) -> None:
+    say(f"== {title}")
     for figure in figures:
         mark = {True: "pass", False: "FAIL", None: "    "}[figure.passed]
-        _say(f"  {mark}  {figure.promise}: {figure.figure}")
-    done.append((title, figures))
+        say(f"  {mark}  {figure.promise}: {figure.figure}")
 
 
 def find_checkout(module: Path) -> Path:
@@ -119,11 +127,6 @@ def _heading(code: tuple[str, str], *, reduced: bool) -> str:
         f" {commit}{extra}, Python {platform.python_version()} on {platform.system()}"
         f" {platform.machine()} with {os.cpu_count()} cores."
     )
-
-
-def _say(line: str) -> None:
-    sys.stderr.write(f"{line}\n")
-    sys.stderr.flush()
 
 
 if __name__ == "__main__":

@@ -39,6 +39,8 @@ class Group:
 
     title: str
     measure: Callable[[Setting], list[Figure]]
+    alone: bool = False
+    """Whether its figures are speeds, also at reduced size: nothing else of ours may run then."""
 
     def figures(self, setting: Setting) -> list[Figure]:
         """Measure; what breaks on the way is a promise that does not hold."""
@@ -64,16 +66,16 @@ GROUPS: Final[tuple[Group, ...]] = (
     Group("Bad input", bad_input.measure),
     Group("Sandboxes: the hostile battery", sandboxes.measure),
     Group("Sandboxes killed at random", sandbox_chaos.measure),
-    Group("Speed of sandboxes", sandbox_speed.measure),
+    Group("Speed of sandboxes", sandbox_speed.measure, alone=True),
     Group("Competitions that ship", competitions.measure),
     Group("The tree's policy", tree_policy.measure),
     Group("The tree agent's demo", tree_demo.measure),
     Group("Timeouts in the tree's memory", tree_memory.measure),
     Group("The tree agent under kill -9", tree_kill.measure),
     Group("The tree agent and models that misbehave", tree_http.measure),
-    Group("Speed of the graph", speed.measure_graph),
-    Group("Speed of the harness", speed.measure_harness),
-    Group("Speed of searches", searches.measure),
-    Group("Speed of the command line", speed.measure_help),
+    Group("Speed of the graph", speed.measure_graph, alone=True),
+    Group("Speed of the harness", speed.measure_harness, alone=True),
+    Group("Speed of searches", searches.measure, alone=True),
+    Group("Speed of the command line", speed.measure_help, alone=True),
     Group("The full-size plan", full_size.measure),
 )
