@@ -42,12 +42,12 @@ def measure(setting: Setting) -> list[Figure]:
 
 def _reduced(setting: Setting) -> list[Figure]:
     directory = setting.work / "demo"
-    setting.say("the demo with 3 items a run")
-    done = langgraft("run", "demo", "--limit", 3, "--out", directory)
-    how = "`langgraft run demo --limit 3`, not installed anew"
+    setting.say("the demo with one item a run")
+    done = langgraft("run", "demo", "--limit", 1, "--out", directory)
+    how = "`langgraft run demo --limit 1`, not installed anew"
     return [
         _ending(done, directory, how),
-        *_findings(directory, "the demo with 3 items a run, too few to judge", judged=False),
+        *_findings(directory, "the demo with one item a run, too few to judge", judged=False),
     ]
 
 
