@@ -16,6 +16,16 @@ hypothesis.settings.load_profile("unhurried")
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Let files be shared out in the order of their names, as they are collected.
+
+    pytest-xdist would begin with those of most tests: a file of one slow test came last, and the
+    other processes waited for it. By name the last ones are of `nodes`, which are quick.
+    """
+    if hasattr(config.option, "loadscopereorder"):
+        config.option.loadscopereorder = False
+
+
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
     """Return the folder of real data, or skip."""
