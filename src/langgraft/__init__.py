@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from langgraft._core.errors import LanggraftError
     from langgraft._core.prompts import Prompt
     from langgraft.environments.babyai import BabyAI
+    from langgraft.graphs.chain import build_chain_agent
+    from langgraft.graphs.mlab import build_mlab_agent
     from langgraft.graphs.react import build_react_agent
     from langgraft.graphs.tree import build_tree_agent
     from langgraft.memory.deltas import MemoryDelta, fold
@@ -79,6 +81,8 @@ __all__ = [
     "TermOverlap",
     "TrajectoryMemory",
     "TrajectorySettings",
+    "build_chain_agent",
+    "build_mlab_agent",
     "build_react_agent",
     "build_tree_agent",
     "fold",
@@ -88,6 +92,8 @@ _MODULES = {
     "langgraft._core.errors": ("LanggraftError",),
     "langgraft._core.prompts": ("Prompt",),
     "langgraft.environments.babyai": ("BabyAI",),
+    "langgraft.graphs.chain": ("build_chain_agent",),
+    "langgraft.graphs.mlab": ("build_mlab_agent",),
     "langgraft.graphs.react": ("build_react_agent",),
     "langgraft.graphs.tree": ("build_tree_agent",),
     "langgraft.memory.deltas": ("MemoryDelta", "fold"),

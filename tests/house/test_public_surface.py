@@ -77,6 +77,8 @@ def test_names_when_listed_are_these() -> None:
         "TermOverlap",
         "TrajectoryMemory",
         "TrajectorySettings",
+        "build_chain_agent",
+        "build_mlab_agent",
         "build_react_agent",
         "build_tree_agent",
         "fold",
