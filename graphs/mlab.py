@@ -8,9 +8,9 @@ or put a failure right. The state holds references and numbers only; events, pro
 lie in `artifacts`.
 """
 
-import math
 import time
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -19,13 +19,13 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Checkpointer
 
-from langgraft._core.errors import SettingsError
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.submissions import sample_file
 from langgraft.environments.sandboxes.sandbox import Sandbox
+from langgraft.graphs.given import check_seconds, check_whole, contents_of, package_names
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget
-from langgraft.nodes.artifacts import Artifacts, FolderArtifacts, MemoryArtifacts
+from langgraft.nodes.artifacts import Artifacts
 from langgraft.nodes.graph_node import GraphNode
 from langgraft.nodes.mlab.act import act_node, is_long, summarize_node
 from langgraft.nodes.mlab.briefing import Briefing
@@ -33,7 +33,6 @@ from langgraft.nodes.mlab.consult import consult_node, needs_model
 from langgraft.nodes.mlab.perform import CHANGING, performer
 from langgraft.nodes.mlab.prompting import MLABPrompts
 from langgraft.nodes.mlab.think import think_node
-from langgraft.nodes.search.packages import shipped_packages
 from langgraft.nodes.workbench.desk import Desk
 from langgraft.nodes.workbench.limits import RunLimits, TokenPrices, check_limits
 from langgraft.nodes.workbench.recall import memory_needs, recall_run_node
@@ -50,8 +49,9 @@ from langgraft.nodes.workbench.submit import submit_node
 
 Graph: TypeAlias = "StateGraph[RunState, None, RunInput, RunOutput]"
 
-ARTIFACTS: Final = "artifacts"
-"""Folder of the contents, in the folder of a run."""
+Teaching: TypeAlias = dict[str, GraphNode[RunState]]
+"""Nodes by name that teach memory what came of an execution, in the order they run."""
+
 MLAB_LIMITS: Final = RunLimits(steps=2000, hours=24.0)
 """MLE-bench's figures for MLAB."""
 _NODES_A_STEP: Final = 7
@@ -144,8 +144,9 @@ def build_mlab_agent(
         InputError: It is no competition.
     """
     check_limits(limits, prices)
-    _check_numbers(window=(window, 1), retries=(retries, 0))
-    _check_seconds(seconds)
+    check_whole("window", window)
+    check_whole("retries", retries, 0)
+    check_seconds(seconds)
     sample_file(competition)
     needs = memory_needs(memory, learn=learn)
     folder = None if folder is None else Path(folder)
@@ -156,9 +157,9 @@ def build_mlab_agent(
         metric=competition.grader.name,
         seconds=seconds,
     )
-    desk = Desk(competition, _contents(artifacts, folder), workspaces, limits, prices, clock)
+    desk = Desk(competition, contents_of(artifacts, folder), workspaces, limits, prices, clock)
     feedback, prompts = feedback_model or model, prompts or MLABPrompts()
-    briefing = Briefing(desk, prompts, _packages(packages), window)
+    briefing = Briefing(desk, prompts, package_names(packages), window)
 
     graph: Graph = StateGraph(RunState, input_schema=RunInput, output_schema=RunOutput)
     graph.add_node("start", start_run_node(desk, memory=memory if learn else None))
@@ -167,83 +168,60 @@ def build_mlab_agent(
     graph.add_node("act", act_node(desk))
     graph.add_node("summarize", summarize_node(desk, feedback, prompts))
     graph.add_node("submit", submit_node(desk, folder=folder))
-    graph.add_edge(START, "start")
-    if memory is None:
-        graph.add_edge("start", "think")
-    else:
-        graph.add_node("recall", recall_run_node(desk, memory, budget=budget))
-        graph.add_edge("start", "recall")
-        graph.add_edge("recall", "think")
-    teaching: dict[str, GraphNode[RunState]] = {}
+
+    teaching: Teaching = {}
+    if "errors" in needs:
+        teaching["diagnose"] = diagnose_run_node(desk, feedback, prompt=prompts.diagnose)
+    if memory is not None and "verdicts" in needs:
+        teaching["judge"] = judge_run_node(desk, memory, feedback)
     if memory is not None and learn:
-        if "errors" in needs:
-            teaching["diagnose"] = diagnose_run_node(desk, feedback, prompt=prompts.diagnose)
-        if "verdicts" in needs:
-            teaching["judge"] = judge_run_node(desk, memory, feedback)
         teaching["remember"] = remember_run_node(desk, memory)
+    recall = None if memory is None else recall_run_node(desk, memory, budget=budget)
+    _begin(graph, recall)
     _wire(graph, desk, teaching)
     compiled = graph.compile(checkpointer=checkpointer, name=name)
     return compiled.with_config(recursion_limit=_NODES_A_STEP * limits.steps + 20)
 
 
-def _wire(graph: Graph, desk: Desk, teaching: dict[str, GraphNode[RunState]]) -> None:
-    """Wire the loop: think, do, teach memory what came of it, and so on until it ends."""
-    first = next(iter(teaching), "")
+def _begin(graph: Graph, recall: GraphNode[RunState] | None) -> None:
+    """Wire what comes before the first step."""
+    graph.add_edge(START, "start")
+    if recall is None:
+        graph.add_edge("start", "think")
+        return
+    graph.add_node("recall", recall)
+    graph.add_edge("start", "recall")
+    graph.add_edge("recall", "think")
 
-    def on(state: RunState) -> str:
-        return "submit" if state.get("ended") else "think"
+
+def _wire(graph: Graph, desk: Desk, teaching: Teaching) -> None:
+    """Wire the loop: think, do, teach memory what came of it, and so on until it ends."""
+    *_, last = ["", *teaching]
+    first = next(iter(teaching), "")
 
     def thought(state: RunState) -> str:
         if not state.get("said"):
             return "submit"
         return "consult" if needs_model(desk, state) else "act"
 
-    def taught(state: RunState) -> str:
-        return first if first and after_acting(desk, state) != "other" else on(state)
-
     def done(state: RunState) -> str:
-        return "summarize" if is_long(desk, state) else taught(state)
+        return "summarize" if is_long(desk, state) else shown(state)
 
-    going_on = [*([first] if first else []), "think", "submit"]
+    def shown(state: RunState) -> str:
+        return first if first and after_acting(desk, state) != "other" else further(state)
+
+    def further(state: RunState) -> str:
+        return "submit" if state.get("ended") else "think"
+
+    leads_on = [*list(teaching)[:1], "think", "submit"]
     graph.add_conditional_edges("think", thought, ["consult", "act", "submit"])
     graph.add_edge("consult", "act")
-    graph.add_conditional_edges("act", done, ["summarize", *going_on])
-    graph.add_conditional_edges("summarize", taught, going_on)
-    before = ""
+    graph.add_conditional_edges("act", done, ["summarize", *leads_on])
+    graph.add_conditional_edges("summarize", shown, leads_on)
     for name, node in teaching.items():
         graph.add_node(name, node)
-        if before:
-            graph.add_edge(before, name)
-        before = name
-    if before:
-        graph.add_conditional_edges(before, on, ["think", "submit"])
+    for before, after in pairwise(teaching):
+        graph.add_edge(before, after)
+    if last:
+        graph.add_conditional_edges(last, further, ["think", "submit"])
     graph.add_edge("submit", END)
-
-
-def _contents(artifacts: Artifacts | None, folder: Path | None) -> Artifacts:
-    if artifacts is not None:
-        return artifacts
-    return MemoryArtifacts() if folder is None else FolderArtifacts(folder / ARTIFACTS)
-
-
-def _packages(packages: Sequence[str] | None) -> tuple[str, ...]:
-    if packages is None:
-        return shipped_packages()
-    if isinstance(packages, str):
-        msg = f"packages is a list of names, got {packages!r:.80}"
-        raise SettingsError(msg)
-    return tuple(packages) or ("none beyond Python's own library",)
-
-
-def _check_numbers(**given: tuple[int, int]) -> None:
-    for name, (number, least) in given.items():
-        if not isinstance(number, int) or isinstance(number, bool) or number < least:
-            msg = f"{name} must be a whole number of at least {least}, got {number!r:.80}"
-            raise SettingsError(msg)
-
-
-def _check_seconds(seconds: float) -> None:
-    number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-    if not number or not math.isfinite(seconds) or seconds <= 0:
-        msg = f"seconds must be a number above 0, got {seconds!r:.80}"
-        raise SettingsError(msg)

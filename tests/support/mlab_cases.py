@@ -69,7 +69,11 @@ def stepping(*replies: str, aside: Sequence[str] = (), **others: str) -> RuleMod
 
 
 def ran(
-    competition: Competition, model: RuleModel, *, artifacts: Artifacts | None = None, **settings: Any
+    competition: Competition,
+    model: RuleModel,
+    *,
+    artifacts: Artifacts | None = None,
+    **settings: Any,
 ) -> tuple[RunOutput, EventLog]:
     """Run MLAB to its end."""
     kept = artifacts or MemoryArtifacts()
