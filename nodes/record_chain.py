@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.errors import InputError
 from langgraft.memory.items import describe_validation
-from langgraft.nodes.artifacts import Artifacts, check_reference
+from langgraft.nodes.artifacts import Artifacts, check_reference, reference_of
 
 R = TypeVar("R")
 """A record, as it was read."""
@@ -74,9 +74,9 @@ class RecordChain(Generic[R, V]):
         before = self.read(artifacts, previous)
         written = canonical_json({**content, _PREVIOUS: previous})
         parsed = self._parse(json.loads(written))  # as it will be read back
-        self._extend(before, parsed, "")  # before anything is written
+        longer = self._extend(before, parsed, reference_of(written.encode("utf-8")))
         reference = artifacts.keep(written.encode("utf-8"))
-        self._memo(artifacts).remember(reference, self._extend(before, parsed, reference))
+        self._memo(artifacts).remember(reference, longer)
         return reference
 
     def read(self, artifacts: Artifacts, reference: str) -> V:

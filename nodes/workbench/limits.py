@@ -153,13 +153,9 @@ def _characters(message: BaseMessage) -> int:
     return len(str(message.text)) + sum(len(str(call.get("args", ""))) for call in calls)
 
 
-def _check_positive(name: str, value: object, *, zero: bool = False) -> None:
+def _check_positive(name: str, value: Any, *, zero: bool = False) -> None:
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    if (
-        not number
-        or not math.isfinite(float(str(value)))
-        or not (value > 0 or (zero and value == 0))
-    ):
+    if not number or not math.isfinite(value) or value < 0 or (value == 0 and not zero):
         least = "of at least 0" if zero else "above 0"
         msg = f"{name} is a number {least}, got {value!r:.80}"
         raise SettingsError(msg)

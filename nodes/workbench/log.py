@@ -88,6 +88,11 @@ def log_lines(log: EventLog) -> str:
     return "".join(f"{canonical_json(event.model_dump(mode='json'))}\n" for event in log.events)
 
 
+def kept_action(action: Action) -> Action:
+    """Return an action as the log will hold it: what is done must be what is repeated."""
+    return Action.model_validate(keepable(action.model_dump(mode="python")))
+
+
 def keepable(value: Any, depth: int = 0) -> Any:
     """Return a JSON value as a log can hold it; see above for what is replaced."""
     if isinstance(value, str):

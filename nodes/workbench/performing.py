@@ -28,6 +28,8 @@ LONGEST_TEXT: Final = 64_000
 """Most characters kept of what came of an action: head and tail."""
 LONGEST_PROGRAM: Final = 400_000
 """Most bytes of a script that is kept as the program that ran."""
+LONGEST_NAME: Final = 200
+"""Most characters kept of an exception's class."""
 
 _SCRIPT: Final = re.compile(
     r"(?:^|[\s;&|(])python3?(?:\s+-[uBO]+)*\s+"
@@ -162,7 +164,7 @@ def _exception(result: ExecutionResult, seconds: float) -> tuple[str, str]:
         raised = parse_traceback(result.stderr) or parse_traceback(result.stdout)
         if raised is not None:
             name, message = raised.name, raised.message[:LONGEST_MESSAGE]
-    return encodable(name or ""), _CELL.sub("<cell>", encodable(message or ""))
+    return encodable(name or "")[:LONGEST_NAME], _CELL.sub("<cell>", encodable(message or ""))
 
 
 def _lost(result: ExecutionResult) -> Literal["", "kernel", "workspace"]:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from langchain_core.language_models import BaseChatModel
 
+from langgraft._core.canonical import JSON
 from langgraft._core.prompts import Prompt
 from langgraft.memory.deltas import MemoryDelta
 from langgraft.memory.episodes import Episode
@@ -26,6 +27,7 @@ from langgraft.nodes.workbench.failures import (
     verified_error,
 )
 from langgraft.nodes.workbench.log import EventLog, append_events
+from langgraft.nodes.workbench.metering import metered
 from langgraft.nodes.workbench.state import RunState
 
 
@@ -58,17 +60,19 @@ def diagnose_run_node(
         failed = last_execution(desk.log(state))
         if failed is None or not failed.seen.failed:
             return {"diagnosed": ""}
-        found = yield from spoken(diagnosing(failure_of(failed), prompt), "diagnose")
+        asked = spoken(diagnosing(failure_of(failed), prompt), "diagnose")
+        metering = yield from metered(desk, state, asked)
+        found = metering.value
         record = found.record
         if record is not None and (failed.seen.timed_out or failed.seen.oom):
             record = replace(record, kind="resource")
-        told = {
+        told: dict[str, JSON] = {
             "error": None if record is None else asdict(record),
             "by": "" if record is None else record.by,
             "why": found.why,
             "calls": found.calls,
         }
-        return {"diagnosed": desk.keep(told)}
+        return {"diagnosed": desk.keep(told), "spent": metering.spent}
 
     return talking_node("diagnose", model, begin, lambda state: _whose(desk, state))
 
@@ -87,13 +91,13 @@ def judge_run_node(
     def judge(state: RunState) -> Update:
         episode = _episode(desk, state)
         asked = () if episode is None else memory.questions(episode)
-        return talk(_judging(desk, episode, asked), model, *_whose(desk, state))
+        return talk(_judging(desk, state, episode, asked), model, *_whose(desk, state))
 
     async def ajudge(state: RunState) -> Update:
         episode = await asyncio.to_thread(_episode, desk, state)
         asked = () if episode is None else await memory.aquestions(episode)
         whose = await asyncio.to_thread(_whose, desk, state)
-        return await atalk(_judging(desk, episode, asked), model, *whose)
+        return await atalk(_judging(desk, state, episode, asked), model, *whose)
 
     return GraphNode("judge", judge, ajudge)
 
@@ -124,11 +128,14 @@ def remember_run_node(desk: Desk, memory: MemoryProvider[Any]) -> GraphNode[RunS
     return GraphNode("remember", remember, aremember)
 
 
-def _judging(desk: Desk, episode: Episode | None, asked: Sequence[Question]) -> Talk[Update]:
+def _judging(
+    desk: Desk, state: RunState, episode: Episode | None, asked: Sequence[Question]
+) -> Talk[Update]:
     if episode is None:
         return {"judged": ""}
-    answers = yield from answering_all(episode, asked)
-    return {"judged": desk.keep(answers) if answers else ""}
+    answers = yield from metered(desk, state, answering_all(episode, asked))
+    kept = desk.keep(answers.value) if answers.value else ""
+    return {"judged": kept, "spent": answers.spent}
 
 
 def _whose(desk: Desk, state: RunState) -> tuple[str, str]:

@@ -12,16 +12,23 @@ this time (it was killed from outside, say), that is ended.
 """
 
 import logging
-from collections.abc import Callable, Collection, Generator, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias, TypeVar
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Final, TypeVar
 
 from langgraft._core.errors import InputError, SandboxFailureError
 from langgraft.environments.sandboxes.sandbox import Kernel, Sandbox
 from langgraft.nodes.workbench.events import Action, Observation
-from langgraft.nodes.workbench.kernel_calls import KernelCall, KernelTalk, RunCell
+from langgraft.nodes.workbench.holding import (
+    AskKernel,
+    CloseKernel,
+    OpenKernel,
+    Session,
+    ahold,
+    hold,
+)
+from langgraft.nodes.workbench.kernel_calls import KernelTalk, RunCell
 from langgraft.nodes.workbench.live_kernels import LiveKernels
-from langgraft.nodes.workbench.log import EventLog
+from langgraft.nodes.workbench.log import EventLog, kept_action
 from langgraft.nodes.workbench.performing import Performed, Performer, observed
 
 T = TypeVar("T")
@@ -79,11 +86,11 @@ class Workspaces:
             SandboxUnavailableError: There is no engine or image.
             SandboxFailureError: The engine or container died, and again in fresh ones.
         """
-        return _hold(self._running(episode_id, log, action))
+        return hold(self._running(episode_id, log, action))
 
     async def arun(self, episode_id: str, log: EventLog, action: Action) -> Observation:
         """Do what `run` does; cancelling ends the action, and the kernel with it."""
-        return await _ahold(self._running(episode_id, log, action))
+        return await ahold(self._running(episode_id, log, action))
 
     def look(self, episode_id: str, log: EventLog, talk: Callable[[], KernelTalk[T]]) -> T:
         """Look into a run's workspace: hold a talk with its kernel that changes nothing there.
@@ -93,11 +100,11 @@ class Workspaces:
             SandboxUnavailableError: There is no engine or image.
             SandboxFailureError: The engine or container died, and again in fresh ones.
         """
-        return _hold(self._looking(episode_id, log, talk))
+        return hold(self._looking(episode_id, log, talk))
 
     async def alook(self, episode_id: str, log: EventLog, talk: Callable[[], KernelTalk[T]]) -> T:
         """Do what `look` does, asynchronously."""
-        return await _ahold(self._looking(episode_id, log, talk))
+        return await ahold(self._looking(episode_id, log, talk))
 
     def end(self, episode_id: str) -> None:
         """Close a run's workspace; what is asked of it afterwards builds it anew."""
@@ -107,13 +114,13 @@ class Workspaces:
         """Close all workspaces, also those in use; what is asked afterwards builds them anew."""
         _close(self._live.end())
 
-    def _running(self, run: str, log: EventLog, action: Action) -> "_Session[Observation]":
-        done = self._done(log)
+    def _running(self, run: str, log: EventLog, action: Action) -> Session[Observation]:
+        done, action = self._done(log), kept_action(action)
         after = (*done, action) if action.name in self._changing else done
         performed = yield from self._held(run, log, lambda: self._perform(action), done, after)
         return self._observed(performed, action)
 
-    def _looking(self, run: str, log: EventLog, talk: Callable[[], KernelTalk[T]]) -> "_Session[T]":
+    def _looking(self, run: str, log: EventLog, talk: Callable[[], KernelTalk[T]]) -> Session[T]:
         done = self._done(log)
         return (yield from self._held(run, log, talk, done, done))
 
@@ -124,17 +131,22 @@ class Workspaces:
         talk: Callable[[], KernelTalk[T]],
         done: tuple[Action, ...],
         after: tuple[Action, ...],
-    ) -> "_Session[T]":
+    ) -> Session[T]:
         """Hold a talk in a run's workspace, in a fresh one where that dies."""
         for left in reversed(range(TRIES)):
             kernel, stale = self._live.take(run, done)
             yield from _closed(stale)
             try:
                 if kernel is None:
-                    kernel = yield _Open(self.sandbox, self._preload)
+                    kernel = yield OpenKernel(self.sandbox, self._preload)
                     self._live.opened(run, kernel)
                     yield from self._replay(kernel, log)
                 value = yield from self._on(kernel, talk())
+            except GeneratorExit:  # nobody goes on with it: nothing may be yielded any more
+                if kernel is not None:
+                    self._live.drop(kernel)
+                    kernel.close()
+                raise
             except BaseException as error:
                 wanted = kernel is None or self._live.drop(kernel)
                 if kernel is not None:
@@ -150,18 +162,18 @@ class Workspaces:
     def _done(self, log: EventLog) -> tuple[Action, ...]:
         return tuple(action for action, _ in _pairs(log) if action.name in self._changing)
 
-    def _replay(self, kernel: Kernel, log: EventLog) -> "_Session[None]":
+    def _replay(self, kernel: Kernel, log: EventLog) -> Session[None]:
         """Do again what was done since the workspace was last as at first."""
         for action, before in _since_lost(_pairs(log)):
             if action.name not in self._changing:
                 continue
             again = self._observed((yield from self._on(kernel, self._perform(action))), action)
             if before.lost == "kernel" and not again.lost:
-                yield _On(kernel, RunCell(_END), self.seconds)
+                yield AskKernel(kernel, RunCell(_END), self.seconds)
             if again.text != before.text or again.lost != before.lost:
                 logger.warning("event %d shows something else when it is done again", action.id)
 
-    def _on(self, kernel: Kernel, talk: KernelTalk[T]) -> "_Session[T]":
+    def _on(self, kernel: Kernel, talk: KernelTalk[T]) -> Session[T]:
         """Hold a talk with a kernel: what it refuses is thrown into the talk."""
         answer: Any = None
         refused: InputError | None = None
@@ -173,7 +185,7 @@ class Workspaces:
                 return value
             answer, refused = None, None
             try:
-                answer = yield _On(kernel, call, self.seconds)
+                answer = yield AskKernel(kernel, call, self.seconds)
             except InputError as error:
                 if type(error) is not InputError:  # no engine, no data: not the talk's doing
                     raise
@@ -204,84 +216,11 @@ def _since_lost(pairs: list[tuple[Action, Observation]]) -> list[tuple[Action, O
     return pairs[lost[-1] + 1 :] if lost else pairs
 
 
-# Sync and async ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Open:
-    sandbox: Sandbox
-    preload: tuple[str, ...]
-
-    def do(self) -> Kernel:
-        return self.sandbox.kernel(preload=self.preload)
-
-    async def ado(self) -> Kernel:
-        return await self.sandbox.akernel(preload=self.preload)
-
-
-@dataclass(frozen=True, slots=True)
-class _On:
-    kernel: Kernel
-    call: KernelCall
-    seconds: float
-
-    def do(self) -> Any:
-        return self.call.on(self.kernel, self.seconds)
-
-    async def ado(self) -> Any:
-        return await self.call.aon(self.kernel, self.seconds)
-
-
-@dataclass(frozen=True, slots=True)
-class _Close:
-    kernel: Kernel
-
-    def do(self) -> None:
-        self.kernel.close()
-
-    async def ado(self) -> None:
-        await self.kernel.aclose()
-
-
-_Doing: TypeAlias = _Open | _On | _Close
-_Session: TypeAlias = Generator[_Doing, Any, T]
-
-
-def _closed(kernels: Sequence[Kernel]) -> _Session[None]:
+def _closed(kernels: Sequence[Kernel]) -> Session[None]:
     for kernel in kernels:
-        yield _Close(kernel)
+        yield CloseKernel(kernel)
 
 
 def _close(kernels: Sequence[Kernel]) -> None:
     for kernel in kernels:
         kernel.close()
-
-
-def _hold(session: _Session[T]) -> T:
-    try:
-        doing = next(session)
-        while True:
-            try:
-                answer = doing.do()
-            except BaseException as error:  # noqa: BLE001 - the session decides what it means
-                doing = session.throw(error)
-            else:
-                doing = session.send(answer)
-    except StopIteration as stop:
-        value: T = stop.value
-        return value
-
-
-async def _ahold(session: _Session[T]) -> T:
-    try:
-        doing = next(session)
-        while True:
-            try:
-                answer = await doing.ado()
-            except BaseException as error:  # noqa: BLE001 - the session decides what it means
-                doing = session.throw(error)
-            else:
-                doing = session.send(answer)
-    except StopIteration as stop:
-        value: T = stop.value
-        return value
