@@ -150,20 +150,46 @@ def solve(
     temperature: Annotated[
         float | None, typer.Option(min=0, help="Sampling temperature.", show_default="0.5")
     ] = None,
-    steps: Annotated[int, typer.Option(min=1, help="Programs to write and run.")] = 30,
+    agent: Annotated[
+        str,
+        typer.Option(
+            help="tree searches over programs (AIDE); chain acts step by step (OpenHands); mlab"
+            " does in six fields (MLAgentBench)."
+        ),
+    ] = "tree",
+    steps: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Programs to write and run, or actions to take.",
+            show_default="tree 30, chain 500, mlab 2000",
+        ),
+    ] = None,
+    hours: Annotated[
+        float | None,
+        typer.Option(help="Wall clock of a run of chain or mlab.", show_default="24"),
+    ] = None,
     seconds: Annotated[
         float, typer.Option(min=1, help="Wall clock that one program may take.")
     ] = 7200,
-    width: Annotated[int, typer.Option(min=1, help="Programs written and run at once.")] = 1,
+    width: Annotated[
+        int | None,
+        typer.Option(min=1, help="Programs of a tree written and run at once.", show_default="1"),
+    ] = None,
     candidates: Annotated[
-        int, typer.Option(min=1, help="Best programs that are scored again before one is chosen.")
-    ] = 1,
-    seed: Annotated[int, typer.Option(min=0, help="Of the search.")] = 0,
+        int | None,
+        typer.Option(
+            min=1,
+            help="Best programs of a tree that are scored again before one is chosen.",
+            show_default="1",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the run.")] = 0,
     memory: Annotated[
         str,
         typer.Option(
             help="Memory of errors and fixes, used and filled: off, a folder, memory (of this"
-            " search alone), chroma:PATH, http://HOST:PORT or postgresql://USER@HOST/DATABASE.",
+            " run alone), chroma:PATH, http://HOST:PORT or postgresql://USER@HOST/DATABASE.",
         ),
     ] = "off",
     sandbox: Annotated[
@@ -174,13 +200,13 @@ def solve(
         Path | None,
         typer.Option(
             help="Folder of the results: made, or gone on with.",
-            show_default="runs/solve-COMPETITION",
+            show_default="runs/solve-COMPETITION, of others than the tree with -AGENT",
         ),
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Solve a competition: prepare its data, search for the best program, and grade it; or go on
-    where that was stopped.
+    """Solve a competition: prepare its data, let an agent take part, and grade what it submits; or
+    go on where that was stopped.
     """  # noqa: D205
     from langgraft.benchmarks.cli import solving  # noqa: PLC0415
 
@@ -191,13 +217,13 @@ def solve(
         "feedback_model": feedback_model,
         "base_url": base_url,
         "temperature": temperature,
-        "steps": steps,
         "seconds": seconds,
-        "width": width,
-        "candidates": candidates,
         "sandbox": sandbox,
     }
-    asked = solving.Asked(competition, fields, seed=seed, memory=memory, out=out)
+    settings = {"steps": steps, "hours": hours, "width": width, "candidates": candidates}
+    asked = solving.Asked(
+        competition, fields, agent=agent, settings=settings, seed=seed, memory=memory, out=out
+    )
     raise typer.Exit(solving.run(asked, as_json=json))
 
 

@@ -10,7 +10,7 @@ from pydantic_core import to_jsonable_python
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import PlanError
 from langgraft.benchmarks.harness.plans import PreparedPlan, load_plan, plan_from_data, prepare
-from langgraft.benchmarks.harness.study import SIMULATED, Plan, Study
+from langgraft.benchmarks.harness.study import Plan, Study
 from langgraft.benchmarks.studies import studies
 
 SUFFIXES = (".yaml", ".yml")
@@ -67,10 +67,7 @@ def choose(
     """
     path = plan_path(plan)
     _, loaded = read_plan(path)
-    changes = {"model": model, "base_url": base_url}
-    given: dict[str, JSON] = {name: value for name, value in changes.items() if value is not None}
-    if model == SIMULATED:
-        given.setdefault("base_url", None)  # the file's is for the file's model
-    changed = {**loaded.model_dump(mode="json"), **_places(loaded), **given}
+    fields = {**loaded.model_dump(mode="json"), **_places(loaded)}
+    changed = loaded.with_model(fields, model, base_url)
     study, chosen = plan_from_data(changed, studies(), path)
     return prepare(study, chosen, limit=limit)

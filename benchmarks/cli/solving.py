@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from langchain_core.language_models import BaseChatModel
 from pydantic import ValidationError
 
 from langgraft._core.canonical import JSON
@@ -18,7 +17,8 @@ from langgraft._core.errors import (
     InfrastructureError,
     SettingsError,
 )
-from langgraft.benchmarks.cli.memory.printing import in_a_line, say, write_json
+from langgraft.benchmarks.cli.memory.printing import say, write_json
+from langgraft.benchmarks.cli.solve_lines import lines_of
 from langgraft.benchmarks.harness.cache import ResponseCache
 from langgraft.benchmarks.harness.interrupts import stop_on_signals
 from langgraft.benchmarks.harness.models import make_model
@@ -28,21 +28,19 @@ from langgraft.benchmarks.harness.outcome import (
     EXIT_INTERRUPTED,
 )
 from langgraft.benchmarks.harness.study import SIMULATED
+from langgraft.benchmarks.mle.agents.base import Told
+from langgraft.benchmarks.mle.agents.settings import SECTIONS, as_section
+from langgraft.benchmarks.mle.models import Models, models_of
 from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.benchmarks.mle.runs import runs_of
 from langgraft.benchmarks.mle.solution import RESPONSES, WORK, Order, Solution, check, solve
-from langgraft.benchmarks.mle.study import MleStudy, feedback_model
+from langgraft.benchmarks.mle.study import MleStudy
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.layout import CONFIG, is_competition_id
 from langgraft.memory.items import describe_validation
 from langgraft.memory.stores.named import store_kind
-from langgraft.nodes.search.journal import JournalNode
-from langgraft.nodes.search.selection import candidates
 
 NO_MEMORY: Final = ("off", "none")
-
-_WIDTH: Final = 100
-"""Characters of a line of progress."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +50,9 @@ class Asked:
     competition: str
     fields: Mapping[str, Any]
     """Of the plan, where they were given."""
+    agent: str
+    settings: Mapping[str, Any]
+    """Of the agent's section, where they were given."""
     seed: int
     memory: str
     out: Path | None
@@ -71,13 +72,33 @@ def order_of(asked: Asked) -> Order:
         folders.insert(0, own.parent)
         name = own.name
     fixed = {"competitions": [name], "seeds": [asked.seed], "build_seeds": [], "memory": ["off"]}
+    fixed["agents"] = [_section(asked)]
     try:
         plan = MlePlan.model_validate({**fields, **fixed, "folders": folders})
     except ValidationError as error:
         raise SettingsError(describe_validation(error)) from error
-    order = Order(plan, asked.out or Path("runs") / f"solve-{name}", _store(asked.memory))
+    folder = f"solve-{name}" if asked.agent == "tree" else f"solve-{name}-{asked.agent}"
+    order = Order(plan, asked.out or Path("runs") / folder, _store(asked.memory))
     order.competition()
     return order
+
+
+def _section(asked: Asked) -> dict[str, Any]:
+    """Return the agent's section of the plan.
+
+    Raises:
+        SettingsError: There is no such agent, or it has no such option.
+    """
+    try:
+        section: dict[str, Any] = as_section(asked.agent)
+    except ValueError as error:
+        raise SettingsError(f"--agent: {error}") from error
+    given = {name: value for name, value in asked.settings.items() if value is not None}
+    if foreign := [name for name in given if name not in SECTIONS[asked.agent].model_fields]:
+        having = [name for name, each in SECTIONS.items() if foreign[0] in each.model_fields]
+        msg = f"--{foreign[0]} is not for --agent {asked.agent}, but for {' and '.join(having)}"
+        raise SettingsError(msg)
+    return {**section, **given}
 
 
 def _own_folder(name: str) -> Path:
@@ -101,7 +122,7 @@ def _store(memory: str) -> str | None:
 
 
 def run(asked: Asked, *, as_json: bool) -> int:
-    """Solve a competition, telling of each program; return the exit code."""
+    """Solve a competition, telling of each program or step; return the exit code."""
     order = order_of(asked)
     competition = order.competition()
     with ExitStack() as opened:
@@ -125,13 +146,11 @@ def run(asked: Asked, *, as_json: bool) -> int:
 _AGAIN: Final = "not finished; run the same command again to go on"
 
 
-async def _solved(
-    order: Order, models: tuple[BaseChatModel, BaseChatModel | None], progress: "Progress"
-) -> Solution | None:
+async def _solved(order: Order, models: Models, progress: "Progress") -> Solution | None:
     """Solve; `None` where somebody asked to stop."""
     stop = asyncio.Event()
     with stop_on_signals(stop):
-        solving = asyncio.create_task(solve(order, models, progress.program))
+        solving = asyncio.create_task(solve(order, models, progress.tell))
         stopping = asyncio.create_task(stop.wait())
         try:
             await asyncio.wait({solving, stopping}, return_when=asyncio.FIRST_COMPLETED)
@@ -142,9 +161,7 @@ async def _solved(
             await asyncio.gather(solving, stopping, return_exceptions=True)
 
 
-def make_models(
-    order: Order, opened: ExitStack | None
-) -> tuple[BaseChatModel, BaseChatModel | None]:
+def make_models(order: Order, opened: ExitStack | None) -> Models:
     """Make the models; with `opened`, replies of real ones are kept in the folder.
 
     Raises:
@@ -164,82 +181,54 @@ def make_models(
         max_tokens=plan.max_tokens,
         responses=responses,
     )
-    return made, feedback_model(plan, made)
+    return models_of(plan, order.settings, made)
 
 
 class Progress:
-    """Tells of a search while it goes on: a line a program, or a JSON object."""
+    """Tells of a run while it goes on: a line for each program or step, or a JSON object."""
 
     def __init__(self, order: Order, competition: Competition, *, as_json: bool) -> None:
         self._order = order
-        self._lower = competition.board.thresholds.lower_is_better
         self._metric = competition.grader.name
         self._name = competition.name
         self._as_json = as_json
-        self._nodes: list[JournalNode] = []
+        lower = competition.board.thresholds.lower_is_better
+        self._lines = lines_of(order.agent.unit, order.settings.steps, lower_is_better=lower)
 
     def begin(self) -> None:
         """Say what is done."""
-        plan = self._order.plan
+        order, plan = self._order, self._order.plan
         if self._as_json:
             return
-        say(f"{self._name}: {plan.steps} programs, {self._metric}, model {plan.model}")
+        size = f"{order.settings.steps} {order.agent.unit}"
+        say(f"{self._name}: {size}, {self._metric}, model {plan.model}")
         if plan.model == SIMULATED:
             say("the simulated model follows rules; it is no language model")
-        if self._order.done:
-            say("this search is done; told again:")
-        elif self._order.begun:
-            say(f"going on with the search in {self._order.out}")
+        what = "search" if order.agent.name == "tree" else "run"
+        if order.done:
+            say(f"this {what} is done; told again:")
+        elif order.begun:
+            say(f"going on with the {what} in {order.out}")
 
-    def program(self, node: JournalNode) -> None:
-        """Tell of a program."""
-        stages = {each.id: each for each in self._nodes}
-        parent = stages.get(node.parent_id or "")
-        stage = "draft" if parent is None else "debug" if parent.is_buggy else "improve"
-        self._nodes.append(node)
-        best = candidates(self._nodes, count=1, lower_is_better=self._lower)
-        is_best = bool(best) and best[0].id == node.id
+    def tell(self, done: Told) -> None:
+        """Tell of a program or a step."""
+        self._lines.add(done)
         if self._as_json:
-            row: dict[str, JSON] = {
-                "event": "program",
-                "id": node.id,
-                "stage": stage,
-                "parent": node.parent_id,
-                "metric": node.metric,
-                "buggy": node.is_buggy,
-                "reasons": list(node.reasons),
-                "best": is_best,
-                "recalled": bool(node.recalled),
-            }
-            write_json(row)
-            return
-        count = f"{len(self._nodes):>{len(str(self._order.plan.steps))}}"
-        origin = "" if parent is None else f" of {parent.id}"
-        told = f"{count}/{self._order.plan.steps} {node.id} {stage + origin:<14} "
-        told += _outcome(node, best=is_best) + (" · memory" if node.recalled else "")
-        say(in_a_line(told, _WIDTH).rstrip())
+            write_json(dict(self._lines.row()))
+        else:
+            say(self._lines.line())
 
     def end(self, solution: Solution) -> None:
         """Say what came of it."""
         if self._as_json:
             write_json(_as_json(solution))
             return
-        found = solution.found
-        if not solution.submitted:
-            say("no program left a valid submission")
-        else:
-            say(f"chosen: {found.chosen}, validation {self._metric} {found.validation:g}")
+        came = solution.found.came
+        say(self._lines.end(came, submitted=solution.submitted, metric=self._metric))
         if solution.report is not None:
             say(_graded(solution.report))
         for what, path in solution.files.items():
             say(f"{what}: {path}")
-
-
-def _outcome(node: JournalNode, *, best: bool) -> str:
-    if node.is_buggy:
-        return f"buggy: {node.reasons[0] if node.reasons else node.analysis}"
-    metric = "no metric" if node.metric is None else f"{node.metric:.6g}"
-    return f"{metric}{' (best so far)' if best else ''}"
 
 
 def _medal(report: Mapping[str, JSON]) -> str:
@@ -260,13 +249,17 @@ def _graded(report: Mapping[str, JSON]) -> str:
 
 def _as_json(solution: Solution) -> dict[str, JSON]:
     found = solution.found
+    told = {name: found.came.fields[name] for name in _TOLD if name in found.came.fields}
     return {
         "event": "solution",
-        "chosen": found.chosen,
-        "validation": found.validation,
-        "candidates": [dict(each) for each in found.candidates],
+        **told,
+        "validation": found.came.validation,
         "report": None if solution.report is None else dict(solution.report),
         "files": {what: str(path) for what, path in solution.files.items()},
         "usage": dict(found.usage),
         "resumed": found.resumed,
     }
+
+
+_TOLD: Final = ("chosen", "candidates", "ended", "attempts")
+"""Of the fields that an agent's result has, those that are not listed in a file."""

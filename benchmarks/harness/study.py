@@ -51,6 +51,24 @@ class Plan(BaseModel):
         """Return the plan for at most `items` items a run; the harness cuts what is longer."""
         return self
 
+    @classmethod
+    def with_model(
+        cls, fields: Mapping[str, JSON], model: str | None, base_url: str | None
+    ) -> dict[str, JSON]:
+        """Return a plan's fields with another model, another server, or both.
+
+        Args:
+            fields: The plan's, as they are checked when it is read.
+            model: The model; `None` leaves the plan's.
+            base_url: Where its server listens; `None` leaves the plan's, but not for the
+                simulated model: it was meant for another.
+        """
+        changes = {"model": model, "base_url": base_url}
+        given = {name: value for name, value in changes.items() if value is not None}
+        if model == SIMULATED and base_url is None:
+            return {**fields, **given, "base_url": None}
+        return {**fields, **given}
+
 
 @dataclass(frozen=True, slots=True)
 class BankSource:

@@ -1,8 +1,9 @@
 """Machine-learning engineering: agents that write whole programs for competitions.
 
 plan, conditions, runs, study, session      the study: agents, memories, competitions, seeds
-data, sizing, submissions                   its data, how large it is, what it leaves to grade again
-searching, checkpoints, sandboxes, results  one search, resumed, kept and graded
+agents/                                     the agents: settings, graphs, what came of a run
+data, models, sizing, submissions           its data and models, its size, what it leaves to grade
+searching, checkpoints, sandboxes, results  one run, resumed, kept and graded
 solution                                    one competition solved, outside of any study
 behaviour/, outcomes, measures              what is measured of a search
 searches, contrasts, curves, relations,     what a study's log says (`estimates`, `spreads`)

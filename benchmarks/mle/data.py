@@ -1,6 +1,7 @@
 """The competitions of a plan: what their data is known by, and making it ready."""
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from langgraft._core.canonical import JSON, digest, text_digest
@@ -10,7 +11,6 @@ from langgraft.environments.competitions.checksums import folder_checksum, read_
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.functions import OwnFunction
 from langgraft.environments.competitions.preparing import (
-    not_prepared,
     prepare_competition,
     verify_competition,
 )
@@ -18,25 +18,39 @@ from langgraft.environments.competitions.registry import Registry
 
 
 def competitions_of(plan: MlePlan) -> tuple[Competition, ...]:
-    """Return the competitions of a plan.
+    """Return the competitions that a plan is run at.
 
     Raises:
-        CompetitionError: There is none of an id, or its files are not as they should be.
+        CompetitionError: There is none of an id, its files are not as they should be, or only
+            what is prepared is wanted and nothing is.
     """
     found = plan.registry()
-    return tuple(found.get_competition(each) for each in plan.competitions)
+    named = tuple(found.get_competition(each) for each in plan.competitions)
+    if not plan.only_prepared:
+        return named
+    ready = tuple(each for each in named if _can_be_ready(found, each))
+    if not ready:
+        msg = f"only_prepared is set, and nothing is: {'; '.join(_missing_lines(named))}"
+        raise CompetitionError(msg)
+    return ready
+
+
+def left_out(plan: MlePlan) -> tuple[str, ...]:
+    """Return the ids of the competitions that a plan names and is not run at."""
+    ready = {each.id for each in competitions_of(plan)}
+    return tuple(each for each in plan.competitions if each not in ready)
 
 
 def unprepared_lines(plan: MlePlan) -> Iterator[str]:
     """Say of competitions whose data is not there how it is made."""
     found = plan.registry()
+    if without := left_out(plan):
+        yield f"left out, as their data is not prepared ({len(without)}): {', '.join(without)}"
     missing = [each for each in competitions_of(plan) if not each.prepared]
     shipped = [each.id for each in missing if found.get_source(each.id) == "shipped"]
     if shipped:
         yield f"data not prepared yet: {', '.join(shipped)}; `run` prepares it"
-    for each in missing:
-        if each.id not in shipped:
-            yield _how_to_prepare(each)
+    yield from _missing_lines([each for each in missing if each.id not in shipped])
 
 
 def fingerprint(competition: Competition) -> dict[str, JSON]:
@@ -62,9 +76,10 @@ def make_ready(found: Registry, competitions: tuple[Competition, ...]) -> None:
     """
     shipped = [each for each in competitions if found.get_source(each.id) == "shipped"]
     others = [each for each in competitions if each not in shipped]
-    for each in others:  # refused before the first one is prepared
-        if not each.prepared:
-            raise CompetitionError(_how_to_prepare(each))
+    # Refused before the first one is prepared, and all at once.
+    if missing := list(_missing_lines([each for each in others if not each.prepared])):
+        raise CompetitionError("; ".join(missing))
+    for each in others:
         if wrong := verify_competition(each):
             msg = f"the data of {each.id} is not what its checksums say: {'; '.join(wrong[:3])}"
             raise CompetitionError(msg, path=each.public_dir.parent)
@@ -72,14 +87,35 @@ def make_ready(found: Registry, competitions: tuple[Competition, ...]) -> None:
         prepare_competition(each)
 
 
-def _how_to_prepare(competition: Competition) -> str:
-    """Say how data is made, with the options of the competition's own place."""
-    said = not_prepared(competition)
-    where = competition.public_dir.parent.parent.parent
+def _can_be_ready(found: Registry, competition: Competition) -> bool:
+    return competition.prepared or found.get_source(competition.id) == "shipped"
+
+
+def _missing_lines(missing: Sequence[Competition]) -> Iterator[str]:
+    """Say how data is made, a line for all that is made in the same way."""
+    alike: dict[tuple[bool, str], list[str]] = {}
+    for each in missing:
+        alike.setdefault((each.prepare_fn is None, _place(each)), []).append(each.id)
+    for (of_kaggle, place), ids in alike.items():
+        told = f"the data of {len(ids)} competitions is not prepared ({', '.join(ids)}): "
+        if len(ids) == 1:
+            told = f"the data of {ids[0]} is not prepared: "
+        if of_kaggle:
+            yield (
+                f"{told}with MLE-bench and an account on Kaggle `mlebench prepare -c ID {place}`"
+                " makes it, for each ID; `data_dir` of a plan names another place, and"
+                " `only_prepared: true` leaves out what is not there"
+            )
+        else:
+            yield f"{told}run `langgraft competitions prepare {' '.join(ids)} {place}`"
+
+
+def _place(competition: Competition) -> str:
+    """Return the options that tell where a competition's data and files lie."""
+    where = f"--data-dir {shlex.quote(str(competition.public_dir.parent.parent.parent))}"
     if isinstance(competition.grader.grade, OwnFunction) and competition.prepare_fn is not None:
-        folder = competition.grader.grade.file.parent.parent
-        return f"{said} --data-dir {where} --folder {folder}"
-    return said
+        where += f" --folder {shlex.quote(str(competition.grader.grade.file.parent.parent))}"
+    return where
 
 
 def _grader(competition: Competition) -> JSON:

@@ -1,12 +1,24 @@
-"""The plan of a tree study: the published settings (mle-agent-memory Table 6) as its defaults."""
+"""The plan of a study of agents at competitions: the published settings as its defaults."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Literal, Self
 
 from pydantic import Field, field_serializer, field_validator, model_validator
 from typing_extensions import override
 
+from langgraft._core.canonical import JSON
 from langgraft.benchmarks.harness.study import SIMULATED, Plan
+from langgraft.benchmarks.mle.agents.settings import (
+    MODEL_FIELDS,
+    SECTIONS,
+    AgentName,
+    AgentSettings,
+    Section,
+    TreeSettings,
+    as_section,
+    check_seeds,
+)
 from langgraft.benchmarks.mle.conditions import BUILD, NAMED, MemoryCondition, spelled
 from langgraft.environments.competitions.layout import is_competition_id
 from langgraft.environments.competitions.registry import Registry
@@ -17,7 +29,8 @@ CPUS: Final = 1.0
 """Processors of a program, unless a plan says otherwise: searches that run side by side then take
 no time from each other, and a program's time limit means the same whatever else runs."""
 
-AgentName = Literal["tree"]
+_FAMILIES: Final = ("shipped", "lite")
+"""Competitions that a plan may name by one word."""
 
 
 def shipped_competitions() -> tuple[str, ...]:
@@ -25,53 +38,45 @@ def shipped_competitions() -> tuple[str, ...]:
     return tuple(Registry().get_shipped_competition_ids())
 
 
+def lite_competitions() -> tuple[str, ...]:
+    """Return the ids of MLE-bench's 22 lite competitions."""
+    return tuple(Registry().get_lite_competition_ids())
+
+
 class MlePlan(Plan):
     """Agents with several memories at machine-learning competitions.
 
-    Defaults are the paper's where it states them (mle-agent-memory Table 6): 30 steps, 7,200 s for
-    an execution, debug probability 0.5, debug depth 3. Its models are o3 for code and GPT-4.1 for
-    feedback: `model: openai:o3`, `feedback_model: openai:gpt-4.1`, with a key of one's own.
+    Defaults are the paper's where it states them (mle-agent-memory Table 6): 7,200 s for an
+    execution, and each agent's in its section (`langgraft.benchmarks.mle.agents.settings`). Its
+    models for the tree are o3 for code and GPT-4.1 for feedback: `model: openai:o3`,
+    `feedback_model: openai:gpt-4.1`, with a key of one's own.
 
     `data_dir` and `folders` say where data is found on this machine: they are no part of what is
     studied, and a run may be gone on with from another place. The data itself is: by checksums.
     """
 
     study: Literal["mle"] = "mle"
-    agents: tuple[AgentName, ...] = ("tree",)
-    """The agents: `tree` searches over programs as AIDE does."""
+    agents: tuple[Section, ...] = (TreeSettings(),)
+    """The agents, by name or with settings of their own: `tree` searches over programs as AIDE
+    does, `chain` acts step by step as OpenHands' CodeActAgent, `mlab` as MLAgentBench's agent."""
     memory: tuple[MemoryCondition, ...] = (NAMED["off"], NAMED["cold"], NAMED["warm"])
     """The conditions, by name (`off`, `cold`, `warm`, `scheduled`, `placebo` …) or spelled out."""
     competitions: tuple[str, ...] = Field(default_factory=shipped_competitions)
-    """Ids of the competitions; those that ship unless others are named."""
+    """Ids of the competitions, `shipped` for those that ship, or `lite` for MLE-bench's 22."""
+    only_prepared: bool = False
+    """Leave out competitions whose data is not there and that nobody can prepare on the way; the
+    manifest tells which they were. A plan without it is refused as long as one is missing."""
     folders: tuple[Path, ...] = Field(default=(), exclude=True)
     """Folders of competitions of one's own, `<folder>/<id>/config.yaml`."""
     data_dir: Path | None = Field(default=None, exclude=True)
     """Where data lies and is prepared; `None`: in the user's cache."""
     seeds: tuple[int, ...] = (0, 1, 2)
-    """Seeds of the searches that are compared, each under every condition."""
+    """Seeds of the runs that are compared, each under every condition."""
     build_seeds: tuple[int, ...] = (100, 101, 102)
-    """Seeds of the searches that fill the banks of warm conditions, one after another; none of
-    them may be among `seeds`."""
-    steps: int = Field(default=30, ge=1)
-    """Programs of a search (Table 6: 30)."""
+    """Seeds of the runs that fill the banks of warm conditions, one after another; none of them
+    may be among `seeds`."""
     seconds: float = Field(default=7200.0, gt=0, allow_inf_nan=False)
     """Wall clock of one execution (Table 6: 7,200)."""
-    drafts: int = Field(default=5, ge=1)
-    """Programs written from nothing at the start (AIDE's default; Table 6 does not name it)."""
-    debug_probability: float = Field(default=0.5, ge=0, le=1)
-    """Chance that a failure is repaired where one can be (Table 6: 0.5)."""
-    debug_depth: int = Field(default=3, ge=0)
-    """Largest number of repairs in a row, read as AIDE's code does (Table 6: 3)."""
-    published_depth: bool = True
-    """Whether a failure of exactly `debug_depth` repairs may be repaired once more, as AIDE's code
-    has it; `False` reads the number as its name says."""
-    folds: int = Field(default=5, ge=2)
-    """Folds of cross-validation that programs are told of (AIDE's default)."""
-    width: int = Field(default=1, ge=1)
-    """Programs written and run at once within a search; AIDE: one."""
-    candidates: int = Field(default=1, ge=1)
-    """Best programs that are scored again on fresh splits before one is submitted; AIDE submits
-    the best validation metric, which is 1."""
     feedback_model: str | None = None
     """The model that reviews and diagnoses (Table 6: GPT-4.1); `None`: `model`."""
     feedback_base_url: str | None = None
@@ -94,8 +99,62 @@ class MlePlan(Plan):
 
     @override
     def limited(self, items: int) -> Self:
-        """Return the plan with at most `items` build seeds: a search run has one item."""
-        return self.model_copy(update={"build_seeds": self.build_seeds[:items]})
+        """Return the plan with at most `items` build seeds: a run that is compared has one item."""
+        sections = [
+            each
+            if each.build_seeds is None
+            else each.model_copy(update={"build_seeds": each.build_seeds[:items]})
+            for each in self.agents
+        ]
+        fewer = {"build_seeds": self.build_seeds[:items], "agents": tuple(sections)}
+        return self.model_copy(update=fewer)
+
+    @classmethod
+    @override
+    def with_model(
+        cls, fields: Mapping[str, JSON], model: str | None, base_url: str | None
+    ) -> dict[str, JSON]:
+        """Name another model for every agent; the simulated one gives its own feedback."""
+        changed = super().with_model(fields, model, base_url)
+        if model is None:
+            return changed
+        gone = MODEL_FIELDS if model == SIMULATED else MODEL_FIELDS[:2]
+        changed |= dict.fromkeys(gone[2:])
+        sections = changed.get("agents")
+        if isinstance(sections, list):
+            without = dict.fromkeys(gone)
+            changed["agents"] = [
+                {**each, **without} if isinstance(each, dict) else each for each in sections
+            ]
+        return changed
+
+    @model_validator(mode="before")
+    @classmethod
+    def _in_a_section(cls, given: Any) -> Any:
+        astray = sorted(set(given) & _OF_AGENTS) if isinstance(given, Mapping) else ()
+        if astray:
+            name = astray[0]
+            msg = (
+                f"`{name}` is an agent's own: it stands in its section, as in"
+                f" `agents: [{{name: tree, {name}: …}}]`"
+            )
+            raise ValueError(msg)
+        return given
+
+    @field_validator("agents", mode="before")
+    @classmethod
+    def _sections(cls, agents: Any) -> Any:
+        return tuple(map(as_section, agents)) if isinstance(agents, list | tuple) else agents
+
+    @field_validator("competitions", mode="before")
+    @classmethod
+    def _family(cls, competitions: Any) -> Any:
+        if not isinstance(competitions, str):
+            return competitions
+        if competitions not in _FAMILIES:
+            msg = f"give a list of ids, or one of {', '.join(_FAMILIES)}; got {competitions!r:.80}"
+            raise ValueError(msg)
+        return lite_competitions() if competitions == "lite" else shipped_competitions()
 
     @field_validator("memory", mode="before")
     @classmethod
@@ -131,17 +190,21 @@ class MlePlan(Plan):
             raise ValueError(msg)
         return given
 
-    @field_validator("agents", "competitions", "seeds", "build_seeds")
+    @field_validator("agents")
     @classmethod
-    def _distinct(cls, given: tuple[Any, ...]) -> tuple[Any, ...]:
-        if len(set(given)) < len(given):
-            msg = f"each may be given once, got {list(given)}"
+    def _one_each(cls, agents: tuple[AgentSettings, ...]) -> tuple[AgentSettings, ...]:
+        names = [each.name for each in agents]
+        if len(set(names)) < len(names):
+            msg = f"each agent may be given once, got {names}"
             raise ValueError(msg)
-        return given
+        return agents
 
     @field_validator("competitions")
     @classmethod
     def _ids(cls, competitions: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(competitions)) < len(competitions):
+            msg = f"each may be given once, got {list(competitions)}"
+            raise ValueError(msg)
         for each in competitions:
             if not is_competition_id(each):
                 msg = f"{each!r:.80} cannot be the id of a competition"
@@ -150,11 +213,8 @@ class MlePlan(Plan):
 
     @field_validator("seeds", "build_seeds")
     @classmethod
-    def _not_negative(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
-        if any(seed < 0 for seed in seeds):
-            msg = f"seeds are 0 or more, got {list(seeds)}"
-            raise ValueError(msg)
-        return seeds
+    def _seeds(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
+        return check_seeds(seeds)
 
     @field_validator("memory")
     @classmethod
@@ -178,29 +238,57 @@ class MlePlan(Plan):
 
     @model_validator(mode="after")
     def _seeds_apart(self) -> Self:
-        if shared := sorted(set(self.seeds) & set(self.build_seeds)):
-            msg = f"seeds {shared} build banks and are compared: a warm search would know itself"
-            raise ValueError(msg)
-        if not self.build_seeds and any(each.start == "warm" for each in self.memory):
-            msg = "a condition starts warm, and there are no build_seeds to make its bank"
-            raise ValueError(msg)
+        warm = any(each.start == "warm" for each in self.memory)
+        for each in self.agents:
+            seeds, build_seeds = self.seeds_of(each), self.build_seeds_of(each)
+            if shared := sorted(set(seeds) & set(build_seeds)):
+                msg = f"seeds {shared} build banks and are compared: a warm run would know itself"
+                raise ValueError(msg)
+            if warm and not build_seeds:
+                msg = "a condition starts warm, and there are no build_seeds to make its bank"
+                raise ValueError(msg)
         return self
 
     @model_validator(mode="after")
     def _models_fit(self) -> Self:
-        if self.model == SIMULATED:
-            given = [
-                name
-                for name in ("base_url", "feedback_model", "feedback_base_url")
-                if getattr(self, name) is not None
-            ]
-            if given:
-                msg = f"{given[0]} is not for the simulated model: name a model in `model`"
-                raise ValueError(msg)
+        own = {name: getattr(self, name) for name in MODEL_FIELDS[1:]}
+        given = [name for name, value in own.items() if value is not None]
+        given += [f"{each.name}'s {name}" for each in self.agents for name in each.own_models]
+        if self.model == SIMULATED and given:
+            msg = f"{given[0]} is not for the simulated model: name a model in `model`"
+            raise ValueError(msg)
+        if any(SIMULATED in {each.model, each.feedback_model} for each in self.agents):
+            msg = "an agent's own model cannot be the simulated one: it is for all agents or none"
+            raise ValueError(msg)
         if self.feedback_base_url is not None and self.feedback_model is None:
             msg = "feedback_base_url is given, and no feedback_model"
             raise ValueError(msg)
         return self
+
+    def agent(self, name: str) -> AgentSettings:
+        """Return an agent's section.
+
+        Raises:
+            KeyError: The plan has no such agent.
+        """
+        return {each.name: each for each in self.agents}[name]
+
+    def seeds_of(self, agent: AgentSettings) -> tuple[int, ...]:
+        """Return the seeds of an agent's runs that are compared."""
+        return self.seeds if agent.seeds is None else agent.seeds
+
+    def build_seeds_of(self, agent: AgentSettings) -> tuple[int, ...]:
+        """Return the seeds of an agent's runs that fill banks."""
+        return self.build_seeds if agent.build_seeds is None else agent.build_seeds
+
+    def temperature_of(self, agent: AgentSettings) -> float:
+        """Return the sampling temperature of an agent's models."""
+        return self.temperature if agent.temperature is None else agent.temperature
+
+    def named(self, agent: AgentName, rest: str) -> str:
+        """Return a name within the plan: of a tree alone `rest`, otherwise with the agent first."""
+        alone = [each.name for each in self.agents] == ["tree"]
+        return rest if alone else f"{agent}/{rest}"
 
     @property
     def program_limits(self) -> Limits:
@@ -222,3 +310,9 @@ class MlePlan(Plan):
             CompetitionError: A folder of competitions is not there.
         """
         return Registry(self.data_dir, folders=self.folders)
+
+
+_OF_AGENTS: Final = frozenset(
+    name for section in SECTIONS.values() for name in section.model_fields
+) - frozenset(MlePlan.model_fields)
+"""Settings that stand in the section of an agent, and not in the plan."""

@@ -1,4 +1,4 @@
-"""What a search came to, written down: as files, as a grade, and as a study's log holds it."""
+"""What a run came to, written down: as files, as a grade, and as a study's log holds it."""
 
 import hashlib
 from collections.abc import Mapping
@@ -8,30 +8,28 @@ from typing import Final
 from langgraft._core.canonical import JSON
 from langgraft._core.clock import SystemClock
 from langgraft.benchmarks.harness.files import atomic_write, make_directory
+from langgraft.benchmarks.mle.agents import agent_named
+from langgraft.benchmarks.mle.agents.base import SUBMISSION
+from langgraft.benchmarks.mle.agents.settings import AgentName
 from langgraft.benchmarks.mle.searching import Found
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.grading import grade_submission, report, report_json
-from langgraft.nodes.search.best import SOLUTION, SUBMISSION
-from langgraft.nodes.search.node_json import node_json
 
 _ELSEWHERE: Final = {"created_at", "submission_path"}
 """Fields of a grade that differ between machines."""
 
 
-def keep_solution(found: Found, folder: Path) -> Path:
-    """Write what was chosen to a folder as files; return where its submission is, or would be.
+def keep_files(found: Found, agent: AgentName, folder: Path) -> Path:
+    """Write what a run left to a folder; return where its submission is, or would be.
 
-    A search that chose nothing leaves no file, and removes one that was there.
+    A run that left no file of a name removes one that was there.
 
     Raises:
         RunDirectoryError: A file cannot be written.
     """
     make_directory(folder)
-    solution = found.solution
-    contents = {
-        SUBMISSION: found.submission,
-        SOLUTION: None if solution is None else solution.code.encode("utf-8", "replace"),
-    }
+    contents: dict[str, bytes | None] = dict.fromkeys(agent_named(agent).files)
+    contents |= {SUBMISSION: found.submission, **found.came.files}
     for name, content in contents.items():
         if content is None:
             (folder / name).unlink(missing_ok=True)
@@ -57,20 +55,19 @@ def grade(submission: Path, competition: Competition) -> dict[str, JSON]:
 
 
 def result_of(
-    found: Found, competition: Competition, report: Mapping[str, JSON]
+    found: Found, agent: AgentName, competition: Competition, report: Mapping[str, JSON]
 ) -> dict[str, JSON]:
-    """Return what a study's log holds of a search."""
+    """Return what a study's log holds of a run: what all agents have, and the agent's own."""
     submission = found.submission
     return {
+        "agent": agent,
         "competition": competition.id,
         "modality": competition.modality,
         "metric_group": competition.metric_group,
         "metric": competition.grader.name,
         "lower_is_better": competition.board.thresholds.lower_is_better,
-        "journal": [node_json(node) for node in found.search.nodes],
-        "chosen": found.chosen,
-        "validation": found.validation,
-        "candidates": [dict(each) for each in found.candidates],
+        **found.came.fields,
+        "validation": found.came.validation,
         "report": dict(report),
         "submission_sha256": "" if submission is None else hashlib.sha256(submission).hexdigest(),
         "usage": dict(found.usage),

@@ -1,7 +1,10 @@
-"""Which runs a tree study asks for.
+"""Which runs a study asks for.
 
     build/<competition>                one search a build seed, one after another, from an empty bank
     <memory>/<competition>/seed-<n>    one search
+
+Of a plan with other agents than the tree each name begins with the agent, `chain/build/…`. A bank
+belongs to one agent: what an agent meets is what another one would not.
 
 A warm condition starts from the bank that the build run of its competition left. Conditions of
 `CodingMemory` share it: their settings decide what is recalled, and nothing of what is kept. A
@@ -12,13 +15,15 @@ that are under way together use one sandbox, and what one condition ran first is
 next one asks for it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import product
 from typing import Final, cast
 
 from langgraft._core.canonical import JSON
 from langgraft.benchmarks.harness.study import BankSource, RunSpec
+from langgraft.benchmarks.mle.agents.settings import AgentSettings
 from langgraft.benchmarks.mle.conditions import BUILD, BUILDER, CODING, MemoryCondition
-from langgraft.benchmarks.mle.plan import AgentName, MlePlan
+from langgraft.benchmarks.mle.plan import MlePlan
 
 SEARCH: Final = "search"
 """The phase of runs that are compared."""
@@ -26,13 +31,22 @@ SEARCH: Final = "search"
 
 def runs_of(plan: MlePlan) -> Iterator[RunSpec]:
     """List the runs of a plan, sources first."""
-    for agent in plan.agents:
-        for competition in plan.competitions:
-            for builder in _builders(plan):
-                yield _build(plan, agent, competition, builder)
-            for condition in plan.memory:
-                for seed in plan.seeds:
-                    yield _search(plan, agent, competition, condition, seed)
+    return runs_at(plan, plan.competitions)
+
+
+def runs_at(plan: MlePlan, competitions: Iterable[str]) -> Iterator[RunSpec]:
+    """List the runs of a plan at some of its competitions, sources first."""
+    for agent, competition in product(plan.agents, competitions):
+        for builder in _builders(plan):
+            yield _build(plan, agent, competition, builder)
+        for condition in plan.memory:
+            for seed in plan.seeds_of(agent):
+                yield _search(plan, agent, competition, condition, seed)
+
+
+def agent_of(spec: RunSpec) -> str:
+    """Return the agent of a run."""
+    return str(spec.factors["agent"])
 
 
 def memory_of(plan: MlePlan, run: RunSpec) -> MemoryCondition:
@@ -80,27 +94,33 @@ def _builder_of(plan: MlePlan, condition: MemoryCondition) -> MemoryCondition:
     return BUILDER if own.provider_name == CODING else own
 
 
-def _build_name(builder: MemoryCondition, competition: str) -> str:
-    return f"{BUILD if builder is BUILDER else f'{BUILD}-{builder.name}'}/{competition}"
+def _build_name(
+    plan: MlePlan, agent: AgentSettings, builder: MemoryCondition, competition: str
+) -> str:
+    phase = BUILD if builder is BUILDER else f"{BUILD}-{builder.name}"
+    return plan.named(agent.name, f"{phase}/{competition}")
 
 
-def _build(plan: MlePlan, agent: AgentName, competition: str, builder: MemoryCondition) -> RunSpec:
+def _build(
+    plan: MlePlan, agent: AgentSettings, competition: str, builder: MemoryCondition
+) -> RunSpec:
+    seeds = plan.build_seeds_of(agent)
     factors: Mapping[str, JSON] = {
-        "agent": agent,
+        "agent": agent.name,
         "memory": builder.name,
         "competition": competition,
-        "seed": plan.build_seeds[0],
+        "seed": seeds[0],
         "phase": BUILD,
     }
-    items = tuple(_item(seed) for seed in plan.build_seeds)
-    return RunSpec(plan.study, _build_name(builder, competition), factors, items)
+    name = _build_name(plan, agent, builder, competition)
+    return RunSpec(plan.study, name, factors, tuple(map(_item, seeds)))
 
 
 def _search(
-    plan: MlePlan, agent: AgentName, competition: str, condition: MemoryCondition, seed: int
+    plan: MlePlan, agent: AgentSettings, competition: str, condition: MemoryCondition, seed: int
 ) -> RunSpec:
     factors: Mapping[str, JSON] = {
-        "agent": agent,
+        "agent": agent.name,
         "memory": condition.name,
         "competition": competition,
         "seed": seed,
@@ -108,6 +128,7 @@ def _search(
     }
     source = None
     if condition.start == "warm":
-        source = BankSource(_build_name(_builder_of(plan, condition), competition))
-    name = f"{condition.name}/{competition}/{_item(seed)}"
+        builder = _builder_of(plan, condition)
+        source = BankSource(_build_name(plan, agent, builder, competition))
+    name = plan.named(agent.name, f"{condition.name}/{competition}/{_item(seed)}")
     return RunSpec(plan.study, name, factors, (_item(seed),), source)

@@ -1,4 +1,4 @@
-"""One run of a tree study: a search after another, with one memory."""
+"""One run of a study: an agent at one competition with one memory, seed after seed."""
 
 import asyncio
 from collections.abc import Sequence
@@ -10,12 +10,13 @@ from langgraph.store.base import BaseStore
 from langgraft.benchmarks.harness.cache import replicate_scope
 from langgraft.benchmarks.harness.execute import in_thread
 from langgraft.benchmarks.harness.study import BankPlace, ItemOutcome, RunFiles, RunSpec
+from langgraft.benchmarks.mle.agents.base import Parts
 from langgraft.benchmarks.mle.conditions import MemoryCondition
 from langgraft.benchmarks.mle.plan import MlePlan
-from langgraft.benchmarks.mle.results import grade, keep_solution, result_of
-from langgraft.benchmarks.mle.runs import memory_of, seed_of, seed_of_item
+from langgraft.benchmarks.mle.results import grade, keep_files, result_of
+from langgraft.benchmarks.mle.runs import agent_of, memory_of, seed_of, seed_of_item
 from langgraft.benchmarks.mle.sandboxes import Borrowed
-from langgraft.benchmarks.mle.searching import Agent, find
+from langgraft.benchmarks.mle.searching import find
 from langgraft.environments.competitions.competition import Competition
 from langgraft.memory.controls import REPLACEMENTS
 from langgraft.memory.deltas import MemoryDelta, fold
@@ -24,11 +25,12 @@ from langgraft.memory.providers import provider_class
 
 
 class MleSession:
-    """The searches of one run.
+    """The items of one run, each of which is one run of its agent.
 
     An item's work lies in the run's folder until it is committed: a process that is killed in the
-    middle of a search leaves it there, and the next one goes on from the last checkpoint. What a
-    search chose stays as files, `kept/<item>/submission.csv` and `kept/<item>/solution.py`.
+    middle leaves it there, and the next one goes on from the last checkpoint. What an item left
+    stays as files, `kept/<item>/submission.csv` and `kept/<item>/solution.py`, and of agents that
+    work step by step all that happened, `kept/<item>/events.jsonl`.
     """
 
     def __init__(
@@ -51,34 +53,35 @@ class MleSession:
         if condition.start != "off":
             bank = make_bank(plan, condition, place)
             bank.restore(fold(deltas))
-        self._agent = Agent(
+        self._parts = Parts(
             plan,
+            plan.agent(agent_of(run)),
             competition,
             borrowed.sandbox,
-            models[0],
-            models[1],
+            *models,
             memory=_asked(bank, condition, seed_of(run)),
             learn=condition.control is None,
         )
 
     async def run_item(self, index: int, item_id: str) -> ItemOutcome:
-        """Search once, from the beginning or from the last checkpoint, and grade what was chosen.
+        """Run the agent once, from the beginning or from the last checkpoint, and grade the result.
 
-        The grade is made when the search is over: nothing of it can reach the agent.
+        The grade is made when the run is over: nothing of it can reach the agent.
         """
-        agent = self._agent
+        parts = self._parts
+        agent, competition = parts.settings.name, parts.competition
         with replicate_scope(item_id):
             found = await find(
-                agent,
+                parts,
                 self._files.work(index),
                 episode_id=self._episode_id(item_id),
                 seed=seed_of_item(item_id),
             )
-        file = await in_thread(keep_solution, found, self._files.kept / item_id)
-        report = await in_thread(grade, file, agent.competition)
+        file = await in_thread(keep_files, found, agent, self._files.kept / item_id)
+        report = await in_thread(grade, file, competition)
         return ItemOutcome(
-            result_of(found, agent.competition, report),
-            found.search.deltas,
+            result_of(found, agent, competition, report),
+            found.came.deltas,
             events={"usage": dict(found.billing), "resumed": found.resumed},
         )
 
@@ -87,12 +90,14 @@ class MleSession:
         await asyncio.to_thread(self._borrowed.release)
 
     def _episode_id(self, item_id: str) -> str:
-        """Return the search's name: the same under every condition, which share their samples.
+        """Return the item's name: the same under every condition, which share their samples.
 
         Where prompts are equal so are replies, and what conditions have in common is paid once.
+        Agents share none.
         """
+        parts = self._parts
         drawn = "rerun/" if self._resampled else ""
-        return f"{drawn}{self._agent.competition.id}/{item_id}"
+        return parts.plan.named(parts.settings.name, f"{drawn}{parts.competition.id}/{item_id}")
 
 
 def make_bank(plan: MlePlan, condition: MemoryCondition, place: BankPlace) -> MemoryProvider[Any]:

@@ -6,27 +6,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from langgraft.benchmarks.harness.study import RunSpec
+from langgraft.benchmarks.mle.agents import agent_named
+from langgraft.benchmarks.mle.agents.settings import AgentName, AgentSettings, StepSettings
 from langgraft.benchmarks.mle.plan import MlePlan
-from langgraft.nodes.search.choose import FRESH_SPLITS
+from langgraft.benchmarks.mle.runs import agent_of
 
-SECONDS_A_PROGRAM: Final = 2.5
-"""Of a program of the simulated data scientist at a competition that ships: 1.2 to 2.0 s of one
-processor, as measured, and its container. A language model's may take all the time they are given."""
+SECONDS_A_PROGRAM: Final[Mapping[AgentName, float]] = {"tree": 2.5, "chain": 2.5, "mlab": 2.5}
+"""Of a program of the simulated models at a competition that ships: 1.2 to 2.0 s of one processor,
+as measured, and its container. A language model's may take all the time they are given."""
 
 SLOT_MINUTES: Final = 20
-
-CALLS_A_STEP: Final[Mapping[str, int]] = {"write": 3, "review": 2, "diagnose": 2, "judge": 2}
-"""Model calls that a program takes at most: a reply, and its corrections."""
 
 
 def most_programs(plan: MlePlan, runs: Sequence[RunSpec]) -> int:
     """Return how many programs the runs execute at the most."""
-    return sum(run.length for run in runs) * (plan.steps + rescored_programs(plan))
-
-
-def rescored_programs(plan: MlePlan) -> int:
-    """Return how many programs a search runs at the most after its last step."""
-    return len(FRESH_SPLITS) * plan.candidates if plan.candidates > 1 else 0
+    return sum(_programs(plan, run) for run in runs)
 
 
 def size_lines(plan: MlePlan, runs: Sequence[RunSpec], *, workers: int) -> Iterator[str]:
@@ -37,24 +31,66 @@ def size_lines(plan: MlePlan, runs: Sequence[RunSpec], *, workers: int) -> Itera
         runs: Its runs as they would be executed.
         workers: Runs that go on at the same time.
     """
-    programs = most_programs(plan, runs)
-    searches = sum(run.length for run in runs)
-    at_once = min(workers * plan.width, os.cpu_count() or 1)
-    minutes = programs * SECONDS_A_PROGRAM / at_once / 60
+    minutes = 0.0
+    for section in plan.agents:
+        own = [run for run in runs if agent_of(run) == section.name]
+        at_once = _at_once(section, workers)
+        minutes += most_programs(plan, own) * SECONDS_A_PROGRAM[section.name] / at_once / 60
+        yield _programs_line(plan, section, own)
     yield (
-        f"programs: at most {programs:,} in {searches:,} searches of {plan.steps} steps; what is the"
-        " same in several conditions runs once"
+        f"time: at most about {_minutes(minutes)} if {_paces(plan)} and"
+        f" {_at_once(plan.agents[0], workers)} run at once (a program may take {plan.seconds:g} s)"
     )
-    yield (
-        f"time: at most about {_minutes(minutes)} if a program takes {SECONDS_A_PROGRAM:g} s and"
-        f" {at_once} run at once (a program may take {plan.seconds:g} s)"
+    for section in plan.agents:
+        if isinstance(section, StepSettings):
+            yield _hours_line(section, [run for run in runs if agent_of(run) == section.name])
+    if len(plan.agents) == 1:
+        yield _fitting_line(plan, runs, workers)
+
+
+def _programs_line(plan: MlePlan, section: AgentSettings, runs: Sequence[RunSpec]) -> str:
+    agent = agent_named(section.name)
+    count = sum(run.length for run in runs)
+    what = "searches" if section.name == "tree" else "runs"
+    first = "" if len(plan.agents) == 1 else f" of {section.name}"
+    told = f"programs{first}: at most {most_programs(plan, runs):,} in {count:,} {what}"
+    told += f" of {section.steps} steps; "
+    if agent.cached:
+        return f"{told}what is the same in several conditions runs once"
+    return f"{told}each runs them all: what a live workspace did is not kept to be looked up"
+
+
+def _hours_line(section: StepSettings, runs: Sequence[RunSpec]) -> str:
+    count = sum(run.length for run in runs)
+    return (
+        f"{section.name}: a run ends after {section.hours:g} h at the latest, all {count:,} of them"
+        f" after {count * section.hours:,.0f} h, one after another"
     )
-    fitting = math.floor(SLOT_MINUTES * 60 * at_once / SECONDS_A_PROGRAM / max(searches, 1))
-    fitting -= rescored_programs(plan)
+
+
+def _fitting_line(plan: MlePlan, runs: Sequence[RunSpec], workers: int) -> str:
+    (section,) = plan.agents
+    count = sum(run.length for run in runs)
+    pace = SECONDS_A_PROGRAM[section.name] / _at_once(section, workers)
+    fitting = math.floor(SLOT_MINUTES * 60 / pace / max(count, 1))
+    fitting -= agent_named(section.name).most_executions(section) - section.steps
     if fitting < 1:
-        yield f"steps: not even one fits into {SLOT_MINUTES} minutes; take fewer searches"
-    else:
-        yield f"steps: {fitting} would fit into {SLOT_MINUTES} minutes at that pace"
+        return f"steps: not even one fits into {SLOT_MINUTES} minutes; take fewer searches"
+    return f"steps: {fitting} would fit into {SLOT_MINUTES} minutes at that pace"
+
+
+def _programs(plan: MlePlan, run: RunSpec) -> int:
+    section = plan.agent(agent_of(run))
+    return run.length * agent_named(section.name).most_executions(section)
+
+
+def _at_once(section: AgentSettings, workers: int) -> int:
+    return min(workers * agent_named(section.name).at_once(section), os.cpu_count() or 1)
+
+
+def _paces(plan: MlePlan) -> str:
+    paces = sorted({SECONDS_A_PROGRAM[each.name] for each in plan.agents})
+    return f"a program takes {' or '.join(f'{pace:g}' for pace in paces)} s"
 
 
 def _minutes(minutes: float) -> str:

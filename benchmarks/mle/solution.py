@@ -1,13 +1,21 @@
 """One competition solved in one folder, outside of any study.
 
 <out>/solve.json       what was asked for, and what results depend on beside it
+<out>/submission.csv   what is submitted
+<out>/solution.py      the program that made it, as far as it is known
+<out>/grade.json       the grade, where the answers are there
+<out>/work/            what the run needs to go on after a crash
+
+Of the tree
+
 <out>/best/            the best solution so far, while the search goes on
-<out>/submission.csv   what the program that was chosen predicts
-<out>/solution.py      that program
 <out>/journal.json     every program of the search
 <out>/tree.html        the same as a page
-<out>/grade.json       the grade, where the answers are there
-<out>/work/            what the search needs to go on after a crash
+
+and of the chain and MLAB
+
+<out>/events.jsonl     all that happened, an event a line
+<out>/steps.json       the steps, and what was measured of each
 """
 
 import json
@@ -17,8 +25,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from langchain_core.language_models import BaseChatModel
-
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.errors import CompetitionError, ResumeRefusedError, RunDirectoryError
 from langgraft.benchmarks.harness.differences import differences
@@ -27,33 +33,31 @@ from langgraft.benchmarks.harness.files import atomic_write, disk_errors, make_d
 from langgraft.benchmarks.harness.log import read_json
 from langgraft.benchmarks.harness.plans import package_versions
 from langgraft.benchmarks.harness.study import SIMULATED
+from langgraft.benchmarks.mle.agents import agent_named
+from langgraft.benchmarks.mle.agents.base import SOLUTION, Agent, Parts
+from langgraft.benchmarks.mle.agents.settings import AgentSettings
 from langgraft.benchmarks.mle.conditions import MemoryCondition
+from langgraft.benchmarks.mle.models import Models
 from langgraft.benchmarks.mle.plan import MlePlan
-from langgraft.benchmarks.mle.results import grade, keep_solution
+from langgraft.benchmarks.mle.results import grade, keep_files
 from langgraft.benchmarks.mle.sandboxes import EXECUTIONS, make_sandbox
-from langgraft.benchmarks.mle.searching import Agent, Found, Listener, find
+from langgraft.benchmarks.mle.searching import Found, Listener, find
 from langgraft.benchmarks.mle.session import provider_of
 from langgraft.benchmarks.mle.study import MleStudy
-from langgraft.benchmarks.mle.tree_page import write_tree_page
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.preparing import not_prepared, prepare_competition
 from langgraft.environments.sandboxes.cached import CachedSandbox
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.stores.named import open_store
-from langgraft.nodes.search.best import SOLUTION
-from langgraft.nodes.search.journal import Journal, JournalNode
-from langgraft.nodes.search.node_json import node_json
 
 ASKED: Final = "solve.json"
-JOURNAL: Final = "journal.json"
-TREE: Final = "tree.html"
 GRADE: Final = "grade.json"
 WORK: Final = "work"
 RESPONSES: Final = "responses.sqlite"
 """File of `work` that keeps the replies of a real model."""
 
 REMEMBERING: Final = MemoryCondition(name="kept", start="warm", preset="implied")
-"""The memory of a search that is to remember: `CodingMemory`, at all stages."""
+"""The memory of a run that is to remember: `CodingMemory`, at all stages."""
 
 
 @dataclass(frozen=True)
@@ -61,25 +65,35 @@ class Order:
     """What is to be solved, and with what."""
 
     plan: MlePlan
-    """Of one competition and one seed."""
+    """Of one agent, one competition and one seed."""
     out: Path
     memory: str | None = None
     """Store of the memory to use and to fill, by name; `None`: none."""
 
     @property
     def seed(self) -> int:
-        """Seed of the search."""
+        """Seed of the run."""
         return self.plan.seeds[0]
 
     @property
+    def settings(self) -> AgentSettings:
+        """The agent's section of the plan."""
+        return self.plan.agents[0]
+
+    @property
+    def agent(self) -> Agent:
+        """The agent."""
+        return agent_named(self.settings.name)
+
+    @property
     def begun(self) -> bool:
-        """Whether the folder holds a search, to go on with."""
+        """Whether the folder holds a run, to go on with."""
         return (self.out / ASKED).is_file()
 
     @property
     def done(self) -> bool:
-        """Whether that search has ended."""
-        return (self.out / JOURNAL).is_file()
+        """Whether that run has ended."""
+        return (self.out / self.agent.record_file).is_file()
 
     def competition(self) -> Competition:
         """Return the competition.
@@ -106,17 +120,15 @@ class Solution:
         return self.found.submission is not None
 
 
-async def solve(
-    order: Order, models: tuple[BaseChatModel, BaseChatModel | None], listen: Listener
-) -> Solution:
-    """Search for the best program for a competition; go on where an earlier call was stopped.
+async def solve(order: Order, models: Models, listen: Listener) -> Solution:
+    """Let an agent take part in a competition; go on where an earlier call was stopped.
 
     `check` comes first: it refuses what cannot work before anything is written.
 
     Args:
         order: What to solve.
-        models: The model for code, and the one for feedback if it is another.
-        listen: Told of each program; on going on, of those before it again.
+        models: The model that acts, and the one for feedback if it is another.
+        listen: Told of each program or step; on going on, of those before it again.
 
     Raises:
         InputError: The folder was begun with something else, or something cannot be used.
@@ -133,11 +145,11 @@ async def solve(
         below = make_sandbox(order.plan, competition)
         work = order.out / WORK
         async with CachedSandbox(below, work / EXECUTIONS) as sandbox:
-            agent = Agent(order.plan, competition, sandbox, *models, memory=memory)
+            parts = Parts(order.plan, order.settings, competition, sandbox, *models, memory=memory)
             found = await find(
-                agent, work, episode_id=begun, seed=order.seed, best=order.out, listen=listen
+                parts, work, episode_id=begun, seed=order.seed, best=order.out, listen=listen
             )
-        return _written(order, competition, found)
+        return _written(order, competition, found, begun)
 
 
 def check(order: Order) -> None:
@@ -213,16 +225,17 @@ def _refuse_others(order: Order) -> None:
 
 
 def _begin(order: Order, memory: MemoryProvider[Any] | None) -> str:
-    """Note what was asked for, or check that it still is; return the search's name.
+    """Note what was asked for, or check that it still is; return the run's name.
 
-    Where memory outlives the search, its name has what the bank held at first: memory files
-    nothing twice under one name, and the next search of the same seed is another one.
+    Where memory outlives the run, its name has what the bank held at first: memory files nothing
+    twice under one name, and the next run of the same seed is another one.
     """
     path = order.out / ASKED
     if path.exists():
         _refuse_others(order)
         return str(read_json(path)["search"])
-    name = f"{order.plan.competitions[0]}/seed-{order.seed}"
+    rest = f"{order.plan.competitions[0]}/seed-{order.seed}"
+    name = order.plan.named(order.settings.name, rest)
     if memory is not None:
         name += f"-{memory.content().digest[:8]}"
     asked: dict[str, JSON] = {**_asked(order), "search": name}
@@ -230,30 +243,23 @@ def _begin(order: Order, memory: MemoryProvider[Any] | None) -> str:
     return name
 
 
-def _written(order: Order, competition: Competition, found: Found) -> Solution:
-    """Write what came of a search; the same search again writes the same files."""
-    out = order.out
-    submission = keep_solution(found, out)
+def _written(order: Order, competition: Competition, found: Found, run: str) -> Solution:
+    """Write what came of a run; the same run again writes the same files."""
+    out, agent = order.out, order.agent
+    submission = keep_files(found, agent.name, out)
+    files: dict[str, Path] = {}
+    if found.submission is not None:
+        files["submission"] = submission
+    if SOLUTION in found.came.files:
+        files["solution"] = out / SOLUTION
     report = None
     if competition.prepared and found.submission is not None:
         report = grade(submission, competition)
         atomic_write(out / GRADE, f"{json.dumps(report, indent=2)}\n".encode())
-    text = canonical_json([node_json(node) for node in found.search.nodes])
-    atomic_write(out / JOURNAL, f"{text}\n".encode())
-    # As they are read again, whichever process wrote them: what is a mapping has an order.
-    nodes = tuple(map(JournalNode.model_validate, json.loads(text)))
-    write_tree_page(
-        Journal(found.search.run, competition.id, nodes),
-        out / TREE,
-        title=competition.name,
-        lower_is_better=competition.board.thresholds.lower_is_better,
-        chosen=found.chosen,
-        report=report,
-        simulated=order.plan.model == SIMULATED,
+    simulated = order.plan.model == SIMULATED
+    files |= agent.leave(
+        found.came, out, run=run, competition=competition, report=report, simulated=simulated
     )
-    files = {"journal": out / JOURNAL, "tree": out / TREE}
-    if found.submission is not None:
-        files = {"submission": submission, "solution": out / SOLUTION, **files}
     if report is not None:
         files["grade"] = out / GRADE
     return Solution(found, report, files)

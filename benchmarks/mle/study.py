@@ -12,7 +12,7 @@ from typing_extensions import override
 from langgraft._core.canonical import JSON, digest, text_digest
 from langgraft._core.errors import PlanError, SandboxUnavailableError
 from langgraft.benchmarks.harness.log import PlanLog
-from langgraft.benchmarks.harness.models import MeteredChatModel, make_model
+from langgraft.benchmarks.harness.models import MeteredChatModel
 from langgraft.benchmarks.harness.source import source_digests
 from langgraft.benchmarks.harness.study import (
     SIMULATED,
@@ -23,57 +23,39 @@ from langgraft.benchmarks.harness.study import (
     RunSpec,
     Study,
 )
+from langgraft.benchmarks.mle.agents import agent_named
 from langgraft.benchmarks.mle.conditions import MemoryCondition
-from langgraft.benchmarks.mle.data import competitions_of, fingerprint, make_ready, unprepared_lines
+from langgraft.benchmarks.mle.data import (
+    competitions_of,
+    fingerprint,
+    left_out,
+    make_ready,
+    unprepared_lines,
+)
+from langgraft.benchmarks.mle.models import check_models, models_of
 from langgraft.benchmarks.mle.plan import MlePlan
-from langgraft.benchmarks.mle.runs import competition_of, memory_of, runs_of
+from langgraft.benchmarks.mle.runs import agent_of, competition_of, memory_of, runs_at
 from langgraft.benchmarks.mle.sandboxes import Sandboxes, check_engine_and_image
 from langgraft.benchmarks.mle.session import MleSession
-from langgraft.benchmarks.mle.sizing import CALLS_A_STEP, size_lines
+from langgraft.benchmarks.mle.sizing import size_lines
 from langgraft.benchmarks.mle.submissions import list_submissions
 from langgraft.memory.deltas import MemoryDelta
 from langgraft.memory.providers import PROVIDERS, provider_class
 from langgraft.nodes.prompts import prompt
-
-IGNORANCE: Final = 1.6
-"""Of the simulated model: about one draft in six is without a mistake then. A first valid program
-comes late, as in the paper (Table 2: at 3.12 without memory)."""
 
 CODE: Final = (
     "langgraft._core",
     "langgraft.memory",
     "langgraft.environments",
     "langgraft.nodes",
-    "langgraft.graphs",
+    "langgraft.benchmarks.mle.agents.base",
     "langgraft.benchmarks.mle.conditions",
     "langgraft.benchmarks.mle.results",
     "langgraft.benchmarks.mle.runs",
     "langgraft.benchmarks.mle.searching",
     "langgraft.benchmarks.mle.session",
 )
-"""What decides results; how they are reported may change under a finished run."""
-
-LEARNER: Final = (
-    "langgraft.benchmarks.simulated.chat",
-    "langgraft.benchmarks.simulated.data_scientist",
-    "langgraft.benchmarks.simulated.judging",
-)
-"""The simulated model."""
-
-PROMPTS: Final = (
-    "tree_draft",
-    "tree_improve",
-    "tree_debug",
-    "tree_rules",
-    "tree_review",
-    "tree_repair",
-    "diagnose",
-    "judge_novelty",
-    "repair",
-)
-
-_SHARED: Final = ("responses", "budget", "retry", "timing")
-"""What the feedback model has in common with the one for code."""
+"""What decides results of every agent; how they are reported may change under a finished run."""
 
 GRADERS: Final = ("pandas", "scikit-learn")
 """Packages that compute grades."""
@@ -100,22 +82,26 @@ class MleStudy(Study[MlePlan]):
         Raises:
             CompetitionError: There is no such competition, or its files are not as they should be.
         """
-        competitions_of(plan)
-        return tuple(runs_of(plan))
+        return tuple(runs_at(plan, [each.id for each in competitions_of(plan)]))
 
     @override
     def fingerprints(self, plan: MlePlan) -> Mapping[str, JSON]:
         """Return digests of prompts, code, data, image and the memories' architectures."""
-        learner = LEARNER if plan.model == SIMULATED else ()
+        agents = [agent_named(each.name) for each in plan.agents]
+        code = {*CODE, *(name for each in agents for name in each.code)}
+        if plan.model == SIMULATED:
+            code |= {name for each in agents for name in each.learner}
+        prompts = {name for each in agents for name in each.prompts}
         data: dict[str, JSON] = {each.id: fingerprint(each) for each in competitions_of(plan)}
-        return {
-            "prompts": {name: prompt(name).sha256 for name in PROMPTS},
-            "code": source_digests((*CODE, *learner)),
+        found: dict[str, JSON] = {
+            "prompts": {name: prompt(name).sha256 for name in sorted(prompts)},
+            "code": dict(source_digests(sorted(code))),
             "competitions": data,
             "image": _image(plan),
             "graders": {name: importlib.metadata.version(name) for name in _installed(GRADERS)},
             "architectures": {each.name: digest(_architecture(each)) for each in plan.memory},
         }
+        return {**found, "left_out": list(left_out(plan))} if plan.only_prepared else found
 
     @override
     def make_ready(self, plan: MlePlan) -> None:
@@ -125,10 +111,10 @@ class MleStudy(Study[MlePlan]):
             SandboxUnavailableError: There is no engine or image.
             CompetitionError: A competition of one's own is not prepared, or data is not as it was.
             MissingExtraError: Grading needs the extra `mle`.
-            InputError: The feedback model cannot be set up.
+            InputError: A model cannot be set up.
         """
         self.check_engine(plan)
-        feedback_model(plan, None)
+        check_models(plan)
         make_ready(plan.registry(), competitions_of(plan))
 
     @staticmethod
@@ -161,7 +147,7 @@ class MleStudy(Study[MlePlan]):
                 plan,
                 run,
                 deltas,
-                models=(model, feedback_model(plan, model)),
+                models=models_of(plan, plan.agent(agent_of(run)), model),
                 competition=competition,
                 borrowed=borrowed,
                 place=place,
@@ -173,25 +159,19 @@ class MleStudy(Study[MlePlan]):
 
     @override
     def simulated_model(self, plan: MlePlan, run: RunSpec) -> BaseChatModel:
-        """Return the simulated data scientist."""
-        from langgraft.benchmarks.simulated.data_scientist import (  # noqa: PLC0415  (not for real models)
-            SimulatedDataScientist,
-        )
-
-        learner = SimulatedDataScientist(temperature=plan.temperature, ignorance=IGNORANCE)
-        identity = {
-            "model": SIMULATED,
-            "temperature": plan.temperature,
-            "ignorance": IGNORANCE,
-        }
+        """Return the simulated model of the run's agent."""
+        section = plan.agent(agent_of(run))
+        temperature = plan.temperature_of(section)
+        learner, known = agent_named(section.name).simulated_model(temperature=temperature)
+        identity = {"model": SIMULATED, "temperature": temperature, **known}
         return MeteredChatModel(inner=learner, identity=identity)
 
     @override
     def most_calls(self, plan: MlePlan, run: RunSpec) -> int:
         """Return how many model calls a run makes at the most."""
-        asked = 0 if memory_of(plan, run).start == "off" else CALLS_A_STEP["judge"]
-        written = sum(CALLS_A_STEP.values()) - CALLS_A_STEP["judge"]
-        return run.length * plan.steps * (written + asked)
+        section = plan.agent(agent_of(run))
+        memory = memory_of(plan, run).start != "off"
+        return run.length * agent_named(section.name).most_calls(section, memory=memory)
 
     @override
     def notes(self, plan: MlePlan, runs: Sequence[RunSpec]) -> tuple[str, ...]:
@@ -206,39 +186,12 @@ class MleStudy(Study[MlePlan]):
 
     @override
     def report(self, plan: MlePlan, log: PlanLogReader, out: Path) -> Report:
-        """Write the report, its tables, its figures and the trees, and list the submissions."""
+        """Write the report, its tables and figures, and list the submissions."""
         from langgraft.benchmarks.mle.report import write_report  # noqa: PLC0415  ([bench])
 
         if isinstance(log, PlanLog):
             list_submissions(log, out)
         return write_report(plan, log, out)
-
-
-def feedback_model(plan: MlePlan, code_model: BaseChatModel | None) -> BaseChatModel | None:
-    """Make the model for feedback: cached, capped and retried as the one for code is.
-
-    Args:
-        plan: Names it.
-        code_model: The model for code.
-
-    Returns:
-        The model; `None` where it is the one for code.
-
-    Raises:
-        InputError: It cannot be set up.
-    """
-    if plan.feedback_model is None:
-        return None
-    made = make_model(
-        plan.feedback_model,
-        base_url=plan.feedback_base_url or plan.base_url,
-        temperature=plan.temperature,
-        max_tokens=plan.max_tokens,
-    )
-    if not isinstance(code_model, MeteredChatModel):
-        return made
-    shared = {name: getattr(code_model, name) for name in _SHARED}
-    return made.model_copy(update=shared)
 
 
 def _image(plan: MlePlan) -> JSON:

@@ -2,7 +2,7 @@
 
     langgraft competitions grade report/submissions.jsonl
 
-A line for each search that ended, `{"competition_id": …, "submission_path": …}`. Where nothing was
+A line for each run that ended, `{"competition_id": …, "submission_path": …}`. Where nothing was
 submitted there is no file at the path, as MLE-bench has it.
 """
 
@@ -13,8 +13,8 @@ from langgraft._core.canonical import canonical_json
 from langgraft.benchmarks.harness.files import atomic_write, make_directory
 from langgraft.benchmarks.harness.log import PlanLog, run_folder
 from langgraft.benchmarks.harness.study import RunFiles
+from langgraft.benchmarks.mle.agents.base import SUBMISSION
 from langgraft.benchmarks.mle.runs import SEARCH
-from langgraft.nodes.search.best import SUBMISSION
 
 SUBMISSIONS: Final = "submissions.jsonl"
 

@@ -13,6 +13,7 @@ from typing_extensions import override
 from langgraft._core.canonical import seeded_fraction
 from langgraft.benchmarks.harness.models import MeteredChatModel
 from langgraft.benchmarks.harness.study import RunSpec
+from langgraft.benchmarks.mle.agents.settings import TreeSettings
 from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.benchmarks.mle.study import MleStudy
 from langgraft.environments.competitions.preparing import prepare_competition
@@ -68,21 +69,28 @@ class HouseStudy(MleStudy):
         return MeteredChatModel(inner=RuleModel(rule=answer), identity={"model": "rule"})
 
 
+TREE_FIELDS = set(TreeSettings.model_fields) - set(MlePlan.model_fields) - {"name"}
+
+
 def house_plan(folder: Path, *, prepared: bool = True, **changes: Any) -> MlePlan:
-    """Write the competition into a folder, prepare it, and make a small plan for it."""
+    """Write the competition into a folder, prepare it, and make a small plan for it.
+
+    Settings of the tree stand among the changes; other agents are given as `agents`.
+    """
     mine = folder / "mine"
     if not (mine / ID).exists():
         write_competition(mine)
+    tree = {"steps": 8, "drafts": 2}
+    tree |= {name: changes.pop(name) for name in TREE_FIELDS if name in changes}
     fields: dict[str, Any] = {
+        "agents": [{"name": "tree", **tree}],
         "memory": ["off", "cold", "warm", "placebo"],
         "competitions": [ID],
         "folders": [mine],
         "data_dir": folder / "data",
         "seeds": [0],
         "build_seeds": [100],
-        "steps": 8,
         "seconds": 20,
-        "drafts": 2,
         "sandbox": "subprocess",
         **changes,
     }

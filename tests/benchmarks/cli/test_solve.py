@@ -161,6 +161,9 @@ REFUSED = [
     (("/nowhere/toy",), "neither a competition's id nor a folder that holds config.yaml"),
     ((ID, "--sandbox", "none"), "sandbox"),
     ((ID, "--folder", "/nowhere"), "no folder of competitions"),
+    ((ID, "--agent", "forest"), "--agent: no agent is called 'forest'"),
+    ((ID, "--agent", "chain", "--width", "2"), "--width is not for --agent chain, but for tree"),
+    ((ID, "--hours", "2"), "--hours is not for --agent tree, but for chain and mlab"),
 ]
 
 
@@ -202,7 +205,7 @@ def test_solve_when_the_folder_is_not_its_own_then_leaves_it_alone(
     assert solve(ID, *given).code == 0
     other = solve(ID, *given, "--steps", 7)
     assert other.code == 2
-    assert "plan.steps: 6 → 7" in other.stderr
+    assert "plan.agents[0].steps: 6 → 7" in other.stderr
 
 
 def _begun(out: Path, programs: int) -> bool:

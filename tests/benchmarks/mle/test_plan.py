@@ -9,9 +9,11 @@ from mle_study import house_plan
 from toy_competition import ID
 
 from langgraft._core.errors import CompetitionError, PlanError
-from langgraft.benchmarks.cli.plan_choice import read_plan, shipped_plans
+from langgraft.benchmarks.cli.plan_choice import choose, read_plan, shipped_plans
 from langgraft.benchmarks.harness.plans import load_plan, prepare
 from langgraft.benchmarks.harness.study import Plan
+from langgraft.benchmarks.mle.agents import agent_named
+from langgraft.benchmarks.mle.agents.settings import ChainSettings, MlabSettings, TreeSettings
 from langgraft.benchmarks.mle.conditions import NAMED
 from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.benchmarks.mle.runs import runs_of
@@ -38,13 +40,11 @@ def test_plan_when_it_says_nothing_then_has_the_published_settings(tmp_path: Pat
     """Table 6 of the paper, with AIDE's own defaults where it is silent, on all that ships."""
     plan = written(tmp_path)
     assert isinstance(plan, MlePlan)
-    assert (plan.steps, plan.seconds, plan.debug_probability, plan.debug_depth) == (
-        30,
-        7200,
-        0.5,
-        3,
-    )
-    assert (plan.drafts, plan.folds, plan.width, plan.candidates) == (5, 5, 1, 1)
+    (tree,) = plan.agents
+    assert isinstance(tree, TreeSettings)
+    assert (tree.steps, tree.debug_probability, tree.debug_depth) == (30, 0.5, 3)
+    assert (tree.drafts, tree.folds, tree.width, tree.candidates) == (5, 5, 1, 1)
+    assert plan.seconds == 7200
     assert plan.competitions == (
         "denoising",
         "digits",
@@ -101,10 +101,26 @@ REFUSED = [
     ({"competitions": ["../etc"]}, "cannot be the id"),
     ({"limits": {"seconds": 5}}, "`seconds` of an execution"),
     ({"limits": {"memory": 5}}, "memory"),
-    ({"agents": ["forest"]}, "agents"),
+    ({"agents": ["forest"]}, "no agent is called 'forest'; there are tree, chain, mlab"),
+    ({"agents": [{"name": ["tree"]}]}, "no agent is called"),
+    ({"agents": []}, "at least one"),
+    ({"agents": ["chain", {"name": "chain", "steps": 5}]}, "each agent may be given once"),
+    ({"agents": [{"name": "chain", "drafts": 5}]}, "drafts"),
+    ({"agents": [{"name": "chain", "dollars": 5}]}, "needs prompt_price and completion_price"),
+    ({"agents": [{"name": "mlab", "prompt_price": 5}]}, "no limit in `dollars`"),
+    ({"agents": [{"name": "mlab", "seeds": [101]}]}, "seeds [101] build banks and are compared"),
+    ({"agents": [{"name": "mlab", "build_seeds": []}]}, "no build_seeds"),
+    ({"agents": [{"name": "tree", "model": "openai:o3"}]}, "tree's model is not for the simulated"),
+    ({"model": "openai:o3", "agents": [{"name": "tree", "base_url": "http://x"}]}, "no model"),
+    (
+        {"model": "openai:o3", "agents": [{"name": "tree", "model": "simulated"}]},
+        "cannot be the simulated one",
+    ),
+    ({"steps": 5}, "`steps` is an agent's own: it stands in its section"),
+    ({"competitions": "heavy"}, "one of shipped, lite"),
     ({"feedback_model": "openai:gpt-4.1"}, "not for the simulated model"),
     ({"model": "openai:o3", "feedback_base_url": "http://x"}, "no feedback_model"),
-    ({"steps": 0}, "steps"),
+    ({"agents": [{"name": "tree", "steps": 0}]}, "steps"),
     ({"sandbox": "host"}, "sandbox"),
 ]
 
@@ -160,6 +176,69 @@ def test_runs_when_listed_then_warm_ones_start_from_the_build_of_their_competiti
     assert runs[f"warm/{ID}/seed-3"].item_ids == ("seed-3",)
 
 
+def test_runs_when_there_are_several_agents_then_share_no_bank_and_no_name(
+    tmp_path: Path,
+) -> None:
+    """Each agent has its own seeds, and starts from what its own runs met."""
+    chain = {"name": "chain", "seeds": [5], "build_seeds": [50, 51]}
+    agents = ["tree", chain, "mlab"]
+    plan = house_plan(tmp_path, prepared=False, agents=agents, memory=["off", "warm"], seeds=[3, 4])
+    runs = {run.name: run for run in runs_of(plan)}
+    own = {each.name: [run for run in runs.values() if run.factors["agent"] == each.name]
+           for each in plan.agents}  # fmt: skip
+    assert {name: len(found) for name, found in own.items()} == {"tree": 5, "chain": 3, "mlab": 5}
+    assert all(run.name.startswith(f"{name}/") for name, found in own.items() for run in found)
+    assert runs[f"chain/build/{ID}"].item_ids == ("seed-50", "seed-51")
+    source = runs[f"chain/warm/{ID}/seed-5"].source
+    assert source is not None
+    assert source.run == f"chain/build/{ID}"
+    fewer = {run.item_ids for run in runs_of(plan.limited(1)) if run.factors["phase"] == "build"}
+    assert fewer == {("seed-50",), ("seed-100",)}
+
+
+def test_agents_when_named_then_have_the_limits_of_mlebench() -> None:
+    """500 steps of OpenHands, 2,000 of MLAB, and a day for both."""
+    chain, mlab = MlePlan.model_validate({"agents": ["chain", "mlab"]}).agents
+    assert isinstance(chain, ChainSettings)
+    assert isinstance(mlab, MlabSettings)
+    assert (chain.steps, chain.hours, chain.dollars, chain.on_stuck) == (500, 24, None, "stop")
+    assert (mlab.steps, mlab.hours, mlab.window, mlab.retries) == (2000, 24, 3, 10)
+    for section in (chain, mlab):
+        agent = agent_named(section.name)
+        assert agent.name == section.name
+        assert agent.most_executions(section) == section.steps
+        with_memory = agent.most_calls(section, memory=True)
+        assert with_memory > agent.most_calls(section, memory=False) >= section.steps
+
+
+def test_command_line_when_it_names_a_model_then_means_every_agent(tmp_path: Path) -> None:
+    """A plan of several real models can be tried with another one, or with the simulated one."""
+    path = tmp_path / "plan.yaml"
+    tree = {"name": "tree", "model": "openai:o3", "temperature": 1, "feedback_model": "openai:b"}
+    fields = {"study": "mle", "model": "openai:a", "feedback_model": "openai:c", "agents": [tree]}
+    path.write_text(yaml.safe_dump({**fields, "competitions": ["weather"]}))
+    tried = choose(str(path), model="simulated", base_url=None, limit=None).plan
+    assert isinstance(tried, MlePlan)
+    assert (tried.feedback_model, tried.agents[0].own_models) == (None, ())
+    other = choose(str(path), model="openai:d", base_url="http://x", limit=None).plan
+    assert isinstance(other, MlePlan)
+    assert (other.model, other.base_url, other.feedback_model) == (
+        "openai:d",
+        "http://x",
+        "openai:c",
+    )
+    assert other.agents[0].own_models == ("feedback_model",)
+    assert other.temperature_of(other.agents[0]) == 1
+
+
+def test_competitions_when_named_by_one_word_then_are_all_of_them() -> None:
+    """MLE-bench's 22, or those that ship; written out, so that a plan says what it ran."""
+    lite = MlePlan.model_validate({"competitions": "lite"})
+    assert len(lite.competitions) == 22
+    assert "dog-breed-identification" in lite.competitions
+    assert MlePlan.model_validate({"competitions": "shipped"}) == MlePlan()
+
+
 def test_plan_when_data_lies_elsewhere_then_is_the_same_plan(tmp_path: Path) -> None:
     """Where data and folders lie is no part of what is studied: the manifests are equal."""
     manifests = []
@@ -170,10 +249,10 @@ def test_plan_when_data_lies_elsewhere_then_is_the_same_plan(tmp_path: Path) -> 
     assert "data" not in prepare(MleStudy(), plan).resolved
 
 
-@pytest.mark.parametrize("name", ["demo-mle", "mle-shipped"])
+@pytest.mark.parametrize("name", ["demo-mle", "demo-mle-chain", "mle-lite", "mle-shipped"])
 def test_plan_when_it_ships_then_expands(name: str) -> None:
     """The plans that ship are read and expanded; written out in full they are the same plans."""
     study, plan = read_plan(shipped_plans()[name])
     assert study.name == "mle"
-    assert {run.factors["memory"] for run in study.expand(plan)} >= {"off", "cold", "warm"}
+    assert {run.factors["memory"] for run in study.expand(plan)} >= {"off", "warm", "placebo"}
     assert MlePlan.model_validate(plan.model_dump(mode="json")) == plan

@@ -17,10 +17,12 @@ from langgraft.benchmarks.harness.outcome import PlanOutcome
 from langgraft.benchmarks.harness.plans import prepare
 from langgraft.benchmarks.harness.schedule import run_plan
 from langgraft.benchmarks.harness.verify import verify_directory
+from langgraft.benchmarks.mle.agents.base import Parts
+from langgraft.benchmarks.mle.agents.settings import TreeSettings
 from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.benchmarks.mle.runs import runs_of
 from langgraft.benchmarks.mle.sandboxes import EXECUTIONS, make_sandbox
-from langgraft.benchmarks.mle.searching import Agent, find
+from langgraft.benchmarks.mle.searching import find
 from langgraft.benchmarks.mle.submissions import list_submissions
 from langgraft.environments.competitions.grading import grade_jsonl
 from langgraft.environments.sandboxes.cached import CachedSandbox
@@ -164,8 +166,10 @@ def test_programs_when_conditions_share_them_then_run_once(
     plan, out, _ = whole
     log = PlanLog(out)
     programs = [node["code"] for run in log.runs for node in results(out, run.name)[0]["journal"]]
-    assert len(programs) == 5 * plan.steps
-    again = 5 * 2 * plan.candidates  # on fresh splits
+    (tree,) = plan.agents
+    assert isinstance(tree, TreeSettings)
+    assert len(programs) == 5 * tree.steps
+    again = 5 * 2 * tree.candidates  # on fresh splits
     known = len(ExecutionCache(out / "shared" / EXECUTIONS))
     assert known <= len(set(programs)) + again + 1  # and a look at the data
 
@@ -223,9 +227,9 @@ async def test_search_when_it_dies_before_any_of_its_checkpoints_then_is_the_sam
 
     async def searched(folder: Path) -> str:
         memory = CodingMemory(InMemoryStore(), settings=coding_preset("implied"))
-        agent = Agent(plan, competition, sandbox, model, memory=memory)
-        found = await find(agent, folder, episode_id="toy/seed-1", seed=1)
-        return f"{found.search.reference} {memory.content().digest} {found.usage}"
+        parts = Parts(plan, plan.agents[0], competition, sandbox, model, memory=memory)
+        found = await find(parts, folder, episode_id="toy/seed-1", seed=1)
+        return f"{found.came.record} {memory.content().digest} {found.usage}"
 
     with CachedSandbox(make_sandbox(plan, competition), tmp_path / EXECUTIONS) as sandbox:
         expected = await searched(tmp_path / "whole")
@@ -258,7 +262,7 @@ async def test_search_when_it_dies_before_it_has_begun_then_keeps_what_memory_wa
     )
     memory.take_in(others)
     with make_sandbox(plan, competition) as sandbox:
-        agent = Agent(plan, competition, sandbox, model, memory=memory)
+        parts = Parts(plan, plan.agents[0], competition, sandbox, model, memory=memory)
 
         async def killed(_: Job) -> ExecutionResult:
             raise InfrastructureError("killed")
@@ -266,10 +270,10 @@ async def test_search_when_it_dies_before_it_has_begun_then_keeps_what_memory_wa
         with monkeypatch.context() as patch:
             patch.setattr(sandbox, "arun", killed)
             with pytest.raises(InfrastructureError):
-                await find(agent, tmp_path / "search", episode_id="toy/seed-1", seed=1)
-        found = await find(agent, tmp_path / "search", episode_id="toy/seed-1", seed=1)
+                await find(parts, tmp_path / "search", episode_id="toy/seed-1", seed=1)
+        found = await find(parts, tmp_path / "search", episode_id="toy/seed-1", seed=1)
     assert found.resumed
-    assert len(found.search.nodes) == 2
+    assert len(found.came.fields["journal"]) == 2
     assert any(item.episode_id == others.id for item in memory.content().items.values())
 
 

@@ -14,9 +14,10 @@ from langgraft.benchmarks.harness.cache import ResponseCache
 from langgraft.benchmarks.harness.models import MeteredChatModel, make_model
 from langgraft.benchmarks.harness.plans import prepare
 from langgraft.benchmarks.harness.schedule import run_plan
+from langgraft.benchmarks.mle.models import models_of
 from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.benchmarks.mle.runs import runs_of
-from langgraft.benchmarks.mle.study import MleStudy, feedback_model
+from langgraft.benchmarks.mle.study import MleStudy
 from langgraft.environments.competitions.registry import Registry
 
 
@@ -89,6 +90,41 @@ def test_run_when_data_of_ones_own_is_not_prepared_then_says_the_command(tmp_pat
     assert f"--data-dir {tmp_path / 'data'} --folder {tmp_path / 'mine'}" in said
 
 
+def lite_plan(folder: Path, **changes: Any) -> MlePlan:
+    """Return a plan of two of MLE-bench's competitions, of which no data is here."""
+    two = ["dog-breed-identification", "spooky-author-identification"]
+    fields = {"competitions": [*two, ID], "folders": [folder / "mine"], "data_dir": folder / "data"}
+    return house_plan(folder, **{**fields, **changes})
+
+
+def test_run_when_several_competitions_are_not_prepared_then_says_all_at_once(
+    tmp_path: Path,
+) -> None:
+    """One line names them, how their data is made, and how to go without it."""
+    plan = lite_plan(tmp_path)
+    said = refused(plan, tmp_path / "out")
+    assert "2 competitions is not prepared (dog-breed-identification, spooky-author" in said
+    assert f"`mlebench prepare -c ID --data-dir {tmp_path / 'data'}`" in said
+    assert "only_prepared" in said
+    assert any(said in line for line in MleStudy().notes(plan, tuple(runs_of(plan))))
+
+
+def test_plan_when_only_what_is_prepared_is_wanted_then_tells_what_it_left_out(
+    tmp_path: Path,
+) -> None:
+    """The runs are those of the data that is there, and the manifest names the others."""
+    plan = lite_plan(tmp_path, only_prepared=True)
+    assert {run.factors["competition"] for run in MleStudy().expand(plan)} == {ID}
+    prepared = prepare(MleStudy(), plan)
+    told: Any = prepared.manifest["fingerprints"]
+    assert told["left_out"] == ["dog-breed-identification", "spooky-author-identification"]
+    assert list(told["competitions"]) == [ID]
+    MleStudy().make_ready(plan)
+    nothing = lite_plan(tmp_path, only_prepared=True, competitions=["dog-breed-identification"])
+    with pytest.raises(CompetitionError, match="nothing is: the data of dog-breed"):
+        MleStudy().expand(nothing)
+
+
 def test_run_when_data_differs_from_its_checksums_then_is_refused(tmp_path: Path) -> None:
     """Somebody else's data is not taken for a competition's."""
     plan = house_plan(tmp_path)
@@ -117,11 +153,47 @@ def test_feedback_model_when_named_then_shares_cache_and_caps(tmp_path: Path) ->
     )
     with ResponseCache(tmp_path / "cache.sqlite") as cache:
         code = make_model("openai:o3", base_url=plan.base_url, responses=cache)
-        found = feedback_model(plan, code)
+        acting, found = models_of(plan, plan.agents[0], code)
+    assert acting is code
     assert isinstance(found, MeteredChatModel)
     assert found.identity["model"] == "openai:gpt-4.1"
     assert found.responses is cache
     assert found.retry is code.retry
+
+
+def test_models_when_agents_name_their_own_then_each_has_what_its_section_says(
+    tmp_path: Path,
+) -> None:
+    """As in the paper: o3 and GPT-4.1 for one agent, GPT-4o for another, one cache for all."""
+    plan = house_plan(
+        tmp_path,
+        prepared=False,
+        model="openai:o3",
+        base_url="http://127.0.0.1:9/v1",
+        agents=[
+            {"name": "tree", "feedback_model": "openai:gpt-4.1", "temperature": 1},
+            {"name": "chain", "model": "openai:gpt-4o", "base_url": "http://127.0.0.1:8/v1"},
+            "mlab",
+        ],
+    )
+    with ResponseCache(tmp_path / "cache.sqlite") as cache:
+        shared = make_model("openai:o3", base_url=plan.base_url, responses=cache)
+        made = {each.name: models_of(plan, each, shared) for each in plan.agents}
+    told = {
+        name: [
+            (
+                model.identity["model"],
+                model.identity["base_url"][-4:],
+                model.identity["temperature"],
+            )
+            for model in models
+            if isinstance(model, MeteredChatModel) and model.responses is cache
+        ]
+        for name, models in made.items()
+    }
+    assert told["tree"] == [("openai:o3", "9/v1", 1), ("openai:gpt-4.1", "9/v1", 1)]
+    assert told["chain"] == [("openai:gpt-4o", "8/v1", 0.5)]
+    assert made["mlab"] == (shared, None)
 
 
 def test_feedback_model_when_it_cannot_be_then_is_refused_before_anything_runs(

@@ -1,0 +1,181 @@
+"""What `langgraft solve` tells of a run while it goes on: a line, or an object, for each thing done."""
+
+from collections.abc import Mapping
+from typing import Final, Protocol
+
+from langgraft._core.canonical import JSON
+from langgraft.benchmarks.cli.memory.printing import in_a_line
+from langgraft.benchmarks.mle.agents.base import Came, Told
+from langgraft.nodes.search.journal import JournalNode
+from langgraft.nodes.search.selection import candidates
+from langgraft.nodes.workbench.steps import StepRecord
+
+_WIDTH: Final = 100
+"""Characters of a line of progress."""
+_BEST: Final = " (best so far)"
+
+
+class Lines(Protocol):
+    """Tells of what one agent does."""
+
+    def add(self, done: Told) -> None:
+        """Take in what was done last."""
+        ...
+
+    def line(self) -> str:
+        """Tell of it in a line."""
+        ...
+
+    def row(self) -> Mapping[str, JSON]:
+        """Tell of it in an object."""
+        ...
+
+    def end(self, came: Came, *, submitted: bool, metric: str) -> str:
+        """Tell how the run ended."""
+        ...
+
+
+def lines_of(unit: str, steps: int, *, lower_is_better: bool) -> Lines:
+    """Return what tells of a run of programs or of steps, `steps` of them at most."""
+    if unit == "programs":
+        return _TreeLines(steps, lower_is_better=lower_is_better)
+    return _StepLines(steps, lower_is_better=lower_is_better)
+
+
+class _TreeLines:
+    """Programs: where each comes from, and what it is worth."""
+
+    def __init__(self, steps: int, *, lower_is_better: bool) -> None:
+        self._steps = steps
+        self._lower = lower_is_better
+        self._nodes: list[JournalNode] = []
+
+    def add(self, done: Told) -> None:
+        assert isinstance(done, JournalNode)
+        self._nodes.append(done)
+
+    def line(self) -> str:
+        node, (stage, parent) = self._nodes[-1], self._origin()
+        origin = "" if parent is None else f" of {parent.id}"
+        told = f"{_count(len(self._nodes), self._steps)} {node.id} {stage + origin:<14} "
+        told += self._outcome(node) + (" · memory" if node.recalled else "")
+        return in_a_line(told, _WIDTH).rstrip()
+
+    def row(self) -> Mapping[str, JSON]:
+        node, (stage, _) = self._nodes[-1], self._origin()
+        return {
+            "event": "program",
+            "id": node.id,
+            "stage": stage,
+            "parent": node.parent_id,
+            "metric": node.metric,
+            "buggy": node.is_buggy,
+            "reasons": list(node.reasons),
+            "best": self._is_best(node),
+            "recalled": bool(node.recalled),
+        }
+
+    def end(self, came: Came, *, submitted: bool, metric: str) -> str:
+        if not submitted:
+            return "no program left a valid submission"
+        return f"chosen: {came.fields['chosen']}, validation {metric} {came.validation:g}"
+
+    def _origin(self) -> tuple[str, JournalNode | None]:
+        *before, node = self._nodes
+        parent = next((each for each in before if each.id == node.parent_id), None)
+        return "draft" if parent is None else "debug" if parent.is_buggy else "improve", parent
+
+    def _is_best(self, node: JournalNode) -> bool:
+        best = candidates(self._nodes, count=1, lower_is_better=self._lower)
+        return bool(best) and best[0].id == node.id
+
+    def _outcome(self, node: JournalNode) -> str:
+        if node.is_buggy:
+            return f"buggy: {node.reasons[0] if node.reasons else node.analysis}"
+        metric = "no metric" if node.metric is None else f"{node.metric:.6g}"
+        return f"{metric}{_BEST if self._is_best(node) else ''}"
+
+
+class _StepLines:
+    """Steps: what was done, and what was seen of it."""
+
+    def __init__(self, steps: int, *, lower_is_better: bool) -> None:
+        self._steps = steps
+        self._lower = lower_is_better
+        self._last: StepRecord | None = None
+        self._attempts = 0
+        self._begins = False
+        self._best: float | None = None
+        self._is_best = False
+
+    def add(self, done: Told) -> None:
+        assert isinstance(done, StepRecord)
+        self._last = done
+        self._begins = done.attempt >= self._attempts
+        self._attempts = done.attempt + 1
+        self._is_best = done.metric is not None and self._beats(done.metric)
+        if self._is_best:
+            self._best = done.metric
+
+    def line(self) -> str:
+        step = self._step
+        told = f"{_count(step.step + 1, self._steps)} {step.action:<18} {self._outcome()}"
+        if self._begins and step.recalled:
+            told += " · memory"
+        return in_a_line(told, _WIDTH).rstrip()
+
+    def row(self) -> Mapping[str, JSON]:
+        step = self._step
+        return {
+            "event": "step",
+            "step": step.step,
+            "action": step.action,
+            "attempt": step.attempt,
+            "executed": step.executed,
+            "failed": step.failed,
+            "error": step.exc_type,
+            "metric": step.metric,
+            "best": self._is_best,
+            "recalled": bool(step.recalled) and self._begins,
+        }
+
+    def end(self, came: Came, *, submitted: bool, metric: str) -> str:
+        told = f"ended: {came.fields['ended']}"
+        if not submitted:
+            return f"{told}; there is no valid submission"
+        if came.validation is None:
+            return f"{told}; no validation metric was reported"
+        return f"{told}; validation {metric} {came.validation:g}"
+
+    @property
+    def _step(self) -> StepRecord:
+        assert self._last is not None
+        return self._last
+
+    def _beats(self, metric: float) -> bool:
+        if self._best is None:
+            return True
+        return metric < self._best if self._lower else metric > self._best
+
+    def _outcome(self) -> str:
+        step = self._step
+        if step.failed:
+            told = f"{step.exc_type}: {step.exc_value}" if step.exc_type else _how(step)
+            return f"failed: {told}"
+        if step.metric is not None:
+            return f"{step.metric:.6g}{_BEST if self._is_best else ''}"
+        said = step.command or step.thought
+        return f"submission {step.submission}" if step.submission else said
+
+
+def _how(step: StepRecord) -> str:
+    """Say how a step without an exception failed."""
+    if step.timed_out:
+        return "time ran out"
+    if step.exit_code:
+        return f"exit code {step.exit_code}"
+    return step.output
+
+
+def _count(number: int, steps: int) -> str:
+    return f"{number:>{len(str(steps))}}/{steps}"

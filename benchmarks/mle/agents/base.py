@@ -1,0 +1,191 @@
+"""What an agent is to a study: everything that differs between agents, and nothing that does not.
+
+Checkpoints, usage, resuming, banks, grading and the log are the same for all of them, and lie
+around this seam (`searching`, `session`, `results`, `solution`). An agent brings its graph, says
+what it rests on and how large it can grow, and reads what its graph left.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, TypeAlias, TypeVar
+
+from langchain_core.language_models import BaseChatModel
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.graph.state import CompiledStateGraph
+
+from langgraft._core.canonical import JSON
+from langgraft.benchmarks.mle.agents.settings import AgentName, AgentSettings
+from langgraft.benchmarks.mle.plan import MlePlan
+from langgraft.environments.competitions.competition import Competition
+from langgraft.environments.sandboxes.sandbox import Sandbox
+from langgraft.memory.deltas import BankContent, MemoryDelta
+from langgraft.memory.provider import MemoryProvider
+from langgraft.nodes.artifacts import FolderArtifacts
+from langgraft.nodes.search.journal import JournalNode
+from langgraft.nodes.workbench.steps import StepRecord
+
+Told: TypeAlias = JournalNode | StepRecord
+"""What an agent is seen doing: a program of a tree, a step of the others."""
+
+Graph: TypeAlias = "CompiledStateGraph[Any, None, Any, Any]"
+
+SUBMISSION = "submission.csv"
+SOLUTION = "solution.py"
+"""Files of every run: what was submitted, and the program that made it, as far as it is known."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a run is made of."""
+
+    plan: MlePlan
+    settings: AgentSettings
+    """The agent's section of the plan."""
+    competition: Competition
+    sandbox: Sandbox
+    model: BaseChatModel
+    """The model that acts."""
+    feedback_model: BaseChatModel | None = None
+    """The model that reviews, diagnoses and judges; `None`: the one that acts."""
+    memory: MemoryProvider[Any] | None = None
+    """What is asked, holding what the run begins with; `None`: the run has no memory."""
+    learn: bool = True
+    """Whether the run files what it meets."""
+
+
+@dataclass(frozen=True)
+class Came:
+    """What came of a run, as its agent reads it."""
+
+    record: str
+    """Reference of the last record: it vouches for the whole run."""
+    fields: Mapping[str, JSON]
+    """The agent's own part of the result in a study's log."""
+    deltas: tuple[MemoryDelta, ...] = ()
+    """How the run changed memory."""
+    validation: float | None = None
+    """The validation metric of what was submitted."""
+    submission: str = ""
+    """Reference of what was submitted; empty: nothing was."""
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    """What people want to look at beside the submission, by name."""
+
+
+class Agent(ABC):
+    """An agent of the study; it holds nothing, so that any number of runs may share it."""
+
+    name: ClassVar[AgentName]
+    title: ClassVar[str]
+    """What it is called in reports."""
+    unit: ClassVar[str]
+    """What a run of it is a sequence of, in the plural."""
+    prompts: ClassVar[tuple[str, ...]]
+    """Prompts that it asks with, by name."""
+    code: ClassVar[tuple[str, ...]]
+    """Modules that decide its results, beside those of every agent."""
+    learner: ClassVar[tuple[str, ...]]
+    """Modules of the simulated model that stands in for its own."""
+    files: ClassVar[tuple[str, ...]]
+    """Names of the files that `Came.files` may have."""
+    record_file: ClassVar[str]
+    """The file that a solved competition's folder holds once the run has ended."""
+    cached: ClassVar[bool]
+    """Whether what a program did is kept, and not run again."""
+
+    @abstractmethod
+    def most_calls(self, settings: AgentSettings, *, memory: bool) -> int:
+        """Return how many model calls a run makes at the most."""
+
+    @abstractmethod
+    def most_executions(self, settings: AgentSettings) -> int:
+        """Return how many programs a run executes at the most."""
+
+    def at_once(self, settings: AgentSettings) -> int:
+        """Return how many programs of a run are executed at the same time."""
+        del settings
+        return 1
+
+    @abstractmethod
+    def simulated_model(self, *, temperature: float) -> tuple[BaseChatModel, Mapping[str, JSON]]:
+        """Return the simulated model that can be this agent's, and what else it is known by."""
+
+    @abstractmethod
+    def graph(
+        self,
+        parts: Parts,
+        artifacts: FolderArtifacts,
+        saver: BaseCheckpointSaver[Any] | None,
+        best: Path | None = None,
+    ) -> Graph:
+        """Build the graph that a plan describes.
+
+        Args:
+            parts: What the run is made of.
+            artifacts: Where contents are kept.
+            saver: Where checkpoints are kept.
+            best: Where it may show what it has while it goes on; `None`: nowhere.
+        """
+
+    def begin(self, *, episode_id: str, seed: int) -> dict[str, Any]:
+        """Return what the graph is invoked with."""
+        return {"episode_id": episode_id, "seed": seed}
+
+    @abstractmethod
+    def told(self, artifacts: FolderArtifacts, state: Mapping[str, Any]) -> Sequence[Told]:
+        """Return what is done so far, each whole; it only ever grows at its end."""
+
+    @abstractmethod
+    def read(self, artifacts: FolderArtifacts, state: Mapping[str, Any], run: str) -> Came:
+        """Read what came of a run that has ended.
+
+        Args:
+            artifacts: Where contents are kept.
+            state: The graph's last state.
+            run: The run's name.
+        """
+
+    @abstractmethod
+    def bank_of(self, artifacts: FolderArtifacts, state: Mapping[str, Any]) -> BankContent:
+        """Return what memory held where the run stands: what it began with and all it learned."""
+
+    @abstractmethod
+    async def restore(
+        self, memory: MemoryProvider[Any], artifacts: FolderArtifacts, state: Mapping[str, Any]
+    ) -> None:
+        """Make memory what it is to be where a run goes on."""
+
+    @abstractmethod
+    def leave(
+        self,
+        came: Came,
+        out: Path,
+        *,
+        run: str,
+        competition: Competition,
+        report: Mapping[str, JSON] | None,
+        simulated: bool,
+    ) -> Mapping[str, Path]:
+        """Write what a solved competition's folder shows of the run; the last file is the record.
+
+        Args:
+            came: What came of the run.
+            out: The folder.
+            run: The run's name.
+            competition: What it was at.
+            report: The grade, where there is one.
+            simulated: Whether its model was the simulated one.
+
+        Returns:
+            The files, by what they are.
+        """
+
+
+S = TypeVar("S", bound=AgentSettings)
+
+
+def must_be(settings: AgentSettings, section: type[S]) -> S:
+    """Return settings as the section of one agent."""
+    assert isinstance(settings, section), settings.name
+    return settings

@@ -1,0 +1,72 @@
+"""The chain agent of a study: action after action, as OpenHands' CodeActAgent."""
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from typing_extensions import override
+
+from langgraft.benchmarks.mle.agents.base import Graph, Parts, must_be
+from langgraft.benchmarks.mle.agents.settings import AgentName, AgentSettings, ChainSettings
+from langgraft.benchmarks.mle.agents.steps import StepAgent, limited
+from langgraft.memory.recall import Budget
+from langgraft.nodes.artifacts import FolderArtifacts
+
+
+class ChainAgent(StepAgent):
+    """Runs commands and cells, edits files, and looks at what came of each."""
+
+    name: ClassVar[AgentName] = "chain"
+    title: ClassVar[str] = "chain of actions (OpenHands CodeAct)"
+    prompts: ClassVar[tuple[str, ...]] = (
+        "chain_system",
+        "chain_task",
+        "chain_continue",
+        "chain_reminder",
+        "chain_recovery",
+        "diagnose",
+        "judge_novelty",
+        "repair",
+    )
+    code: ClassVar[tuple[str, ...]] = (
+        "langgraft.graphs.chain",
+        "langgraft.benchmarks.mle.agents.steps",
+        __name__,
+    )
+    ignorance: ClassVar[float] = 1.6
+
+    @override
+    def calls_a_step(self, settings: AgentSettings) -> int:
+        """Return one: a reply is a step whatever it says, and one that is too long is cut down."""
+        del settings
+        return 1
+
+    @override
+    def graph(
+        self,
+        parts: Parts,
+        artifacts: FolderArtifacts,
+        saver: BaseCheckpointSaver[Any] | None,
+        best: Path | None = None,
+    ) -> Graph:
+        """Build the chain; it shows nothing while it goes on."""
+        del best
+        from langgraft.graphs.chain import build_chain_agent  # noqa: PLC0415  (not for plans)
+
+        plan, section = parts.plan, must_be(parts.settings, ChainSettings)
+        return build_chain_agent(
+            parts.model,
+            competition=parts.competition,
+            sandbox=parts.sandbox,
+            feedback_model=parts.feedback_model,
+            memory=parts.memory,
+            learn=parts.learn,
+            artifacts=artifacts,
+            seconds=plan.seconds,
+            context=section.context,
+            on_stuck=section.on_stuck,
+            recoveries=section.recoveries,
+            budget=Budget(plan.memory_tokens),
+            checkpointer=saver,
+            **limited(section),
+        )

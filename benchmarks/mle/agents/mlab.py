@@ -1,0 +1,77 @@
+"""MLAB in a study: MLAgentBench's agent of six fields, with the tools that MLE-bench gives it."""
+
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from typing_extensions import override
+
+from langgraft.benchmarks.mle.agents.base import Graph, Parts, must_be
+from langgraft.benchmarks.mle.agents.settings import AgentName, AgentSettings, MlabSettings
+from langgraft.benchmarks.mle.agents.steps import StepAgent, limited
+from langgraft.memory.recall import Budget
+from langgraft.nodes.artifacts import FolderArtifacts
+from langgraft.nodes.mlab.answers import BLOCKS
+
+INSIDE_CALLS: Final = 2 * (BLOCKS + 1)
+"""Calls beside the reply at the most: a file is read in blocks and put together, or what was seen
+is shortened in the same way."""
+
+
+class MlabAgent(StepAgent):
+    """Reflects, plans and calls one tool a step, seeing its last three."""
+
+    name: ClassVar[AgentName] = "mlab"
+    title: ClassVar[str] = "MLAB (MLAgentBench)"
+    prompts: ClassVar[tuple[str, ...]] = (
+        "mlab_task",
+        "mlab_format",
+        "mlab_repair",
+        "mlab_edit",
+        "mlab_understand",
+        "mlab_understand_all",
+        "mlab_summarize",
+        "diagnose",
+        "judge_novelty",
+        "repair",
+    )
+    code: ClassVar[tuple[str, ...]] = (
+        "langgraft.graphs.mlab",
+        "langgraft.benchmarks.mle.agents.steps",
+        __name__,
+    )
+    ignorance: ClassVar[float] = 1.6
+
+    @override
+    def calls_a_step(self, settings: AgentSettings) -> int:
+        """Return a reply, its corrections, and what a tool asks."""
+        return 1 + must_be(settings, MlabSettings).retries + INSIDE_CALLS
+
+    @override
+    def graph(
+        self,
+        parts: Parts,
+        artifacts: FolderArtifacts,
+        saver: BaseCheckpointSaver[Any] | None,
+        best: Path | None = None,
+    ) -> Graph:
+        """Build MLAB; it shows nothing while it goes on."""
+        del best
+        from langgraft.graphs.mlab import build_mlab_agent  # noqa: PLC0415  (not for plans)
+
+        plan, section = parts.plan, must_be(parts.settings, MlabSettings)
+        return build_mlab_agent(
+            parts.model,
+            competition=parts.competition,
+            sandbox=parts.sandbox,
+            feedback_model=parts.feedback_model,
+            memory=parts.memory,
+            learn=parts.learn,
+            artifacts=artifacts,
+            seconds=plan.seconds,
+            window=section.window,
+            retries=section.retries,
+            budget=Budget(plan.memory_tokens),
+            checkpointer=saver,
+            **limited(section),
+        )

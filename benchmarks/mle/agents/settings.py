@@ -1,0 +1,190 @@
+"""An agent's section of a plan: its own settings, with the published ones as defaults.
+
+    agents:
+      - tree                        # as it is by default
+      - {name: chain, steps: 24}    # with settings of its own
+
+`seeds`, `build_seeds`, models and temperature stand above, in the plan, for all agents; a section
+that names one has it for its agent alone.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+AgentName: TypeAlias = Literal["tree", "chain", "mlab"]
+
+
+def check_seeds(seeds: tuple[int, ...]) -> tuple[int, ...]:
+    """Return seeds that a plan may have.
+
+    Raises:
+        ValueError: One is given twice, or below 0.
+    """
+    if len(set(seeds)) < len(seeds):
+        msg = f"each may be given once, got {list(seeds)}"
+        raise ValueError(msg)
+    if any(seed < 0 for seed in seeds):
+        msg = f"seeds are 0 or more, got {list(seeds)}"
+        raise ValueError(msg)
+    return seeds
+
+
+class AgentSettings(BaseModel):
+    """What the section of every agent may have."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: AgentName
+    seeds: tuple[int, ...] | None = None
+    """Seeds of the runs that are compared; `None`: those of the plan."""
+    build_seeds: tuple[int, ...] | None = None
+    """Seeds of the runs that fill banks; `None`: those of the plan."""
+    model: str | None = None
+    """The model that acts; `None`: that of the plan."""
+    base_url: str | None = None
+    """Where its server listens; `None`: where that of the plan's does."""
+    feedback_model: str | None = None
+    """The model that reviews, diagnoses and judges; `None`: that of the plan, or else the one
+    that acts."""
+    feedback_base_url: str | None = None
+    """Where its server listens; `None`: where that of the plan's does."""
+    temperature: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """Sampling temperature of both; `None`: that of the plan."""
+    steps: int = Field(ge=1)
+    """How much a run may do: programs of a search, actions of the others."""
+
+    @field_validator("seeds", "build_seeds")
+    @classmethod
+    def _seeds(cls, seeds: tuple[int, ...] | None) -> tuple[int, ...] | None:
+        return None if seeds is None else check_seeds(seeds)
+
+    @field_validator("seeds")
+    @classmethod
+    def _some(cls, seeds: tuple[int, ...] | None) -> tuple[int, ...] | None:
+        if seeds == ():
+            msg = "give at least one"
+            raise ValueError(msg)
+        return seeds
+
+    @model_validator(mode="after")
+    def _urls_fit(self) -> Self:
+        if self.base_url is not None and self.model is None:
+            msg = "base_url is given, and no model"
+            raise ValueError(msg)
+        if self.feedback_base_url is not None and self.feedback_model is None:
+            msg = "feedback_base_url is given, and no feedback_model"
+            raise ValueError(msg)
+        return self
+
+    @property
+    def own_models(self) -> tuple[str, ...]:
+        """Names of the fields that say which models, and where, as far as they are given."""
+        return tuple(name for name in MODEL_FIELDS if getattr(self, name) is not None)
+
+
+MODEL_FIELDS: Final = ("model", "base_url", "feedback_model", "feedback_base_url")
+"""Fields of a section that name models."""
+
+
+class TreeSettings(AgentSettings):
+    """The tree search, as mle-agent-memory Table 6 has AIDE; AIDE's own defaults where it is silent."""
+
+    name: Literal["tree"] = "tree"
+    steps: int = Field(default=30, ge=1)
+    """Programs of a search (Table 6: 30)."""
+    drafts: int = Field(default=5, ge=1)
+    """Programs written from nothing at the start (AIDE's default; Table 6 does not name it)."""
+    debug_probability: float = Field(default=0.5, ge=0, le=1)
+    """Chance that a failure is repaired where one can be (Table 6: 0.5)."""
+    debug_depth: int = Field(default=3, ge=0)
+    """Largest number of repairs in a row, read as AIDE's code does (Table 6: 3)."""
+    published_depth: bool = True
+    """Whether a failure of exactly `debug_depth` repairs may be repaired once more, as AIDE's code
+    has it; `False` reads the number as its name says."""
+    folds: int = Field(default=5, ge=2)
+    """Folds of cross-validation that programs are told of (AIDE's default)."""
+    width: int = Field(default=1, ge=1)
+    """Programs written and run at once within a search; AIDE: one."""
+    candidates: int = Field(default=1, ge=1)
+    """Best programs that are scored again on fresh splits before one is submitted; AIDE submits
+    the best validation metric, which is 1."""
+
+
+class StepSettings(AgentSettings):
+    """What agents that work step by step have in common: their limits."""
+
+    hours: float = Field(default=24.0, gt=0, allow_inf_nan=False)
+    """Wall clock of a run (MLE-bench: 24)."""
+    dollars: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """What the model calls of a run may cost; `None` sets no limit."""
+    prompt_price: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """Dollars for a million tokens of a prompt; needed with `dollars`."""
+    completion_price: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """Dollars for a million tokens of a reply; needed with `dollars`."""
+
+    @model_validator(mode="after")
+    def _priced(self) -> Self:
+        prices = (self.prompt_price, self.completion_price)
+        if self.dollars is not None and None in prices:
+            msg = "`dollars` needs prompt_price and completion_price, in dollars a million tokens"
+            raise ValueError(msg)
+        if self.dollars is None and prices != (None, None):
+            msg = "prices are given, and no limit in `dollars` that they would serve"
+            raise ValueError(msg)
+        return self
+
+
+class ChainSettings(StepSettings):
+    """The chain of actions, as MLE-bench runs OpenHands: 500 steps, 24 hours."""
+
+    name: Literal["chain"] = "chain"
+    steps: int = Field(default=500, ge=1)
+    """Actions of a run (MLE-bench: 500)."""
+    context: int | None = Field(default=None, ge=1)
+    """Tokens that the model can take; above, what is oldest is left out. `None`: only when the
+    model's server says that it is too much."""
+    on_stuck: Literal["stop", "recover"] = "stop"
+    """What follows when it goes in circles: the run ends, as in OpenHands without anybody to ask,
+    or goes on from before the circle, in a new attempt."""
+    recoveries: int = Field(default=3, ge=0)
+    """New attempts of a run at the most."""
+
+
+class MlabSettings(StepSettings):
+    """MLAB, as MLE-bench runs it: 2,000 steps, 24 hours, a window of 3 steps, 10 retries."""
+
+    name: Literal["mlab"] = "mlab"
+    steps: int = Field(default=2000, ge=1)
+    """Actions of a run (MLE-bench: 2,000)."""
+    window: int = Field(default=3, ge=1)
+    """Steps that the model is shown (MLAgentBench: 3)."""
+    retries: int = Field(default=10, ge=0)
+    """Corrections of a reply whose form is not kept, before the run ends (MLE-bench: 10)."""
+
+
+Section: TypeAlias = Annotated[
+    TreeSettings | ChainSettings | MlabSettings, Field(discriminator="name")
+]
+"""An agent's section of a plan."""
+
+SECTIONS: Final[Mapping[str, type[AgentSettings]]] = {
+    "tree": TreeSettings,
+    "chain": ChainSettings,
+    "mlab": MlabSettings,
+}
+"""Classes of the sections by the agents' names."""
+
+
+def as_section(given: Any) -> Any:
+    """Return the section that a plan's entry of `agents` stands for: its name alone, or all of it.
+
+    Raises:
+        ValueError: It names no agent.
+    """
+    section = {"name": given} if isinstance(given, str) else given
+    if isinstance(section, dict) and str(section.get("name")) not in SECTIONS:
+        msg = f"no agent is called {section.get('name')!r:.80}; there are {', '.join(SECTIONS)}"
+        raise ValueError(msg)
+    return section

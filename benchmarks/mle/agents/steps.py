@@ -1,0 +1,176 @@
+"""What agents that work step by step have in common in a study: a log of steps, in a live workspace.
+
+Cells of a kernel build on each other, so that what they did cannot be looked up as a program's
+result can: nothing of a kernel is cached. Conditions run all of their own, and a run that goes on
+after a crash runs again what it had done.
+
+Of each run stays `events.jsonl`, all that happened in it; the file of that name in a run's folder
+is another one, the harness's, which holds what differs between repetitions.
+"""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+from langchain_core.language_models import BaseChatModel
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from typing_extensions import TypedDict, override
+
+from langgraft._core.canonical import JSON, canonical_json
+from langgraft.benchmarks.harness.files import atomic_write
+from langgraft.benchmarks.mle.agents.base import SOLUTION, Agent, Came, Graph, Parts, must_be
+from langgraft.benchmarks.mle.agents.settings import AgentSettings, StepSettings
+from langgraft.environments.competitions.competition import Competition
+from langgraft.memory.deltas import BankContent
+from langgraft.memory.provider import MemoryProvider
+from langgraft.nodes.artifacts import FolderArtifacts
+from langgraft.nodes.workbench.events import Action
+from langgraft.nodes.workbench.limits import RunLimits, TokenPrices
+from langgraft.nodes.workbench.log import EventLog, log_lines, read_log
+from langgraft.nodes.workbench.projection import steps_of
+from langgraft.nodes.workbench.restoring import arestore_run_memory, run_bank
+from langgraft.nodes.workbench.solution import solution_of
+from langgraft.nodes.workbench.steps import StepRecord
+from langgraft.nodes.workbench.submit import EVENTS
+
+STEPS: Final = "steps.json"
+
+FILING_CALLS: Final = 4
+"""Model calls that filing a failure takes at most: a diagnosis, a judgment, and a correction each."""
+
+
+class StepAgent(Agent):
+    """Acts, observes, and acts again."""
+
+    unit: ClassVar[str] = "steps"
+    learner: ClassVar[tuple[str, ...]] = (
+        "langgraft.benchmarks.simulated.chat",
+        "langgraft.benchmarks.simulated.data_scientist",
+        "langgraft.benchmarks.simulated.engineer",
+        "langgraft.benchmarks.simulated.judging",
+        "langgraft.benchmarks.simulated.tool_calls",
+    )
+    files: ClassVar[tuple[str, ...]] = (SOLUTION, EVENTS)
+    record_file: ClassVar[str] = STEPS
+    cached: ClassVar[bool] = False
+    ignorance: ClassVar[float]
+    """Of the simulated model."""
+
+    @abstractmethod
+    def calls_a_step(self, settings: AgentSettings) -> int:
+        """Return how many calls of its own model a step takes at the most."""
+
+    @override
+    def most_calls(self, settings: AgentSettings, *, memory: bool) -> int:
+        """Return the calls of all steps; every one may fail and be filed."""
+        filing = FILING_CALLS if memory else 0
+        return must_be(settings, StepSettings).steps * (self.calls_a_step(settings) + filing)
+
+    @override
+    def most_executions(self, settings: AgentSettings) -> int:
+        """Return the steps: each executes something at the most."""
+        return must_be(settings, StepSettings).steps
+
+    @override
+    def simulated_model(self, *, temperature: float) -> tuple[BaseChatModel, Mapping[str, JSON]]:
+        """Return the simulated engineer."""
+        from langgraft.benchmarks.simulated.engineer import (  # noqa: PLC0415  (not for real models)
+            SimulatedEngineer,
+        )
+
+        model = SimulatedEngineer(temperature=temperature, ignorance=self.ignorance)
+        return model, {"ignorance": self.ignorance}
+
+    @abstractmethod
+    @override
+    def graph(
+        self,
+        parts: Parts,
+        artifacts: FolderArtifacts,
+        saver: BaseCheckpointSaver[Any] | None,
+        best: Path | None = None,
+    ) -> Graph: ...
+
+    @override
+    def told(self, artifacts: FolderArtifacts, state: Mapping[str, Any]) -> Sequence[StepRecord]:
+        """Return the steps that something was observed of."""
+        log = _log(artifacts, state)
+        steps = steps_of(log)
+        return steps[:-1] if _under_way(log) else steps
+
+    @override
+    def read(self, artifacts: FolderArtifacts, state: Mapping[str, Any], run: str) -> Came:
+        """Read the log."""
+        log = _log(artifacts, state)
+        submission = str(state.get("submission") or "")
+        files = {EVENTS: log_lines(log).encode("utf-8", "replace")}
+        if program := solution_of(log):
+            files[SOLUTION] = program.encode("utf-8", "replace")
+        steps = steps_of(log)
+        return Came(
+            record=log.reference,
+            fields={
+                "steps": [step.model_dump(mode="json") for step in steps],
+                "ended": str(state.get("ended") or ""),
+                "attempts": max((step.attempt for step in steps), default=0) + 1,
+            },
+            deltas=log.deltas,
+            validation=state.get("metric"),
+            submission=submission,
+            files=files,
+        )
+
+    @override
+    def bank_of(self, artifacts: FolderArtifacts, state: Mapping[str, Any]) -> BankContent:
+        """Return what the run's log says that memory held."""
+        return run_bank(artifacts, state)
+
+    @override
+    async def restore(
+        self, memory: MemoryProvider[Any], artifacts: FolderArtifacts, state: Mapping[str, Any]
+    ) -> None:
+        """Make memory what the run's log says that it was."""
+        await arestore_run_memory(memory, artifacts, state)
+
+    @override
+    def leave(
+        self,
+        came: Came,
+        out: Path,
+        *,
+        run: str,
+        competition: Competition,
+        report: Mapping[str, JSON] | None,
+        simulated: bool,
+    ) -> Mapping[str, Path]:
+        """Write the steps as a study's log has them."""
+        atomic_write(out / STEPS, f"{canonical_json(dict(came.fields))}\n".encode())
+        return {"events": out / EVENTS, "steps": out / STEPS}
+
+
+class Limited(TypedDict):
+    """What a builder is told of limits."""
+
+    limits: RunLimits
+    prices: TokenPrices | None
+
+
+def limited(section: StepSettings) -> Limited:
+    """Return the limits of a section, as builders take them."""
+    prices = None
+    if section.prompt_price is not None and section.completion_price is not None:
+        prices = TokenPrices(section.prompt_price, section.completion_price)
+    limits = RunLimits(steps=section.steps, hours=section.hours, dollars=section.dollars)
+    return Limited(limits=limits, prices=prices)
+
+
+def _log(artifacts: FolderArtifacts, state: Mapping[str, Any]) -> EventLog:
+    return read_log(artifacts, str(state.get("log") or ""))
+
+
+def _under_way(log: EventLog) -> bool:
+    """Whether the last thing the agent did is still to be answered."""
+    return (
+        bool(log.events) and isinstance(log.events[-1], Action) and log.events[-1].source == "agent"
+    )

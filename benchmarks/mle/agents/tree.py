@@ -1,0 +1,200 @@
+"""The tree agent of a study: a search over programs, as AIDE makes it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+from langchain_core.language_models import BaseChatModel
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from typing_extensions import override
+
+from langgraft._core.canonical import JSON, canonical_json
+from langgraft.benchmarks.harness.files import atomic_write
+from langgraft.benchmarks.mle.agents.base import (
+    SOLUTION,
+    Agent,
+    Came,
+    Graph,
+    Parts,
+    must_be,
+)
+from langgraft.benchmarks.mle.agents.settings import AgentName, AgentSettings, TreeSettings
+from langgraft.environments.competitions.competition import Competition
+from langgraft.graphs.tree import build_tree_agent
+from langgraft.memory.deltas import BankContent
+from langgraft.memory.provider import MemoryProvider
+from langgraft.memory.recall import Budget
+from langgraft.nodes.artifacts import FolderArtifacts
+from langgraft.nodes.search.aide_policy import AIDEPolicy
+from langgraft.nodes.search.choose import FRESH_SPLITS
+from langgraft.nodes.search.journal import Journal, JournalNode
+from langgraft.nodes.search.node_json import node_json
+from langgraft.nodes.search.records import read_search
+from langgraft.nodes.search.restoring import arestore_memory, bank_of
+
+JOURNAL: Final = "journal.json"
+TREE: Final = "tree.html"
+
+IGNORANCE: Final = 1.6
+"""Of the simulated model: about one draft in six is without a mistake then. A first valid program
+comes late, as in the paper (Table 2: at 3.12 without memory)."""
+
+CALLS_A_STEP: Final[Mapping[str, int]] = {"write": 3, "review": 2, "diagnose": 2, "judge": 2}
+"""Model calls that a program takes at most: a reply, and its corrections."""
+
+
+class TreeAgent(Agent):
+    """Searches over whole programs; each is run, reviewed and kept in a journal."""
+
+    name: ClassVar[AgentName] = "tree"
+    title: ClassVar[str] = "tree search (AIDE)"
+    unit: ClassVar[str] = "programs"
+    prompts: ClassVar[tuple[str, ...]] = (
+        "tree_draft",
+        "tree_improve",
+        "tree_debug",
+        "tree_rules",
+        "tree_review",
+        "tree_repair",
+        "diagnose",
+        "judge_novelty",
+        "repair",
+    )
+    code: ClassVar[tuple[str, ...]] = ("langgraft.graphs.tree", __name__)
+    learner: ClassVar[tuple[str, ...]] = (
+        "langgraft.benchmarks.simulated.chat",
+        "langgraft.benchmarks.simulated.data_scientist",
+        "langgraft.benchmarks.simulated.judging",
+    )
+    files: ClassVar[tuple[str, ...]] = (SOLUTION,)
+    record_file: ClassVar[str] = JOURNAL
+    cached: ClassVar[bool] = True
+
+    @override
+    def most_calls(self, settings: AgentSettings, *, memory: bool) -> int:
+        """Return the calls of all steps; only memory has anything judged."""
+        asked = CALLS_A_STEP["judge"] if memory else 0
+        written = sum(CALLS_A_STEP.values()) - CALLS_A_STEP["judge"]
+        return must_be(settings, TreeSettings).steps * (written + asked)
+
+    @override
+    def most_executions(self, settings: AgentSettings) -> int:
+        """Return the programs of all steps, and those that are scored again."""
+        section = must_be(settings, TreeSettings)
+        again = len(FRESH_SPLITS) * section.candidates if section.candidates > 1 else 0
+        return section.steps + again
+
+    @override
+    def at_once(self, settings: AgentSettings) -> int:
+        """Return the width of the search."""
+        return must_be(settings, TreeSettings).width
+
+    @override
+    def simulated_model(self, *, temperature: float) -> tuple[BaseChatModel, Mapping[str, JSON]]:
+        """Return the simulated data scientist."""
+        from langgraft.benchmarks.simulated.data_scientist import (  # noqa: PLC0415  (not for real models)
+            SimulatedDataScientist,
+        )
+
+        model = SimulatedDataScientist(temperature=temperature, ignorance=IGNORANCE)
+        return model, {"ignorance": IGNORANCE}
+
+    @override
+    def graph(
+        self,
+        parts: Parts,
+        artifacts: FolderArtifacts,
+        saver: BaseCheckpointSaver[Any] | None,
+        best: Path | None = None,
+    ) -> Graph:
+        """Build the search; the best solution so far lies in the folder `best` of `best`."""
+        plan, section = parts.plan, must_be(parts.settings, TreeSettings)
+        return build_tree_agent(
+            parts.model,
+            competition=parts.competition,
+            sandbox=parts.sandbox,
+            feedback_model=parts.feedback_model,
+            memory=parts.memory,
+            learn=parts.learn,
+            artifacts=artifacts,
+            folder=best,
+            policy=AIDEPolicy(
+                section.drafts,
+                section.debug_probability,
+                section.debug_depth,
+                published_depth=section.published_depth,
+            ),
+            steps=section.steps,
+            seconds=plan.seconds,
+            folds=section.folds,
+            width=section.width,
+            candidates=section.candidates,
+            budget=Budget(plan.memory_tokens),
+            checkpointer=saver,
+        )
+
+    @override
+    def told(self, artifacts: FolderArtifacts, state: Mapping[str, Any]) -> Sequence[JournalNode]:
+        """Return the programs in the journal."""
+        return read_search(artifacts, str(state.get("journal") or "")).nodes
+
+    @override
+    def read(self, artifacts: FolderArtifacts, state: Mapping[str, Any], run: str) -> Came:
+        """Read the journal and what was chosen."""
+        search = read_search(artifacts, str(state["journal"]), run=run)
+        chosen = str(state.get("chosen") or "")
+        solution = next((node for node in search.nodes if node.id == chosen), None)
+        return Came(
+            record=search.reference,
+            fields={
+                "journal": [node_json(node) for node in search.nodes],
+                "chosen": chosen,
+                "candidates": [dict(each) for each in state.get("candidates") or ()],
+            },
+            deltas=search.deltas,
+            validation=state.get("metric"),
+            submission=str(state.get("submission") or ""),
+            files={} if solution is None else {SOLUTION: solution.code.encode("utf-8", "replace")},
+        )
+
+    @override
+    def bank_of(self, artifacts: FolderArtifacts, state: Mapping[str, Any]) -> BankContent:
+        """Return what the search's journal says that memory held."""
+        return bank_of(artifacts, state)
+
+    @override
+    async def restore(
+        self, memory: MemoryProvider[Any], artifacts: FolderArtifacts, state: Mapping[str, Any]
+    ) -> None:
+        """Make memory what the search's journal says that it was."""
+        await arestore_memory(memory, artifacts, state)
+
+    @override
+    def leave(
+        self,
+        came: Came,
+        out: Path,
+        *,
+        run: str,
+        competition: Competition,
+        report: Mapping[str, JSON] | None,
+        simulated: bool,
+    ) -> Mapping[str, Path]:
+        """Write the journal, and the search as a page."""
+        from langgraft.benchmarks.mle.tree_page import write_tree_page  # noqa: PLC0415
+
+        text = canonical_json(came.fields["journal"])
+        # As they are read again, whichever process wrote them: what is a mapping has an order.
+        nodes = tuple(map(JournalNode.model_validate, json.loads(text)))
+        write_tree_page(
+            Journal(run, competition.id, nodes),
+            out / TREE,
+            title=competition.name,
+            lower_is_better=competition.board.thresholds.lower_is_better,
+            chosen=str(came.fields["chosen"]),
+            report=report,
+            simulated=simulated,
+        )
+        atomic_write(out / JOURNAL, f"{text}\n".encode())
+        return {"journal": out / JOURNAL, "tree": out / TREE}
