@@ -74,23 +74,28 @@ class Workspaces:
         self._preload = tuple(preload)
         self._live = LiveKernels(capacity)
 
-    def run(self, episode_id: str, log: EventLog, action: Action) -> Observation:
+    def run(
+        self, episode_id: str, log: EventLog, action: Action, *, seconds: float | None = None
+    ) -> Observation:
         """Do an action in a run's workspace, and return what was observed of it.
 
         Args:
             episode_id: The run.
             log: Of the run, before this action.
             action: Its `id` is the next one of the log; the observation's follows it.
+            seconds: Wall clock of what it executes, where that is less than usual.
 
         Raises:
             SandboxUnavailableError: There is no engine or image.
             SandboxFailureError: The engine or container died, and again in fresh ones.
         """
-        return hold(self._running(episode_id, log, action))
+        return hold(self._running(episode_id, log, action, seconds))
 
-    async def arun(self, episode_id: str, log: EventLog, action: Action) -> Observation:
+    async def arun(
+        self, episode_id: str, log: EventLog, action: Action, *, seconds: float | None = None
+    ) -> Observation:
         """Do what `run` does; cancelling ends the action, and the kernel with it."""
-        return await ahold(self._running(episode_id, log, action))
+        return await ahold(self._running(episode_id, log, action, seconds))
 
     def look(self, episode_id: str, log: EventLog, talk: Callable[[], KernelTalk[T]]) -> T:
         """Look into a run's workspace: hold a talk with its kernel that changes nothing there.
@@ -114,11 +119,18 @@ class Workspaces:
         """Close all workspaces, also those in use; what is asked afterwards builds them anew."""
         _close(self._live.end())
 
-    def _running(self, run: str, log: EventLog, action: Action) -> Session[Observation]:
+    def _running(
+        self, run: str, log: EventLog, action: Action, seconds: float | None
+    ) -> Session[Observation]:
         done, action = self._done(log), kept_action(action)
         after = (*done, action) if action.name in self._changing else done
-        performed = yield from self._held(run, log, lambda: self._perform(action), done, after)
-        return self._observed(performed, action)
+        allowed = self.seconds if seconds is None else min(seconds, self.seconds)
+        performed = yield from self._held(
+            run, log, lambda: _guarded(self._perform(action)), done, after, seconds=allowed
+        )
+        # How little time was left is told only where it ended what ran: a log has no clock.
+        stopped = performed.result is not None and performed.result.timed_out
+        return self._observed(performed, action, allowed if stopped else self.seconds)
 
     def _looking(self, run: str, log: EventLog, talk: Callable[[], KernelTalk[T]]) -> Session[T]:
         done = self._done(log)
@@ -131,6 +143,8 @@ class Workspaces:
         talk: Callable[[], KernelTalk[T]],
         done: tuple[Action, ...],
         after: tuple[Action, ...],
+        *,
+        seconds: float | None = None,
     ) -> Session[T]:
         """Hold a talk in a run's workspace, in a fresh one where that dies."""
         for left in reversed(range(TRIES)):
@@ -141,7 +155,7 @@ class Workspaces:
                     kernel = yield OpenKernel(self.sandbox, self._preload)
                     self._live.opened(run, kernel)
                     yield from self._replay(kernel, log)
-                value = yield from self._on(kernel, talk())
+                value = yield from self._on(kernel, talk(), seconds)
             except GeneratorExit:  # nobody goes on with it: nothing may be yielded any more
                 if kernel is not None:
                     self._live.drop(kernel)
@@ -167,13 +181,14 @@ class Workspaces:
         for action, before in _since_lost(_pairs(log)):
             if action.name not in self._changing:
                 continue
-            again = self._observed((yield from self._on(kernel, self._perform(action))), action)
+            performed = yield from self._on(kernel, _guarded(self._perform(action)))
+            again = self._observed(performed, action, self.seconds)
             if before.lost == "kernel" and not again.lost:
                 yield AskKernel(kernel, RunCell(_END), self.seconds)
             if again.text != before.text or again.lost != before.lost:
                 logger.warning("event %d shows something else when it is done again", action.id)
 
-    def _on(self, kernel: Kernel, talk: KernelTalk[T]) -> Session[T]:
+    def _on(self, kernel: Kernel, talk: KernelTalk[T], seconds: float | None = None) -> Session[T]:
         """Hold a talk with a kernel: what it refuses is thrown into the talk."""
         answer: Any = None
         refused: InputError | None = None
@@ -185,20 +200,30 @@ class Workspaces:
                 return value
             answer, refused = None, None
             try:
-                answer = yield AskKernel(kernel, call, self.seconds)
+                answer = yield AskKernel(kernel, call, seconds or self.seconds)
             except InputError as error:
-                if type(error) is not InputError:  # no engine, no data: not the talk's doing
+                if not _is_refusal(error):
                     raise
                 refused = error
 
-    def _observed(self, performed: Performed, action: Action) -> Observation:
-        return observed(
-            performed,
-            action,
-            limits=self.sandbox.limits,
-            seconds=self.seconds,
-            metric=self._metric,
-        )
+    def _observed(self, performed: Performed, action: Action, seconds: float) -> Observation:
+        limits = self.sandbox.limits
+        return observed(performed, action, limits=limits, seconds=seconds, metric=self._metric)
+
+
+def _guarded(talk: KernelTalk[Performed]) -> KernelTalk[Performed]:
+    """Perform an action; what the kernel refuses of it is told."""
+    try:
+        return (yield from talk)
+    except InputError as error:
+        if not _is_refusal(error):
+            raise
+        return Performed(str(error), failed=True)
+
+
+def _is_refusal(error: InputError) -> bool:
+    """Whether what was asked cannot be done; else there is no engine, or no data."""
+    return type(error) is InputError
 
 
 def _pairs(log: EventLog) -> list[tuple[Action, Observation]]:
