@@ -176,7 +176,7 @@ def inside(verb: str, *paths: str) -> KernelTalk[str]:
     Raises:
         ToldError: It was not done.
     """
-    command = Command(["python3", "-I", "-c", _inside_script(), verb, *paths])
+    command = Command(["python3", "-I", "-S", "-c", _inside_script(), verb, *paths])
     result = yield from run_command(command)
     told = result.stdout.strip()
     if result.ok:

@@ -33,8 +33,8 @@ def read_input(text: str, tool: Tool) -> dict[str, JsonValue]:
         UnusableInputError: It is no object, or its keys or values are others.
     """
     value = _object(text[:LONGEST_INPUT])
-    if value is None:
-        value = _between_keys(text[:LONGEST_INPUT], list(tool.keys))
+    if value is None or not value.keys() & tool.keys.keys():  # none, or one inside a text
+        value = _between_keys(text[:LONGEST_INPUT], list(tool.keys)) or value
     if value is None and not tool.keys:
         value = {}
     if value is None:

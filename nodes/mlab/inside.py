@@ -1,6 +1,6 @@
 """What MLAB's tools do inside the sandbox: listing, copying, keeping and taking back.
 
-Run there as a program of its own, `python3 -I -c <this file> <verb> <path> …`, with the workspace
+Run there as a program of its own, `python3 -I -S -c <this file> <verb> <path> …`, with the workspace
 as its folder. Paths are relative, without `..`; links are told and not followed, other than the
 first part of a path to the data, which a sandbox may have linked there. It prints what the agent
 is told, and ends with 1 where nothing was done.

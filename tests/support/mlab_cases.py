@@ -9,7 +9,10 @@ from tree_cases import RuleModel, sandbox
 from langgraft.environments.competitions.competition import Competition
 from langgraft.graphs.mlab import build_mlab_agent
 from langgraft.nodes.artifacts import Artifacts, MemoryArtifacts
-from langgraft.nodes.workbench.log import EventLog, read_log
+from langgraft.nodes.mlab.perform import CHANGING, performer
+from langgraft.nodes.workbench.events import Action, Observation
+from langgraft.nodes.workbench.log import EventLog, append_events, read_log
+from langgraft.nodes.workbench.sessions import Workspaces
 from langgraft.nodes.workbench.state import RunInput, RunOutput
 
 INPUT: RunInput = {"episode_id": "run"}
@@ -83,3 +86,45 @@ def ran(
         )
         out: Any = agent.invoke(INPUT)
     return out, read_log(kept, out["log"])
+
+
+class Bench:
+    """A live workspace, and the log of what is done in it."""
+
+    def __init__(self, competition: Competition, *, seconds: float = 20.0) -> None:
+        self.sandbox = sandbox(competition)
+        self.workspaces = Workspaces(
+            self.sandbox,
+            performer(competition),
+            changing=CHANGING,
+            metric="auc-roc",
+            seconds=seconds,
+        )
+        self.artifacts = MemoryArtifacts()
+        self.log = EventLog("")
+
+    def do(self, tool: str, *, answer: str | None = None, **given: Any) -> Observation:
+        """Do an action, and note it."""
+        arguments: dict[str, Any] = {"input": given} | ({"answer": answer} if answer else {})
+        place = len(self.log.events)
+        action = Action(id=place, source="agent", name=tool, arguments=arguments)
+        seen = self.workspaces.run("bench", self.log, action)
+        reference = append_events(self.artifacts, self.log.reference, [action, seen])
+        self.log = read_log(self.artifacts, reference)
+        return seen
+
+    def edit(self, path: str, code: str) -> Observation:
+        """Have a script edited in place."""
+        return self.do(
+            "Edit Script (AI)", answer=code, script_name=path, edit_instruction="", save_name=path
+        )
+
+    def run(self, code: str) -> Observation:
+        """Run a program."""
+        self.edit("do.py", code)
+        return self.do("Execute Script", script_name="do.py")
+
+    def close(self) -> None:
+        """End it."""
+        self.workspaces.close()
+        self.sandbox.close()
