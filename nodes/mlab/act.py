@@ -8,7 +8,6 @@ from langchain_core.language_models import BaseChatModel
 from langgraft.nodes.graph_node import GraphNode, Update
 from langgraft.nodes.mlab.answers import summarizing
 from langgraft.nodes.mlab.consult import said_action
-from langgraft.nodes.mlab.metering import metered
 from langgraft.nodes.mlab.perform import CHANGING, performer
 from langgraft.nodes.mlab.prompting import MLABPrompts
 from langgraft.nodes.mlab.think import of_step
@@ -19,11 +18,13 @@ from langgraft.nodes.workbench.desk import Desk
 from langgraft.nodes.workbench.events import Action, Observation
 from langgraft.nodes.workbench.limits import spend
 from langgraft.nodes.workbench.log import EventLog, append_events
+from langgraft.nodes.workbench.metering import metered
 from langgraft.nodes.workbench.performing import observed
 from langgraft.nodes.workbench.projection import command_of
 from langgraft.nodes.workbench.state import RunState
 
 FINISHED: Final = "finished"
+_MINUTE: Final = 60
 
 
 def act_node(desk: Desk) -> GraphNode[RunState]:
@@ -33,14 +34,16 @@ def act_node(desk: Desk) -> GraphNode[RunState]:
         action, began = said_action(desk, state), desk.clock()
         seen = _without_workspace(desk, action)
         if seen is None:
-            seen = desk.workspaces.run(state["episode_id"], desk.log(state), action)
+            log, allowed = desk.log(state), _seconds(desk, state)
+            seen = desk.workspaces.run(state["episode_id"], log, action, seconds=allowed)
         return _done(desk, state, action, seen, desk.clock() - began)
 
     async def aact(state: RunState) -> Update:
-        action, began = said_action(desk, state), desk.clock()
-        seen = _without_workspace(desk, action)
+        action, began = await asyncio.to_thread(said_action, desk, state), desk.clock()
+        seen = await asyncio.to_thread(_without_workspace, desk, action)
         if seen is None:
-            seen = await desk.workspaces.arun(state["episode_id"], desk.log(state), action)
+            log, allowed = await asyncio.to_thread(desk.log, state), _seconds(desk, state)
+            seen = await desk.workspaces.arun(state["episode_id"], log, action, seconds=allowed)
         return await asyncio.to_thread(_done, desk, state, action, seen, desk.clock() - began)
 
     return GraphNode("act", act, aact)

@@ -4,6 +4,7 @@ The answer becomes a part of the action, so that doing it again, where a workspa
 anew, asks no model.
 """
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -20,13 +21,13 @@ from langgraft.nodes.mlab.files import (
     reading_or_none,
     writable_path,
 )
-from langgraft.nodes.mlab.metering import Metered, metered
 from langgraft.nodes.mlab.prompting import MLABPrompts
 from langgraft.nodes.mlab.think import of_step
 from langgraft.nodes.talking import Talk, atalk, talk
 from langgraft.nodes.workbench.desk import Desk
 from langgraft.nodes.workbench.events import Action
 from langgraft.nodes.workbench.kernel_calls import KernelTalk
+from langgraft.nodes.workbench.metering import Metered, metered
 from langgraft.nodes.workbench.state import RunState
 
 CONSULTING: Final = frozenset({tools.EDIT, tools.UNDERSTAND})
@@ -64,8 +65,8 @@ def consult_node(
         return talk(_asking(desk, state, action, looked, prompts), model(action), *of_step(state))
 
     async def aconsult(state: RunState) -> Update:
-        action = said_action(desk, state)
-        log = desk.log(state)
+        action = await asyncio.to_thread(said_action, desk, state)
+        log = await asyncio.to_thread(desk.log, state)
         looked = await desk.workspaces.alook(
             state["episode_id"], log, lambda: _looking(desk, action)
         )

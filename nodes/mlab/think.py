@@ -9,7 +9,6 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraft.environments.sandboxes.telling import trimmed
 from langgraft.nodes.graph_node import GraphNode, Update
 from langgraft.nodes.mlab.briefing import Briefing, Cut, cuts
-from langgraft.nodes.mlab.metering import metered
 from langgraft.nodes.mlab.replies import ACTION_INPUT, FACT_CHECK, PLAN, REFLECTION, THOUGHT, Reply
 from langgraft.nodes.mlab.replies import read_reply as read_fields
 from langgraft.nodes.structured import REPLY_SHOWN
@@ -17,6 +16,7 @@ from langgraft.nodes.talking import Ask, Said, Talk, talking_node
 from langgraft.nodes.workbench.events import INVALID, Action
 from langgraft.nodes.workbench.limits import ended_by
 from langgraft.nodes.workbench.log import keepable
+from langgraft.nodes.workbench.metering import metered
 from langgraft.nodes.workbench.state import RunState
 
 NO_VALID_REPLY: Final = "no valid reply"
