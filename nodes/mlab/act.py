@@ -16,7 +16,7 @@ from langgraft.nodes.mlab.window import LONGEST_SHOWN, SUMMARY
 from langgraft.nodes.talking import Talk, talking_node
 from langgraft.nodes.workbench.desk import Desk
 from langgraft.nodes.workbench.events import Action, Observation
-from langgraft.nodes.workbench.limits import spend
+from langgraft.nodes.workbench.limits import left, spend
 from langgraft.nodes.workbench.log import EventLog, append_events
 from langgraft.nodes.workbench.metering import metered
 from langgraft.nodes.workbench.performing import observed
@@ -24,6 +24,7 @@ from langgraft.nodes.workbench.projection import command_of
 from langgraft.nodes.workbench.state import RunState
 
 FINISHED: Final = "finished"
+_MINUTE: Final = 60
 _MINUTE: Final = 60
 
 
@@ -63,6 +64,16 @@ def _without_workspace(desk: Desk, action: Action) -> Observation | None:
         return observed(stop.value, action, limits=desk.sandbox.limits, seconds=desk.seconds)
     held.close()
     return None
+
+
+def _seconds(desk: Desk, state: RunState) -> float:
+    """Return how long a script may run: not longer than the run goes on.
+
+    In whole minutes, or else seconds: it may be told.
+    """
+    _, rest = left(desk.limits, state)
+    unit = _MINUTE if rest >= _MINUTE else 1
+    return min(desk.seconds, max(rest // unit * unit, 1.0))
 
 
 def _done(desk: Desk, state: RunState, action: Action, seen: Observation, seconds: float) -> Update:
