@@ -3,11 +3,20 @@
 An event has a place in its log (`id`), a source, and, where another one brought it about, a cause:
 an observation names its action. Nothing in it differs between two runs that do the same: no
 clocks, durations, hosts, paths or ids that a provider made up.
+
+Names and arguments come from models, and texts from anywhere: what no log can hold is replaced as
+an event is made (`keepable`), so that what is done is what would be repeated.
 """
 
-from typing import Annotated, Final, Literal, TypeAlias
+import math
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
+
+from langgraft.nodes.replies import encodable
+
+DEEPEST: Final = 32
+"""Lists and mappings in each other that are kept as such."""
 
 Source: TypeAlias = Literal["agent", "user", "environment"]
 """Who did it: the model, who gave the task (a script, in a benchmark), or what is around both."""
@@ -33,6 +42,28 @@ SUBMIT: Final = "submit"
 """The run has ended (`ended`) and what lies there is taken for its submission: `sha256`, `bytes`."""
 
 
+def keepable(value: Any, depth: int = 0) -> Any:
+    """Return a JSON value as a log can hold it.
+
+    Half of a surrogate pair becomes a question mark, `NaN` and infinities their names, and what is
+    nested deeper than anybody would write a word that says so.
+    """
+    if isinstance(value, str):
+        return encodable(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, dict | list | tuple) and depth > DEEPEST:
+        return "(nested too deeply)"
+    if isinstance(value, dict):
+        return {encodable(str(key)): keepable(each, depth + 1) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [keepable(each, depth + 1) for each in value]
+    return value
+
+
+Text: TypeAlias = Annotated[str, BeforeValidator(keepable)]
+
+
 class _Event(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -47,10 +78,12 @@ class Action(_Event):
     """Something done: by the agent a step, by others what it is told."""
 
     kind: Literal["action"] = "action"
-    name: str = Field(min_length=1)
+    name: Text = Field(min_length=1)
     """What is done: the name of a tool, or one of the names above."""
-    arguments: dict[str, JsonValue] = Field(default_factory=dict)
-    thought: str = ""
+    arguments: Annotated[dict[str, JsonValue], BeforeValidator(keepable)] = Field(
+        default_factory=dict
+    )
+    thought: Text = ""
     """What the model said beside it."""
 
 
@@ -59,18 +92,18 @@ class Observation(_Event):
 
     kind: Literal["observation"] = "observation"
     source: Source = "environment"
-    text: str
+    text: Text
     """As the agent is shown it, before anything is left out for room."""
     failed: bool = False
     """An exception, an exit code other than 0, a limit, or a call that could not be done."""
     executed: bool = False
     """Whether something ran in the sandbox."""
-    program: str = ""
+    program: Text = ""
     """The Python that ran: a cell, or the script of a command as it was then; empty for others."""
     exit_code: int | None = None
-    exception: str = ""
+    exception: Text = ""
     """Class of the exception that ended it; of a limit, `TimeoutError` or `MemoryError`."""
-    message: str = ""
+    message: Text = ""
     """Message of that exception."""
     timed_out: bool = False
     oom: bool = False

@@ -3,29 +3,22 @@
 A record holds the events of one node of the graph, and what they changed in memory:
 
     {"events": [{…}, …], "deltas": [[…], …], "previous": "<reference or nothing>"}
-
-Arguments of actions come from models: what JSON cannot hold is replaced as a record is written,
-half of a surrogate pair by a question mark, `NaN` and infinities by their names, and what is
-nested deeper than anybody would write by its text.
 """
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from pydantic import JsonValue, TypeAdapter
 
-from langgraft._core.canonical import canonical_json
+from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.errors import InputError
 from langgraft.memory.deltas import MemoryDelta
 from langgraft.nodes.artifacts import Artifacts
 from langgraft.nodes.record_chain import RecordChain
-from langgraft.nodes.replies import encodable
-from langgraft.nodes.workbench.events import Action, Event, Observation
+from langgraft.nodes.workbench.events import Action, Event, Observation, keepable
 
-DEEPEST: Final = 32
-"""Lists and mappings in each other that are kept as such."""
+__all__ = ["EventLog", "append_events", "keepable", "log_lines", "read_log"]
 
 _EVENTS: Final[TypeAdapter[list[Event]]] = TypeAdapter(list[Event])
 
@@ -68,7 +61,7 @@ def append_events(
         InputError: They do not follow from the log, or the log is missing or damaged.
         InfrastructureError: They cannot be written now.
     """
-    written = [keepable(event.model_dump(mode="python")) for event in events]
+    written: list[JSON] = [event.model_dump(mode="json") for event in events]
     changed: list[Any] = [delta.to_json() for delta in deltas]
     return _LOGS.append(artifacts, previous, {"events": written, "deltas": changed})
 
@@ -86,26 +79,6 @@ def read_log(artifacts: Artifacts, reference: str) -> EventLog:
 def log_lines(log: EventLog) -> str:
     """Write a log as canonical JSON Lines, one event a line: equal for runs that did the same."""
     return "".join(f"{canonical_json(event.model_dump(mode='json'))}\n" for event in log.events)
-
-
-def kept_action(action: Action) -> Action:
-    """Return an action as the log will hold it: what is done must be what is repeated."""
-    return Action.model_validate(keepable(action.model_dump(mode="python")))
-
-
-def keepable(value: Any, depth: int = 0) -> Any:
-    """Return a JSON value as a log can hold it; see above for what is replaced."""
-    if isinstance(value, str):
-        return encodable(value)
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    if isinstance(value, dict | list | tuple) and depth > DEEPEST:
-        return "(nested too deeply)"
-    if isinstance(value, dict):
-        return {encodable(str(key)): keepable(each, depth + 1) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [keepable(each, depth + 1) for each in value]
-    return value
 
 
 # Records -----------------------------------------------------------------------------------------

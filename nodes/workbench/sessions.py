@@ -28,7 +28,7 @@ from langgraft.nodes.workbench.holding import (
 )
 from langgraft.nodes.workbench.kernel_calls import KernelTalk, RunCell
 from langgraft.nodes.workbench.live_kernels import LiveKernels
-from langgraft.nodes.workbench.log import EventLog, kept_action
+from langgraft.nodes.workbench.log import EventLog
 from langgraft.nodes.workbench.performing import Performed, Performer, observed
 
 T = TypeVar("T")
@@ -122,7 +122,7 @@ class Workspaces:
     def _running(
         self, run: str, log: EventLog, action: Action, seconds: float | None
     ) -> Session[Observation]:
-        done, action = self._done(log), kept_action(action)
+        done = self._done(log)
         after = (*done, action) if action.name in self._changing else done
         allowed = self.seconds if seconds is None else min(seconds, self.seconds)
         performed = yield from self._held(
