@@ -1,0 +1,246 @@
+"""Memory beside a run: recalled as an attempt begins, taught of failures and of what put them right."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langgraph.store.memory import InMemoryStore
+from tree_cases import FIX, feedback, reviewing, toy
+from workbench_cases import HandRun, desk_of, performer, sandbox, workspaces
+
+from langgraft import CodingMemory, InsightMemory
+from langgraft._core.errors import SettingsError
+from langgraft.memory.provider import MemoryProvider
+from langgraft.memory.providers.coding import coding_preset
+from langgraft.nodes.artifacts import MemoryArtifacts
+from langgraft.nodes.workbench.desk import Desk
+from langgraft.nodes.workbench.events import RECALL, RECOVERY, RESOLUTION, Action, Observation
+from langgraft.nodes.workbench.failures import Execution, retries
+from langgraft.nodes.workbench.log import append_events
+from langgraft.nodes.workbench.projection import steps_of
+from langgraft.nodes.workbench.recall import memory_needs, recall_run_node
+from langgraft.nodes.workbench.remember import (
+    after_acting,
+    diagnose_run_node,
+    judge_run_node,
+    remember_run_node,
+)
+from langgraft.nodes.workbench.restoring import arestore_run_memory, restore_run_memory, run_bank
+from langgraft.nodes.workbench.start import start_run_node
+from langgraft.nodes.workbench.state import RunState
+
+BROKEN = "def fit(eta):\n    return eta\nfit(eta={eta}, rate=1)\n"
+WORKS = "def fit(eta):\n    return eta\nprint(fit(eta={eta}))\n"
+
+
+def model() -> Any:
+    """Make a model that diagnoses by what it is shown, and calls every error new."""
+
+    def rule(text: str, sample: str) -> str:
+        return '{"action": "add"}' if sample.endswith("/judge") else feedback(text, sample)
+
+    return reviewing(rule)
+
+
+def coding() -> CodingMemory:
+    """Make an empty memory that speaks at the start of attempts."""
+    return CodingMemory(InMemoryStore(), settings=coding_preset("described"))
+
+
+class Taught:
+    """A run whose observations are given, with the nodes of memory."""
+
+    def __init__(self, desk: Desk, memory: MemoryProvider[Any]) -> None:
+        asked = model()
+        self.desk, self.memory = desk, memory
+        self.nodes = [
+            diagnose_run_node(desk, asked),
+            judge_run_node(desk, memory, asked),
+            remember_run_node(desk, memory),
+        ]
+        bank = desk.keep(memory.content().to_json())
+        begun: Any = {"episode_id": "run", "preview": "", "bank": bank}
+        self.state: RunState = {"episode_id": "run", "log": "", "begun": begun}
+
+    def saw(self, program: str, error: str = "", thought: str = "") -> str:
+        """Note a cell and what came of it; return what memory is taught of it."""
+        number = len(self.desk.log(self.state).events)
+        action = Action(
+            id=number,
+            source="agent",
+            name="run_python",
+            arguments={"code": program},
+            thought=thought,
+        )
+        name, _, message = error.partition(": ")
+        seen = Observation(
+            id=number + 1,
+            cause=number,
+            text=f"Exception: {error}" if error else "fine",
+            failed=bool(error),
+            executed=True,
+            program=program,
+            exception=name,
+            message=message,
+        )
+        events = [action, seen]
+        log = append_events(self.desk.artifacts, self.state["log"], events)
+        self.state = {**self.state, "log": log}
+        kind = after_acting(self.desk, self.state)
+        if kind != "other":
+            for node in self.nodes:
+                self.state = {**self.state, **node.invoke(self.state)}  # type: ignore[typeddict-item]
+        return kind
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    """Return the desk of a run in a real sandbox that nothing is run in."""
+    competition = toy(tmp_path)
+    with sandbox(competition) as place:
+        run = HandRun(workspaces(place, perform=performer(competition)))
+        yield desk_of(competition, run)
+
+
+def test_success_when_it_tries_a_failure_again_then_memory_has_the_proven_fix(desk: Desk) -> None:
+    """In the words beside the repair; another success afterwards proves nothing more."""
+    taught = Taught(desk, coding())
+    error = "TypeError: fit() got an unexpected keyword argument 'rate'"
+    assert taught.saw(BROKEN.format(eta=1), error) == "failed"
+    assert taught.saw("print('something else altogether')") == "other"
+    assert taught.saw(WORKS.format(eta=1), thought=f"{FIX} So it runs. And more.") == "resolving"
+    assert taught.saw(WORKS.format(eta=2), thought="Again.") == "other"
+    log = desk.log(taught.state)
+    first, *others = steps_of(log)
+    assert first.error is not None
+    assert "unexpected keyword" in str(first.error["error"])
+    assert all(step.error is None for step in others)
+    noted = [each for each in log.events if isinstance(each, Action) and each.name == RESOLUTION]
+    assert [each.arguments["resolves"] for each in noted] == [0]
+    bank = taught.memory.content().to_json()
+    assert f"{FIX} So it runs." in str(bank)
+    assert "And more" not in str(bank)
+
+
+def test_limit_when_it_ended_an_execution_then_the_error_is_of_resources(desk: Desk) -> None:
+    """Whatever a model calls it; and what a run of nothing but messages shows is no failure."""
+    taught = Taught(desk, coding())
+    assert after_acting(desk, taught.state) == "other"
+    number = len(desk.log(taught.state).events)
+    action = Action(id=number, source="agent", name="run_python", arguments={"code": "x"})
+    seen = Observation(
+        id=number + 1, cause=number, text="TIMEOUT", failed=True, executed=True, program="x",
+        exception="TimeoutError", message="the program was stopped", timed_out=True,
+    )  # fmt: skip
+    log = append_events(desk.artifacts, "", [action, seen])
+    taught.state = {**taught.state, "log": log}
+    for node in taught.nodes:
+        taught.state = {**taught.state, **node.invoke(taught.state)}  # type: ignore[typeddict-item]
+    (step,) = steps_of(desk.log(taught.state))
+    assert step.error is not None
+    assert step.error["kind"] == "resource"
+
+
+ERRORS = ("", "ValueError: no eta", "TypeError: fit() got 'rate'", "KeyError: 'target'")
+
+
+@settings(max_examples=12)
+@given(steps=st.lists(st.tuples(st.sampled_from(ERRORS), st.integers(0, 2)), max_size=7))
+def test_bank_when_restored_from_the_log_then_it_is_the_one_that_was_lived(
+    steps: list[tuple[str, int]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Whatever failed and was put right; and what was filed twice is there once."""
+    competition = toy(tmp_path_factory.getbasetemp() / "toy")
+    run = HandRun(workspaces(sandbox(competition)), MemoryArtifacts())
+    taught = Taught(desk_of(competition, run), coding())
+    for error, number in steps:
+        program = (BROKEN if error else WORKS).format(eta=number)
+        taught.saw(program, error, thought=f"Take eta {number}.")
+    lived = taught.memory.content()
+    assert run_bank(run.artifacts, taught.state).digest == lived.digest
+    other = coding()
+    restore_run_memory(other, run.artifacts, taught.state)
+    assert other.content().digest == lived.digest
+    taught.state = {**taught.state, **taught.nodes[-1].invoke(taught.state)}  # type: ignore[typeddict-item]
+    asyncio.run(arestore_run_memory(taught.memory, run.artifacts, taught.state))
+    assert taught.memory.content().digest == lived.digest
+
+
+def test_recall_when_an_attempt_begins_then_memory_is_asked_once(desk: Desk) -> None:
+    """And again after a recovery; what it says is in the log and belongs to the steps."""
+    taught = Taught(desk, coding())
+    taught.saw(BROKEN.format(eta=1), "TypeError: fit() got an unexpected keyword 'rate'")
+    node = recall_run_node(desk, taught.memory)
+
+    def recall() -> int:
+        taught.state = {**taught.state, **node.invoke(taught.state)}  # type: ignore[typeddict-item]
+        events = desk.log(taught.state).events
+        return sum(isinstance(each, Action) and each.name == RECALL for each in events)
+
+    assert [recall(), recall()] == [1, 1]
+    log = desk.log(taught.state)
+    begun = Action(id=len(log.events), source="environment", name=RECOVERY, arguments={"rule": ""})
+    taught.state["log"] = append_events(desk.artifacts, log.reference, [begun])
+    taught.state["attempt"] = 1
+    assert recall() == 2
+    taught.saw("print(1)")
+    step = steps_of(desk.log(taught.state))[-1]
+    assert "rate" in step.recalled
+    assert step.attempt == 1
+    assert step.recalled_kinds == ("code",)
+
+
+def test_memory_needs_when_memory_wants_what_no_step_gives_then_it_is_refused() -> None:
+    """Lessons are no errors; read without learning it may be."""
+    insights = InsightMemory(InMemoryStore())
+    with pytest.raises(SettingsError, match="learn=False"):
+        memory_needs(insights, learn=True)
+    assert memory_needs(insights, learn=False) == frozenset()
+    assert "errors" in memory_needs(coding(), learn=True)
+    assert memory_needs(None, learn=True) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "same"),
+    [
+        (("run_bash", "python train.py", ""), ("run_bash", "python train.py", ""), True),
+        (("run_bash", "python train.py", ""), ("run_bash", "python -u ./train.py 1", "x"), True),
+        (("run_bash", "ls a", ""), ("run_bash", "ls b", ""), False),
+        (("run_python", "a = 1", "a = 1"), ("run_bash", "python b.py", "a = 2; b"), False),
+        (("run_python", "", "a b c d"), ("run_python", "x", "a b c d e"), True),
+        (("run_python", "x", "a b c d"), ("run_python", "y", "a e f g"), False),
+    ],
+)
+def test_retries_when_something_runs_again_then_it_is_known_by_command_script_or_words(
+    before: tuple[str, str, str], now: tuple[str, str, str], *, same: bool
+) -> None:
+    """Half of all words shared is a repair; less is another program."""
+
+    def made(number: int, given: tuple[str, str, str]) -> Execution:
+        name, what, program = given
+        key = "command" if name == "run_bash" else "code"
+        action = Action(id=number, source="agent", name=name, arguments={key: what})
+        seen = Observation(id=number + 1, cause=number, text="", executed=True, program=program)
+        return Execution(action, seen)
+
+    assert retries(made(0, before), made(2, now)) is same
+
+
+def test_start_when_a_thread_goes_on_with_its_run_then_only_what_ended_it_is_forgotten(
+    desk: Desk,
+) -> None:
+    """Another name begins anew, with the bank as it is then."""
+    node = start_run_node(desk, memory=coding())
+    begun: Any = node.invoke({"episode_id": "run"})
+    assert (begun["log"], begun["steps"], begun["spent"]["seconds"]) == ("", 0, 0.0)
+    log = append_events(desk.artifacts, "", [Action(id=0, source="agent", name="finish")])
+    later: Any = {**begun, "log": log, "steps": 1, "attempt": 2, "ended": "steps", "done": True}
+    again = {**later, **node.invoke(later)}
+    assert (again["log"], again["steps"], again["attempt"]) == (log, 1, 2)
+    assert (again["ended"], again["done"]) == ("", False)
+    other = {**later, **asyncio.run(node.ainvoke({**later, "episode_id": "other"}))}
+    assert (other["log"], other["steps"], other["attempt"]) == ("", 0, 0)
