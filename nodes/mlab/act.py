@@ -25,7 +25,6 @@ from langgraft.nodes.workbench.state import RunState
 
 FINISHED: Final = "finished"
 _MINUTE: Final = 60
-_MINUTE: Final = 60
 
 
 def act_node(desk: Desk) -> GraphNode[RunState]:
@@ -132,4 +131,4 @@ def _long_step(log: EventLog) -> tuple[Action, Observation] | None:
 
 def _of_last_step(state: RunState) -> tuple[str, str]:
     episode_id, _ = of_step(state)
-    return episode_id, str(state["steps"] - 1)
+    return episode_id, f"step-{state['steps'] - 1}"

@@ -68,7 +68,7 @@ def think_node(briefing: Briefing, model: BaseChatModel, *, retries: int) -> Gra
 
 def of_step(state: RunState) -> tuple[str, str]:
     """Name whose samples the calls of a step are."""
-    return state["episode_id"], str(state.get("steps", 0))
+    return state["episode_id"], f"step-{state.get('steps', 0)}"
 
 
 def thinking(briefing: Briefing, state: RunState, *, retries: int) -> Talk[Thought]:

@@ -66,7 +66,8 @@ def stepping(*replies: str, aside: Sequence[str] = (), **others: str) -> RuleMod
             return next(edits)
         if what in others:
             return others[what]
-        return replies[int(step)] if int(step) < len(replies) else FINAL
+        number = int(step.removeprefix("step-"))
+        return replies[number] if number < len(replies) else FINAL
 
     return RuleModel(rule=rule)
 
