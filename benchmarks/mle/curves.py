@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from langgraft.benchmarks.mle.searches import Search, Searches
+from langgraft.benchmarks.mle.search import Search
+from langgraft.benchmarks.mle.searches import Searches
 from langgraft.benchmarks.mle.spreads import Spread, mean_and_sem
 
 What: TypeAlias = Literal["bugs", "best"]

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from langgraft.benchmarks.mle.runs import competition_of, condition_of, seed_of
-from langgraft.benchmarks.mle.searches import Search, Searches
+from langgraft.benchmarks.mle.search import Search
+from langgraft.benchmarks.mle.searches import Searches
 from langgraft.benchmarks.mle.spreads import Spread, mean_and_sem
 
 OUTCOMES: Final = {

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from langgraft._core.canonical import text_digest
 from langgraft._core.extras import require
-from langgraft.benchmarks.continual.wording import flat, several
+from langgraft.benchmarks.continual.wording import flat, listing, several
 from langgraft.benchmarks.harness.files import atomic_write, make_directory
 from langgraft.benchmarks.harness.study import SIMULATED, Plan, PlanLogReader, Report
 from langgraft.benchmarks.mle.analysis import Analysis, analyze_agents
@@ -28,7 +28,8 @@ from langgraft.benchmarks.mle.pages import environment
 from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.benchmarks.mle.published import findings
 from langgraft.benchmarks.mle.relations import SHOWN
-from langgraft.benchmarks.mle.searches import ROLES, Roles, Search, TreeSearch
+from langgraft.benchmarks.mle.search import Search, TreeSearch
+from langgraft.benchmarks.mle.searches import ROLES, Roles
 from langgraft.benchmarks.mle.sentences import (
     INTERVALS,
     is_tree_alone,
@@ -147,6 +148,7 @@ def render(plan: Plan, analyses: Sequence[Analysis], drawn: Mapping[str, Mapping
         conditions=list(dict.fromkeys(c for each in analyses for c in each.searches.conditions)),
         competitions=len({c for each in analyses for c in each.searches.competitions}),
         agent_names=AGENTS,
+        agents_listed=_capitalized(listing([_called(each) for each in analyses])),
         own_models=_own_models(plan),
         sentences=named_sentences(analyses),
         outcomes=OUTCOMES,
@@ -176,7 +178,8 @@ def _part(
         at=prefix,
         several_agents=len(analyses) > 1,
         alone=is_tree_alone(analyses),
-        agent_name=AGENTS.get(analysis.agent, analysis.agent),
+        agent_name=_called(analysis),
+        agent_title=_capitalized(_called(analysis)),
         run_word=RUNS[searches.kind][0],
         runs_word=RUNS[searches.kind][1],
         sentences=sentences(analysis),
@@ -204,8 +207,15 @@ def title_of(plan: Plan, analyses: Sequence[Analysis]) -> str:
         return _TITLE
     if len(analyses) > 1:
         return _TITLE_OF_AGENTS
-    name = AGENTS.get(analyses[0].agent, analyses[0].agent)
-    return f"{name[0].upper()}{name[1:]} with memory"
+    return f"{_capitalized(_called(analyses[0]))} with memory"
+
+
+def _called(analysis: Analysis) -> str:
+    return AGENTS.get(analysis.agent, analysis.agent)
+
+
+def _capitalized(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}"
 
 
 def _own_models(plan: Plan) -> list[str]:

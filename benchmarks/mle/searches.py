@@ -7,19 +7,22 @@ competitions with the same seeds: nothing here ever holds the runs of two of the
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Literal, TypeAlias, cast
+from typing import Final, Literal, TypeAlias
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError
 from langgraft.benchmarks.harness.study import PlanLogReader, RunSpec
-from langgraft.benchmarks.mle.behaviour.errors import EARLY
-from langgraft.benchmarks.mle.behaviour.run import RunBehavior
-from langgraft.benchmarks.mle.behaviour.step_summary import StepBehavior, measure_steps
-from langgraft.benchmarks.mle.behaviour.summary import Behavior, measure
 from langgraft.benchmarks.mle.conditions import BUILD
-from langgraft.benchmarks.mle.runs import competition_of, condition_of, seed_of
-from langgraft.nodes.search.journal import Journal, JournalNode
-from langgraft.nodes.workbench.steps import StepRecord
+from langgraft.benchmarks.mle.runs import competition_of, condition_of
+from langgraft.benchmarks.mle.search import (
+    Search,
+    StepRun,
+    TreeSearch,
+    late_from,
+    length_of,
+    step_run,
+    tree_search,
+)
 
 TREE: Final = "tree"
 
@@ -50,52 +53,8 @@ class Roles:
 ROLES: Final = Roles()
 """Roles by the names that plans have ready."""
 
-UNKNOWN: Final = "not stated"
-"""Modality or metric group of a competition that states none."""
-
 Found: TypeAlias = tuple[RunSpec, Mapping[str, JSON]]
 """A run and its result."""
-
-
-@dataclass(frozen=True)
-class Search:
-    """One run that ended."""
-
-    spec: RunSpec
-    condition: str
-    competition: str
-    seed: int
-    modality: str
-    metric_group: str
-    metric: str
-    """Name of the grader."""
-    lower_is_better: bool
-    validation: float | None
-    """The validation metric of what was handed in, in the metric's own direction."""
-    report: Mapping[str, JSON]
-    """What the submission earned, by the fields that `mlebench grade` writes."""
-    submission_sha256: str
-    behavior: RunBehavior
-
-
-@dataclass(frozen=True)
-class TreeSearch(Search):
-    """One run of a tree agent."""
-
-    behavior: Behavior
-    journal: Journal
-    chosen: str
-    """Id of the program whose submission was handed in; empty: none was."""
-
-
-@dataclass(frozen=True)
-class StepRun(Search):
-    """One run of an agent that works step by step."""
-
-    behavior: StepBehavior
-    ended: str
-    """Why it ended: `finished`, `steps`, `stuck: <rule>` …"""
-    attempts: int
 
 
 @dataclass(frozen=True)
@@ -181,15 +140,6 @@ class Searches:
         return len(self.done) == len(self.planned) and self.builds_done == len(self.builds)
 
 
-def late_from(longest: int) -> int:
-    """Return the first late step of searches of some length.
-
-    It is 10, as in the paper's Tables 7 and 9, whose runs have 30 steps and more; searches of less
-    than 20 steps are split in the middle, as they would hardly have a late phase.
-    """
-    return EARLY if longest >= 2 * EARLY else (longest + 1) // 2
-
-
 def agent_of(spec: RunSpec) -> str:
     """Return the agent of a run; plans of before had the tree alone."""
     return str(spec.factors.get("agent") or TREE)
@@ -224,9 +174,10 @@ def read_searches(
     planned = tuple(spec for spec in specs if spec.factors.get("phase") != BUILD)
     found = [(spec, result) for spec in planned for result in log.results(spec.name)]
     kind = _kind(name, found)
-    split = late_from(max((_length(result) for _, result in found), default=0))
-    make = _tree if kind == TREE else _step_run
-    done = tuple(make(spec, result, split) for spec, result in found)
+    longest = max((length_of(result) for _, result in found), default=0)
+    make = tree_search if kind == TREE else step_run
+    done = tuple(make(spec, result, longest) for spec, result in found)
+    split = late_from(longest)
     return Searches(name, kind, planned, builds, done, _ended(builds, log), split, roles)
 
 
@@ -246,49 +197,5 @@ def _kind(agent: str, found: Sequence[Found]) -> Kind:
     return "tree" if agent == TREE and not found else "chain"
 
 
-def _length(result: Mapping[str, JSON]) -> int:
-    return len(cast("list[JSON]", result["journal"] if "journal" in result else result["steps"]))
-
-
 def _ended(specs: Iterable[RunSpec], log: PlanLogReader) -> int:
     return sum(len(log.results(spec.name)) >= spec.length for spec in specs)
-
-
-def _tree(spec: RunSpec, result: Mapping[str, JSON], split: int) -> TreeSearch:
-    nodes = tuple(map(JournalNode.model_validate, cast("list[JSON]", result["journal"])))
-    journal = Journal(spec.name, competition_of(spec), nodes)
-    lower = bool(result["lower_is_better"])
-    return TreeSearch(
-        **_common(spec, result),
-        behavior=measure(journal, lower_is_better=lower, split=split),
-        journal=journal,
-        chosen=str(result.get("chosen") or ""),
-    )
-
-
-def _step_run(spec: RunSpec, result: Mapping[str, JSON], split: int) -> StepRun:
-    steps = tuple(map(StepRecord.model_validate, cast("list[JSON]", result["steps"])))
-    told = result.get("attempts")
-    known = told if isinstance(told, int) else len(told) if isinstance(told, list) else 0
-    return StepRun(
-        **_common(spec, result),
-        behavior=measure_steps(steps, lower_is_better=bool(result["lower_is_better"]), split=split),
-        ended=str(result.get("ended") or UNKNOWN),
-        attempts=max(known, *(step.attempt + 1 for step in steps), 0),
-    )
-
-
-def _common(spec: RunSpec, result: Mapping[str, JSON]) -> dict[str, Any]:
-    return {
-        "spec": spec,
-        "condition": condition_of(spec),
-        "competition": competition_of(spec),
-        "seed": seed_of(spec),
-        "modality": str(result.get("modality") or UNKNOWN),
-        "metric_group": str(result.get("metric_group") or UNKNOWN),
-        "metric": str(result["metric"]),
-        "lower_is_better": bool(result["lower_is_better"]),
-        "validation": result.get("validation"),
-        "report": result["report"],
-        "submission_sha256": str(result.get("submission_sha256") or ""),
-    }

@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from langgraft.benchmarks.harness.study import RunSpec
+from langgraft.benchmarks.harness.study import SIMULATED, RunSpec
 from langgraft.benchmarks.mle.agents import agent_named
 from langgraft.benchmarks.mle.agents.settings import AgentName, AgentSettings, StepSettings
 from langgraft.benchmarks.mle.plan import MlePlan
@@ -31,21 +31,25 @@ def size_lines(plan: MlePlan, runs: Sequence[RunSpec], *, workers: int) -> Itera
         runs: Its runs as they would be executed.
         workers: Runs that go on at the same time.
     """
-    minutes = 0.0
     for section in plan.agents:
-        own = [run for run in runs if agent_of(run) == section.name]
-        at_once = _at_once(section, workers)
-        minutes += most_programs(plan, own) * SECONDS_A_PROGRAM[section.name] / at_once / 60
-        yield _programs_line(plan, section, own)
-    yield (
-        f"time: at most about {_minutes(minutes)} if {_paces(plan)} and"
-        f" {_at_once(plan.agents[0], workers)} run at once (a program may take {plan.seconds:g} s)"
-    )
+        yield _programs_line(plan, section, _of(section, runs))
+    if plan.model == SIMULATED:
+        minutes = sum(
+            most_programs(plan, _of(section, runs)) * _pace(section, workers) / 60
+            for section in plan.agents
+        )
+        yield (
+            f"time: at most about {_minutes(minutes)} if {_paces(plan)} and"
+            f" {_at_once(plan.agents[0], workers)} run at once (a program may take"
+            f" {plan.seconds:g} s)"
+        )
+        if len(plan.agents) == 1:
+            yield _fitting_line(plan, runs, workers)
+        return
+    yield f"time: as long as the models take and their programs, {plan.seconds:g} s each at most"
     for section in plan.agents:
         if isinstance(section, StepSettings):
-            yield _hours_line(section, [run for run in runs if agent_of(run) == section.name])
-    if len(plan.agents) == 1:
-        yield _fitting_line(plan, runs, workers)
+            yield _hours_line(section, _of(section, runs))
 
 
 def _programs_line(plan: MlePlan, section: AgentSettings, runs: Sequence[RunSpec]) -> str:
@@ -60,19 +64,23 @@ def _programs_line(plan: MlePlan, section: AgentSettings, runs: Sequence[RunSpec
     return f"{told}each runs them all: what a live workspace did is not kept to be looked up"
 
 
+def _of(section: AgentSettings, runs: Sequence[RunSpec]) -> list[RunSpec]:
+    return [run for run in runs if agent_of(run) == section.name]
+
+
 def _hours_line(section: StepSettings, runs: Sequence[RunSpec]) -> str:
     count = sum(run.length for run in runs)
+    money = "" if section.dollars is None else f" and at most {section.dollars:,g} dollars"
     return (
-        f"{section.name}: a run ends after {section.hours:g} h at the latest, all {count:,} of them"
-        f" after {count * section.hours:,.0f} h, one after another"
+        f"{section.name}: a run has at most {section.hours:g} h{money}, all {count:,} runs"
+        f" {count * section.hours:,.0f} h, one after another"
     )
 
 
 def _fitting_line(plan: MlePlan, runs: Sequence[RunSpec], workers: int) -> str:
     (section,) = plan.agents
     count = sum(run.length for run in runs)
-    pace = SECONDS_A_PROGRAM[section.name] / _at_once(section, workers)
-    fitting = math.floor(SLOT_MINUTES * 60 / pace / max(count, 1))
+    fitting = math.floor(SLOT_MINUTES * 60 / _pace(section, workers) / max(count, 1))
     fitting -= agent_named(section.name).most_executions(section) - section.steps
     if fitting < 1:
         return f"steps: not even one fits into {SLOT_MINUTES} minutes; take fewer searches"
@@ -86,6 +94,11 @@ def _programs(plan: MlePlan, run: RunSpec) -> int:
 
 def _at_once(section: AgentSettings, workers: int) -> int:
     return min(workers * agent_named(section.name).at_once(section), os.cpu_count() or 1)
+
+
+def _pace(section: AgentSettings, workers: int) -> float:
+    """Return the seconds from one program to the next, of all that run at once."""
+    return SECONDS_A_PROGRAM[section.name] / _at_once(section, workers)
 
 
 def _paces(plan: MlePlan) -> str:

@@ -1,8 +1,8 @@
 """The tables that only agents that work step by step have."""
 
-from langgraft.benchmarks.continual.csv_tables import Field, Table
+from langgraft.benchmarks.continual.csv_tables import Table
 from langgraft.benchmarks.mle.analysis import Analysis
-from langgraft.benchmarks.mle.behaviour.retrievals import Share
+from langgraft.benchmarks.mle.fields import share_fields
 
 
 def step_tables(analysis: Analysis) -> tuple[Table, ...]:
@@ -60,8 +60,3 @@ def _step_memory(analysis: Analysis) -> Table:
         for name in names
     )
     return Table("step_memory", columns, rows)
-
-
-def share_fields(found: Share) -> tuple[Field, ...]:
-    """Return a share in percent, what it counts, and of what."""
-    return (None if found.value is None else 100 * found.value, found.count, found.of)

@@ -9,16 +9,22 @@ from pathlib import Path
 
 from langgraft.benchmarks.continual.csv_tables import Field, Table
 from langgraft.benchmarks.harness.files import atomic_write
-from langgraft.benchmarks.harness.statistics import Estimate
 from langgraft.benchmarks.mle.analysis import Analysis
 from langgraft.benchmarks.mle.columns import columns_table
 from langgraft.benchmarks.mle.contrasts import in_family
+from langgraft.benchmarks.mle.fields import (
+    correlation_fields,
+    counted_fields,
+    estimate_fields,
+    p_field,
+    share_fields,
+    spread_fields,
+)
 from langgraft.benchmarks.mle.outcomes import OUTCOMES, earned
 from langgraft.benchmarks.mle.published import findings
-from langgraft.benchmarks.mle.relations import Correlation
-from langgraft.benchmarks.mle.searches import TREE, Search, StepRun, TreeSearch
-from langgraft.benchmarks.mle.spreads import Spread
-from langgraft.benchmarks.mle.step_tables import share_fields, step_tables
+from langgraft.benchmarks.mle.search import Search, StepRun, TreeSearch
+from langgraft.benchmarks.mle.searches import TREE
+from langgraft.benchmarks.mle.step_tables import step_tables
 
 _INTERVAL = ("value", "low", "high")
 
@@ -68,7 +74,14 @@ def _of_agent(analysis: Analysis) -> tuple[Table, ...]:
 def _outcomes(analysis: Analysis) -> Table:
     columns = ("condition", "outcome", "mean", "sem", "seeds", "seeds_planned", "tasks")
     rows = tuple(
-        (each.condition, name, *_spread(share, 100), each.seeds, each.seeds_planned, each.tasks)
+        (
+            each.condition,
+            name,
+            *spread_fields(share, 100),
+            each.seeds,
+            each.seeds_planned,
+            each.tasks,
+        )
         for each in analysis.outcomes
         for name, share in each.shares
     )
@@ -83,7 +96,7 @@ def _levels(analysis: Analysis) -> Table:
     rows = tuple(
         (
             *(level.condition, measure.name, measure.unit),
-            *_estimate(level.estimate, measure.scale),
+            *estimate_fields(level.estimate, measure.scale),
             *(level.n, level.undefined, level.planned),
             level.censored if measure.name == "first_valid" else None,
         )
@@ -105,10 +118,10 @@ def _contrasts(analysis: Analysis) -> Table:
         (
             *(each.condition, each.measure.name, each.measure.unit),
             "yes" if in_family(each, analysis.searches) else "no",
-            *_estimate(each.estimate, each.measure.scale),
-            *(_p(each.estimate), each.p_adjusted, each.verdict),
-            *_estimate(each.same_tasks, each.measure.scale),
-            *(_p(each.same_tasks), each.p_same_tasks, each.verdict_same_tasks),
+            *estimate_fields(each.estimate, each.measure.scale),
+            *(p_field(each.estimate), each.p_adjusted, each.verdict),
+            *estimate_fields(each.same_tasks, each.measure.scale),
+            *(p_field(each.same_tasks), each.p_same_tasks, each.verdict_same_tasks),
             *(each.pairs, each.undefined, each.planned),
         )
         for each in analysis.contrasts
@@ -121,7 +134,7 @@ def _curves(analysis: Analysis) -> Table:
     rows = tuple(
         (
             *(curve.what, curve.metric_group, curve.condition, step),
-            *_spread(point, 1),
+            *spread_fields(point, 1),
             *(0 if point is None else point.n, curve.searches),
         )
         for curve in analysis.curves
@@ -138,7 +151,7 @@ def _relations(analysis: Analysis) -> Table:
     )
     rows = tuple(
         (
-            *(each.condition, *_correlation(each.by_task), *_correlation(each.by_pair)),
+            *(each.condition, *correlation_fields(each.by_task), *correlation_fields(each.by_pair)),
             *(each.up, each.down, each.same, each.undefined),
         )
         for each in analysis.relations
@@ -158,7 +171,7 @@ def _tasks(analysis: Analysis) -> Table:
                 each.modality,
                 each.condition,
                 name,
-                *_spread(delta, _scale(analysis, name)),
+                *spread_fields(delta, _scale(analysis, name)),
             ),
             *(0 if delta is None else delta.n, each.searches, each.planned),
         )
@@ -172,7 +185,7 @@ def _modalities(analysis: Analysis) -> Table:
     columns = ("modality", "condition", "measure", "mean", "sem", "n")
     rows = tuple(
         (
-            *(each.modality, each.condition, name, *_spread(delta, _scale(analysis, name))),
+            *(each.modality, each.condition, name, *spread_fields(delta, _scale(analysis, name))),
             0 if delta is None else delta.n,
         )
         for each in analysis.modalities
@@ -202,10 +215,10 @@ def _sides(analysis: Analysis) -> Table:
     rows = tuple(
         (
             *(each.table, each.row, each.condition, each.measure.name),
-            *_counted_spread(each.baseline, each.measure.scale),
-            *_counted_spread(each.treated, each.measure.scale),
-            *_counted_spread(each.delta, each.measure.scale),
-            *_estimate(each.same_tasks, each.measure.scale)[1:3],
+            *counted_fields(each.baseline, each.measure.scale),
+            *counted_fields(each.treated, each.measure.scale),
+            *counted_fields(each.delta, each.measure.scale),
+            *estimate_fields(each.same_tasks, each.measure.scale)[1:3],
             *(each.pairs, *each.runs),
         )
         for each in analysis.sides
@@ -283,29 +296,3 @@ def _published() -> Table:
     words = {True: "yes", False: "no", None: ""}
     rows = tuple((f.where, f.printed, f.recomputed, words[f.holds]) for f in findings())
     return Table("published", ("where", "printed", "recomputed", "holds"), rows)
-
-
-def _estimate(found: Estimate | None, scale: float) -> tuple[Field, ...]:
-    """Return value, interval, standard error, degrees of freedom and method."""
-    if found is None:
-        return (None,) * 6
-    numbers = (scale * each for each in (found.value, found.low, found.high, found.se))
-    return (*numbers, found.df, found.method)
-
-
-def _p(found: Estimate | None) -> float | None:
-    return None if found is None else found.p
-
-
-def _spread(found: Spread | None, scale: float) -> tuple[Field, Field]:
-    if found is None:
-        return None, None
-    return scale * found.mean, None if found.sem is None else scale * found.sem
-
-
-def _counted_spread(found: Spread | None, scale: float) -> tuple[Field, ...]:
-    return (*_spread(found, scale), 0 if found is None else found.n)
-
-
-def _correlation(found: Correlation) -> tuple[Field, ...]:
-    return (found.r, found.low, found.high, found.n)

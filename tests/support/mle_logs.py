@@ -1,4 +1,4 @@
-"""Logs of a tree study that was never run: real journals of AIDE, and searches made by chance."""
+"""Logs of studies that were never run: real journals of AIDE, and runs made by chance."""
 
 import hashlib
 import random
@@ -13,6 +13,7 @@ from langgraft.benchmarks.mle.journals import read_journals
 from langgraft.memory.deltas import Add, MemoryDelta
 from langgraft.memory.items import MemoryItem
 from langgraft.nodes.search.journal import JournalNode
+from langgraft.nodes.workbench.steps import StepRecord
 
 MANIFEST: dict[str, JSON] = {
     "format": 1,
@@ -49,16 +50,24 @@ CODES = (
     "import torch\nimport pandas\nfrom sklearn.model_selection import KFold\nz = {n} ** 2 % 7\n",
 )
 ERRORS = ("TypeError", "KeyError", "ValueError")
+EXECUTING = {"chain": ("run_bash", "run_python"), "mlab": ("Execute Script",)}
+TALKING = {
+    "chain": ("edit_file", "think", "message", "invalid"),
+    "mlab": ("Edit Script (AI)", "Understand File", "Inspect Script Lines", "invalid"),
+}
 
 
 @dataclass(frozen=True)
 class Tree:
-    """What a study of searches by chance looks like."""
+    """What a study of runs by chance looks like."""
+
+    agents: Sequence[str] = ("tree",)
 
     conditions: Sequence[str] = ("off", "cold", "warm", "placebo", "rerun")
     competitions: Sequence[str] = tuple(COMPETITIONS)
     seeds: int = 3
     steps: int = 12
+    """Of a search; runs of other agents have from none to three times as many."""
     bugs: Mapping[str, float] = field(default_factory=lambda: {"warm": 0.15, "cold": 0.4})
     """Condition → chance that a program fails; 0.6 where it is missing."""
     told: str = ""
@@ -68,7 +77,7 @@ class Tree:
 
 
 class TreeLog:
-    """A log of searches made by chance; the same world has the same log."""
+    """A log of runs made by chance; the same world has the same log."""
 
     def __init__(
         self,
@@ -98,33 +107,64 @@ class TreeLog:
 
     def _result(self, run: RunSpec) -> Mapping[str, JSON]:
         competition = str(run.factors["competition"])
-        nodes = _nodes(self.tree, run)
         known = COMPETITIONS[competition]
+        if run.factors["agent"] != "tree":
+            steps = _steps(self.tree, run)
+            return step_result_of(steps, competition, known, modality=self.tree.modality)
+        nodes = _nodes(self.tree, run)
         return result_of(nodes, competition, known, modality=self.tree.modality)
 
 
-class JournalLog:
-    """A log whose searches are given: condition → the journals of its seeds."""
+class GivenLog:
+    """A log whose runs and results are given."""
 
-    def __init__(self, journals: Mapping[str, Sequence[Sequence[JournalNode]]]) -> None:
-        self._nodes = {
-            f"{condition}/digits/{seed}": nodes
-            for condition, found in journals.items()
-            for seed, nodes in enumerate(found)
-        }
+    def __init__(self, results: Sequence[tuple[RunSpec, Mapping[str, JSON]]]) -> None:
+        self._results = {run.name: result for run, result in results}
         self.manifest: Mapping[str, JSON] = MANIFEST
-        self.runs = tuple(
-            run_spec(name.split("/")[0], "digits", int(name.split("/")[2])) for name in self._nodes
-        )
+        self.runs = tuple(run for run, _ in results)
 
     def results(self, name: str) -> list[Mapping[str, JSON]]:
         """Return the one result of a run."""
-        return [result_of(self._nodes[name], "digits", COMPETITIONS["digits"])]
+        return [self._results[name]]
 
     def deltas(self, name: str) -> list[tuple[MemoryDelta, ...]]:
         """Return no changes."""
         assert name
         return [()]
+
+
+class JournalLog(GivenLog):
+    """A log whose searches are given: condition → the journals of its seeds."""
+
+    def __init__(self, journals: Mapping[str, Sequence[Sequence[JournalNode]]]) -> None:
+        super().__init__(
+            [
+                (
+                    run_spec(condition, "digits", seed),
+                    result_of(nodes, "digits", COMPETITIONS["digits"]),
+                )
+                for condition, found in journals.items()
+                for seed, nodes in enumerate(found)
+            ]
+        )
+
+
+class StepLog(GivenLog):
+    """A log of the chain agent whose steps are given: condition → the runs of its seeds."""
+
+    def __init__(
+        self, runs: Mapping[str, Sequence[Sequence[StepRecord]]], *, agent: str = "chain"
+    ) -> None:
+        super().__init__(
+            [
+                (
+                    run_spec(condition, "digits", seed, agent=agent),
+                    step_result_of(steps, "digits", COMPETITIONS["digits"]),
+                )
+                for condition, found in runs.items()
+                for seed, steps in enumerate(found)
+            ]
+        )
 
 
 def run_spec(
@@ -134,14 +174,17 @@ def run_spec(
     *,
     phase: str = "search",
     source: str | None = None,
+    agent: str = "tree",
+    alone: bool = True,
 ) -> RunSpec:
-    """Return a run as the tree study plans it."""
-    prefix = "build/" if phase == "build" else ""
+    """Return a run as the study plans it; `alone`: its agent is the only one."""
+    prefix = "" if agent == "tree" and alone else f"{agent}/"
+    prefix += "build/" if phase == "build" else ""
     return RunSpec(
         study="mle",
         name=f"{prefix}{condition}/{competition}/{seed}",
         factors={
-            "agent": "tree",
+            "agent": agent,
             "memory": condition,
             "competition": competition,
             "seed": seed,
@@ -153,13 +196,24 @@ def run_spec(
 
 
 def _runs(tree: Tree) -> list[RunSpec]:
-    builds = [run_spec("cold", name, 100, phase="build") for name in tree.competitions]
+    return [run for agent in tree.agents for run in _runs_of(tree, agent)]
+
+
+def _runs_of(tree: Tree, agent: str) -> list[RunSpec]:
+    alone = len(tree.agents) == 1
+    builds = [
+        run_spec("cold", name, 100, phase="build", agent=agent, alone=alone)
+        for name in tree.competitions
+    ]
+    banks = {str(build.factors["competition"]): build.name for build in builds}
     return builds + [
         run_spec(
             condition,
             competition,
             seed,
-            source=f"build/cold/{competition}/100" if condition in {"warm", "placebo"} else None,
+            source=banks[competition] if condition in {"warm", "placebo"} else None,
+            agent=agent,
+            alone=alone,
         )
         for condition in tree.conditions
         for competition in tree.competitions
@@ -213,6 +267,75 @@ def _nodes(tree: Tree, run: RunSpec) -> list[JournalNode]:
     return nodes
 
 
+def _steps(tree: Tree, run: RunSpec) -> list[StepRecord]:
+    agent, condition, competition = (
+        str(run.factors[name]) for name in ("agent", "memory", "competition")
+    )
+    chance = random.Random(f"{agent} {competition} {run.factors['seed']} {condition}")
+    rate = tree.bugs.get(condition, 0.6)
+    memory = "- a note" if condition not in {"off", "rerun"} else ""
+    steps = []
+    for place in range(chance.randint(0, 3 * tree.steps)):
+        told = {
+            "step": place,
+            "thought": tree.told,
+            "attempt": int(place >= 2 * tree.steps),
+            "recalled": memory,
+            "recalled_kinds": ("code", "resource") if memory and place % 2 else (),
+        }
+        if chance.random() < 0.4:
+            action = chance.choice(TALKING[agent])
+            steps.append(StepRecord(action=action, failed=action == "invalid", **told))
+        else:
+            steps.append(_execution(tree, chance, agent, failed=chance.random() < rate, **told))
+    return steps
+
+
+def _execution(
+    tree: Tree, chance: random.Random, agent: str, *, failed: bool, **told: Any
+) -> StepRecord:
+    program = chance.choice(CODES).format(n=told["step"])
+    error = chance.choice(ERRORS)
+    return StepRecord(
+        action=chance.choice(EXECUTING[agent]),
+        command=f"{program}# {tree.told}",
+        executed=True,
+        program=program,
+        failed=failed,
+        exit_code=int(failed),
+        exc_type=(tree.told or error) if failed else None,
+        exc_value=tree.told or ("'sex'" if error == "KeyError" else "no such argument"),
+        metric=None if failed else round(0.3 + 0.6 * chance.random(), 6),
+        output=tree.told or "Validation metric: 0.5",
+        error={"package": "general", "error": tree.told or error} if failed else None,
+        **told,
+    )
+
+
+def step_result_of(
+    steps: Sequence[StepRecord],
+    competition: str,
+    known: Mapping[str, JSON],
+    *,
+    modality: str | None = None,
+) -> dict[str, JSON]:
+    """Return the result of a run as the study commits it: its last metric is handed in."""
+    score = next((each.metric for each in reversed(steps) if each.metric is not None), None)
+    return {
+        "agent": "chain",
+        "competition": competition,
+        **known,
+        "modality": modality or known["modality"],
+        "validation": score,
+        "report": report_of(score, competition, lower=bool(known["lower_is_better"])),
+        "submission_sha256": "" if score is None else _digest(score),
+        "usage": {},
+        "steps": [step.model_dump(mode="json") for step in steps],
+        "ended": "finished" if len(steps) % 2 else "steps",
+        "attempts": max((step.attempt for step in steps), default=0) + 1,
+    }
+
+
 def result_of(
     nodes: Sequence[JournalNode],
     competition: str,
@@ -226,23 +349,6 @@ def result_of(
     pick = min if lower else max
     best = pick(scored, key=lambda pair: pair[0])[1] if scored else None
     score = None if best is None else best.metric
-    medal = score is not None and (score < 0.35 if lower else score > 0.85)
-    report: dict[str, JSON] = {
-        "competition_id": competition,
-        "score": score,
-        "gold_threshold": 0.95,
-        "silver_threshold": 0.9,
-        "bronze_threshold": 0.85,
-        "median_threshold": 0.6,
-        "any_medal": medal,
-        "gold_medal": False,
-        "silver_medal": False,
-        "bronze_medal": medal,
-        "above_median": score is not None and (score < 0.5 if lower else score > 0.6),
-        "submission_exists": best is not None,
-        "valid_submission": best is not None,
-        "is_lower_better": lower,
-    }
     candidates: list[JSON] = []
     if best is not None:
         candidates = [{"node": best.id, "metric": score, "metrics": [score]}]
@@ -254,10 +360,35 @@ def result_of(
         "chosen": "" if best is None else best.id,
         "validation": score,
         "candidates": candidates,
-        "report": report,
-        "submission_sha256": hashlib.sha256(str(score).encode()).hexdigest() if best else "",
+        "report": report_of(score, competition, lower=lower),
+        "submission_sha256": _digest(score) if best else "",
         "usage": {},
     }
+
+
+def report_of(score: float | None, competition: str, *, lower: bool) -> dict[str, JSON]:
+    """Return the grader's report on a submission of some score; `None`: there is none."""
+    medal = score is not None and (score < 0.35 if lower else score > 0.85)
+    return {
+        "competition_id": competition,
+        "score": score,
+        "gold_threshold": 0.95,
+        "silver_threshold": 0.9,
+        "bronze_threshold": 0.85,
+        "median_threshold": 0.6,
+        "any_medal": medal,
+        "gold_medal": False,
+        "silver_medal": False,
+        "bronze_medal": medal,
+        "above_median": score is not None and (score < 0.5 if lower else score > 0.6),
+        "submission_exists": score is not None,
+        "valid_submission": score is not None,
+        "is_lower_better": lower,
+    }
+
+
+def _digest(score: float | None) -> str:
+    return hashlib.sha256(str(score).encode()).hexdigest()
 
 
 def real_nodes(data: Path) -> dict[str, tuple[JournalNode, ...]]:

@@ -14,12 +14,16 @@ def valid_metric(step: StepRecord) -> float | None:
     return metric if metric is not None and math.isfinite(metric) and is_successful(step) else None
 
 
-def first_valid_step(steps: Sequence[StepRecord]) -> FirstValid:
-    """Find the first step with a valid metric, from 0; censored at the number of steps."""
+def first_valid_step(steps: Sequence[StepRecord], *, longest: int = 0) -> FirstValid:
+    """Find the first step with a valid metric, from 0.
+
+    A run without one is censored at its number of steps, or at `longest` if that is more: runs end
+    where their agent ends them, and by its own length one that gave up at once would look quick.
+    """
     for place, step in enumerate(steps):
         if valid_metric(step) is not None:
             return FirstValid(place, censored=False)
-    return FirstValid(len(steps), censored=True)
+    return FirstValid(max(len(steps), longest), censored=True)
 
 
 def best_metric_so_far(steps: Sequence[StepRecord], *, lower_is_better: bool) -> tuple[float, ...]:

@@ -56,7 +56,7 @@ class StepBehavior(RunBehavior):
 
 
 def measure_steps(
-    steps: Sequence[StepRecord], *, lower_is_better: bool, split: int = EARLY
+    steps: Sequence[StepRecord], *, lower_is_better: bool, split: int = EARLY, longest: int = 0
 ) -> StepBehavior:
     """Measure one run.
 
@@ -64,6 +64,7 @@ def measure_steps(
         steps: The run.
         lower_is_better: The metric's direction, from the competition's board.
         split: The first late step.
+        longest: Steps of the longest run that it is compared with.
     """
     # Each program is read once: cells are repeated, and two numbers look at all of them.
     ran = {step.program for step in steps if step.program and is_successful(step)}
@@ -77,7 +78,7 @@ def measure_steps(
         bug_rate=step_bugs.bug_rate(steps),
         cumulative_bugs=step_bugs.cumulative_bugs(steps),
         best_so_far=best_metric_so_far(steps, lower_is_better=lower_is_better),
-        first_valid=first_valid_step(steps),
+        first_valid=first_valid_step(steps, longest=longest),
         package_imports_pooled=successful_number(steps, imports.__getitem__),
         operators_pooled=successful_number(steps, used.__getitem__),
         late_errors=step_bugs.late_errors(steps, split=split),

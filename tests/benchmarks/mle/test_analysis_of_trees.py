@@ -16,7 +16,8 @@ from langgraft.benchmarks.mle.contrasts import (
 )
 from langgraft.benchmarks.mle.estimates import same_tasks_estimate
 from langgraft.benchmarks.mle.relations import pearson
-from langgraft.benchmarks.mle.searches import late_from, read_searches
+from langgraft.benchmarks.mle.search import late_from
+from langgraft.benchmarks.mle.searches import read_searches
 from langgraft.nodes.search.journal import JournalNode
 
 
