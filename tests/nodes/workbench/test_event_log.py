@@ -11,7 +11,14 @@ from typing_extensions import override
 from langgraft._core.errors import InputError
 from langgraft.memory.deltas import MemoryDelta, SetState
 from langgraft.nodes.artifacts import FolderArtifacts, MemoryArtifacts
-from langgraft.nodes.workbench.events import DIAGNOSIS, RECALL, RECOVERY, Action, Observation
+from langgraft.nodes.workbench.events import (
+    DIAGNOSIS,
+    RECALL,
+    RECOVERY,
+    Action,
+    Event,
+    Observation,
+)
 from langgraft.nodes.workbench.log import append_events, log_lines, read_log
 from langgraft.nodes.workbench.projection import steps_of
 
@@ -140,7 +147,7 @@ def test_deltas_when_records_hold_them_then_a_log_has_all_in_order() -> None:
 
 def test_steps_when_a_log_has_attempts_then_each_step_knows_its_own() -> None:
     """Steps count the agent's actions alone; memory and diagnoses belong to them."""
-    events = [
+    events: list[Event] = [
         noted(0, RECALL, text="mind the gap", kinds=["code"]),
         did(1, arguments={"code": "1/0"}, thought="Divide."),
         saw(2, failed=True, executed=True, exception="ZeroDivisionError", program="1/0"),

@@ -87,8 +87,7 @@ class Taught:
             exception=name,
             message=message,
         )
-        events = [action, seen]
-        log = append_events(self.desk.artifacts, self.state["log"], events)
+        log = append_events(self.desk.artifacts, self.state["log"], [action, seen])
         self.state = {**self.state, "log": log}
         kind = after_acting(self.desk, self.state)
         if kind != "other":
@@ -235,12 +234,14 @@ def test_start_when_a_thread_goes_on_with_its_run_then_only_what_ended_it_is_for
 ) -> None:
     """Another name begins anew, with the bank as it is then."""
     node = start_run_node(desk, memory=coding())
-    begun: Any = node.invoke({"episode_id": "run"})
+    fresh: Any = {"episode_id": "run"}
+    begun: Any = node.invoke(fresh)
     assert (begun["log"], begun["steps"], begun["spent"]["seconds"]) == ("", 0, 0.0)
     log = append_events(desk.artifacts, "", [Action(id=0, source="agent", name="finish")])
     later: Any = {**begun, "log": log, "steps": 1, "attempt": 2, "ended": "steps", "done": True}
     again = {**later, **node.invoke(later)}
     assert (again["log"], again["steps"], again["attempt"]) == (log, 1, 2)
     assert (again["ended"], again["done"]) == ("", False)
-    other = {**later, **asyncio.run(node.ainvoke({**later, "episode_id": "other"}))}
+    renamed: Any = {**later, "episode_id": "other"}
+    other = {**later, **asyncio.run(node.ainvoke(renamed))}
     assert (other["log"], other["steps"], other["attempt"]) == ("", 0, 0)
