@@ -1,6 +1,7 @@
 """Logs, and a chat model that calls tools by a script, for the chain agent."""
 
 import itertools
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,18 +12,23 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable
 from pydantic import Field
+from tree_cases import sandbox
 from typing_extensions import override
 
+from langgraft.environments.competitions.competition import Competition
+from langgraft.graphs.chain import build_chain_agent
+from langgraft.nodes.artifacts import FolderArtifacts, MemoryArtifacts
 from langgraft.nodes.sampling import SAMPLE
 from langgraft.nodes.workbench.events import MESSAGE, RECOVERY, Action, Event, Observation
-from langgraft.nodes.workbench.limits import estimated_tokens
+from langgraft.nodes.workbench.limits import RunLimits, estimated_tokens
+from langgraft.nodes.workbench.log import EventLog, read_log
 
 Reply = AIMessage | str
 
 
-def call(name: str, thought: str = "", **arguments: Any) -> AIMessage:
+def call(name: str, said: str = "", **arguments: Any) -> AIMessage:
     """Write a reply that calls one tool."""
-    return calls((name, arguments), thought=thought)
+    return calls((name, arguments), thought=said)
 
 
 def calls(*asked: tuple[str, dict[str, Any]], thought: str = "") -> AIMessage:
@@ -53,7 +59,7 @@ class ToolModel(BaseChatModel):
     """Replies by a rule to the messages it is sent, at a step; keeps what it was asked."""
 
     rule: Callable[[list[BaseMessage], int], Reply]
-    """Gets the messages, and the step by the sample's name."""
+    """Gets the messages, and the step, by what the prompt says of those that are left."""
     context: int | None = None
     """Tokens that it can read."""
     asked: list[list[BaseMessage]] = Field(default_factory=list)
@@ -86,7 +92,8 @@ class ToolModel(BaseChatModel):
             raise ContextOverflowError(f"longer than {self.context} tokens")
         self.asked.append(messages)
         self.samples.append(sample)
-        step = int(sample.split("/")[-2].removeprefix("step-"))
+        left, steps = map(int, re.findall(r"(\d+) steps are left of (\d+)", messages[-1].text)[-1])
+        step = steps - left
         said = self.rule(messages, step)
         message = AIMessage(said) if isinstance(said, str) else said
         return ChatResult(generations=[ChatGeneration(message=message)])
@@ -135,3 +142,20 @@ class LogMaker:
         place = len(self.events)
         self.events.append(Action(id=place, source=source, name=name, cause=cause, arguments=given))
         return self
+
+
+def ran(
+    competition: Competition, model: ToolModel, **settings: Any
+) -> tuple[dict[str, Any], EventLog]:
+    """Run the agent in a real sandbox, and return what came out and its log."""
+    artifacts = settings.pop("artifacts", None)
+    if artifacts is None and "folder" not in settings:
+        artifacts = MemoryArtifacts()
+    with sandbox(competition) as place:
+        settings = {"seconds": 60, "limits": RunLimits(steps=100), **settings}
+        agent = build_chain_agent(
+            model, competition=competition, sandbox=place, artifacts=artifacts, **settings
+        )
+        out = agent.invoke({"episode_id": "e"})
+    kept = artifacts or FolderArtifacts(settings["folder"] / "artifacts")
+    return out, read_log(kept, out["log"])
