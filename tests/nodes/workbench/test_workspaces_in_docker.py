@@ -17,14 +17,17 @@ def test_run_when_memory_ends_and_the_container_dies_then_its_state_is_that_of_t
     with DockerSandbox(docker_image, limits=limits) as place:
         run = HandRun(workspaces(place))
         run.cell("x = 1; y = open('kept.txt', 'w').write('kept')")
-        lost = run.cell("import sys; x = bytearray(10**9)")
-        assert (lost.lost, lost.oom, lost.exception) == ("kernel", True, "MemoryError")
-        run.cell("z = 2")
         flood = run.bash("head -c 1000000000 /dev/zero | tr '\\0' 'a'")
         assert "TOO MUCH OUTPUT" in flood.text
         for container in containers_of(engine, place):
             kill(container)
-        seen = run.cell("print(open('kept.txt').read(), 'x' in globals(), z)")
+        assert output(run.cell("print(open('kept.txt').read(), x)")) == "kept 1"
+        lost = run.cell("import sys; x = bytearray(10**9)")
+        assert (lost.lost, lost.oom, lost.exception) == ("kernel", True, "MemoryError")
+        run.cell("z = 2")
+        other = run.elsewhere()
+        seen = other.cell("print(open('kept.txt').read(), 'x' in globals(), z)")
         assert output(seen) == "kept False 2"
+        other.spaces.close()
         run.spaces.close()
     engine.close()
