@@ -172,7 +172,7 @@ def _message(text: str, calls: Sequence[ToolUse], name: str) -> AIMessage:
 def _read(arguments: str) -> dict[str, Any] | None:
     try:
         read = json.loads(arguments)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return read if isinstance(read, dict) else None
 
