@@ -50,9 +50,12 @@ def show_preview(prepared: PreparedPlan[Any], *, as_json: bool) -> None:
     runs: Counter[tuple[str, str]] = Counter()
     items: Counter[tuple[str, str]] = Counter()
     calls: Counter[tuple[str, str]] = Counter()
+    several = len({run.spec.factors.get("agent") for run in prepared.graph}) > 1
     for run in prepared.graph:
         factors = run.spec.factors
         condition = factors.get("condition", factors.get("memory", ""))
+        if several:
+            condition = f"{factors.get('agent')}/{condition}"
         group = (str(condition), str(factors.get("kind", factors.get("phase", ""))))
         runs[group] += 1
         items[group] += run.length

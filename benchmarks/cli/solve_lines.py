@@ -113,9 +113,10 @@ class _StepLines:
         self._last = done
         self._begins = done.attempt >= self._attempts
         self._attempts = done.attempt + 1
-        self._is_best = done.metric is not None and self._beats(done.metric)
+        metric = None if done.failed else done.metric  # what failed may have told one before
+        self._is_best = metric is not None and self._beats(metric)
         if self._is_best:
-            self._best = done.metric
+            self._best = metric
 
     def line(self) -> str:
         step = self._step

@@ -15,6 +15,7 @@ import mle_study
 import pytest
 from mle_study import HouseStudy
 from mle_study import rule as mle_study_rule
+from step_study import StepStudy
 from toy_competition import ID, write_competition
 
 from langgraft._core.errors import InfrastructureError
@@ -34,7 +35,7 @@ class Done(NamedTuple):
     stderr: str
 
 
-def solve(*arguments: object) -> Done:
+def solve(*arguments: object, study: MleStudy | None = None) -> Done:
     """Run the command in this process, as the console script does."""
     out, err, code = io.StringIO(), io.StringIO(), None
     with (
@@ -44,7 +45,7 @@ def solve(*arguments: object) -> Done:
     ):
         patch.setattr(sys, "argv", ["langgraft", "solve", *map(str, arguments)])
         patch.setenv("COLUMNS", "60")
-        patch.setattr(MleStudy, "simulated_model", HouseStudy().simulated_model)
+        patch.setattr(MleStudy, "simulated_model", (study or HouseStudy()).simulated_model)
         try:
             run_command_line()
         except SystemExit as ended:
@@ -149,6 +150,39 @@ def test_solve_when_memory_is_a_folder_then_the_next_search_knows_what_failed(
     assert second[0]["recalled"]
     # The first one, repeated, is still what it was.
     assert events(solve(*given))[:-1] == first[:-1]
+
+
+STEP_FILES = ("events.jsonl", "steps.json", "submission.csv", "solution.py", "grade.json")
+
+
+@pytest.mark.parametrize("agent", ["chain", "mlab"])
+def test_solve_when_another_agent_is_stopped_and_repeated_then_leaves_the_same_bytes(
+    tmp_path: Path, options: tuple[object, ...], agent: str
+) -> None:
+    """A line a step, and the files of one that nobody stopped; memory is used and filled."""
+
+    def away(sample: str) -> None:
+        if "/step-3/" in sample:
+            raise InfrastructureError("the network is away")
+
+    given = (ID, *options, "--agent", agent, "--memory", "memory")
+    whole = solve(*given, "--out", tmp_path / "whole", study=StepStudy())
+    assert whole.code == 0, whole.stderr
+    lines = whole.stdout.splitlines()
+    assert "6 steps" in lines[0]
+    assert [line.split()[0] for line in lines if "/6 " in line] == [f"{n}/6" for n in range(1, 7)]
+    assert any("(best so far)" in line for line in lines)
+    assert any(line.startswith("ended: steps; validation rmse") for line in lines)
+    stopped = solve(*given, study=StepStudy(away))
+    assert (stopped.code, "run the same command again" in stopped.stderr) == (1, True)
+    again = solve(*given, study=StepStudy())
+    assert f"going on with the run in {tmp_path / 'out'}" in again.stdout
+    for name in STEP_FILES:
+        assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    *steps, solution = events(solve(*given, "--json", study=StepStudy()))
+    assert [each["step"] for each in steps] == list(range(6))
+    assert (solution["ended"], solution["resumed"]) == ("steps", True)
+    assert set(solution["files"]) == {"submission", "solution", "events", "steps", "grade"}
 
 
 REFUSED = [
