@@ -41,7 +41,7 @@ def write_repair(desk: Desk, code: str, output: str) -> str:
     if repaired == code:
         return _at_a_loss(desk, code)
     plan = " ".join((*told, "Everything else stays as it was."))
-    return reply(plan, _imported(repaired))
+    return reply(plan, imported(repaired))
 
 
 def _culprit(habits: Sequence[Habit], code: str, output: str) -> Habit | None:
@@ -55,12 +55,16 @@ def _tried(desk: Desk, habit: Habit, code: str, output: str) -> Repair | None:
     said = desk.notes.known.get(habit.name)
     if said is not None and habit.repaired(code, said) != code:
         return said
-    chance = SHOWN if _SHOWS.search(output) else RIGHT
-    if desk.dice.lucky(f"repair/{habit.name}", chance):
+    if desk.dice.lucky(f"repair/{habit.name}", chance_of_right(output)):
         return habit.repair
     if not habit.others:
         return None
     return desk.dice.pick(f"other/{habit.name}", dict.fromkeys(habit.others, 1.0))
+
+
+def chance_of_right(output: str) -> float:
+    """Return the chance that one try at a repair is the right one."""
+    return SHOWN if _SHOWS.search(output) else RIGHT
 
 
 def _at_a_loss(desk: Desk, code: str) -> str:
@@ -75,7 +79,7 @@ def _at_a_loss(desk: Desk, code: str) -> str:
     return reply(plan, f"{quiet}{code}")
 
 
-def _imported(code: str) -> str:
+def imported(code: str) -> str:
     """Bring the imports up to what the program uses now."""
     sections = sections_of(code)
     if set(sections) != set(SLOTS):

@@ -98,15 +98,20 @@ def _done(bench: Bench, turn: Turn) -> None:
         case "edit_file":
             _edited(bench, turn)
         case "validate_submission":
-            bench.validated = not went_wrong(turn.seen) and not _INVALID.search(turn.seen)
+            bench.validated = not says_invalid(turn.seen)
             bench.complaint = "" if bench.validated else turn.seen
         case _:
             pass
 
 
 _INVALID: Final = re.compile(
-    r"\bnot valid\b|\binvalid\b|\babsent\b|\bno submission\b", re.IGNORECASE
+    r"\bnot valid\b|\binvalid\b|\babsent\b|^not done\b", re.IGNORECASE | re.MULTILINE
 )
+
+
+def says_invalid(seen: str) -> bool:
+    """Say whether a check found something wrong with a submission."""
+    return _INVALID.search(seen) is not None
 
 
 def _commanded(bench: Bench, turn: Turn, command: str) -> None:

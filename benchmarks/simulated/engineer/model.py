@@ -1,16 +1,22 @@
 """The chat model: messages in, a call of a tool, or a reply in the asked form, out."""
 
+import json
 from collections.abc import Sequence
 
 from langchain_core.messages import BaseMessage
 from pydantic import Field
 
+from langgraft._core.canonical import text_digest
 from langgraft.benchmarks.simulated.chat import Reply, Sampling, SimulatedChatModel
+from langgraft.benchmarks.simulated.data_scientist.asked import read_prompt
 from langgraft.benchmarks.simulated.data_scientist.dice import Dice
 from langgraft.benchmarks.simulated.data_scientist.model import answer
+from langgraft.benchmarks.simulated.engineer.asides import ASIDES, aside
 from langgraft.benchmarks.simulated.engineer.bench import bench_of
 from langgraft.benchmarks.simulated.engineer.conversation import Conversation, read_conversation
 from langgraft.benchmarks.simulated.engineer.moves import next_move
+from langgraft.benchmarks.simulated.engineer.researching import next_reply
+from langgraft.benchmarks.simulated.engineer.window import read_window
 from langgraft.benchmarks.simulated.engineer.writing import engineer_desk
 
 MODEL_NAME = "simulated-engineer"
@@ -35,6 +41,16 @@ class SimulatedEngineer(SimulatedChatModel):
         now = read_conversation(messages)
         if now is not None:
             return self._work(now, sampling)
+        if messages and (window := read_window(messages[0].text)) is not None:
+            dice = Dice(sampling.seed, sampling.sampled, window.digest, sampling.sample)
+            return next_reply(window, engineer_desk(window.asked, dice, self.ignorance))
+        if messages and (asked := read_prompt(messages[0].text, ASIDES)) is not None:
+            digest = text_digest(json.dumps(messages[0].text))
+            return aside(
+                asked,
+                Dice(sampling.seed, sampling.sampled, digest, sampling.sample),
+                self.ignorance,
+            )
         return answer(
             messages,
             seed=sampling.seed,

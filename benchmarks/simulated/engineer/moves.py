@@ -83,7 +83,7 @@ class _Engineer:
         if last.failed:
             return self._mended(last, last.output)
         if bench.validated is False:
-            return self._mended(last, f"Submission: present, but not valid.\n- {bench.complaint}")
+            return self._mended(last, bench.complaint)
         return self._bettered()
 
     def _bettered(self) -> Reply:

@@ -8,8 +8,12 @@ from langgraft.benchmarks.simulated.data_scientist.desk import Desk, desk_for
 from langgraft.benchmarks.simulated.data_scientist.dice import Dice
 from langgraft.benchmarks.simulated.data_scientist.drafting import write_draft
 from langgraft.benchmarks.simulated.data_scientist.forms import carried_on
+from langgraft.benchmarks.simulated.data_scientist.habits import Habit
 from langgraft.benchmarks.simulated.data_scientist.improving import write_improvement
 from langgraft.benchmarks.simulated.data_scientist.repairing import write_repair
+from langgraft.benchmarks.simulated.data_scientist.schema import schema_habits
+from langgraft.benchmarks.simulated.data_scientist.stale import STALE
+from langgraft.benchmarks.simulated.data_scientist.tasks import Task
 
 _ENDLESS: Final = "without end"
 _FENCE: Final = "\n\n```python\n"
@@ -24,15 +28,23 @@ class Written:
 
 
 def engineer_desk(asked: Asked, dice: Dice, ignorance: float) -> Desk:
-    """Read the task of an engineer; it has all habits but those of rounds without end."""
+    """Read the task of an engineer."""
+    # In front of `$memory` a blank line ends a part; what comes before memory goes on there.
+    after = asked.part("memory")
+    task, data = asked.part("task"), asked.part("data")
     parts = {
-        # A blank line in the description ends what the template calls the task.
-        "task": f"{asked.part('task')}\n\n{asked.part('memory')}",
-        "data": asked.part("data"),
+        "task": f"{task}\n\n{after}" if asked.kind == "chain_task" else task,
+        "data": data if asked.kind == "chain_task" else f"{data}\n\n{after}",
         "rules": f"installed, among others: {asked.part('packages')}",
     }
     desk = desk_for(Asked(asked.kind, parts, asked.notes), dice, ignorance)
-    return replace(desk, habits=tuple(each for each in desk.habits if _ENDLESS not in each.name))
+    return replace(desk, habits=habits_of(desk.task))
+
+
+def habits_of(task: Task) -> tuple[Habit, ...]:
+    """Return the habits of an engineer: those of the data scientist that end by themselves."""
+    habits = (*STALE, *schema_habits(task))
+    return tuple(each for each in habits if _ENDLESS not in each.name)
 
 
 def drafted(desk: Desk, attempts: str) -> Written:

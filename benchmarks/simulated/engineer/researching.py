@@ -1,0 +1,299 @@
+"""What a researcher does next, who replies in six fields and sees only its last steps."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from langgraft._core.canonical import JSON
+from langgraft.benchmarks.simulated.data_scientist.desk import Desk
+from langgraft.benchmarks.simulated.data_scientist.habits import Habit, Repair
+from langgraft.benchmarks.simulated.data_scientist.parts import SLOTS
+from langgraft.benchmarks.simulated.data_scientist.programs import sections_of, title_of
+from langgraft.benchmarks.simulated.data_scientist.repairing import chance_of_right
+from langgraft.benchmarks.simulated.data_scientist.reviewing import reported, went_wrong
+from langgraft.benchmarks.simulated.engineer.asides import sketched
+from langgraft.benchmarks.simulated.engineer.bench import says_invalid
+from langgraft.benchmarks.simulated.engineer.looking import ASTRAY, IN_PYTHON
+from langgraft.benchmarks.simulated.engineer.moves import CHECKS, CLOSING, MISNAMES, NEXT, PLANNED
+from langgraft.benchmarks.simulated.engineer.orders import QUIET, repairing_order, written_order
+from langgraft.benchmarks.simulated.engineer.status import Script, Status, read_status
+from langgraft.benchmarks.simulated.engineer.window import Step, Window
+from langgraft.benchmarks.simulated.engineer.writing import drafted, improved
+from langgraft.nodes.mlab import tools
+from langgraft.nodes.mlab.replies import (
+    ACTION,
+    ACTION_INPUT,
+    FACT_CHECK,
+    PLAN,
+    REFLECTION,
+    THOUGHT,
+)
+
+PATIENCE: Final = 3
+"""Failures of a script after which another one is written."""
+INSPECTS: Final = 0.08
+"""Chance to look at a script's lines before it is repaired."""
+UNDOES: Final = 0.1
+"""Chance to take a repair back that was no good, and to look at the lines then."""
+GARBLES: Final = 0.015
+"""Rate of an input that is no JSON."""
+_TAKEN_OUT: Final = re.compile(r"^-.*$", re.MULTILINE)
+_TITLED: Final = ("Features", "Model", "Validation")
+
+
+def next_reply(window: Window, desk: Desk) -> str:
+    """Reply with the six fields of the next step."""
+    last = window.steps[-1] if window.steps else None
+    status = Status() if last is None else _updated(read_status(last.plan), last)
+    move = _Researcher(window, desk, status).move()
+    written = json.dumps(move.input, ensure_ascii=False)
+    if move.action != tools.FINAL_ANSWER and desk.dice.lucky("garbles", GARBLES * desk.ignorance):
+        written = written[: len(written) // 2]
+    fields = {
+        REFLECTION: _reflection(last),
+        PLAN: move.status.told(),
+        FACT_CHECK: "Metrics are as the scripts printed them. What is said of causes is a guess.",
+        THOUGHT: move.thought,
+        ACTION: move.action,
+        ACTION_INPUT: written,
+    }
+    return "\n".join(f"{name}: {text}" for name, text in fields.items())
+
+
+def _updated(status: Status, last: Step) -> Status:
+    """Return the status after the last step was observed."""
+    name = str(last.input.get("script_name", ""))
+    script = status.scripts.get(name)
+    if last.action in (tools.LIST_FILES, tools.UNDERSTAND) and not _refused(last):
+        return replace(status, looks=status.looks + 1)
+    if last.action == tools.VALIDATE:
+        return replace(status, checked=not _invalid(last))
+    if last.action != tools.EXECUTE or script is None:
+        return status
+    metric = reported(last.seen)
+    if went_wrong(last.seen) or metric is None:
+        return status.with_script(replace(script, failures=script.failures + 1))
+    ran = status.with_script(replace(script, metric=metric, failures=0))
+    return replace(ran, in_place=name, checked=False)
+
+
+def _refused(step: Step) -> bool:
+    return step.seen.startswith("Not done")
+
+
+def _invalid(step: Step) -> bool:
+    return says_invalid(step.seen)
+
+
+def _reflection(last: Step | None) -> str:
+    if last is None:
+        return "Nothing was done yet."
+    if went_wrong(last.seen) or _refused(last):
+        shown = next((line for line in reversed(last.seen.splitlines()) if "Error" in line), "")
+        return f"It failed. {shown}".strip()
+    metric = reported(last.seen)
+    return "It was done." if metric is None else f"It ran, and reached {metric:g} in validation."
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    thought: str
+    action: str
+    input: Mapping[str, JSON]
+    status: Status
+
+
+@dataclass(frozen=True, slots=True)
+class _Researcher:
+    window: Window
+    desk: Desk
+    status: Status
+
+    @property
+    def last(self) -> Step | None:
+        return self.window.steps[-1] if self.window.steps else None
+
+    def move(self) -> _Move:
+        current = self.status.current()
+        if self.window.left <= 1:
+            return self._finish()
+        if current is None:
+            return self._look() or self._draft()
+        if self.window.left <= CLOSING and self.status.best(self.desk.task.metric):
+            return self._close()
+        if self._failed(current):
+            return self._repair(current)
+        if current.metric is None or self._just_written():
+            return self._execute(current)
+        if self.last is not None and self.last.action == tools.VALIDATE and _invalid(self.last):
+            return self._repair(current)
+        return self._better()
+
+    def _just_written(self) -> bool:
+        return self.last is not None and self.last.action == tools.EDIT and not _refused(self.last)
+
+    def _failed(self, current: Script) -> bool:
+        """Say whether the script at work failed and was not changed since."""
+        for step in reversed(self.window.steps):
+            if step.action == tools.EDIT and not _refused(step):
+                return False
+            if step.action == tools.EXECUTE and step.input.get("script_name") == current.name:
+                return current.metric is None and current.failures > 0
+        return False
+
+    def _look(self) -> _Move | None:
+        dice, train = self.desk.dice, f"input/{self.desk.task.train}"
+        if self.status.looks == 0:
+            astray = self.last is None and dice.lucky("astray", ASTRAY * self.desk.ignorance)
+            folder: Mapping[str, JSON] = {"dir_path": "data" if astray else "input"}
+            return self._do("See which files there are.", tools.LIST_FILES, folder)
+        if self.status.looks == 1 and dice.lucky("measure", IN_PYTHON):
+            what = {"file_name": train, "things_to_look_for": "columns, and what their values are"}
+            return self._do("See what the training table holds.", tools.UNDERSTAND, dict(what))
+        return None
+
+    def _execute(self, current: Script) -> _Move:
+        name = current.name
+        misnamed = self.desk.dice.lucky("misnames", MISNAMES * self.desk.ignorance)
+        if misnamed and self._just_written():
+            name = name.replace("train_", "train")
+        before = f"{self.last.thought} " if self.last is not None and self._just_written() else ""
+        told = {"script_name": name}
+        return self._do(f"{before}Now {current.name} is run.", tools.EXECUTE, dict(told))
+
+    def _better(self) -> _Move:
+        """Check what ran, or take the next script up."""
+        ran = [each for each in self.status.scripts.values() if each.metric is not None]
+        unchecked = not self.status.checked
+        if unchecked and (len(ran) == 1 or self.desk.dice.lucky("checks", CHECKS)):
+            return self._check()
+        best = self.status.best(self.desk.task.metric)
+        if len(ran) >= PLANNED:
+            return self._close()
+        if best is None or self.desk.dice.pick("next", NEXT) == "draft":
+            return self._draft()
+        return self._improve(best)
+
+    def _draft(self) -> _Move:
+        clean = replace(self.desk, ignorance=0.0)
+        program = drafted(clean, self.status.attempts())
+        titles = _titles(program.code)
+        return self._written(program.plan, "", titles, titles, program.code)
+
+    def _improve(self, best: Script) -> _Move:
+        clean = replace(self.desk, ignorance=0.0)
+        before = sketched(self.desk, dict(zip(_TITLED, best.titles, strict=True)))
+        program = improved(clean, before, self.status.attempts())
+        old, new = sections_of(before), sections_of(program.code)
+        changed = [slot for slot in SLOTS if old.get(slot) != new.get(slot)] or ["Model"]
+        titles = _titles(program.code)
+        parts = {slot: titles[slot] for slot in changed if slot in titles}
+        return self._written(program.plan, best.name, titles, parts, program.code)
+
+    def _written(
+        self, plan: str, source: str, titles: Mapping[str, str], parts: Mapping[str, str], code: str
+    ) -> _Move:
+        """Have a new script written, from nothing or from the best one."""
+        name = self.status.new_name()
+        features, model, validation = (titles.get(slot, "") for slot in _TITLED)
+        script = Script(name, (features, model, validation))
+        status = replace(self.status.with_script(script), at_work=name)
+        return replace(
+            self._edit(source or name, name, written_order(self.desk, parts, code), plan),
+            status=status,
+        )
+
+    def _repair(self, current: Script) -> _Move:
+        if current.failures > PATIENCE:
+            return self._draft()
+        dice, last = self.desk.dice, self.last
+        ran = last is not None and last.action == tools.EXECUTE
+        retried = any(habit.retried_in(self._in_sight()) for habit in self.desk.habits)
+        if ran and retried and dice.lucky("undoes", UNDOES):
+            told = {"script_name": current.name}
+            return self._do("That was no good. Take it back.", tools.UNDO_EDIT, dict(told))
+        undone = last is not None and last.action == tools.UNDO_EDIT
+        if undone or (ran and dice.lucky("inspects", INSPECTS)):
+            lines: dict[str, Any] = {"start_line_number": 1, "end_line_number": tools.LINES_SHOWN}
+            lines["script_name"] = current.name
+            return self._do(f"See what stands in {current.name}.", tools.INSPECT, lines)
+        return self._mended(current)
+
+    def _mended(self, current: Script) -> _Move:
+        output = self._output(current)
+        habit = self._culprit(output)
+        repair = None if habit is None else self._tried(habit, output)
+        if habit is not None and repair is not None:
+            order = repairing_order(habit, repair)
+            return self._edit(current.name, current.name, order, repair.plan)
+        if any(QUIET in str(step.input) for step in self.window.steps):
+            return self._draft()
+        plan = f"{QUIET} They hide what goes wrong."
+        return self._edit(current.name, current.name, QUIET, plan)
+
+    def _output(self, current: Script) -> str:
+        for step in reversed(self.window.steps):
+            if step.action == tools.VALIDATE:
+                return step.seen
+            if step.action == tools.EXECUTE and step.input.get("script_name") == current.name:
+                return step.seen
+        return ""
+
+    def _culprit(self, output: str) -> Habit | None:
+        """Return what an output tells of, if possible what is in the lines that are in sight."""
+        seen = self._in_sight()
+        shown = [habit for habit in self.desk.habits if habit.shown_by(output)]
+        plain = [habit for habit in shown if habit.occurs_in(seen)]
+        retried = [habit for habit in self.desk.habits if habit.retried_in(seen)]
+        lines = self.last.seen if self.last and self.last.action == tools.INSPECT else ""
+        present = [habit for habit in self.desk.habits if habit.occurs_in(lines)]
+        return next(iter((*plain, *retried, *present, *shown)), None)
+
+    def _in_sight(self) -> str:
+        """Return what the window shows of scripts: not the lines that an edit took out."""
+        seen = [_TAKEN_OUT.sub("", step.seen) for step in self.window.steps]
+        return "\n".join(seen)
+
+    def _tried(self, habit: Habit, output: str) -> Repair | None:
+        said = self.desk.notes.known.get(habit.name)
+        asked = " ".join(str(step.input.get("edit_instruction")) for step in self.window.steps)
+        if said is not None and said.plan not in asked:
+            return said
+        if self.desk.dice.lucky(f"repair/{habit.name}", chance_of_right(output)):
+            return habit.repair
+        if not habit.others:
+            return None
+        return self.desk.dice.pick(f"other/{habit.name}", dict.fromkeys(habit.others, 1.0))
+
+    def _close(self) -> _Move:
+        best = self.status.best(self.desk.task.metric)
+        if best is not None and self.status.in_place != best.name:
+            told = {"script_name": best.name}
+            said = f"{best.name} is the best so far. Run it again for its submission."
+            return replace(
+                self._do(said, tools.EXECUTE, dict(told)),
+                status=replace(self.status, at_work=best.name),
+            )
+        return self._finish() if self.status.checked else self._check()
+
+    def _check(self) -> _Move:
+        return self._do("See whether the submission has the right form.", tools.VALIDATE, {})
+
+    def _finish(self) -> _Move:
+        best = self.status.best(self.desk.task.metric)
+        done = "No script has run." if best is None else f"{best.name} reached {best.metric:g}."
+        return self._do("This is what I hand in.", tools.FINAL_ANSWER, {"final_answer": done})
+
+    def _edit(self, source: str, target: str, order: str, thought: str) -> _Move:
+        told = {"script_name": source, "edit_instruction": order, "save_name": target}
+        return self._do(thought, tools.EDIT, dict(told))
+
+    def _do(self, thought: str, action: str, given: Mapping[str, JSON]) -> _Move:
+        return _Move(thought, action, given, self.status)
+
+
+def _titles(code: str) -> dict[str, str]:
+    sections = sections_of(code)
+    return {slot: title_of(sections[slot]) for slot in _TITLED if slot in sections}
