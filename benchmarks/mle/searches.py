@@ -7,7 +7,7 @@ competitions with the same seeds: nothing here ever holds the runs of two of the
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError
@@ -52,9 +52,6 @@ class Roles:
 
 ROLES: Final = Roles()
 """Roles by the names that plans have ready."""
-
-Found: TypeAlias = tuple[RunSpec, Mapping[str, JSON]]
-"""A run and its result."""
 
 
 @dataclass(frozen=True)
@@ -172,13 +169,25 @@ def read_searches(
     specs = [spec for spec in log.runs if agent_of(spec) == name]
     builds = tuple(spec for spec in specs if spec.factors.get("phase") == BUILD)
     planned = tuple(spec for spec in specs if spec.factors.get("phase") != BUILD)
-    found = [(spec, result) for spec in planned for result in log.results(spec.name)]
-    kind = _kind(name, found)
-    longest = max((length_of(result) for _, result in found), default=0)
+    # Results are read twice, one at a time: all steps of all runs at once may be gigabytes.
+    sizes = [_size(result) for spec in planned for result in log.results(spec.name)]
+    kind = _kind(name, sizes)
+    longest = max((size.steps for size in sizes), default=0)
     make = tree_search if kind == TREE else step_run
-    done = tuple(make(spec, result, longest) for spec, result in found)
+    done = tuple(
+        make(spec, result, longest) for spec in planned for result in log.results(spec.name)
+    )
     split = late_from(longest)
     return Searches(name, kind, planned, builds, done, _ended(builds, log), split, roles)
+
+
+class _Size(NamedTuple):
+    has_journal: bool
+    steps: int
+
+
+def _size(result: Mapping[str, JSON]) -> _Size:
+    return _Size("journal" in result, length_of(result))
 
 
 def _only(agents: tuple[str, ...]) -> str:
@@ -188,13 +197,13 @@ def _only(agents: tuple[str, ...]) -> str:
     return agents[0] if agents else TREE
 
 
-def _kind(agent: str, found: Sequence[Found]) -> Kind:
+def _kind(agent: str, sizes: Sequence[_Size]) -> Kind:
     """Return what is measured of an agent; what it left says more than what it is called."""
-    if any("journal" in result for _, result in found):
+    if any(size.has_journal for size in sizes):
         return "tree"
     if agent == "mlab":
         return "mlab"
-    return "tree" if agent == TREE and not found else "chain"
+    return "tree" if agent == TREE and not sizes else "chain"
 
 
 def _ended(specs: Iterable[RunSpec], log: PlanLogReader) -> int:
