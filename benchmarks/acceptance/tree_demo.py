@@ -65,7 +65,7 @@ def _plan(setting: Setting) -> Path:
     plan["data_dir"] = str(setting.work / "data")
     if setting.reduced:
         fewer = {"competitions": plan["competitions"][:2], "seeds": [0], "build_seeds": [100]}
-        plan |= {**fewer, "steps": 7}
+        plan |= {**fewer, "agents": [{**plan["agents"][0], "steps": 7}]}
     path = setting.work / f"{PLAN}.yaml"
     path.write_text(yaml.safe_dump(plan), encoding="utf-8")
     return path
