@@ -50,11 +50,12 @@ def packages(code: str) -> Counter[str]:
 
 def _imported(tree: ast.AST) -> Iterator[frozenset[str]]:
     for node in ast.walk(tree):
-        modules: list[str] = []
         if isinstance(node, ast.Import):
             modules = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             modules = [node.module]
+        else:
+            continue
         yield frozenset(filter(is_package, (module.partition(".")[0] for module in modules)))
 
 
