@@ -5,7 +5,7 @@ refuses (`InputError`: a path that leaves the workspace, NUL in a command) is th
 
     def run_bash(action: Action) -> KernelTalk[Performed]:
         result = yield from run_command(Command(["bash", "-c", str(action.arguments["command"])]))
-        return ran(result)
+        return Performed(result=result)
 """
 
 from collections.abc import Generator, Mapping

@@ -5,7 +5,6 @@ what the workspace holds, as it is done again where a workspace has to be built 
 """
 
 import re
-import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
@@ -37,8 +36,7 @@ _SCRIPT: Final = re.compile(
     re.MULTILINE,
 )
 _HERE: Final = re.compile(
-    r"(?:^|[\s;&|(])python3?(?:\s+-[uBO]+)*(?:\s+-)?\s*<<-?\s*(['\"]?)(\w+)\1[^\n]*\n(.*?)\n\s*\2\s*$",
-    re.MULTILINE | re.DOTALL,
+    r"(?:^|[\s;&|(])python3?(?:\s+-[uBO]+)*(?:\s+-)?\s*<<-?\s*(['\"]?)(\w+)\1[^\n]*\n", re.MULTILINE
 )
 _CELL: Final = re.compile(r"<cell \d+>")
 
@@ -100,13 +98,11 @@ def script_of(line: str) -> str:
 
 def here_program(line: str) -> str:
     """Return the program that a command line hands to Python as its input, or nothing."""
-    found = _HERE.search(line)
-    return found[3] if found else ""
-
-
-def command_line(*words: str) -> str:
-    """Write words as a command line."""
-    return shlex.join(words)
+    begun = _HERE.search(line)
+    if begun is None:
+        return ""
+    ended = re.compile(rf"^[ \t]*{begun[2]}[ \t]*$", re.MULTILINE).search(line, begun.end())
+    return "" if ended is None else line[begun.end() : ended.start()].removesuffix("\n")
 
 
 def observed(

@@ -17,6 +17,7 @@ from langgraft._core.errors import SettingsError
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers.coding import coding_preset
 from langgraft.nodes.artifacts import MemoryArtifacts
+from langgraft.nodes.graph_node import GraphNode
 from langgraft.nodes.workbench.desk import Desk
 from langgraft.nodes.workbench.events import RECALL, RECOVERY, RESOLUTION, Action, Observation
 from langgraft.nodes.workbench.failures import Execution, retries
@@ -54,9 +55,9 @@ def coding() -> CodingMemory:
 class Taught:
     """A run whose observations are given, with the nodes of memory."""
 
-    def __init__(self, desk: Desk, memory: MemoryProvider[Any]) -> None:
+    def __init__(self, desk: Desk, memory: MemoryProvider[Any], *, aside: bool = False) -> None:
         asked = model()
-        self.desk, self.memory = desk, memory
+        self.desk, self.memory, self.aside = desk, memory, aside
         self.nodes = [
             diagnose_run_node(desk, asked),
             judge_run_node(desk, memory, asked),
@@ -91,9 +92,18 @@ class Taught:
         self.state = {**self.state, "log": log}
         kind = after_acting(self.desk, self.state)
         if kind != "other":
-            for node in self.nodes:
-                self.state = {**self.state, **node.invoke(self.state)}  # type: ignore[typeddict-item]
+            self.teach()
         return kind
+
+    def teach(self) -> None:
+        """Run memory's nodes, sync or async."""
+        for node in self.nodes:
+            self.go(node)
+
+    def go(self, node: GraphNode[RunState]) -> None:
+        """Run a node and take its update."""
+        update = asyncio.run(node.ainvoke(self.state)) if self.aside else node.invoke(self.state)
+        self.state = {**self.state, **update}  # type: ignore[typeddict-item]
 
 
 @pytest.fixture
@@ -105,9 +115,12 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
         yield desk_of(competition, run)
 
 
-def test_success_when_it_tries_a_failure_again_then_memory_has_the_proven_fix(desk: Desk) -> None:
+@pytest.mark.parametrize("aside", [False, True])
+def test_success_when_it_tries_a_failure_again_then_memory_has_the_proven_fix(
+    desk: Desk, *, aside: bool
+) -> None:
     """In the words beside the repair; another success afterwards proves nothing more."""
-    taught = Taught(desk, coding())
+    taught = Taught(desk, coding(), aside=aside)
     error = "TypeError: fit() got an unexpected keyword argument 'rate'"
     assert taught.saw(BROKEN.format(eta=1), error) == "failed"
     assert taught.saw("print('something else altogether')") == "other"
@@ -120,6 +133,7 @@ def test_success_when_it_tries_a_failure_again_then_memory_has_the_proven_fix(de
     assert all(step.error is None for step in others)
     noted = [each for each in log.events if isinstance(each, Action) and each.name == RESOLUTION]
     assert [each.arguments["resolves"] for each in noted] == [0]
+    assert taught.state["spent"]["prompt_tokens"] > 0
     bank = taught.memory.content().to_json()
     assert f"{FIX} So it runs." in str(bank)
     assert "And more" not in str(bank)
@@ -137,8 +151,7 @@ def test_limit_when_it_ended_an_execution_then_the_error_is_of_resources(desk: D
     )  # fmt: skip
     log = append_events(desk.artifacts, "", [action, seen])
     taught.state = {**taught.state, "log": log}
-    for node in taught.nodes:
-        taught.state = {**taught.state, **node.invoke(taught.state)}  # type: ignore[typeddict-item]
+    taught.teach()
     (step,) = steps_of(desk.log(taught.state))
     assert step.error is not None
     assert step.error["kind"] == "resource"
@@ -164,19 +177,19 @@ def test_bank_when_restored_from_the_log_then_it_is_the_one_that_was_lived(
     other = coding()
     restore_run_memory(other, run.artifacts, taught.state)
     assert other.content().digest == lived.digest
-    taught.state = {**taught.state, **taught.nodes[-1].invoke(taught.state)}  # type: ignore[typeddict-item]
+    taught.go(taught.nodes[-1])
     asyncio.run(arestore_run_memory(taught.memory, run.artifacts, taught.state))
     assert taught.memory.content().digest == lived.digest
 
 
 def test_recall_when_an_attempt_begins_then_memory_is_asked_once(desk: Desk) -> None:
     """And again after a recovery; what it says is in the log and belongs to the steps."""
-    taught = Taught(desk, coding())
+    taught = Taught(desk, coding(), aside=True)
     taught.saw(BROKEN.format(eta=1), "TypeError: fit() got an unexpected keyword 'rate'")
     node = recall_run_node(desk, taught.memory)
 
     def recall() -> int:
-        taught.state = {**taught.state, **node.invoke(taught.state)}  # type: ignore[typeddict-item]
+        taught.go(node)
         events = desk.log(taught.state).events
         return sum(isinstance(each, Action) and each.name == RECALL for each in events)
 
