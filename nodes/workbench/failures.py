@@ -49,7 +49,8 @@ def put_right(log: EventLog) -> Execution | None:
     """Return the failure that the agent's last action puts right, if it does.
 
     It does where it ran to its end, and tries again what failed before (`retries`): the last such
-    failure counts, unless another success has put it right already.
+    failure counts, unless another success has put it right already. A program that had worked
+    before that failure, and is merely run again, puts nothing right.
     """
     now = last_execution(log)
     if now is None or now.seen.failed:
@@ -64,11 +65,21 @@ def put_right(log: EventLog) -> Execution | None:
         if before.action.id == now.action.id or not before.seen.failed:
             continue
         if retries(before, now):
-            return None if before.action.id in resolved or before.error is None else before
+            known = before.action.id in resolved or _worked_before(log, now, before)
+            return None if known or before.error is None else before
         looked_at += 1
         if looked_at == LOOKED_BACK:
             return None
     return None
+
+
+def _worked_before(log: EventLog, now: Execution, failed: Execution) -> bool:
+    return bool(now.seen.program) and any(
+        each.action.id < failed.action.id
+        and not each.seen.failed
+        and each.seen.program == now.seen.program
+        for each in _executions(log)
+    )
 
 
 def retries(before: Execution, now: Execution) -> bool:

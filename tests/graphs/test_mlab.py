@@ -307,6 +307,19 @@ def test_memory_when_a_script_fails_and_then_runs_has_the_fix_for_the_next_run(
     assert "Pass eta only." in steps_of(told)[0].recalled
 
 
+def test_script_when_it_worked_before_and_is_run_again_puts_no_other_right(
+    competition: Competition,
+) -> None:
+    """Scripts of one run have most of their words in common; going back to one is no fix."""
+    steps = edit("good.py"), execute("good.py"), edit("bad.py"), execute("bad.py")
+    broken = good(0.7) + "raise TypeError('fit() got an unexpected keyword argument')\n"
+    model = stepping(*steps, execute("good.py"), aside=[fenced(good(0.7)), fenced(broken)])
+    memory = _memory()
+    ran(competition, model, memory=memory)
+    entries = memory.content().items.values()
+    assert [bool(item.metadata.get("verified")) for item in entries] == [False]
+
+
 @pytest.mark.parametrize(
     ("settings", "problem"),
     [
