@@ -121,7 +121,7 @@ def build_chain_agent(
 
     Going on: with a checkpointer a run that was stopped or killed is continued by
     `invoke(None, config)`. Contents must be on disk then (`folder`), memory is put back first
-    (`restore_run_memory` in `langgraft.nodes.workbench`), and the run goes with
+    (`restore_run_memory` in `langgraft.nodes.workbench.restoring`), and the run goes with
     `durability="sync"`. Its workspace is built anew by doing again what the log says was done. It
     ends with the same log as if it had not been stopped, as far as models and executions do the
     same again.
