@@ -140,3 +140,12 @@ def test_memory_of_a_step_agent_when_read_is_that_of_its_attempts() -> None:
     chain = TreeLog(Tree(agents=("chain",), conditions=("off", "warm"), seeds=2))
     _, stores = step_memory_use(read_searches(chain), chain)
     assert (stores.stores, stores.resource_entries.of) == (6, 36)
+
+
+def test_runs_when_none_took_a_step_are_compared_and_say_nothing() -> None:
+    """As where a model's server never answered with anything that could be read."""
+    analysis = analyze(StepLog({"off": [[], []], "warm": [[], []]}))
+    assert {each.verdict for each in analysis.contrasts} == {"no detectable difference"}
+    assert analysis.contrast("warm", "bug_rate").undefined == 2
+    assert [each.censored for each in analysis.level("first_valid")] == [2, 2]
+    assert [each.steps.mean for each in analysis.endings if each.steps] == [0, 0]
