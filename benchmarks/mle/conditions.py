@@ -1,6 +1,6 @@
-"""What a search is given of memory: the conditions of a tree study, by name or spelled out."""
+"""What a run is given of memory: the conditions of a study, by name or spelled out."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, Self, TypeAlias, cast
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
@@ -142,3 +142,57 @@ published text to the letter (debug and improve, nothing before the search).
 
 BUILDER: Final = MemoryCondition(name=BUILD, start="cold", preset=DEFAULT_PRESET)
 """The memory of the searches that fill banks for conditions of `CodingMemory`."""
+
+
+def conditions_of(given: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the conditions that a plan lists, in the place of their names.
+
+    Raises:
+        ValueError: There is none of a name.
+    """
+    named = [spelled(each) for each in given]
+    for each in named:
+        if isinstance(each, str) and each not in NAMED:
+            msg = f"no memory condition is called {each!r:.80}; there are {', '.join(NAMED)}"
+            raise ValueError(msg)
+    return tuple(NAMED[each] if isinstance(each, str) else each for each in named)
+
+
+def check_conditions(conditions: Sequence[MemoryCondition]) -> None:
+    """Refuse conditions that cannot be told apart, and controls of nothing.
+
+    Raises:
+        ValueError: There are some.
+    """
+    by_name = {each.name: each for each in conditions}
+    if len(by_name) < len(conditions) or BUILD in by_name:
+        names = [each.name for each in conditions]
+        msg = f"condition names must be distinct and none {BUILD!r}, got {names}"
+        raise ValueError(msg)
+    for each in conditions:
+        if each.of is None:
+            continue
+        of = by_name.get(each.of)
+        if of is None or of.control is not None or of.start != "warm":
+            msg = (
+                f"control {each.name!r} is of {each.of!r}, which is no condition of the plan"
+                " that starts warm"
+            )
+            raise ValueError(msg)
+
+
+def check_chosen(agent: str, chosen: Sequence[str], conditions: Sequence[MemoryCondition]) -> None:
+    """Refuse conditions of an agent that the plan does not have, and controls without theirs.
+
+    Raises:
+        ValueError: There are some.
+    """
+    by_name = {each.name: each for each in conditions}
+    for name in chosen:
+        if name not in by_name:
+            known = ", ".join(by_name)
+            msg = f"{agent}'s memory {name!r:.80} is no condition of the plan, which has {known}"
+            raise ValueError(msg)
+        if (of := by_name[name].of) is not None and of not in chosen:
+            msg = f"{agent} has the control {name!r} and not {of!r}, which it is of"
+            raise ValueError(msg)
