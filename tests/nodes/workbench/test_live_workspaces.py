@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scripted_places import ScriptedSandbox, saying, well
 from typing_extensions import override
 from workbench_cases import HandRun, output, workspaces
@@ -53,7 +55,7 @@ def run(shared: Counting) -> Iterator[HandRun]:
 def state(run: HandRun) -> str:
     """Return variables and files of a run's workspace, as a cell and a command see them."""
     names = run.cell("sorted((n, v) for n, v in globals().items() if len(n) == 1)")
-    return output(names) + output(run.bash("ls && cat *.txt"))
+    return output(names) + output(run.bash("ls; cat *.txt"))
 
 
 def test_run_when_its_workspace_lives_then_each_action_is_done_once(
@@ -87,6 +89,31 @@ def test_run_when_another_process_goes_on_then_all_is_as_it_was(
     assert len(shared.opened) == before + 1
     assert not caplog.records
     other.spaces.close()
+
+
+DEEDS = (
+    ("run_python", "x = globals().get('x', 0) + 1"),
+    ("run_python", "z = open('a.txt', 'a').write('z')\nraise KeyError(z)"),
+    ("run_python", "import os; os._exit(1)"),
+    ("run_bash", "echo b >> a.txt; exit 3"),
+    ("run_bash", "rm a.txt"),
+    ("read", "a.txt"),
+)
+
+
+@settings(max_examples=4)
+@given(deeds=st.lists(st.sampled_from(DEEDS), min_size=1, max_size=6))
+def test_run_when_anything_was_done_then_a_replay_has_the_same_state(
+    shared: Counting, deeds: list[tuple[str, str]]
+) -> None:
+    """Whatever failed, ended its interpreter, or changed nothing."""
+    run = HandRun(workspaces(shared))
+    for name, what in deeds:
+        run.do(name, what)
+    other = run.elsewhere()
+    assert state(other) == state(run)
+    other.spaces.close()
+    run.spaces.close()
 
 
 def test_run_when_an_interpreter_was_killed_from_outside_then_it_is_lost_in_a_replay_too(
