@@ -11,10 +11,10 @@ ACCEPTANCE_OUT ?= runs/acceptance
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-mle test check lint format type acceptance build clean links
+.PHONY: help demo demo-mle demo-mle-chain test check lint format type acceptance build clean links
 
 help: ## Show the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
 
 links:
 	@test -L src/langgraft/memory || { \
@@ -60,6 +60,9 @@ endif
 
 demo-mle: $(VENV)/.demo-mle ## Run the demo of the tree agent, in Docker, and write its report
 	@$(BIN)/langgraft run demo-mle --out $(DEMO_OUT)-mle
+
+demo-mle-chain: $(VENV)/.demo-mle ## Run the demo of the chain agent and MLAB, in Docker
+	@$(BIN)/langgraft run demo-mle-chain --out $(DEMO_OUT)-mle-chain
 
 test: $(VENV)/.dev ## Run the tests (PYTEST_ARGS adds arguments)
 	@$(BIN)/python -m pytest --numprocesses logical --dist loadfile $(PYTEST_ARGS)
