@@ -104,7 +104,7 @@ class Bench:
         self.artifacts = MemoryArtifacts()
         self.log = EventLog("")
 
-    def do(self, tool: str, *, answer: str | None = None, **given: Any) -> Observation:
+    def do(self, tool: str, *, answer: Any = None, **given: Any) -> Observation:
         """Do an action, and note it."""
         arguments: dict[str, Any] = {"input": given} | ({"answer": answer} if answer else {})
         place = len(self.log.events)
