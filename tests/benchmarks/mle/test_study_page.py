@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from langgraft.benchmarks.cli.app import app
 from langgraft.benchmarks.cli.plan_choice import shipped_plans
+from langgraft.benchmarks.continual.wording import DASH
 from langgraft.benchmarks.mle.agents.settings import SECTIONS
 from langgraft.benchmarks.mle.conditions import NAMED
 from langgraft.benchmarks.mle.plan import MlePlan
@@ -35,7 +36,7 @@ def size_row(plan: str) -> str:
     assert isinstance(notes, list)
     text = "\n".join(notes)
     programs = re.findall(r"^programs.*?: at most ([\d,]+) in", text, re.MULTILINE)
-    (time,) = re.findall(r"^time: at most about (.+?) if", text, re.MULTILINE)
+    time = "".join(re.findall(r"^time: at most about (.+?) if", text, re.MULTILINE)) or DASH
     cells = [*totals, sum(int(count.replace(",", "")) for count in programs)]
     return f"| `{plan}` | {' | '.join(f'{cell:,}' for cell in cells)} | {time} |"
 
