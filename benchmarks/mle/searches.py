@@ -5,7 +5,8 @@ competitions with the same seeds: nothing here ever holds the runs of two of the
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, Literal, NamedTuple, TypeAlias
 
@@ -48,6 +49,19 @@ class Roles:
     def controls(self) -> frozenset[str]:
         """Conditions that are no memory: beside the family, never in it."""
         return frozenset((*self.reruns, *self.placebos, *self.others))
+
+    def without(self, names: AbstractSet[str]) -> "Roles":
+        """Return the roles without some controls: an agent may have some of a plan's conditions."""
+
+        def kept(role: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(name for name in role if name not in names)
+
+        return replace(
+            self,
+            reruns=kept(self.reruns),
+            placebos=kept(self.placebos),
+            others=kept(self.others),
+        )
 
 
 ROLES: Final = Roles()
@@ -178,7 +192,9 @@ def read_searches(
         make(spec, result, longest) for spec in planned for result in log.results(spec.name)
     )
     split = late_from(longest)
-    return Searches(name, kind, planned, builds, done, _ended(builds, log), split, roles)
+    elsewhere = {condition_of(spec) for spec in log.runs} - set(map(condition_of, planned))
+    own = roles.without(elsewhere)
+    return Searches(name, kind, planned, builds, done, _ended(builds, log), split, own)
 
 
 class _Size(NamedTuple):

@@ -149,3 +149,21 @@ def test_runs_when_none_took_a_step_are_compared_and_say_nothing() -> None:
     assert analysis.contrast("warm", "bug_rate").undefined == 2
     assert [each.censored for each in analysis.level("first_valid")] == [2, 2]
     assert [each.steps.mean for each in analysis.endings if each.steps] == [0, 0]
+
+
+def test_gates_when_an_agent_lacks_a_control_that_another_has_leave_it_out() -> None:
+    """An agent may have some of a plan's conditions: what it was not to do is not open."""
+    known = COMPETITIONS["digits"]
+    runs = [
+        (
+            run_spec(condition, "digits", seed, agent=agent),
+            step_result_of(steps("BV"), "digits", known),
+        )
+        for agent, conditions in {"chain": ("off", "placebo"), "mlab": ("off", "warm")}.items()
+        for condition in conditions
+        for seed in range(2)
+    ]
+    chain, mlab = analyze_agents(GivenLog(runs))
+    assert [gate.name for gate in chain.gates if "placebo" in gate.name]
+    assert not [gate.name for gate in mlab.gates if "placebo" in gate.name]
+    assert mlab.searches.memories == ("warm",)
