@@ -1,7 +1,8 @@
 """One sandbox for each competition, shared by the searches of a process."""
 
+import asyncio
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,8 +10,11 @@ from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.environments.competitions.attempts import INPUT
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.sandboxes.cached import CachedSandbox
+from langgraft.environments.sandboxes.closing import Closing
 from langgraft.environments.sandboxes.docker import DockerSandbox
-from langgraft.environments.sandboxes.sandbox import Sandbox
+from langgraft.environments.sandboxes.programs import Job
+from langgraft.environments.sandboxes.results import ExecutionResult
+from langgraft.environments.sandboxes.sandbox import Kernel, Sandbox
 from langgraft.environments.sandboxes.subprocess import SubprocessSandbox
 
 EXECUTIONS = "executions.sqlite"
@@ -83,6 +87,56 @@ class Borrowed:
         key, self._key = self._key, None
         if key is not None:
             self._owner.give_back(key)
+
+
+class Lent(Closing):
+    """A sandbox as one run has it: when the run ends, however it does, its kernels are closed.
+
+    A run that fails leaves a live workspace behind, and the sandbox may be others' for hours.
+    """
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
+        self._kernels: list[Kernel] = []
+        self.limits = sandbox.limits
+
+    @property
+    def digest(self) -> str:
+        """What else decides a result: that of the sandbox itself."""
+        return self._sandbox.digest
+
+    def run(self, job: Job) -> ExecutionResult:
+        """Run a program in the sandbox."""
+        return self._sandbox.run(job)
+
+    async def arun(self, job: Job) -> ExecutionResult:
+        """Do what `run` does."""
+        return await self._sandbox.arun(job)
+
+    def kernel(
+        self, *, preload: Sequence[str] = (), files: Mapping[str, bytes | Path] | None = None
+    ) -> Kernel:
+        """Open a kernel in the sandbox."""
+        kernel = self._sandbox.kernel(preload=preload, files=files)
+        self._kernels.append(kernel)
+        return kernel
+
+    async def akernel(
+        self, *, preload: Sequence[str] = (), files: Mapping[str, bytes | Path] | None = None
+    ) -> Kernel:
+        """Do what `kernel` does."""
+        kernel = await self._sandbox.akernel(preload=preload, files=files)
+        self._kernels.append(kernel)
+        return kernel
+
+    def close(self) -> None:
+        """Close the kernels, and leave the sandbox to its owner."""
+        while self._kernels:
+            self._kernels.pop().close()
+
+    async def aclose(self) -> None:
+        """Do what `close` does."""
+        await asyncio.to_thread(self.close)
 
 
 def make_sandbox(plan: MlePlan, competition: Competition) -> Sandbox:

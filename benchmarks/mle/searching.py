@@ -13,7 +13,7 @@ run began with and the deltas that its log holds.
 import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,6 +27,7 @@ from langgraft.benchmarks.harness.ledger import UsageFile
 from langgraft.benchmarks.harness.usage import metered
 from langgraft.benchmarks.mle.agents import agent_named
 from langgraft.benchmarks.mle.agents.base import Agent, Came, Graph, Parts, Told
+from langgraft.benchmarks.mle.sandboxes import Lent
 from langgraft.memory.provider import MemoryProvider
 from langgraft.nodes.artifacts import FolderArtifacts
 
@@ -83,8 +84,11 @@ async def find(
     agent = agent_named(parts.settings.name)
     begin = agent.begin(episode_id=episode_id, seed=seed)
     with closing(UsageFile(folder / "usage.jsonl")) as ledger, metered(ledger) as usage:
-        async with checkpoints.open_checkpoints(folder / "checkpoints.sqlite") as saver:
-            graph = agent.graph(parts, artifacts, saver, best)
+        async with (
+            checkpoints.open_checkpoints(folder / "checkpoints.sqlite") as saver,
+            Lent(parts.sandbox) as sandbox,
+        ):
+            graph = agent.graph(replace(parts, sandbox=sandbox), artifacts, saver, best)
             left = await graph.aget_state(_CONFIG)
             resumed = bool(left.tasks or left.values)
             begun = "begun" in left.values  # or memory is still as it was given

@@ -10,8 +10,9 @@ from chain_study import log_bytes
 from langgraph.store.memory import InMemoryStore
 from step_study import STEPS, StepStudy, step_plan
 from toy_competition import ID
+from typing_extensions import override
 
-from langgraft._core.errors import InfrastructureError
+from langgraft._core.errors import InfrastructureError, SandboxFailureError
 from langgraft.benchmarks.harness.log import PlanLog, run_folder
 from langgraft.benchmarks.harness.outcome import PlanOutcome
 from langgraft.benchmarks.harness.plans import prepare
@@ -20,8 +21,10 @@ from langgraft.benchmarks.harness.verify import verify_directory
 from langgraft.benchmarks.mle.agents.base import Parts
 from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.benchmarks.mle.runs import runs_of
-from langgraft.benchmarks.mle.sandboxes import make_sandbox
 from langgraft.benchmarks.mle.searching import find
+from langgraft.environments.competitions.attempts import INPUT
+from langgraft.environments.sandboxes.sandbox import Kernel
+from langgraft.environments.sandboxes.subprocess import SubprocessSandbox
 from langgraft.memory.providers.coding import CodingMemory
 from langgraft.memory.providers.coding.presets import coding_preset
 from langgraft.nodes.workbench.steps import StepRecord
@@ -127,8 +130,27 @@ def test_plan_when_cut_off_in_the_middle_of_runs_then_ends_in_the_same_bytes(
     assert len(first.asked) + len(second.asked) <= len(undisturbed.asked) + 1
 
 
-async def test_run_when_it_goes_on_then_tells_of_every_step_once_more(tmp_path: Path) -> None:
-    """A listener hears of each step when it is whole, and of those before on going on."""
+class Watched(SubprocessSandbox):
+    """Keeps the kernels that were opened in it."""
+
+    opened: list[Kernel]
+
+    @override
+    def kernel(self, **given: Any) -> Kernel:
+        self.opened = [*getattr(self, "opened", ()), kernel := super().kernel(**given)]
+        return kernel
+
+    @override
+    async def akernel(self, **given: Any) -> Kernel:
+        return self.kernel(**given)
+
+
+async def test_run_when_it_fails_and_goes_on_then_tells_every_step_and_leaves_no_workspace(
+    tmp_path: Path,
+) -> None:
+    """A listener hears of each step when it is whole, and of those before on going on; what a run
+    opened in a sandbox that others use, too, is closed when it fails.
+    """  # noqa: D205
     plan = step_plan(tmp_path, agents=[{"name": "chain", "steps": 4}], memory=["cold"])
     competition = plan.registry().get_competition(ID)
     memory = CodingMemory(InMemoryStore(), settings=coding_preset("implied"))
@@ -138,19 +160,19 @@ async def test_run_when_it_goes_on_then_tells_of_every_step_once_more(tmp_path: 
         if "/step-2/" in sample:
             raise InfrastructureError("the network is away")
 
-    with make_sandbox(plan, competition) as sandbox:
+    with Watched(plan.program_limits, inputs={INPUT: competition.public_dir}) as sandbox:
         for study in (StepStudy(away), StepStudy()):
             model = study.simulated_model(plan, next(runs_of(plan)))
             parts = Parts(plan, plan.agents[0], competition, sandbox, model, memory=memory)
-            given: Any = {
-                "episode_id": "toy",
-                "seed": 1,
-                "listen": lambda did: heard.append(did.step),
-            }
+            given: Any = {"seed": 1, "listen": lambda did: heard.append(did.step)}
             try:
-                found = await find(parts, tmp_path / "run", **given)
+                found = await find(parts, tmp_path / "run", episode_id="toy", **given)
             except InfrastructureError:
                 heard.append(-1)
+        assert len(sandbox.opened) == 2
+        for kernel in sandbox.opened:
+            with pytest.raises(SandboxFailureError, match="closed"):
+                kernel.execute("1")
     assert heard == [0, 1, -1, 0, 1, 2, 3]
     assert found.resumed
     assert found.came.fields["ended"] == "steps"
