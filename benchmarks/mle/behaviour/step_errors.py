@@ -11,7 +11,7 @@ from langgraft.benchmarks.mle.behaviour.step_bugs import TRACEBACK, is_buggy
 from langgraft.benchmarks.mle.markup import visible
 from langgraft.nodes.workbench.steps import StepRecord
 
-LONGEST: Final = 80
+LONGEST: Final = 120
 """Characters that are kept of a class or of a message."""
 
 _RAISED: Final = re.compile(r"^([A-Za-z_][\w.]{0,79})(?::[ \t]+(.*))?$", re.MULTILINE)
