@@ -20,6 +20,7 @@ from langgraft._core.lazy import lazy_exports
 if TYPE_CHECKING:
     from langgraft.benchmarks.simulated.babyai import SimulatedBabyAI
     from langgraft.benchmarks.simulated.data_scientist import SimulatedDataScientist
+    from langgraft.benchmarks.simulated.engineer import SimulatedEngineer
     from langgraft.benchmarks.simulated.faults import Fault, FaultKind
     from langgraft.benchmarks.simulated.server import ModelServer, serve
 
@@ -29,6 +30,7 @@ __all__ = [
     "ModelServer",
     "SimulatedBabyAI",
     "SimulatedDataScientist",
+    "SimulatedEngineer",
     "serve",
 ]
 
@@ -37,6 +39,7 @@ __getattr__, __dir__ = lazy_exports(
     {
         "SimulatedBabyAI": "langgraft.benchmarks.simulated.babyai",
         "SimulatedDataScientist": "langgraft.benchmarks.simulated.data_scientist",
+        "SimulatedEngineer": "langgraft.benchmarks.simulated.engineer",
         "Fault": "langgraft.benchmarks.simulated.faults",
         "FaultKind": "langgraft.benchmarks.simulated.faults",
         "ModelServer": "langgraft.benchmarks.simulated.server",

@@ -8,7 +8,7 @@ from langgraft.benchmarks.simulated.data_scientist.desk import Desk
 from langgraft.benchmarks.simulated.data_scientist.habits import Habit, Repair
 from langgraft.benchmarks.simulated.engineer.bench import Tried
 
-RELAPSE: Final = 0.6
+RELAPSE: Final = 0.75
 """What is left of the rate of a habit in new code, once its failure was seen in the conversation."""
 REMEMBERED: Final = 0.9
 """Chance that a repair which worked earlier in the conversation is made again at once."""

@@ -27,7 +27,7 @@ def look(desk: Desk, bench: Bench) -> Reply | None:
     if bench.looked == 0 or bench.astray:
         astray = not bench.astray and desk.dice.lucky("astray", ASTRAY * desk.ignorance)
         folder = "data" if astray else "input"
-        command = f"ls -l {folder} && head -n 3 {folder}/{train}"
+        command = f"ls {folder}/ && head -n 3 {folder}/{train}"
         said = f"Look at the files in `{folder}`, and at how the training table begins."
         return Reply(said, (ToolUse("run_bash", {"command": command}),))
     if bench.looked == 1 and desk.dice.lucky("measure", IN_PYTHON):

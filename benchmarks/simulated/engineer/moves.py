@@ -22,7 +22,7 @@ CLOSING: Final = 3
 """Steps that it keeps for the end: the best program again, a check, and to say that it is done."""
 WAYS: Final = {"cell": 5.0, "command": 3.0, "file": 2.0}
 """How a new program is run: as a cell; written and run in one command; by a call for each."""
-NEXT: Final = {"draft": 5.0, "improve": 5.0}
+NEXT: Final = {"draft": 6.0, "improve": 4.0}
 """What follows a program that ran: another one from scratch, or a change to the best."""
 CHECKS: Final = 0.3
 """Chance to have a submission checked that is no first one."""

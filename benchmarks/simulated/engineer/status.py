@@ -12,7 +12,8 @@ from langgraft.benchmarks.simulated.data_scientist.tasks import Metric
 from langgraft.benchmarks.simulated.engineer.bench import HIGHER
 
 _SCRIPT: Final = re.compile(
-    r"(train_\d+\.py) \(([^|)]*) \| ([^|)]*) \| ([^|)]*)\) (?:reached (\S+?)|failed (\d+) times|is new)[;.]"
+    r"(train_\d+\.py) \(([^|)]*) \| ([^|)]*) \| ([^|)]*)\)"
+    r" (?:reached (\S+?)|failed (\d+) times|is new)(?=; |\. )"
 )
 _NAMED: Final = re.compile(r"(At work|In place|Checked|Looks): ([\w.]+?)\.(?=\s|$)")
 _NONE: Final = "none"
