@@ -11,6 +11,7 @@ is told, and ends with 1 where nothing was done.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -74,7 +75,7 @@ def copy(source: str, destination: str) -> str:
             raise RefusedError(
                 f"{destination} lies in {source}, which cannot be copied into itself"
             )
-        shutil.copytree(source, destination, ignore=_odd, dirs_exist_ok=True)
+        _copy_tree(source, destination)
     else:
         if os.path.isdir(destination):
             destination = f"{destination}/{os.path.basename(source)}"
@@ -82,9 +83,31 @@ def copy(source: str, destination: str) -> str:
         if source == destination:
             raise RefusedError(f"{source} is its own destination")
         _folder_of(destination)
-        _require_file(source)
-        shutil.copyfile(source, destination)
+        _copy_file(source, destination)
     return f"{source} was copied to {destination}."
+
+
+def _copy_file(source: str, destination: str) -> None:
+    """Copy a file whole or not at all: half of one would fill what room is left."""
+    _require_file(source)
+    partial = f"{destination}.part"
+    try:
+        shutil.copyfile(source, partial)
+        os.replace(partial, destination)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(partial)
+        raise
+
+
+def _copy_tree(source: str, destination: str) -> None:
+    anew = not os.path.lexists(destination)
+    try:
+        shutil.copytree(source, destination, ignore=_odd, dirs_exist_ok=True)
+    except (OSError, shutil.Error):
+        if anew:
+            shutil.rmtree(destination, ignore_errors=True)
+        raise
 
 
 def _odd(folder: str, names: list[str]) -> list[str]:
@@ -101,8 +124,7 @@ def keep(path: str) -> str:
     os.makedirs(folder, exist_ok=True)
     number = max((each for each, _ in _kept(folder)), default=0) + 1
     if os.path.lexists(path):
-        _require_file(path)
-        shutil.copyfile(path, f"{folder}/{number}")
+        _copy_file(path, f"{folder}/{number}")
     else:
         open(f"{folder}/{number}{ABSENT}", "wb").close()
     return ""
