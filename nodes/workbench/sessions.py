@@ -5,10 +5,9 @@ that was done (another process goes on with the run, a container died, there wer
 time), one is opened and those actions are done again, in order. What was observed the first time
 stays the truth; a repetition that shows something else is only noted.
 
-Two things that went wrong in the first place are made to go wrong again. An action that took its
-whole place with it left a workspace as at first: nothing before it is repeated, nor it itself. One
-that ended the interpreter alone left all files: it is repeated, and if the interpreter lives on
-this time (it was killed from outside, say), that is ended.
+What was lost is lost again. An action that took its whole place with it left a workspace as at
+first: nothing up to it is repeated. One that ended the interpreter alone left all files: it is
+repeated, and an interpreter that lives on this time is ended.
 """
 
 import logging

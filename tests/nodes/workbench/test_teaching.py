@@ -139,6 +139,16 @@ def test_success_when_it_tries_a_failure_again_then_memory_has_the_proven_fix(
     assert "And more" not in str(bank)
 
 
+def test_success_when_its_program_had_worked_before_the_failure_then_nothing_is_put_right(
+    desk: Desk,
+) -> None:
+    """Running again what works is no repair of what does not."""
+    taught = Taught(desk, coding())
+    assert taught.saw(WORKS.format(eta=1)) == "other"
+    assert taught.saw(BROKEN.format(eta=1), "TypeError: fit() got 'rate'") == "failed"
+    assert taught.saw(WORKS.format(eta=1), thought="Run it again.") == "other"
+
+
 def test_limit_when_it_ended_an_execution_then_the_error_is_of_resources(desk: Desk) -> None:
     """Whatever a model calls it; and what a run of nothing but messages shows is no failure."""
     taught = Taught(desk, coding())
