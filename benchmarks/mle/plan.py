@@ -19,8 +19,18 @@ from langgraft.benchmarks.mle.agents.settings import (
     as_section,
     check_seeds,
 )
-from langgraft.benchmarks.mle.conditions import BUILD, NAMED, MemoryCondition, spelled
-from langgraft.environments.competitions.layout import is_competition_id
+from langgraft.benchmarks.mle.competition_ids import (
+    check_ids,
+    named_competitions,
+    shipped_competitions,
+)
+from langgraft.benchmarks.mle.conditions import (
+    NAMED,
+    MemoryCondition,
+    check_chosen,
+    check_conditions,
+    conditions_of,
+)
 from langgraft.environments.competitions.registry import Registry
 from langgraft.environments.sandboxes.docker.engine import IMAGE
 from langgraft.environments.sandboxes.limits import Limits
@@ -28,19 +38,6 @@ from langgraft.environments.sandboxes.limits import Limits
 CPUS: Final = 1.0
 """Processors of a program, unless a plan says otherwise: searches that run side by side then take
 no time from each other, and a program's time limit means the same whatever else runs."""
-
-_FAMILIES: Final = ("shipped", "lite")
-"""Competitions that a plan may name by one word."""
-
-
-def shipped_competitions() -> tuple[str, ...]:
-    """Return the ids of the competitions that ship."""
-    return tuple(Registry().get_shipped_competition_ids())
-
-
-def lite_competitions() -> tuple[str, ...]:
-    """Return the ids of MLE-bench's 22 lite competitions."""
-    return tuple(Registry().get_lite_competition_ids())
 
 
 class MlePlan(Plan):
@@ -149,24 +146,12 @@ class MlePlan(Plan):
     @field_validator("competitions", mode="before")
     @classmethod
     def _family(cls, competitions: Any) -> Any:
-        if not isinstance(competitions, str):
-            return competitions
-        if competitions not in _FAMILIES:
-            msg = f"give a list of ids, or one of {', '.join(_FAMILIES)}; got {competitions!r:.80}"
-            raise ValueError(msg)
-        return lite_competitions() if competitions == "lite" else shipped_competitions()
+        return named_competitions(competitions)
 
     @field_validator("memory", mode="before")
     @classmethod
     def _by_name(cls, memory: Any) -> Any:
-        if not isinstance(memory, list | tuple):
-            return memory
-        named = [spelled(each) for each in memory]
-        for each in named:
-            if isinstance(each, str) and each not in NAMED:
-                msg = f"no memory condition is called {each!r:.80}; there are {', '.join(NAMED)}"
-                raise ValueError(msg)
-        return tuple(NAMED[each] if isinstance(each, str) else each for each in named)
+        return conditions_of(memory) if isinstance(memory, list | tuple) else memory
 
     @field_validator("limits", mode="before")
     @classmethod
@@ -202,13 +187,7 @@ class MlePlan(Plan):
     @field_validator("competitions")
     @classmethod
     def _ids(cls, competitions: tuple[str, ...]) -> tuple[str, ...]:
-        if len(set(competitions)) < len(competitions):
-            msg = f"each may be given once, got {list(competitions)}"
-            raise ValueError(msg)
-        for each in competitions:
-            if not is_competition_id(each):
-                msg = f"{each!r:.80} cannot be the id of a competition"
-                raise ValueError(msg)
+        check_ids(competitions)
         return competitions
 
     @field_validator("seeds", "build_seeds")
@@ -219,27 +198,13 @@ class MlePlan(Plan):
     @field_validator("memory")
     @classmethod
     def _conditions_fit(cls, memory: tuple[MemoryCondition, ...]) -> tuple[MemoryCondition, ...]:
-        by_name = {each.name: each for each in memory}
-        if len(by_name) < len(memory) or BUILD in by_name:
-            names = [each.name for each in memory]
-            msg = f"condition names must be distinct and none {BUILD!r}, got {names}"
-            raise ValueError(msg)
-        for each in memory:
-            if each.of is None:
-                continue
-            of = by_name.get(each.of)
-            if of is None or of.control is not None or of.start != "warm":
-                msg = (
-                    f"control {each.name!r} is of {each.of!r}, which is no condition of the plan"
-                    " that starts warm"
-                )
-                raise ValueError(msg)
+        check_conditions(memory)
         return memory
 
     @model_validator(mode="after")
     def _seeds_apart(self) -> Self:
-        warm = any(each.start == "warm" for each in self.memory)
         for each in self.agents:
+            warm = any(condition.start == "warm" for condition in self.memory_of(each))
             seeds, build_seeds = self.seeds_of(each), self.build_seeds_of(each)
             if shared := sorted(set(seeds) & set(build_seeds)):
                 msg = f"seeds {shared} build banks and are compared: a warm run would know itself"
@@ -247,6 +212,12 @@ class MlePlan(Plan):
             if warm and not build_seeds:
                 msg = "a condition starts warm, and there are no build_seeds to make its bank"
                 raise ValueError(msg)
+        return self
+
+    @model_validator(mode="after")
+    def _memory_fits(self) -> Self:
+        for agent in self.agents:
+            check_chosen(agent.name, agent.memory or (), self.memory)
         return self
 
     @model_validator(mode="after")
@@ -271,7 +242,7 @@ class MlePlan(Plan):
         Raises:
             KeyError: The plan has no such agent.
         """
-        return {each.name: each for each in self.agents}[name]
+        return {str(each.name): each for each in self.agents}[name]
 
     def seeds_of(self, agent: AgentSettings) -> tuple[int, ...]:
         """Return the seeds of an agent's runs that are compared."""
@@ -280,6 +251,12 @@ class MlePlan(Plan):
     def build_seeds_of(self, agent: AgentSettings) -> tuple[int, ...]:
         """Return the seeds of an agent's runs that fill banks."""
         return self.build_seeds if agent.build_seeds is None else agent.build_seeds
+
+    def memory_of(self, agent: AgentSettings) -> tuple[MemoryCondition, ...]:
+        """Return the conditions of an agent's runs."""
+        if agent.memory is None:
+            return self.memory
+        return tuple(each for each in self.memory if each.name in agent.memory)
 
     def temperature_of(self, agent: AgentSettings) -> float:
         """Return the sampling temperature of an agent's models."""
