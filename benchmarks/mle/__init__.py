@@ -1,6 +1,6 @@
 """Machine-learning engineering: agents that write whole programs for competitions.
 
-plan, conditions, competition_ids            the plan: agents, memories, competitions, seeds
+plan, conditions, competition_ids           the plan: agents, memories, competitions, seeds
 runs, study, session                        the study of it as the harness sees it
 agents/                                     the agents: settings, graphs, what came of a run
 data, models, sizing, submissions           its data and models, its size, what it leaves to grade
