@@ -18,7 +18,7 @@ from langgraft.graphs import build_chain_agent
 from langgraft.nodes.artifacts import MemoryArtifacts
 from langgraft.nodes.workbench.events import Action, Event, Observation
 from langgraft.nodes.workbench.limits import RunLimits, TokenPrices, estimated_tokens
-from langgraft.nodes.workbench.log import log_lines, read_log
+from langgraft.nodes.workbench.log import EventLog, log_lines, read_log
 from langgraft.nodes.workbench.projection import steps_of
 
 pytest.importorskip("pandas", reason="needs pandas: pip install 'langgraft[mle]'")
@@ -49,10 +49,12 @@ def names(log: Sequence[Event]) -> list[str]:
     return [each.name for each in log if isinstance(each, Action) and each.source == "agent"]
 
 
-def test_run_when_the_model_works_by_tools_hands_in_what_it_made(
+async def test_run_when_the_model_works_by_tools_hands_in_what_it_made(
     competition: Competition, tmp_path: Path
 ) -> None:
-    """Tools do what they say, the kernel lives on, and log, submission and program are left."""
+    """Tools do what they say, the kernel lives on, log, submission and program are left; sync and
+    async are one agent.
+    """  # noqa: D205
     model = scripted(*WORK)
     out, log = ran(competition, model, folder=tmp_path / "run", limits=RunLimits(steps=12))
     assert (out["ended"], out["steps"], out["metric"]) == ("finished", 12, 0.7)
@@ -72,12 +74,11 @@ def test_run_when_the_model_works_by_tools_hands_in_what_it_made(
     assert (tmp_path / "run" / "events.jsonl").read_text() == log_lines(log)
     assert "made-up" not in log_lines(log)
     assert "import os" in (tmp_path / "run" / "solution.py").read_text()
+    _, other = await aran(competition, WORK, limits=RunLimits(steps=12))
+    assert log_lines(other) == log_lines(log)
 
 
-@pytest.mark.parametrize("is_async", [False, True])
-async def test_run_when_replies_are_hostile_goes_on(
-    competition: Competition, *, is_async: bool
-) -> None:
+async def test_run_when_replies_are_hostile_goes_on(competition: Competition) -> None:
     """Unreadable calls, unknown tools, nothing at all, binary output, paths that lead out: each is
     a step that says what is wrong.
     """  # noqa: D205
@@ -98,9 +99,7 @@ async def test_run_when_replies_are_hostile_goes_on(
         call("browse", url="https://example.com"),
         call("finish"),
     )
-    out, log = (
-        await aran(competition, hostile) if is_async else ran(competition, scripted(*hostile))
-    )
+    out, log = await aran(competition, hostile)
     assert (out["ended"], out["steps"], out["submission"]) == ("finished", len(hostile), "")
     steps = steps_of(log)
     invalid = {1: "no tool", 0: "JSON object", 2: "command", 13: "no tool 'browse'"}
@@ -114,23 +113,18 @@ async def test_run_when_replies_are_hostile_goes_on(
     log_lines(log).encode()
 
 
-async def aran(competition: Competition, replies: Sequence[Reply]) -> tuple[dict[str, Any], Any]:
+async def aran(
+    competition: Competition, replies: Sequence[Reply], **settings: Any
+) -> tuple[dict[str, Any], EventLog]:
     """Run the agent without blocking."""
     artifacts = MemoryArtifacts()
     async with sandbox(competition) as place:
         agent = build_chain_agent(
             scripted(*replies), competition=competition, sandbox=place, artifacts=artifacts,
-            seconds=60,
+            seconds=60, **settings,
         )  # fmt: skip
         out = await agent.ainvoke({"episode_id": "e"})
     return out, read_log(artifacts, out["log"])
-
-
-async def test_run_when_it_is_async_leaves_the_same_log(competition: Competition) -> None:
-    """Sync and async are one agent."""
-    _, whole = ran(competition, scripted(*WORK))
-    _, other = await aran(competition, WORK)
-    assert log_lines(whole) == log_lines(other)
 
 
 CIRCLES: dict[str, Sequence[Reply]] = {

@@ -76,7 +76,7 @@ class ToolModel(BaseChatModel):
         self, tools: Sequence[Any], **kwargs: Any
     ) -> Runnable[LanguageModelInput, AIMessage]:
         self.bound[:] = [tool["function"]["name"] for tool in tools]
-        return self.bind(tools=list(tools), **kwargs)  # type: ignore[return-value]
+        return self.bind(tools=list(tools), **kwargs)
 
     @override
     def _generate(

@@ -8,6 +8,7 @@ from chain_cases import calls, spoiled
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage
+from pydantic import JsonValue
 
 from langgraft._core.canonical import canonical_json
 from langgraft.nodes.chain.calls import Asked, asked, surplus_told
@@ -33,7 +34,7 @@ def test_asked_when_a_tool_is_called_keeps_what_was_sent_and_what_was_said_besid
     """A call is an action of the tool's name; `null` is the same as left out."""
     edit = {"command": "create", "path": "a.py", "file_text": "x = 1\n", "old_str": None}
     made = read(calls(("edit_file", edit), thought="  I write it. "))
-    kept = {"command": "create", "path": "a.py", "file_text": "x = 1\n"}
+    kept: dict[str, JsonValue] = {"command": "create", "path": "a.py", "file_text": "x = 1\n"}
     assert made == Asked("edit_file", kept, "I write it.")
     assert read(calls(("finish", {}))) == Asked("finish")
 
