@@ -26,6 +26,7 @@ from langgraft.nodes.artifacts import MemoryArtifacts
 from langgraft.nodes.chain.watch import OnStuck
 from langgraft.nodes.workbench.events import RECALL, RECOVERY, Action
 from langgraft.nodes.workbench.limits import RunLimits
+from langgraft.nodes.workbench.state import RunInput
 
 _STEPS: Final = 24
 _RECOVERIES: Final = 2
@@ -102,7 +103,7 @@ class _Bench:
             on_stuck=on_stuck,
             recoveries=_RECOVERIES,
         )
-        begin = {"episode_id": "scripted"}
+        begin = RunInput(episode_id="scripted")
         final = asyncio.run(agent.ainvoke(begin)) if aside else agent.invoke(begin)
         return ran(final, artifacts)
 

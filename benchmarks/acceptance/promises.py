@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from langgraft.benchmarks.acceptance import (
+    agents_demo,
+    agents_kill,
     babyai,
     bad_input,
     bm25,
@@ -76,6 +78,8 @@ GROUPS: Final[tuple[Group, ...]] = (
     Group("Timeouts in the tree's memory", tree_memory.measure),
     Group("The tree agent under kill -9", tree_kill.measure),
     Group("The tree agent and models that misbehave", tree_http.measure),
+    Group("The demo of the chain agent and MLAB", agents_demo.measure),
+    Group("The chain agent and MLAB under kill -9", agents_kill.measure),
     Group("The chain agent in circles", chain_stuck.measure),
     Group("The chain agent in a long run", chain_long.measure),
     Group("The chain agent and bad replies", chain_bad_input.measure),
