@@ -37,9 +37,9 @@ def runs_of(plan: MlePlan) -> Iterator[RunSpec]:
 def runs_at(plan: MlePlan, competitions: Iterable[str]) -> Iterator[RunSpec]:
     """List the runs of a plan at some of its competitions, sources first."""
     for agent, competition in product(plan.agents, competitions):
-        for builder in _builders(plan):
+        for builder in _builders(plan.memory_of(agent)):
             yield _build(plan, agent, competition, builder)
-        for condition in plan.memory:
+        for condition in plan.memory_of(agent):
             for seed in plan.seeds_of(agent):
                 yield _search(plan, agent, competition, condition, seed)
 
@@ -79,10 +79,10 @@ def _item(seed: int) -> str:
     return f"seed-{seed}"
 
 
-def _builders(plan: MlePlan) -> list[MemoryCondition]:
+def _builders(conditions: Iterable[MemoryCondition]) -> list[MemoryCondition]:
     """Return the memories that banks are built with, each once."""
     found = {}
-    for condition in plan.memory:
+    for condition in conditions:
         if condition.start == "warm" and condition.control is None:
             builder = BUILDER if condition.provider_name == CODING else condition
             found[builder.name] = builder

@@ -31,7 +31,7 @@ class CallingModel(RuleModel):
     def bind_tools(
         self, tools: Sequence[Any], **kwargs: Any
     ) -> Runnable[LanguageModelInput, AIMessage]:
-        return self.bind(tools=list(tools), **kwargs)  # type: ignore[return-value]
+        return self.bind(tools=list(tools), **kwargs)
 
     @override
     def _generate(

@@ -13,6 +13,8 @@ from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from langgraft.benchmarks.mle.conditions import spelled
+
 AgentName: TypeAlias = Literal["tree", "chain", "mlab"]
 
 
@@ -41,6 +43,9 @@ class AgentSettings(BaseModel):
     """Seeds of the runs that are compared; `None`: those of the plan."""
     build_seeds: tuple[int, ...] | None = None
     """Seeds of the runs that fill banks; `None`: those of the plan."""
+    memory: tuple[str, ...] | None = None
+    """Names of those of the plan's conditions that the agent has; `None`: all. An agent that memory
+    speaks to once, as it begins, tells cold conditions from none at all by chance alone."""
     model: str | None = None
     """The model that acts; `None`: that of the plan."""
     base_url: str | None = None
@@ -60,13 +65,18 @@ class AgentSettings(BaseModel):
     def _seeds(cls, seeds: tuple[int, ...] | None) -> tuple[int, ...] | None:
         return None if seeds is None else check_seeds(seeds)
 
-    @field_validator("seeds")
+    @field_validator("memory", mode="before")
     @classmethod
-    def _some(cls, seeds: tuple[int, ...] | None) -> tuple[int, ...] | None:
-        if seeds == ():
+    def _words(cls, memory: Any) -> Any:
+        return [spelled(each) for each in memory] if isinstance(memory, list | tuple) else memory
+
+    @field_validator("seeds", "memory")
+    @classmethod
+    def _some(cls, given: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
+        if given == ():
             msg = "give at least one"
             raise ValueError(msg)
-        return seeds
+        return given
 
     @model_validator(mode="after")
     def _urls_fit(self) -> Self:

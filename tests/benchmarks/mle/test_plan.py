@@ -116,6 +116,12 @@ REFUSED = [
         {"model": "openai:o3", "agents": [{"name": "tree", "model": "simulated"}]},
         "cannot be the simulated one",
     ),
+    ({"agents": [{"name": "mlab", "memory": ["rerun"]}]}, "'rerun' is no condition of the plan"),
+    ({"agents": [{"name": "mlab", "memory": []}]}, "at least one"),
+    (
+        {"memory": ["warm", "placebo"], "agents": [{"name": "mlab", "memory": ["placebo"]}]},
+        "has the control 'placebo' and not 'warm'",
+    ),
     ({"steps": 5}, "`steps` is an agent's own: it stands in its section"),
     ({"competitions": "heavy"}, "one of shipped, lite"),
     ({"feedback_model": "openai:gpt-4.1"}, "not for the simulated model"),
@@ -179,14 +185,14 @@ def test_runs_when_listed_then_warm_ones_start_from_the_build_of_their_competiti
 def test_runs_when_there_are_several_agents_then_share_no_bank_and_no_name(
     tmp_path: Path,
 ) -> None:
-    """Each agent has its own seeds, and starts from what its own runs met."""
+    """Each agent has its own seeds and conditions, and starts from what its own runs met."""
     chain = {"name": "chain", "seeds": [5], "build_seeds": [50, 51]}
-    agents = ["tree", chain, "mlab"]
+    agents = ["tree", chain, {"name": "mlab", "memory": [False]}]  # as YAML has `off`
     plan = house_plan(tmp_path, prepared=False, agents=agents, memory=["off", "warm"], seeds=[3, 4])
     runs = {run.name: run for run in runs_of(plan)}
     own = {each.name: [run for run in runs.values() if run.factors["agent"] == each.name]
            for each in plan.agents}  # fmt: skip
-    assert {name: len(found) for name, found in own.items()} == {"tree": 5, "chain": 3, "mlab": 5}
+    assert {name: len(found) for name, found in own.items()} == {"tree": 5, "chain": 3, "mlab": 2}
     assert all(run.name.startswith(f"{name}/") for name, found in own.items() for run in found)
     assert runs[f"chain/build/{ID}"].item_ids == ("seed-50", "seed-51")
     source = runs[f"chain/warm/{ID}/seed-5"].source
