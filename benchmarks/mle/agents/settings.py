@@ -44,8 +44,8 @@ class AgentSettings(BaseModel):
     build_seeds: tuple[int, ...] | None = None
     """Seeds of the runs that fill banks; `None`: those of the plan."""
     memory: tuple[str, ...] | None = None
-    """Names of those of the plan's conditions that the agent has; `None`: all. An agent that memory
-    speaks to once, as it begins, tells cold conditions from none at all by chance alone."""
+    """Names of those of the plan's conditions that the agent has; `None`: all. To an agent that
+    asks memory once, as a run begins, a condition that starts cold is none."""
     model: str | None = None
     """The model that acts; `None`: that of the plan."""
     base_url: str | None = None
