@@ -104,7 +104,7 @@ def _messages(
     question = HumanMessage(briefing.prompt(state, cut))
     if not asked:
         return [question]
-    room = REPLY_SHOWN if cut.window == briefing.window else _SHORTER
+    room = REPLY_SHOWN if cut == Cut(briefing.window) else _SHORTER
     said = trimmed(asked[-1]["said"], room)
     again = briefing.prompts.repair.render(problem=asked[-1]["problem"], format=briefing.form)
     return [question, AIMessage(said if said.strip() else "(empty)"), HumanMessage(again)]
