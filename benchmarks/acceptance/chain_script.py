@@ -1,5 +1,6 @@
 """The chain agent with a model that follows a script: what its graph promises whatever is said."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -44,8 +45,12 @@ class Scripted(SimulatedChatModel):
 
     @override
     def reply(self, messages: Sequence[BaseMessage], sampling: Sampling) -> Reply:
-        """Return what the script says next."""
-        return self.script(len(self.prompts))
+        """Return what the script says at this step, also to a process that goes on with a run.
+
+        A server is not told of the step: there the next reply is that of the next call.
+        """
+        named = _STEP.search(sampling.sample)
+        return self.script(int(named[1]) if named else len(self.prompts))
 
     @override
     def _generate(
@@ -82,6 +87,7 @@ class Scripted(SimulatedChatModel):
 
 
 _KEPT: Final = 3
+_STEP: Final = re.compile(r"/step-(\d+)/think")
 
 
 def in_turn(replies: Iterable[Reply]) -> Script:
