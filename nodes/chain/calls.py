@@ -13,6 +13,7 @@ from langgraft.nodes.chain.tools import ARGUMENTS
 from langgraft.nodes.replies import encodable
 from langgraft.nodes.talking import Said
 from langgraft.nodes.workbench.events import INVALID, MESSAGE
+from langgraft.nodes.workbench.log import keepable
 
 LONGEST_KEPT: Final = 10_000
 """Most characters kept of arguments that could not be used."""
@@ -79,12 +80,12 @@ def _name(call: Mapping[str, Any]) -> str:
 def _checked(
     call: Mapping[str, Any], thought: str, offered: Collection[str], surplus: tuple[str, ...]
 ) -> Asked:
-    name, given = _name(call), call.get("args")
+    name, given = _name(call), keepable(call.get("args"))
     if name not in offered:
         problem = f"there is no tool {name!r}; the tools are {', '.join(offered)}"
         return _invalid(name, _written(given), problem, thought, surplus)
     try:
-        arguments = ARGUMENTS[name].model_validate(_encodable(given))
+        arguments = ARGUMENTS[name].model_validate(given)
     except ValidationError as error:
         problem = f"{name} cannot be called like that: {describe_validation(error)}"
         return _invalid(name, _written(given), problem, thought, surplus)
@@ -131,13 +132,3 @@ def _written(given: Any) -> str:
         return encodable(json.dumps(given, ensure_ascii=False, sort_keys=True, default=str))
     except (TypeError, ValueError, RecursionError):
         return encodable(f"{type(given).__name__} that is no JSON")
-
-
-def _encodable(given: Any) -> Any:
-    """Make texts of arguments so that they can be kept; what is nested is refused anyway."""
-    if not isinstance(given, Mapping):
-        return given
-    return {
-        encodable(str(key)): encodable(value) if isinstance(value, str) else value
-        for key, value in given.items()
-    }

@@ -150,7 +150,14 @@ def estimated_tokens(messages: Sequence[BaseMessage]) -> int:
 
 def _characters(message: BaseMessage) -> int:
     calls = getattr(message, "tool_calls", ()) or ()
-    return len(str(message.text)) + sum(len(str(call.get("args", ""))) for call in calls)
+    return len(str(message.text)) + sum(_written(call.get("args", "")) for call in calls)
+
+
+def _written(arguments: object) -> int:
+    try:
+        return len(str(arguments))
+    except RecursionError:  # nested deeper than anybody would write
+        return 0
 
 
 def _check_positive(name: str, value: Any, *, zero: bool = False) -> None:

@@ -85,6 +85,10 @@ def test_asked_when_arguments_are_no_json_says_so_and_where() -> None:
     assert "send less" in problem(broken)
     assert read(spoiled(None, "")).arguments["tool"] == ""
     assert read(spoiled("run_bash", "[" * 100_000)).name == "invalid"
+    deep: dict[str, Any] = {}
+    for _ in range(2_000):
+        deep = {"command": deep}
+    assert read(calls(("run_bash", deep))).name == "invalid"
 
 
 def test_asked_when_nothing_is_called_makes_a_message_also_of_nothing() -> None:
