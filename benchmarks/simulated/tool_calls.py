@@ -7,10 +7,11 @@ from typing import Any
 from langchain_core.messages import (
     AIMessage,
     BaseMessage,
+    InvalidToolCall,
     convert_to_messages,
     convert_to_openai_messages,
 )
-from langchain_core.messages.tool import InvalidToolCall, invalid_tool_call
+from langchain_core.messages.tool import invalid_tool_call
 
 
 def messages_of(told: Sequence[Any]) -> list[BaseMessage]:

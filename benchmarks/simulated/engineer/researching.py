@@ -40,7 +40,7 @@ UNDOES: Final = 0.1
 GARBLES: Final = 0.015
 """Rate of an input that is no JSON."""
 _TAKEN_OUT: Final = re.compile(r"^-.*$", re.MULTILINE)
-_TITLED: Final = ("Features", "Model", "Validation")
+_TITLED: Final[tuple[str, ...]] = ("Features", "Model", "Validation")
 
 
 def next_reply(window: Window, desk: Desk) -> str:
@@ -187,7 +187,7 @@ class _Researcher:
         before = sketched(self.desk, dict(zip(_TITLED, best.titles, strict=True)))
         program = improved(clean, before, self.status.attempts())
         old, new = sections_of(before), sections_of(program.code)
-        changed = [slot for slot in SLOTS if old.get(slot) != new.get(slot)] or ["Model"]
+        changed: list[str] = [slot for slot in SLOTS if old.get(slot) != new.get(slot)] or ["Model"]
         titles = _titles(program.code)
         parts = {slot: titles[slot] for slot in changed if slot in titles}
         return self._written(program.plan, best.name, titles, parts, program.code)

@@ -18,9 +18,12 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from scientist_cases import Case
 
 from langgraft.benchmarks.simulated import SimulatedEngineer, engineer
+from langgraft.benchmarks.simulated.data_scientist.dice import Dice
 from langgraft.benchmarks.simulated.data_scientist.programs import sections_of
+from langgraft.benchmarks.simulated.engineer.bench import bench_of
 from langgraft.benchmarks.simulated.engineer.conversation import read_conversation
-from langgraft.benchmarks.simulated.engineer.experience import RELAPSE
+from langgraft.benchmarks.simulated.engineer.experience import RELAPSE, experienced
+from langgraft.benchmarks.simulated.engineer.writing import engineer_desk
 from langgraft.nodes.prompts import prompt
 
 SAMPLES = [str(number) for number in range(40)]
@@ -122,12 +125,22 @@ def test_habit_when_its_failure_is_in_sight_is_a_little_rarer(cases: dict[str, C
     code = encoding(cases["kinds"]).replace(RIGHT, SPOILED)
     failed = ("run_python", {"code": code}, "Try.", REFUSED)
     mended = ("run_python", {"code": code.replace(SPOILED, RIGHT)}, "So.", "Validation metric: 0.5")
-    valid = ("validate_submission", {}, "Check.", "Submission: present and valid.")
+    valid: Done = ("validate_submission", {}, "Check.", "Submission: present and valid.")
     met = conversation(cases["kinds"], LOOKED, failed, mended, valid)
-    replies = [replied(met, str(number), ignorance=2) for number in range(250)]
+    replies = [replied(met, str(number), ignorance=2) for number in range(100)]
     new = [program_of(each) for each in replies if "Nothing is tuned yet" in each.text]
     encoders = [each for each in new if RIGHT in each or SPOILED in each]
-    assert 0.15 < share(encoders, SPOILED) < 0.26 * 2 * (RELAPSE + 0.2)
+    assert share(encoders, SPOILED) > 0.1
+    now = read_conversation(met)
+    assert now is not None
+    desk = engineer_desk(now.asked, Dice(0, sampled=True, prompt=""), 1.0)
+    learned = experienced(desk, bench_of(now.turns).tried)
+    rarer = {
+        before.name: after.rate / before.rate
+        for before, after in zip(desk.habits, learned.habits, strict=True)
+        if after.rate != before.rate
+    }
+    assert rarer == {"OneHotEncoder(sparse)": pytest.approx(RELAPSE)}
 
 
 def test_repair_when_a_cell_failed_says_what_it_replaces(cases: dict[str, Case]) -> None:

@@ -146,7 +146,7 @@ def test_summary_when_an_output_is_long_keeps_what_matters() -> None:
     assert SimulatedEngineer().invoke(asked).text == "ValueError: no\nValidation metric: 0.25"
 
 
-_TITLES = st.text(st.characters(whitelist_categories=("Ll",)), min_size=1, max_size=9)
+_TITLES = st.text("abcdefgh ", min_size=1, max_size=9)
 _SCRIPTS = st.builds(
     Script,
     name=st.just(""),
