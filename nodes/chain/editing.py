@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from langgraft.nodes.mlab.files import (
+from langgraft.nodes.workbench.files import (
     ToldError,
     inside,
     inside_path,

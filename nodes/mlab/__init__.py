@@ -6,7 +6,6 @@ prompting         the prompts
 briefing, window  what each prompt says: the task, the last steps, what is left
 think             asking for the next step, and again where a reply has not the form
 consult, answers  what a tool needs a model for, asked before the action is done
-perform, files    the tools, done in a live workspace
-inside            what of that is done inside the sandbox
+perform           the tools, done in a live workspace
 act               doing it, noting it, and shortening what is too long to be shown
 """

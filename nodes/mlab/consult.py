@@ -14,18 +14,18 @@ from langchain_core.language_models import BaseChatModel
 from langgraft.nodes.graph_node import GraphNode, Update
 from langgraft.nodes.mlab import tools
 from langgraft.nodes.mlab.answers import LONGEST_SCRIPT, Answered, editing, understanding
-from langgraft.nodes.mlab.files import (
+from langgraft.nodes.mlab.prompting import MLABPrompts
+from langgraft.nodes.mlab.think import of_step
+from langgraft.nodes.talking import Talk, atalk, talk
+from langgraft.nodes.workbench.desk import Desk
+from langgraft.nodes.workbench.events import Action
+from langgraft.nodes.workbench.files import (
     ToldError,
     inside_path,
     reading,
     reading_or_none,
     writable_path,
 )
-from langgraft.nodes.mlab.prompting import MLABPrompts
-from langgraft.nodes.mlab.think import of_step
-from langgraft.nodes.talking import Talk, atalk, talk
-from langgraft.nodes.workbench.desk import Desk
-from langgraft.nodes.workbench.events import Action
 from langgraft.nodes.workbench.kernel_calls import KernelTalk
 from langgraft.nodes.workbench.metering import Metered, metered
 from langgraft.nodes.workbench.state import RunState

@@ -11,7 +11,8 @@ from typing import Any, Final, TypeAlias
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.sandboxes.telling import trimmed
 from langgraft.nodes.mlab import tools
-from langgraft.nodes.mlab.files import (
+from langgraft.nodes.workbench.events import Action
+from langgraft.nodes.workbench.files import (
     ToldError,
     inside,
     inside_path,
@@ -21,7 +22,6 @@ from langgraft.nodes.mlab.files import (
     writable_path,
     writing,
 )
-from langgraft.nodes.workbench.events import Action
 from langgraft.nodes.workbench.kernel_calls import KernelTalk
 from langgraft.nodes.workbench.performing import Performed, Performer, perform_script
 from langgraft.nodes.workbench.validation import perform_validation

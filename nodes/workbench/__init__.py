@@ -5,6 +5,7 @@ log, projection         a log by reference, as JSON Lines, and as steps
 state, desk             what the graph's state holds, and what all nodes share
 kernel_calls            talking with a live workspace, sync or async
 performing              from an action to its observation
+files, inside           files of a workspace, and what is done with them inside the sandbox
 sessions                workspaces, kept between steps and built anew where they are gone
 live_kernels, holding   the table of their kernels, and sync and async talks with them
 limits, metering        steps, hours, money

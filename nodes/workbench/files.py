@@ -1,4 +1,4 @@
-"""Files of the workspace, as MLAB's tools read them: inside it, regular, of text, and not too large."""
+"""Files of the workspace, as tools read them: inside it, regular, of text, and not too large."""
 
 import glob
 from functools import cache
@@ -171,7 +171,7 @@ def writing(path: str, text: str) -> KernelTalk[None]:
 
 
 def inside(verb: str, *paths: str) -> KernelTalk[str]:
-    """Do one thing of `langgraft.nodes.mlab.inside`, and return what is told of it.
+    """Do one thing of `langgraft.nodes.workbench.inside`, and return what is told of it.
 
     Raises:
         ToldError: It was not done.
@@ -187,4 +187,4 @@ def inside(verb: str, *paths: str) -> KernelTalk[str]:
 
 @cache
 def _inside_script() -> str:
-    return files("langgraft.nodes.mlab").joinpath("inside.py").read_text(encoding="utf-8")
+    return files("langgraft.nodes.workbench").joinpath("inside.py").read_text(encoding="utf-8")

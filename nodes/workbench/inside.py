@@ -1,4 +1,4 @@
-"""What MLAB's tools do inside the sandbox: listing, copying, keeping and taking back.
+"""What tools do with files inside the sandbox: listing, copying, keeping and taking back.
 
 Run there as a program of its own, `python3 -I -S -c <this file> <verb> <path> …`, with the workspace
 as its folder. Paths are relative, without `..`; links are told and not followed, other than the
