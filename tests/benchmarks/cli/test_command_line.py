@@ -89,8 +89,10 @@ def test_plans_when_listed_as_json_are_complete() -> None:
     listed = json.loads(langgraft("plans", "--json").stdout)
     assert [plan["name"] for plan in listed] == [
         "continual-babyai",
+        "demo-mle-chain",
         "demo-mle",
         "demo",
+        "mle-lite",
         "mle-shipped",
         "remedies-babyai",
         "systems-babyai",

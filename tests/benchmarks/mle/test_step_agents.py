@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,9 @@ from langgraft.benchmarks.harness.verify import verify_directory
 from langgraft.benchmarks.mle.agents.base import Parts
 from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.benchmarks.mle.runs import runs_of
+from langgraft.benchmarks.mle.sandboxes import Lent, make_sandbox
 from langgraft.benchmarks.mle.searching import find
-from langgraft.environments.competitions.attempts import INPUT
-from langgraft.environments.sandboxes.sandbox import Kernel
-from langgraft.environments.sandboxes.subprocess import SubprocessSandbox
+from langgraft.environments.sandboxes.sandbox import Kernel, Sandbox
 from langgraft.memory.providers.coding import CodingMemory
 from langgraft.memory.providers.coding.presets import coding_preset
 from langgraft.nodes.workbench.steps import StepRecord
@@ -130,19 +130,19 @@ def test_plan_when_cut_off_in_the_middle_of_runs_then_ends_in_the_same_bytes(
     assert len(first.asked) + len(second.asked) <= len(undisturbed.asked) + 1
 
 
-class Watched(SubprocessSandbox):
+class Watched(Lent):
     """Keeps the kernels that were opened in it."""
 
-    opened: list[Kernel]
+    def __init__(self, sandbox: Sandbox) -> None:
+        super().__init__(sandbox)
+        self.opened: list[Kernel] = []
 
     @override
-    def kernel(self, **given: Any) -> Kernel:
-        self.opened = [*getattr(self, "opened", ()), kernel := super().kernel(**given)]
-        return kernel
-
-    @override
-    async def akernel(self, **given: Any) -> Kernel:
-        return self.kernel(**given)
+    async def akernel(
+        self, *, preload: Sequence[str] = (), files: Mapping[str, bytes | Path] | None = None
+    ) -> Kernel:
+        self.opened.append(await super().akernel(preload=preload, files=files))
+        return self.opened[-1]
 
 
 async def test_run_when_it_fails_and_goes_on_then_tells_every_step_and_leaves_no_workspace(
@@ -160,7 +160,8 @@ async def test_run_when_it_fails_and_goes_on_then_tells_every_step_and_leaves_no
         if "/step-2/" in sample:
             raise InfrastructureError("the network is away")
 
-    with Watched(plan.program_limits, inputs={INPUT: competition.public_dir}) as sandbox:
+    with make_sandbox(plan, competition) as place:
+        sandbox = Watched(place)
         for study in (StepStudy(away), StepStudy()):
             model = study.simulated_model(plan, next(runs_of(plan)))
             parts = Parts(plan, plan.agents[0], competition, sandbox, model, memory=memory)
