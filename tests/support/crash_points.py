@@ -28,9 +28,9 @@ KILLED = 77
 class Fault:
     """Ends the process at the n-th writing system call.
 
-    Modes: `before` the call; `torn`, after half of a write; `lost`, before the
-    call and with everything undone that was written to a file since its last sync, as a power
-    loss would.
+    Modes: `before` the call; `torn`, after half of a write, so that other calls do not count;
+    `lost`, before the call and with everything undone that was written to a file since its last
+    sync, as a power loss would.
     """
 
     def __init__(self, mode: str, position: int) -> None:
@@ -49,7 +49,7 @@ class Fault:
 
         def wrapped(*args: Any, **kwargs: Any) -> Any:
             with self.lock:  # one call at a time: nothing goes on while the process dies
-                self.left -= 1
+                self.left -= name == "write" or self.mode != "torn"
                 if self.left == 0:
                     self.die(name, call, args)
                 return self.follow(name, call, args, kwargs)
@@ -71,7 +71,7 @@ class Fault:
 
     def die(self, name: str, call: Callable[..., Any], args: tuple[Any, ...]) -> None:
         """End the process as the mode says."""
-        if self.mode == "torn" and name == "write":
+        if self.mode == "torn":
             call(args[0], bytes(args[1])[: len(args[1]) // 2])
         if self.mode == "lost":
             for path, size in list(self.unsynced.items()):

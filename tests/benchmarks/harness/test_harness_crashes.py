@@ -19,14 +19,14 @@ def crash(out: Path, *arguments: str) -> tuple[int, list[str]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["before", "torn", "lost"])
+@pytest.mark.parametrize(("mode", "least"), [("before", 60), ("torn", 30), ("lost", 60)])
 def test_plan_when_killed_at_each_writing_call_then_ends_with_same_bytes(
-    tmp_path: Path, mode: str
+    tmp_path: Path, mode: str, least: int
 ) -> None:
     """Killed before, inside or with unsynced data lost at any write, a plan ends the same."""
     tried, problems = crash(tmp_path / "crash", mode)
     assert problems == []
-    assert tried > 60
+    assert tried > least
 
 
 @pytest.mark.parametrize("seed", [1, 2])
