@@ -23,6 +23,8 @@ SIMILAR: Final = 0.5
 LOOKED_BACK: Final = 20
 """Failures that a success may put right, counted back from it."""
 _WORD: Final = re.compile(r"\w+")
+_EDITING: Final = frozenset({"edit_file", "Edit Script (AI)", "Undo Edit Script", "Copy File"})
+"""Actions that change files; of `edit_file` all but `view`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +111,44 @@ def failure_of(execution: Execution) -> Failure:
     )
 
 
-def verified_error(failed: Execution, now: Execution) -> ErrorRecord | None:
+def verified_error(log: EventLog, failed: Execution, now: Execution) -> ErrorRecord | None:
     """Return a failure's error with what the model said as it put it right; else `None`."""
-    fix = first_sentences(now.action.thought)
+    fix = _remedy(log, failed, now)
     if failed.error is None or not fix:
         return None
     error = ErrorRecord(**failed.error)
     return ErrorRecord(error.package, error.error, fix, error.kind, verified=True, by=error.by)
+
+
+def _remedy(log: EventLog, failed: Execution, now: Execution) -> str:
+    """Return what the model said beside the last change of a file since a failure.
+
+    Of a script that was edited and run again, "run it again" is no remedy. Where no file was
+    edited, or another program stands in the action itself, that is what changed.
+    """
+    new_program = now.seen.program in now.command and now.command != failed.command
+    edits = () if now.seen.program and new_program else _edits(log, failed, now)
+    said = (first_sentences(each.thought) or _instruction(each) for each in edits)
+    return next(filter(None, said), first_sentences(now.action.thought))
+
+
+def _edits(log: EventLog, failed: Execution, now: Execution) -> Iterator[Action]:
+    """Yield the edits between two executions, the last first."""
+    for event in reversed(log.events[failed.action.id : now.action.id]):
+        if (
+            isinstance(event, Action)
+            and event.name in _EDITING
+            and event.arguments.get("command") != "view"
+            and (seen := log.observation(event)) is not None
+            and not seen.failed
+        ):
+            yield event
+
+
+def _instruction(action: Action) -> str:
+    given = action.arguments.get("input")
+    asked = given.get("edit_instruction") if isinstance(given, dict) else None
+    return first_sentences(asked) if isinstance(asked, str) else ""
 
 
 def episode_of(
@@ -139,7 +172,7 @@ def episode_of(
         return None
     before = put_right(log)
     errors = [] if error is None else [ErrorRecord(**error)]
-    if before is not None and (fixed := verified_error(before, now)) is not None:
+    if before is not None and (fixed := verified_error(log, before, now)) is not None:
         errors.append(fixed)
     if not errors and before is None:
         return None

@@ -173,7 +173,7 @@ def _resolution(log: EventLog) -> list[Action]:
     now, before = last_execution(log), put_right(log)
     if now is None or before is None:
         return []
-    fixed = verified_error(before, now)
+    fixed = verified_error(log, before, now)
     told = {"resolves": before.action.id, "error": None if fixed is None else asdict(fixed)}
     return [_noted(log, RESOLUTION, now.action.id, told)]
 

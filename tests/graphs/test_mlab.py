@@ -43,8 +43,8 @@ def whole() -> RuleModel:
         six("Understand File", {"file_name": "input/train.csv", "things_to_look_for": "columns"}),
         edit("train.py", "Fit."),
         execute("train.py"),
-        edit("train.py", "Fit better."),
-        execute("train.py", "Pass eta only. So it runs. And more."),
+        edit("train.py", "Fit better.", "Pass eta only. So it runs. And more."),
+        execute("train.py", "I run it again."),
         six("Validate Submission"),
         aside=[fenced(BROKEN.format(number=1)), fenced(good(0.7))],
         understand="It has id, x and target.",
@@ -295,7 +295,7 @@ def test_run_when_it_is_taken_up_elsewhere_ends_with_the_same_log(
 def test_memory_when_a_script_fails_and_then_runs_has_the_fix_for_the_next_run(
     competition: Competition,
 ) -> None:
-    """What was said as it ran at last is proven, and stands in the prompts of another run."""
+    """What was said beside the edit is proven, and stands in the prompts of another run."""
     memory = _memory()
     _, log = ran(competition, whole(), memory=memory)
     assert steps_of(log)[2].error is not None

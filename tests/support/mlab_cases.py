@@ -31,10 +31,10 @@ def six(tool: str, given: Mapping[str, Any] | str = "", thought: str = "So I do 
     )
 
 
-def edit(script: str, instruction: str = "Write it.") -> str:
+def edit(script: str, instruction: str = "Write it.", thought: str = "So I do it.") -> str:
     """Write the reply that has a script edited in place."""
     given = {"script_name": script, "edit_instruction": instruction, "save_name": script}
-    return six("Edit Script (AI)", given)
+    return six("Edit Script (AI)", given, thought)
 
 
 def execute(script: str, thought: str = "So I run it.") -> str:

@@ -95,6 +95,14 @@ class Taught:
             self.teach()
         return kind
 
+    def edited(self, name: str, given: dict[str, Any], thought: str, *, failed: bool) -> None:
+        """Note an action that runs nothing."""
+        number = len(self.desk.log(self.state).events)
+        action = Action(id=number, source="agent", name=name, arguments=given, thought=thought)
+        seen = Observation(id=number + 1, cause=number, text="told", failed=failed)
+        log = append_events(self.desk.artifacts, self.state["log"], [action, seen])
+        self.state = {**self.state, "log": log}
+
     def teach(self) -> None:
         """Run memory's nodes, sync or async."""
         for node in self.nodes:
@@ -137,6 +145,43 @@ def test_success_when_it_tries_a_failure_again_then_memory_has_the_proven_fix(
     bank = taught.memory.content().to_json()
     assert f"{FIX} So it runs." in str(bank)
     assert "And more" not in str(bank)
+
+
+AGAIN = BROKEN.format(eta=1)
+EDIT = {"command": "str_replace", "path": "fit.py"}
+ASKED: dict[str, Any] = {"input": {"edit_instruction": FIX}}
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "thought", "failed", "program", "fix"),
+    [
+        ("edit_file", EDIT, FIX, False, AGAIN, FIX),
+        ("edit_file", EDIT, FIX, True, AGAIN, "Run it again."),
+        ("edit_file", {"command": "view", "path": "fit.py"}, FIX, False, AGAIN, "Run it again."),
+        ("edit_file", EDIT, "", False, AGAIN, "Run it again."),
+        ("edit_file", EDIT, "Note it down.", False, WORKS.format(eta=1), "Run it again."),
+        ("Edit Script (AI)", ASKED, "", False, AGAIN, FIX),
+        ("Undo Edit Script", {"input": {}}, "Go back.", False, AGAIN, "Go back."),
+    ],
+)
+def test_fix_when_a_file_was_changed_in_between_then_it_is_what_was_said_of_the_change(
+    name: str,
+    given: dict[str, Any],
+    thought: str,
+    program: str,
+    fix: str,
+    *,
+    failed: bool,
+    desk: Desk,
+) -> None:
+    """Unless the change came to nothing, or what was run at last is another program itself."""
+    taught = Taught(desk, coding())
+    assert taught.saw(AGAIN, "TypeError: fit() got 'rate'") == "failed"
+    taught.edited("edit_file", EDIT, "An earlier one.", failed=True)
+    taught.edited(name, given, thought, failed=failed)
+    assert taught.saw(program, thought="Run it again.") == "resolving"
+    (proven,) = (each for each in taught.memory.content().items.values() if each.metadata["fix"])
+    assert proven.metadata["fix"] == fix
 
 
 def test_success_when_its_program_had_worked_before_the_failure_then_nothing_is_put_right(
