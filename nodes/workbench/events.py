@@ -106,6 +106,8 @@ class Observation(_Event):
     message: Text = ""
     """Message of that exception."""
     timed_out: bool = False
+    allowed: float | None = None
+    """Seconds it was given, where that is what ended it; a repetition gets as many."""
     oom: bool = False
     lost: Literal["", "kernel", "workspace"] = ""
     """What went with it: all variables, or with them all files that were not there at first."""

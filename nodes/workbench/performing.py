@@ -138,6 +138,7 @@ def observed(
         exception=exception,
         message=message,
         timed_out=result.timed_out,
+        allowed=seconds if result.timed_out else None,
         oom=result.oom,
         lost=_lost(result),
         metric=reported_metric(cleaned, metric).value if metric else None,

@@ -127,9 +127,7 @@ class Workspaces:
         performed = yield from self._held(
             run, log, lambda: _guarded(self._perform(action)), done, after, seconds=allowed
         )
-        # How little time was left is told only where it ended what ran: a log has no clock.
-        stopped = performed.result is not None and performed.result.timed_out
-        return self._observed(performed, action, allowed if stopped else self.seconds)
+        return self._observed(performed, action, allowed)
 
     def _looking(self, run: str, log: EventLog, talk: Callable[[], KernelTalk[T]]) -> Session[T]:
         done = self._done(log)
@@ -180,8 +178,9 @@ class Workspaces:
         for action, before in _since_lost(_pairs(log)):
             if action.name not in self._changing:
                 continue
-            performed = yield from self._on(kernel, _guarded(self._perform(action)))
-            again = self._observed(performed, action, self.seconds)
+            allowed = before.allowed or self.seconds
+            performed = yield from self._on(kernel, _guarded(self._perform(action)), allowed)
+            again = self._observed(performed, action, allowed)
             if before.lost == "kernel" and not again.lost:
                 yield AskKernel(kernel, RunCell(_END), self.seconds)
             if again.text != before.text or again.lost != before.lost:
@@ -205,8 +204,10 @@ class Workspaces:
                     raise
                 refused = error
 
-    def _observed(self, performed: Performed, action: Action, seconds: float) -> Observation:
-        limits = self.sandbox.limits
+    def _observed(self, performed: Performed, action: Action, allowed: float) -> Observation:
+        # How little time was left is told only where it ended what ran: a log has no clock.
+        stopped = performed.result is not None and performed.result.timed_out
+        limits, seconds = self.sandbox.limits, allowed if stopped else self.seconds
         return observed(performed, action, limits=limits, seconds=seconds, metric=self._metric)
 
 

@@ -148,6 +148,20 @@ def test_run_when_a_place_was_lost_then_nothing_before_that_is_done_again(run: H
         each.spaces.close()
 
 
+def test_run_when_a_limit_ended_what_ran_then_a_replay_gives_it_no_more_time(
+    run: HandRun, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Near its end a run gives less than usual: with all of it, more would be done the second time."""
+    late = run.action("run_python", "import time\nx = 1\ntime.sleep(20)\nx = 2")
+    seen = run.note(late, run.spaces.run(run.name, run.log, late, seconds=1.0))
+    assert (seen.timed_out, seen.allowed) == (True, 1.0)
+    assert run.cell("1").allowed is None
+    other = run.elsewhere()
+    assert output(other.cell("x")) == "1"
+    assert not caplog.records
+    other.spaces.close()
+
+
 def test_run_when_memory_takes_the_place_then_the_observation_says_what_is_lost() -> None:
     """The sandbox's own word, which no program can print."""
     with ScriptedSandbox([DEAD], [well("new")], oom=True) as place:
