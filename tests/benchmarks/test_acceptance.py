@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from langgraft._core.errors import InputError
+from langgraft.benchmarks.acceptance import full_size, kill, sandboxes
 from langgraft.benchmarks.acceptance.__main__ import find_checkout, main
 from langgraft.benchmarks.acceptance.figure import Figure, Setting
+from langgraft.benchmarks.acceptance.measuring import measure_groups, say
 from langgraft.benchmarks.acceptance.page import verdict, write_page
 from langgraft.benchmarks.acceptance.promises import Group
 
@@ -39,6 +41,24 @@ def test_group_when_its_measurement_breaks_is_a_promise_that_fails(tmp_path: Pat
     (figure,) = Group("title", measure).figures(setting)
     assert figure.passed is False
     assert figure.figure == "ValueError: no luck"
+
+
+def test_groups_when_sizes_are_reduced_are_measured_side_by_side_and_speeds_after_them(
+    tmp_path: Path,
+) -> None:
+    """Each group has a folder of its own and keeps its place; what times itself is alone."""
+    groups = [
+        Group("speed", full_size.measure, alone=True),
+        Group("killed", kill.measure),
+        Group("attacked", sandboxes.measure),
+    ]
+    done = list(measure_groups(groups, Setting(tmp_path, tmp_path, reduced=True, say=say)))
+    assert {each.number for each in done[:2]} == {1, 2}
+    assert [(each.number, each.title, list(each.figures)) for each in done[2:]] == [
+        (0, "speed", [])
+    ]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["00", "01", "02"]
+    assert all(figure.passed is None for each in done for figure in each.figures)
 
 
 def test_checkout_when_there_is_none_is_asked_for_in_words(tmp_path: Path) -> None:
