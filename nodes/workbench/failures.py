@@ -8,15 +8,17 @@ from typing import Any, Final
 
 from langgraft.memory.episodes import Episode, ErrorRecord, Outcome, Step
 from langgraft.memory.questions import Verdict
+from langgraft.memory.recall import Receipt
 from langgraft.nodes.competing import domain, instruction
 from langgraft.nodes.diagnose import Failure
 from langgraft.nodes.execution_text import with_limit
 from langgraft.nodes.replies import first_sentences
+from langgraft.nodes.tracebacks import parse_traceback
 from langgraft.nodes.workbench.desk import Desk
 from langgraft.nodes.workbench.events import DIAGNOSIS, RESOLUTION, Action, Observation
 from langgraft.nodes.workbench.log import EventLog
 from langgraft.nodes.workbench.performing import script_of
-from langgraft.nodes.workbench.projection import command_of
+from langgraft.nodes.workbench.projection import command_of, recall_of
 
 SIMILAR: Final = 0.5
 """Least part of their words that a program and its repair share (Jaccard)."""
@@ -52,7 +54,8 @@ def put_right(log: EventLog) -> Execution | None:
 
     It does where it ran to its end, and tries again what failed before (`retries`): the last such
     failure counts, unless another success has put it right already. A program that had worked
-    before that failure, and is merely run again, puts nothing right.
+    before that failure, and is merely run again, puts nothing right; nor does one that shows an
+    error: the end of a pipe ends well whatever came before it.
     """
     now = last_execution(log)
     if now is None or now.seen.failed:
@@ -68,7 +71,8 @@ def put_right(log: EventLog) -> Execution | None:
             continue
         if retries(before, now):
             known = before.action.id in resolved or _worked_before(log, now, before)
-            return None if known or before.error is None else before
+            unproven = known or before.error is None or parse_traceback(now.seen.text) is not None
+            return None if unproven else before
         looked_at += 1
         if looked_at == LOOKED_BACK:
             return None
@@ -185,8 +189,16 @@ def episode_of(
         outcome=_outcome(now.seen),
         errors=tuple(errors),
         verdicts=tuple(Verdict(**verdict) for verdict in verdicts),
+        recalls=_recalls(log),
         resolves=() if before is None else (execution_id(run, before),),
     )
+
+
+def _recalls(log: EventLog) -> tuple[Receipt, ...]:
+    """Return the receipt of what the attempt began with: it counts once, whatever carries it."""
+    event = recall_of(log.events)
+    receipt: Any = None if event is None else event.arguments.get("receipt")
+    return (Receipt(**receipt),) if receipt else ()
 
 
 def execution_id(run: str, execution: Execution) -> str:

@@ -1,6 +1,6 @@
-"""A log as the list of its steps."""
+"""A log as the list of its steps, and what an attempt in it began with."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from langgraft._core.canonical import canonical_json
@@ -11,6 +11,7 @@ from langgraft.nodes.workbench.events import (
     RECALL,
     RECOVERY,
     Action,
+    Event,
     Observation,
 )
 from langgraft.nodes.workbench.log import EventLog
@@ -54,6 +55,14 @@ def command_of(action: Action) -> str:
     if isinstance(given := action.arguments.get("input"), dict):  # what stands beside it was said
         return canonical_json(given)
     return canonical_json(action.arguments) if action.arguments else ""
+
+
+def recall_of(events: Sequence[Event]) -> Action | None:
+    """Return the recall that the attempt which goes on began with; `None` where there is none."""
+    for event in reversed(events):
+        if isinstance(event, Action) and event.name in (RECALL, RECOVERY):
+            return event if event.name == RECALL else None
+    return None
 
 
 def _agent_actions(log: EventLog) -> Iterator[tuple[Action, int, dict[str, Any]]]:

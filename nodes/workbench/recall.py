@@ -9,8 +9,9 @@ from langgraft.memory.recall import Budget, Recall, RecallContext
 from langgraft.nodes.competing import domain, instruction
 from langgraft.nodes.graph_node import GraphNode, Update
 from langgraft.nodes.workbench.desk import Desk
-from langgraft.nodes.workbench.events import RECALL, RECOVERY, Action
+from langgraft.nodes.workbench.events import RECALL, Action
 from langgraft.nodes.workbench.log import EventLog, append_events
+from langgraft.nodes.workbench.projection import recall_of
 from langgraft.nodes.workbench.state import RunState
 
 _GIVEN: Final = frozenset({"errors", "verdicts"})
@@ -50,12 +51,8 @@ def recall_run_node(
 
 def recalled_in(log: EventLog) -> str | None:
     """Return what memory said in the attempt that goes on; `None` where it was not asked yet."""
-    for event in reversed(log.events):
-        if isinstance(event, Action) and event.name == RECALL:
-            return str(event.arguments.get("text", ""))
-        if isinstance(event, Action) and event.name == RECOVERY:
-            return None
-    return None
+    event = recall_of(log.events)
+    return None if event is None else str(event.arguments.get("text", ""))
 
 
 def memory_needs(memory: MemoryProvider[Any] | None, *, learn: bool) -> frozenset[str]:

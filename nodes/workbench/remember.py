@@ -32,10 +32,13 @@ from langgraft.nodes.workbench.state import RunState
 
 
 def after_acting(desk: Desk, state: RunState) -> Literal["failed", "resolving", "other"]:
-    """Say what memory is to be taught of the agent's last action, if anything."""
+    """Say what memory is to be taught of the agent's last action, if anything.
+
+    Nothing where the run had less time left than an execution gets: that tells of no program.
+    """
     log = desk.log(state)
     now = last_execution(log)
-    if now is None:
+    if now is None or (now.seen.allowed is not None and now.seen.allowed < desk.seconds):
         return "other"
     if now.seen.failed:
         return "failed"

@@ -14,6 +14,7 @@ from workbench_cases import HandRun, desk_of, performer, sandbox, workspaces
 
 from langgraft import CodingMemory, InsightMemory
 from langgraft._core.errors import SettingsError
+from langgraft.memory.forgetting import USES
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers.coding import coding_preset
 from langgraft.nodes.artifacts import MemoryArtifacts
@@ -67,7 +68,7 @@ class Taught:
         begun: Any = {"episode_id": "run", "preview": "", "bank": bank}
         self.state: RunState = {"episode_id": "run", "log": "", "begun": begun}
 
-    def saw(self, program: str, error: str = "", thought: str = "") -> str:
+    def saw(self, program: str, error: str = "", thought: str = "", **given: Any) -> str:
         """Note a cell and what came of it; return what memory is taught of it."""
         number = len(self.desk.log(self.state).events)
         action = Action(
@@ -81,7 +82,7 @@ class Taught:
         seen = Observation(
             id=number + 1,
             cause=number,
-            text=f"Exception: {error}" if error else "fine",
+            **{"text": f"Exception: {error}" if error else "fine", **given},
             failed=bool(error),
             executed=True,
             program=program,
@@ -194,6 +195,23 @@ def test_success_when_its_program_had_worked_before_the_failure_then_nothing_is_
     assert taught.saw(WORKS.format(eta=1), thought="Run it again.") == "other"
 
 
+def test_success_when_it_shows_an_error_all_the_same_then_nothing_is_put_right(desk: Desk) -> None:
+    """`python fit.py | tail` ends well whatever the program did."""
+    taught = Taught(desk, coding())
+    assert taught.saw(BROKEN.format(eta=1), "TypeError: fit() got 'rate'") == "failed"
+    shown = 'Traceback (most recent call last):\n  File "fit.py", line 3, in <module>\nKeyError: 1'
+    assert taught.saw(BROKEN.format(eta=2), thought="Look at the end.", text=shown) == "other"
+    assert taught.saw(WORKS.format(eta=1), thought=FIX) == "resolving"
+
+
+def test_limit_when_the_run_had_less_time_left_then_memory_is_taught_nothing(desk: Desk) -> None:
+    """Its own end is no error of the program; the usual limit is."""
+    taught = Taught(desk, coding())
+    stopped = "TimeoutError: the program was stopped"
+    assert taught.saw("fit()", stopped, timed_out=True, allowed=desk.seconds / 2) == "other"
+    assert taught.saw("fit()", stopped, timed_out=True, allowed=desk.seconds) == "failed"
+
+
 def test_limit_when_it_ended_an_execution_then_the_error_is_of_resources(desk: Desk) -> None:
     """Whatever a model calls it; and what a run of nothing but messages shows is no failure."""
     taught = Taught(desk, coding())
@@ -259,6 +277,31 @@ def test_recall_when_an_attempt_begins_then_memory_is_asked_once(desk: Desk) -> 
     assert "rate" in step.recalled
     assert step.attempt == 1
     assert step.recalled_kinds == ("code",)
+
+
+def test_recall_when_failures_follow_it_then_what_it_gave_counts_as_used_once_an_attempt(
+    desk: Desk,
+) -> None:
+    """However many executions of the attempt are filed; one before any recall counts nothing."""
+    counting = coding_preset("described").model_copy(update={"credit": True})
+    taught = Taught(desk, CodingMemory(InMemoryStore(), settings=counting))
+    taught.saw(BROKEN.format(eta=1), "TypeError: fit() got an unexpected keyword 'rate'")
+    (told,) = taught.memory.content().items
+    node = recall_run_node(desk, taught.memory)
+
+    def uses() -> object:
+        return taught.memory.content().notes.get(told, {}).get(USES, 0)
+
+    assert uses() == 0
+    for attempt in (1, 2):
+        taught.go(node)
+        for _ in range(2):
+            taught.saw(BROKEN.format(eta=attempt), "TypeError: fit() got 'rate'")
+        assert uses() == attempt
+        log = desk.log(taught.state)
+        begun = Action(id=len(log.events), source="environment", name=RECOVERY)
+        taught.state["log"] = append_events(desk.artifacts, log.reference, [begun])
+        taught.state["attempt"] = attempt
 
 
 def test_memory_needs_when_memory_wants_what_no_step_gives_then_it_is_refused() -> None:
