@@ -83,15 +83,18 @@ def hold(session: Session[T]) -> T:
 
 async def ahold(session: Session[T]) -> T:
     """Do what `hold` does, asynchronously; cancelling is thrown into the session."""
-    step = await _aside(session, None, None)
-    while not isinstance(step, _Ended):
-        try:
-            answer = await step.ado()
-        except BaseException as error:  # noqa: BLE001 - the session decides what it means
-            step = await _aside(session, None, error)
-        else:
-            step = await _aside(session, answer, None)
-    return step.value
+    try:
+        step = await _aside(session, None, None)
+        while not isinstance(step, _Ended):
+            try:
+                answer = await step.ado()
+            except BaseException as error:  # noqa: BLE001 - the session decides what it means
+                step = await _aside(session, None, error)
+            else:
+                step = await _aside(session, answer, None)
+        return step.value
+    finally:
+        session.close()  # cancelled again, while it was about to close its kernel
 
 
 @dataclass(frozen=True, slots=True)

@@ -242,8 +242,13 @@ def _since_lost(pairs: list[tuple[Action, Observation]]) -> list[tuple[Action, O
 
 
 def _closed(kernels: Sequence[Kernel]) -> Session[None]:
-    for kernel in kernels:
-        yield CloseKernel(kernel)
+    left = list(kernels)
+    try:
+        while left:
+            yield CloseKernel(left[-1])
+            left.pop()
+    finally:  # called off in between
+        _close(left)
 
 
 def _close(kernels: Sequence[Kernel]) -> None:

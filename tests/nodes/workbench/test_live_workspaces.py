@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -28,11 +28,13 @@ class Counting(SubprocessSandbox):
     def __init__(self) -> None:
         super().__init__()
         self.opened: list[SupervisedKernel] = []
+        self.tell: Callable[[], None] = lambda: None
 
     @override
     def _kernel(self, preload: Sequence[str], files: object, errand: object) -> SupervisedKernel:
         kernel = super()._kernel(preload, files, errand)  # type: ignore[arg-type]
         self.opened.append(kernel)
+        self.tell()
         return kernel
 
 
@@ -274,6 +276,27 @@ def test_arun_when_cancelled_then_the_kernel_is_gone_and_the_log_decides(run: Ha
         return output(await run.spaces.arun(run.name, run.log, look))
 
     assert asyncio.run(work()) == "1"
+
+
+def test_arun_when_cancelled_again_and_again_then_no_kernel_is_left(
+    run: HandRun, shared: Counting
+) -> None:
+    """Whatever it is about: the action, or closing the kernel for the first cancellation."""
+
+    async def work() -> None:
+        await run.spaces.arun(run.name, run.log, run.action("run_python", "x = 1"))
+        late = run.action("run_python", "x = 2\nimport time; time.sleep(60)")
+        opened = threading.Event()
+        shared.tell = opened.set
+        task = asyncio.create_task(run.spaces.arun("other", run.log, late))
+        await asyncio.to_thread(opened.wait, 60)
+        while not task.done():
+            task.cancel()
+            await asyncio.sleep(0.001)
+        assert task.cancelled()
+
+    asyncio.run(work())
+    assert [bool(kernel._gone) for kernel in shared.opened] == [False, True]
 
 
 def test_run_when_text_is_no_utf_8_then_what_is_repeated_is_what_was_done(run: HandRun) -> None:
