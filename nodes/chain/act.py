@@ -12,7 +12,7 @@ from langgraft.nodes.chain.room import Browse, Room
 from langgraft.nodes.chain.tools import BROWSE, FINISH, THINK
 from langgraft.nodes.graph_node import GraphNode, Update
 from langgraft.nodes.workbench.events import INVALID, MESSAGE, Action, Event, Observation
-from langgraft.nodes.workbench.limits import left, spend
+from langgraft.nodes.workbench.limits import spend
 from langgraft.nodes.workbench.log import append_events
 from langgraft.nodes.workbench.performing import kept_text
 from langgraft.nodes.workbench.state import RunState
@@ -20,7 +20,6 @@ from langgraft.nodes.workbench.state import RunState
 FINISHED: Final = "finished"
 _TOLD: Final = {THINK: "Noted.", FINISH: "The work ends here."}
 _LONGEST_PROBLEM: Final = 500
-_MINUTE: Final = 60
 
 
 def act_node(room: Room) -> GraphNode[RunState]:
@@ -35,7 +34,7 @@ def act_node(room: Room) -> GraphNode[RunState]:
         began = desk.clock()
         seen: Observation | None
         if action.name in IN_WORKSPACE:
-            log, allowed = desk.log(state), _seconds(room, state)
+            log, allowed = desk.log(state), desk.allowed(state)
             seen = desk.workspaces.run(state["episode_id"], log, action, seconds=allowed)
         else:
             seen = _observed(action, room.browse)
@@ -47,7 +46,7 @@ def act_node(room: Room) -> GraphNode[RunState]:
         began = desk.clock()
         seen: Observation | None
         if action.name in IN_WORKSPACE:
-            log, allowed = await asyncio.to_thread(desk.log, state), _seconds(room, state)
+            log, allowed = await asyncio.to_thread(desk.log, state), desk.allowed(state)
             seen = await desk.workspaces.arun(state["episode_id"], log, action, seconds=allowed)
         else:
             seen = await asyncio.to_thread(_observed, action, room.browse)
@@ -69,16 +68,6 @@ def _said(room: Room, state: RunState) -> tuple[Action, str]:
         thought=told["thought"],
     )
     return action, surplus_told(told["surplus"])
-
-
-def _seconds(room: Room, state: RunState) -> float:
-    """Return how long an execution may take: not longer than the run has left.
-
-    In whole minutes, or else seconds: it may be told.
-    """
-    _, rest = left(room.desk.limits, state)
-    unit = _MINUTE if rest >= _MINUTE else 1
-    return min(room.desk.seconds, max(rest // unit * unit, 1.0))
 
 
 def _observed(action: Action, browse: Browse | None) -> Observation | None:

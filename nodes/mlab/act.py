@@ -16,7 +16,7 @@ from langgraft.nodes.mlab.window import LONGEST_SHOWN, SUMMARY
 from langgraft.nodes.talking import Talk, talking_node
 from langgraft.nodes.workbench.desk import Desk
 from langgraft.nodes.workbench.events import Action, Observation
-from langgraft.nodes.workbench.limits import left, spend
+from langgraft.nodes.workbench.limits import spend
 from langgraft.nodes.workbench.log import EventLog, append_events
 from langgraft.nodes.workbench.metering import metered
 from langgraft.nodes.workbench.performing import observed
@@ -24,7 +24,6 @@ from langgraft.nodes.workbench.projection import command_of
 from langgraft.nodes.workbench.state import RunState
 
 FINISHED: Final = "finished"
-_MINUTE: Final = 60
 
 
 def act_node(desk: Desk) -> GraphNode[RunState]:
@@ -34,7 +33,7 @@ def act_node(desk: Desk) -> GraphNode[RunState]:
         action, began = said_action(desk, state), desk.clock()
         seen = _without_workspace(desk, action)
         if seen is None:
-            log, allowed = desk.log(state), _seconds(desk, state)
+            log, allowed = desk.log(state), desk.allowed(state)
             seen = desk.workspaces.run(state["episode_id"], log, action, seconds=allowed)
         return _done(desk, state, action, seen, desk.clock() - began)
 
@@ -42,7 +41,7 @@ def act_node(desk: Desk) -> GraphNode[RunState]:
         action, began = await asyncio.to_thread(said_action, desk, state), desk.clock()
         seen = await asyncio.to_thread(_without_workspace, desk, action)
         if seen is None:
-            log, allowed = await asyncio.to_thread(desk.log, state), _seconds(desk, state)
+            log, allowed = await asyncio.to_thread(desk.log, state), desk.allowed(state)
             seen = await desk.workspaces.arun(state["episode_id"], log, action, seconds=allowed)
         return await asyncio.to_thread(_done, desk, state, action, seen, desk.clock() - began)
 
@@ -63,16 +62,6 @@ def _without_workspace(desk: Desk, action: Action) -> Observation | None:
         return observed(stop.value, action, limits=desk.sandbox.limits, seconds=desk.seconds)
     held.close()
     return None
-
-
-def _seconds(desk: Desk, state: RunState) -> float:
-    """Return how long a script may run: not longer than the run goes on.
-
-    In whole minutes, or else seconds: it may be told.
-    """
-    _, rest = left(desk.limits, state)
-    unit = _MINUTE if rest >= _MINUTE else 1
-    return min(desk.seconds, max(rest // unit * unit, 1.0))
 
 
 def _done(desk: Desk, state: RunState, action: Action, seen: Observation, seconds: float) -> Update:

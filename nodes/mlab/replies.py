@@ -1,8 +1,8 @@
 """A reply in six fields, read from what a model said.
 
-A reply has the right form if all six fields are there in their order, each beginning a line, and
-none twice before the input. The input is the first JSON object of the last field: a fence around
-it, and anything after it, do no harm. Names of fields may stand in bold or as headings.
+A reply has the right form if all six fields are there in their order, each beginning a line. The
+input is the first JSON object of the last field: a fence around it, and anything after it, do no
+harm. Names of fields may stand in bold or as headings; a field may hold names of others.
 
 A reply of the wrong form is none, and is asked for again (`problem`). One of the right form is a
 step, also where its tool is unknown or its input cannot be used: the model is told so in the

@@ -3,17 +3,19 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from langgraft._core.canonical import JSON
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.sandboxes.sandbox import Sandbox
 from langgraft.nodes.artifacts import Artifacts
 from langgraft.nodes.kept_json import keep_json, read_json
-from langgraft.nodes.workbench.limits import RunLimits, TokenPrices
+from langgraft.nodes.workbench.limits import RunLimits, TokenPrices, left
 from langgraft.nodes.workbench.log import EventLog, read_log
 from langgraft.nodes.workbench.sessions import Workspaces
 from langgraft.nodes.workbench.state import RunState
+
+_MINUTE: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,15 @@ class Desk:
     def seconds(self) -> float:
         """Wall clock of one execution."""
         return self.workspaces.seconds
+
+    def allowed(self, state: RunState) -> float:
+        """Return the wall clock that an execution may take now: not longer than the run goes on.
+
+        What the run has left counts in whole minutes, or else seconds: it may be told.
+        """
+        _, rest = left(self.limits, state)
+        unit = _MINUTE if rest >= _MINUTE else 1
+        return min(self.seconds, max(rest // unit * unit, 1.0))
 
     def keep(self, value: JSON) -> str:
         """Keep a value as canonical JSON, and return its reference."""

@@ -1,6 +1,7 @@
 """Files of the workspace, as tools read them: inside it, regular, of text, and not too large."""
 
 import glob
+import os
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -139,7 +140,7 @@ def _of_data(path: str, data: Path) -> bytes:
     found = data / path.partition("/")[2]
     if not found.resolve().is_relative_to(data.resolve()):
         raise ToldError(f"{path} is a link that leads elsewhere")
-    if not found.exists():
+    if not os.path.exists(found):  # a name may be too long for the host  # noqa: PTH110
         raise _MissingError(f"there is no file {path}")
     try:
         return read_bounded(found, most=LARGEST_TEXT)

@@ -115,6 +115,8 @@ def test_link_in_the_data_when_it_leads_outside_is_not_followed(tmp_path: Path) 
     assert seen.text == "Not done: input/more.csv is a link that leads elsewhere."
     pipe = made.do("Inspect Script Lines", script_name="input/pipe", **lines)
     assert pipe.text == "Not done: input/pipe cannot be read: it is not a regular file."
+    longest = made.do("Inspect Script Lines", script_name=f"input/{'n' * 300}", **lines)
+    assert longest.text.startswith("Not done: there is no file input/nnn")
     whole = made.do("Inspect Script Lines", script_name="input/train.csv", **lines)
     assert whole.text.splitlines()[0] == "input/train.csv, lines 1 to 3 of 3:"
     made.close()
