@@ -76,7 +76,7 @@ class RecordChain(Generic[R, V]):
         parsed = self._parse(json.loads(written))  # as it will be read back
         longer = self._extend(before, parsed, reference_of(written.encode("utf-8")))
         reference = artifacts.keep(written.encode("utf-8"))
-        self._memo(artifacts).remember(reference, longer)
+        self._memo(artifacts).remember(reference, longer, instead_of=previous)
         return reference
 
     def read(self, artifacts: Artifacts, reference: str) -> V:
@@ -147,8 +147,10 @@ class _Memo(Generic[V]):
         with self._lock:
             return self._values.get(reference)
 
-    def remember(self, reference: str, value: V) -> None:
+    def remember(self, reference: str, value: V, *, instead_of: str = "") -> None:
         with self._lock:
+            if instead_of in self._values:  # the first to go: a run goes on from its last record
+                self._values.move_to_end(instead_of, last=False)
             self._values[reference] = value
             self._values.move_to_end(reference)
             while len(self._values) > _HEADS:

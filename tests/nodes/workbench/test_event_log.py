@@ -103,6 +103,18 @@ def test_log_when_it_grows_then_each_record_is_read_once() -> None:
     assert other.reads == 20
 
 
+def test_log_when_many_runs_grow_side_by_side_then_none_is_read_again() -> None:
+    """A run that is slow keeps its place among runs that are quick."""
+    artifacts = Counting()
+    heads = [""] * 12
+    for number in range(3):
+        for run in range(len(heads)):
+            for place in [number] if run == 0 else range(4 * number, 4 * number + 4):
+                event = did(place, arguments={"run": run})
+                heads[run] = append_events(artifacts, heads[run], [event])
+    assert artifacts.reads == 0
+
+
 @pytest.mark.parametrize(
     ("events", "problem"),
     [
