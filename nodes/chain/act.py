@@ -31,26 +31,24 @@ def act_node(room: Room) -> GraphNode[RunState]:
 
     def act(state: RunState) -> Update:
         action, surplus = _said(room, state)
-        began = desk.clock()
         seen: Observation | None
         if action.name in IN_WORKSPACE:
-            log, allowed = desk.log(state), desk.allowed(state)
-            seen = desk.workspaces.run(state["episode_id"], log, action, seconds=allowed)
+            seen, seconds = desk.run(state, action)
         else:
+            began = desk.clock()
             seen = _observed(action, room.browse)
-        seconds = desk.clock() - began
+            seconds = desk.clock() - began
         return _done(room, state, _events(room, action, surplus, seen), seconds)
 
     async def aact(state: RunState) -> Update:
         action, surplus = await asyncio.to_thread(_said, room, state)
-        began = desk.clock()
         seen: Observation | None
         if action.name in IN_WORKSPACE:
-            log, allowed = await asyncio.to_thread(desk.log, state), desk.allowed(state)
-            seen = await desk.workspaces.arun(state["episode_id"], log, action, seconds=allowed)
+            seen, seconds = await desk.arun(state, action)
         else:
+            began = desk.clock()
             seen = await asyncio.to_thread(_observed, action, room.browse)
-        seconds = desk.clock() - began
+            seconds = desk.clock() - began
         events = _events(room, action, surplus, seen)
         return await asyncio.to_thread(_done, room, state, events, seconds)
 

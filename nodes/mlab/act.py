@@ -30,20 +30,18 @@ def act_node(desk: Desk) -> GraphNode[RunState]:
     """Make the node that does an action, and notes it and what was observed of it in the log."""
 
     def act(state: RunState) -> Update:
-        action, began = said_action(desk, state), desk.clock()
-        seen = _without_workspace(desk, action)
+        action = said_action(desk, state)
+        seen, seconds = _without_workspace(desk, action), 0.0
         if seen is None:
-            log, allowed = desk.log(state), desk.allowed(state)
-            seen = desk.workspaces.run(state["episode_id"], log, action, seconds=allowed)
-        return _done(desk, state, action, seen, desk.clock() - began)
+            seen, seconds = desk.run(state, action)
+        return _done(desk, state, action, seen, seconds)
 
     async def aact(state: RunState) -> Update:
-        action, began = await asyncio.to_thread(said_action, desk, state), desk.clock()
-        seen = await asyncio.to_thread(_without_workspace, desk, action)
+        action = await asyncio.to_thread(said_action, desk, state)
+        seen, seconds = await asyncio.to_thread(_without_workspace, desk, action), 0.0
         if seen is None:
-            log, allowed = await asyncio.to_thread(desk.log, state), desk.allowed(state)
-            seen = await desk.workspaces.arun(state["episode_id"], log, action, seconds=allowed)
-        return await asyncio.to_thread(_done, desk, state, action, seen, desk.clock() - began)
+            seen, seconds = await desk.arun(state, action)
+        return await asyncio.to_thread(_done, desk, state, action, seen, seconds)
 
     return GraphNode("act", act, aact)
 

@@ -1,5 +1,6 @@
 """What all nodes of a run share."""
 
+import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.sandboxes.sandbox import Sandbox
 from langgraft.nodes.artifacts import Artifacts
 from langgraft.nodes.kept_json import keep_json, read_json
+from langgraft.nodes.workbench.events import Action, Observation
 from langgraft.nodes.workbench.limits import RunLimits, TokenPrices, left
 from langgraft.nodes.workbench.log import EventLog, read_log
 from langgraft.nodes.workbench.sessions import Workspaces
@@ -48,6 +50,30 @@ class Desk:
         _, rest = left(self.limits, state)
         unit = _MINUTE if rest >= _MINUTE else 1
         return min(self.seconds, max(rest // unit * unit, 1.0))
+
+    def run(self, state: RunState, action: Action) -> tuple[Observation, float]:
+        """Do an action in the run's workspace; return what was observed, and the seconds it took.
+
+        A workspace that is gone is built anew first. That counts nothing: what is done again there
+        was counted when it was lived.
+
+        Raises:
+            SandboxUnavailableError: There is no engine or image.
+            SandboxFailureError: The engine or container died, and again in fresh ones.
+        """
+        name, log = state["episode_id"], self.log(state)
+        self.workspaces.ready(name, log)
+        began = self.clock()
+        seen = self.workspaces.run(name, log, action, seconds=self.allowed(state))
+        return seen, self.clock() - began
+
+    async def arun(self, state: RunState, action: Action) -> tuple[Observation, float]:
+        """Do what `run` does, asynchronously."""
+        name, log = state["episode_id"], await asyncio.to_thread(self.log, state)
+        await self.workspaces.aready(name, log)
+        began = self.clock()
+        seen = await self.workspaces.arun(name, log, action, seconds=self.allowed(state))
+        return seen, self.clock() - began
 
     def keep(self, value: JSON) -> str:
         """Keep a value as canonical JSON, and return its reference."""

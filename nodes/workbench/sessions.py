@@ -96,6 +96,14 @@ class Workspaces:
         """Do what `run` does; cancelling ends the action, and the kernel with it."""
         return await ahold(self._running(episode_id, log, action, seconds))
 
+    def ready(self, episode_id: str, log: EventLog) -> None:
+        """Build a run's workspace where it is not there; raises what `run` does."""
+        hold(self._looking(episode_id, log, _nothing))
+
+    async def aready(self, episode_id: str, log: EventLog) -> None:
+        """Do what `ready` does, asynchronously."""
+        await ahold(self._looking(episode_id, log, _nothing))
+
     def look(self, episode_id: str, log: EventLog, talk: Callable[[], KernelTalk[T]]) -> T:
         """Look into a run's workspace: hold a talk with its kernel that changes nothing there.
 
@@ -209,6 +217,10 @@ class Workspaces:
         stopped = performed.result is not None and performed.result.timed_out
         limits, seconds = self.sandbox.limits, allowed if stopped else self.seconds
         return observed(performed, action, limits=limits, seconds=seconds, metric=self._metric)
+
+
+def _nothing() -> KernelTalk[None]:
+    yield from ()
 
 
 def _guarded(talk: KernelTalk[Performed]) -> KernelTalk[Performed]:

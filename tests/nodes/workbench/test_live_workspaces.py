@@ -10,13 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scripted_places import ScriptedSandbox, saying, well
+from tree_cases import toy
 from typing_extensions import override
-from workbench_cases import HandRun, output, workspaces
+from workbench_cases import HandRun, desk_of, output, workspaces
 
 from langgraft._core.errors import SandboxFailureError
 from langgraft.environments.sandboxes.kernels import SupervisedKernel
 from langgraft.environments.sandboxes.subprocess import SubprocessSandbox
 from langgraft.nodes.artifacts import FolderArtifacts
+from langgraft.nodes.workbench.state import RunState
 
 DEAD = saying(b"")
 """A place that ends while it is asked for something."""
@@ -162,6 +164,24 @@ def test_run_when_a_limit_ended_what_ran_then_a_replay_gives_it_no_more_time(
     assert output(other.cell("x")) == "1"
     assert not caplog.records
     other.spaces.close()
+
+
+@pytest.mark.parametrize("aside", [False, True])
+def test_run_when_a_workspace_is_built_anew_then_that_takes_no_time_of_the_run(
+    shared: Counting, tmp_path: Path, *, aside: bool
+) -> None:
+    """What is done again was counted when it was lived: here time passes as kernels open."""
+    run = HandRun(workspaces(shared))
+    run.cell("x = 1")
+    other = run.elsewhere()
+    desk = desk_of(toy(tmp_path), other, clock=lambda: float(len(shared.opened)))
+    state: RunState = {"episode_id": run.name, "log": run.reference}
+    look, before = other.action("run_python", "x"), len(shared.opened)
+    seen, seconds = asyncio.run(desk.arun(state, look)) if aside else desk.run(state, look)
+    assert (output(seen), seconds) == ("1", 0.0)
+    assert len(shared.opened) == before + 1
+    for each in (run, other):
+        each.spaces.close()
 
 
 def test_run_when_memory_takes_the_place_then_the_observation_says_what_is_lost() -> None:
