@@ -15,6 +15,7 @@ from langchain_core.exceptions import ContextOverflowError
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable
+from pydantic import ValidationError
 
 from langgraft.nodes.graph_node import GraphNode, S, Update
 from langgraft.nodes.replies import encodable, reply_text
@@ -26,6 +27,9 @@ T = TypeVar("T")
 FAILURE_SHOWN = 300
 """Most characters kept of what a provider says about a failure."""
 _OVERFLOW: Final = "context_length"
+UNREADABLE: Final = "unreadable"
+"""Failure of a reply whose call has arguments that are JSON and no object: no message can hold it."""
+_MESSAGES: Final = ("AIMessage", "AIMessageChunk")
 
 Model: TypeAlias = Runnable[LanguageModelInput, BaseMessage]
 """What is talked with: a chat model, or one that tools are bound to."""
@@ -89,7 +93,8 @@ def talk(held: Talk[T], model: Model, episode_id: str, node_id: str) -> T:
     """Talk with a model.
 
     Raises:
-        Exception: Whatever calling the model raises, other than that the context is too long.
+        Exception: Whatever calling the model raises, other than that the context is too long, or that
+            a call in the reply has arguments that are no object.
     """
     calls: Counter[str] = Counter()
     step = _advance(held, None)
@@ -99,6 +104,8 @@ def talk(held: Talk[T], model: Model, episode_id: str, node_id: str) -> T:
             said = heard(model.invoke(step.messages, config))
         except ContextOverflowError as error:
             said = _overflow(error)
+        except ValidationError as error:
+            said = _unreadable(error)
         step = _advance(held, said)
     return step.value
 
@@ -113,6 +120,8 @@ async def atalk(held: Talk[T], model: Model, episode_id: str, node_id: str) -> T
             said = heard(await model.ainvoke(step.messages, config))
         except ContextOverflowError as error:
             said = _overflow(error)
+        except ValidationError as error:
+            said = _unreadable(error)
         step = await asyncio.to_thread(_advance, held, said)
     return step.value
 
@@ -139,6 +148,13 @@ def heard(message: BaseMessage) -> Said:
 def _overflow(error: Exception) -> Said:
     told = f"{_OVERFLOW}: {encodable(str(error))}"[:FAILURE_SHOWN]
     return Said("", told, overflow=True)
+
+
+def _unreadable(error: ValidationError) -> Said:
+    """Hear a reply that the provider's client makes no message of: arguments that are no object."""
+    if error.title not in _MESSAGES:
+        raise error
+    return Said("", UNREADABLE)
 
 
 def _numbered(what: str, calls: Counter[str]) -> str:

@@ -13,6 +13,7 @@ from email.utils import parsedate_to_datetime
 from enum import StrEnum
 
 from langchain_core.exceptions import ContextOverflowError, ModelError
+from pydantic import ValidationError
 
 from langgraft._core.errors import BudgetExceededError
 
@@ -90,6 +91,9 @@ _REPLY_ERRORS = {
     "OpenAIRefusalError": "refusal",
 }
 
+# LangChain makes no message of a call whose arguments are JSON and no object.
+_MESSAGES = ("AIMessage", "AIMessageChunk")
+
 _CONTEXT_SIGNS = (
     "context_length_exceeded",
     "maximum context length",
@@ -105,6 +109,8 @@ _QUOTA_SIGNS = ("insufficient_quota", "billing_hard_limit", "exceeded your curre
 def _model_behavior(error: Exception, detail: str) -> Failure | None:
     if isinstance(error, ContextOverflowError):
         return Failure(FailureKind.MODEL_BEHAVIOR, "context_length", detail)
+    if isinstance(error, ValidationError) and error.title in _MESSAGES:
+        return Failure(FailureKind.MODEL_BEHAVIOR, "unreadable", detail)
     for cls in type(error).__mro__:
         if cls.__name__ in _REPLY_ERRORS:
             return Failure(FailureKind.MODEL_BEHAVIOR, _REPLY_ERRORS[cls.__name__], detail)

@@ -11,7 +11,7 @@ from pydantic import JsonValue, ValidationError
 from langgraft.memory.items import describe_validation
 from langgraft.nodes.chain.tools import ARGUMENTS
 from langgraft.nodes.replies import encodable
-from langgraft.nodes.talking import Said
+from langgraft.nodes.talking import UNREADABLE, Said
 from langgraft.nodes.workbench.events import INVALID, MESSAGE
 from langgraft.nodes.workbench.log import keepable
 
@@ -19,6 +19,7 @@ LONGEST_KEPT: Final = 10_000
 """Most characters kept of arguments that could not be used."""
 LONGEST_NAME: Final = 100
 _NAMES_TOLD: Final = 5
+_NO_OBJECT: Final = "the arguments of the call cannot be read: they must be one JSON object"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,8 @@ def asked(said: Said, offered: Collection[str]) -> Asked:
     if spoiled:
         surplus = [_name(call) for call in spoiled[1:]]
         return _unreadable(spoiled[0], thought, tuple(surplus), cut=said.cut)
+    if said.failure.partition(":")[0] == UNREADABLE:
+        return _invalid("", "", _NO_OBJECT, thought, ())
     arguments: dict[str, JsonValue] = {"text": thought}
     if not thought:
         arguments["failure"] = said.failure.partition(":")[0] or "empty"
@@ -97,7 +100,7 @@ def _unreadable(
     call: Mapping[str, Any], thought: str, surplus: tuple[str, ...], *, cut: bool
 ) -> Asked:
     name, given = _name(call), encodable(str(call.get("args") or ""))
-    problem = "the arguments of the call cannot be read: they must be one JSON object"
+    problem = _NO_OBJECT
     if cut:
         problem += ". The reply was cut off where the longest possible reply ends: send less"
     else:
