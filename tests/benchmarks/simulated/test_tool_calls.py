@@ -25,6 +25,7 @@ class Looker(SimulatedChatModel):
     model_name: str = "looker"
 
     def reply(self, messages: Sequence[BaseMessage], sampling: Sampling) -> str | Reply:
+        """Ask for a tool, or say what it answered."""
         told = messages[-1]
         if isinstance(told, ToolMessage):
             before = messages[-2] if isinstance(messages[-2], AIMessage) else messages[-3]
