@@ -8,6 +8,7 @@ refuses (`InputError`: a path that leaves the workspace, NUL in a command) is th
         return Performed(result=result)
 """
 
+import glob
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
@@ -111,7 +112,7 @@ def put_in(files: Mapping[str, bytes]) -> KernelTalk[None]:
 def read_file(path: str) -> KernelTalk[bytes | str]:
     """Read a file of the workspace: its content, or as text why it cannot be read."""
     try:
-        files, left_out = yield from take_out(path)
+        files, left_out = yield from take_out(glob.escape(path))
     except InputError as error:
         return str(error)
     if path in files:

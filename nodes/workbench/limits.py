@@ -30,7 +30,7 @@ class RunLimits:
     hours: float = 24.0
     """Wall clock in model calls and executions, together."""
     dollars: float | None = None
-    """For the agent's model, by `TokenPrices`; `None` sets no limit."""
+    """For all that models are asked, by one `TokenPrices`; `None` sets no limit."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.steps, int) or isinstance(self.steps, bool) or self.steps < 1:

@@ -4,9 +4,10 @@ A performer does an action in a live workspace. It has to be a pure function of 
 what the workspace holds, as it is done again where a workspace has to be built anew.
 """
 
+import glob
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
 from langgraft._core.errors import InputError
@@ -70,7 +71,7 @@ def perform_command(line: str) -> KernelTalk[Performed]:
     """Run a command line with bash, and note the program where it runs a Python script."""
     script, program = script_of(line), here_program(line)
     before = (yield from _source(script)) if script else ""
-    collect = (script,) if script else ()
+    collect = (glob.escape(script),) if script else ()
     result = yield from run_command(Command(["bash", "-c", line]), collect=collect)
     # A command may first write the script that it runs.
     after = result.files.get(script)
@@ -126,7 +127,7 @@ def observed(
     result = performed.result
     if result is None:
         return Observation(**base, text=kept_text(performed.text), failed=performed.failed)
-    cleaned = without_memory(result)
+    cleaned = _without_numbers(without_memory(result))
     told = telling.told(cleaned, limits, seconds=seconds, exact=False, room=LONGEST_TEXT)
     exception, message = _exception(cleaned, seconds)
     return Observation(
@@ -146,13 +147,21 @@ def observed(
 
 
 def kept_text(text: str) -> str:
-    """Return a text as it is kept: without memory, bounded, encodable, cells without numbers.
+    """Return a text as it is kept: without memory, bounded, encodable."""
+    return telling.trimmed(encodable(strip_block(text)), LONGEST_TEXT)
+
+
+def _without_numbers(result: ExecutionResult) -> ExecutionResult:
+    """Take the numbers of cells out, before anything is cut.
 
     A cell's number says how many ran in this very kernel before it, which differs between a run
     that was resumed and one that was not.
     """
-    cleaned = _CELL.sub("<cell>", encodable(strip_block(text)))
-    return telling.trimmed(cleaned, LONGEST_TEXT)
+    stdout, stderr = _CELL.sub("<cell>", result.stdout), _CELL.sub("<cell>", result.stderr)
+    error = result.error
+    if error is not None:
+        error = replace(error, message=_CELL.sub("<cell>", error.message))
+    return replace(result, stdout=stdout, stderr=stderr, error=error)
 
 
 def _exception(result: ExecutionResult, seconds: float) -> tuple[str, str]:
@@ -161,7 +170,7 @@ def _exception(result: ExecutionResult, seconds: float) -> tuple[str, str]:
         raised = parse_traceback(result.stderr) or parse_traceback(result.stdout)
         if raised is not None:
             name, message = raised.name, raised.message[:LONGEST_MESSAGE]
-    return encodable(name or "")[:LONGEST_NAME], _CELL.sub("<cell>", encodable(message or ""))
+    return encodable(name or "")[:LONGEST_NAME], encodable(message or "")
 
 
 def _lost(result: ExecutionResult) -> Literal["", "kernel", "workspace"]:

@@ -1,5 +1,6 @@
 """The program that made a run's submission, as far as that can be told."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from langgraft.nodes.workbench.events import Action, Observation
@@ -26,7 +27,9 @@ def solution_of(log: EventLog) -> str:
         return last.program
     cells = [seen for seen in (ran[: naming[-1] + 1] if naming else ran) if _is_cell(seen)]
     if cells:
-        return "\n\n".join(_titled(log, seen) for seen in cells) + "\n"
+        agent = [event.id for event in log.events if event.source == "agent"]
+        numbers = {action: number for number, action in enumerate(agent)}
+        return "\n\n".join(_titled(log, seen, numbers) for seen in cells) + "\n"
     return ran[-1].program if ran else ""
 
 
@@ -35,8 +38,10 @@ def _is_cell(seen: Observation) -> bool:
     return seen.exit_code is None
 
 
-def _titled(log: EventLog, seen: Observation) -> str:
-    action = log.events[seen.cause] if seen.cause is not None else None
+def _titled(log: EventLog, seen: Observation, numbers: Mapping[int, int]) -> str:
+    """Return a program under the number of its step and what was said beside it."""
+    action = log.events[seen.cause or 0]
     said = action.thought if isinstance(action, Action) else ""
     title = " ".join(said.split())[:200]
-    return f"# Step {seen.cause}{f': {title}' if title else ''}\n{seen.program.rstrip()}"
+    number = numbers.get(action.id, 0)
+    return f"# Step {number}{f': {title}' if title else ''}\n{seen.program.rstrip()}"

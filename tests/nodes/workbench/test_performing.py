@@ -32,6 +32,20 @@ def test_cell_when_it_raises_then_its_exception_is_told_without_the_cells_number
     assert 'File "<cell>", line 2, in fit' in seen.text
 
 
+def test_cell_when_long_output_is_cut_then_it_is_cut_alike_whatever_the_cells_number(
+    run: HandRun,
+) -> None:
+    """In the ninth cell of a kernel as in the tenth, the first one after a replay."""
+    code = """
+import inspect, sys
+name = inspect.currentframe().f_code.co_filename
+for stream in (sys.stdout, sys.stderr):
+    print(name * 5_000, file=stream)
+"""
+    seen = {run.cell(code).text for _ in range(10)}
+    assert len(seen) == 1
+
+
 def test_cell_when_it_reports_a_metric_then_the_observation_has_it(run: HandRun) -> None:
     """By the rule of all programs."""
     assert run.cell("print('Validation metric: 0.75')").metric == 0.75
@@ -44,6 +58,15 @@ def test_cell_when_it_prints_bytes_that_are_no_text_then_they_are_replaced(run: 
     assert not seen.failed
     assert "\ufffd" in seen.text
     assert seen.text.encode()
+
+
+def test_command_when_a_script_has_a_name_like_a_pattern_then_its_own_text_is_the_program(
+    run: HandRun,
+) -> None:
+    """And a pattern, which the shell fills in, is no script."""
+    run.bash("echo 'print(1)' > fit[1].py; echo 'print(2)' > fit1.py")
+    assert run.bash("python3 'fit[1].py'").program == "print(1)\n"
+    assert run.bash("python3 fit?.py").program == ""
 
 
 def test_command_when_it_prints_without_end_then_it_is_stopped_and_cut(run: HandRun) -> None:

@@ -130,7 +130,7 @@ def test_solution_when_a_script_left_the_submission_then_it_is_that_script(
     ran(hand, "save(x, 'submission.csv')")
     ran(hand, "print('done')")
     assert solution_of(hand.log) == (
-        "# Step 0: I try this.\nx = 1\n\n# Step 4: I try this.\nsave(x, 'submission.csv')\n"
+        "# Step 0: I try this.\nx = 1\n\n# Step 2: I try this.\nsave(x, 'submission.csv')\n"
     )
     ran(hand, "train()  # writes submission.csv", script=True)
     ran(hand, "print('looked at submission')")
