@@ -50,6 +50,7 @@ CODE: Final = (
     "langgraft.nodes",
     "langgraft.benchmarks.mle.agents.base",
     "langgraft.benchmarks.mle.conditions",
+    "langgraft.benchmarks.mle.models",
     "langgraft.benchmarks.mle.results",
     "langgraft.benchmarks.mle.runs",
     "langgraft.benchmarks.mle.searching",

@@ -30,6 +30,7 @@ class ChainAgent(StepAgent):
     )
     code: ClassVar[tuple[str, ...]] = (
         "langgraft.graphs.chain",
+        "langgraft.graphs.given",
         "langgraft.benchmarks.mle.agents.steps",
         __name__,
     )

@@ -25,9 +25,11 @@ class MlabAgent(StepAgent):
     title: ClassVar[str] = "MLAB (MLAgentBench)"
     prompts: ClassVar[tuple[str, ...]] = (
         "mlab_task",
+        "mlab_turn",
         "mlab_format",
         "mlab_repair",
         "mlab_edit",
+        "mlab_edit_repair",
         "mlab_understand",
         "mlab_understand_all",
         "mlab_summarize",
@@ -37,6 +39,7 @@ class MlabAgent(StepAgent):
     )
     code: ClassVar[tuple[str, ...]] = (
         "langgraft.graphs.mlab",
+        "langgraft.graphs.given",
         "langgraft.benchmarks.mle.agents.steps",
         __name__,
     )

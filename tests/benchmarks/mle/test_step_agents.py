@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,8 @@ from langgraft.benchmarks.mle.searching import find
 from langgraft.environments.sandboxes.sandbox import Kernel, Sandbox
 from langgraft.memory.providers.coding import CodingMemory
 from langgraft.memory.providers.coding.presets import coding_preset
+from langgraft.nodes.chain.briefing import ChainPrompts
+from langgraft.nodes.mlab.prompting import MLABPrompts
 from langgraft.nodes.workbench.steps import StepRecord
 
 AGENTS = ("chain", "mlab")
@@ -52,6 +55,16 @@ def result(out: Path, name: str) -> Any:
     """Return the one result of a run."""
     (found,) = PlanLog(out).results(name)
     return found
+
+
+def test_prompts_when_an_agent_asks_with_them_then_the_manifest_names_all() -> None:
+    """A run is not gone on with where one has changed, and the refusal says which."""
+    made = {"chain": ChainPrompts(), "mlab": MLABPrompts()}
+    told: Any = StepStudy().fingerprints(
+        MlePlan(agents=("chain", "mlab"), competitions=("weather",))
+    )
+    asked = {getattr(each, named.name).name for each in made.values() for named in fields(each)}
+    assert asked <= told["prompts"].keys()
 
 
 @pytest.mark.parametrize("agent", AGENTS)
