@@ -131,9 +131,10 @@ class MlePlan(Plan):
         astray = sorted(set(given) & _OF_AGENTS) if isinstance(given, Mapping) else ()
         if astray:
             name = astray[0]
+            owner = next(each for each in SECTIONS if name in SECTIONS[each].model_fields)
             msg = (
                 f"`{name}` is an agent's own: it stands in its section, as in"
-                f" `agents: [{{name: tree, {name}: …}}]`"
+                f" `agents: [{{name: {owner}, {name}: …}}]`"
             )
             raise ValueError(msg)
         return given
@@ -141,7 +142,10 @@ class MlePlan(Plan):
     @field_validator("agents", mode="before")
     @classmethod
     def _sections(cls, agents: Any) -> Any:
-        return tuple(map(as_section, agents)) if isinstance(agents, list | tuple) else agents
+        if not isinstance(agents, list | tuple):
+            msg = "give a list, as in `agents: [tree, {name: chain, steps: 24}]`"
+            raise ValueError(msg)  # noqa: TRY004 - pydantic's own errors are of this class
+        return tuple(map(as_section, agents))
 
     @field_validator("competitions", mode="before")
     @classmethod
@@ -207,10 +211,16 @@ class MlePlan(Plan):
             warm = any(condition.start == "warm" for condition in self.memory_of(each))
             seeds, build_seeds = self.seeds_of(each), self.build_seeds_of(each)
             if shared := sorted(set(seeds) & set(build_seeds)):
-                msg = f"seeds {shared} build banks and are compared: a warm run would know itself"
+                msg = (
+                    f"seeds {shared} build banks and are compared: a warm run of {each.name} would"
+                    " know itself"
+                )
                 raise ValueError(msg)
             if warm and not build_seeds:
-                msg = "a condition starts warm, and there are no build_seeds to make its bank"
+                msg = (
+                    f"a condition of {each.name} starts warm, and there are no build_seeds to make"
+                    " its bank"
+                )
                 raise ValueError(msg)
         return self
 
@@ -291,5 +301,5 @@ class MlePlan(Plan):
 
 _OF_AGENTS: Final = frozenset(
     name for section in SECTIONS.values() for name in section.model_fields
-) - frozenset(MlePlan.model_fields)
+) - {"name", *MlePlan.model_fields}
 """Settings that stand in the section of an agent, and not in the plan."""

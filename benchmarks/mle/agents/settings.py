@@ -146,6 +146,10 @@ class StepSettings(AgentSettings):
         return self
 
 
+RECOVERIES: Final = 3
+"""New attempts of a run at the most, unless a plan says otherwise."""
+
+
 class ChainSettings(StepSettings):
     """The chain of actions, as MLE-bench runs OpenHands: 500 steps, 24 hours."""
 
@@ -158,8 +162,15 @@ class ChainSettings(StepSettings):
     on_stuck: Literal["stop", "recover"] = "stop"
     """What follows when it goes in circles: the run ends, as in OpenHands without anybody to ask,
     or goes on from before the circle, in a new attempt."""
-    recoveries: int = Field(default=3, ge=0)
-    """New attempts of a run at the most."""
+    recoveries: int = Field(default=RECOVERIES, ge=0)
+    """New attempts of a run at the most, where it is to recover."""
+
+    @model_validator(mode="after")
+    def _recovers(self) -> Self:
+        if self.on_stuck == "stop" and self.recoveries != RECOVERIES:
+            msg = "recoveries are given, and on_stuck is not `recover`"
+            raise ValueError(msg)
+        return self
 
 
 class MlabSettings(StepSettings):
@@ -193,8 +204,14 @@ def as_section(given: Any) -> Any:
     Raises:
         ValueError: It names no agent.
     """
+    if isinstance(given, AgentSettings):
+        return given
     section = {"name": given} if isinstance(given, str) else given
-    if isinstance(section, dict) and str(section.get("name")) not in SECTIONS:
-        msg = f"no agent is called {section.get('name')!r:.80}; there are {', '.join(SECTIONS)}"
+    known = ", ".join(SECTIONS)
+    if not isinstance(section, dict) or "name" not in section:
+        msg = f"an agent is its name, or a section with a `name` ({known})"
+        raise ValueError(msg)
+    if str(section["name"]) not in SECTIONS:
+        msg = f"no agent is called {section['name']!r:.80}; there are {known}"
         raise ValueError(msg)
     return section
