@@ -7,7 +7,8 @@ from typing import Any, Final, TypeAlias
 from langgraft._core.errors import SettingsError
 from langgraft.environments.sandboxes.telling import trimmed
 from langgraft.nodes.chain.turns import Part, Turn, parts_of
-from langgraft.nodes.workbench.events import CONDENSATION, RECALL, RECOVERY, Action, Event
+from langgraft.nodes.workbench.events import CONDENSATION, RECOVERY, Action, Event
+from langgraft.nodes.workbench.projection import recall_of
 
 Condenser: TypeAlias = Callable[[Sequence[Part]], Sequence[Part]]
 """Says the same in less room; it changes what the model is sent, and never the log."""
@@ -113,12 +114,8 @@ def _circles(events: Sequence[Event]) -> list[range]:
 
 def _memory(events: Sequence[Event]) -> str:
     """Return what memory said at the beginning of the attempt."""
-    for event in reversed(events):
-        if isinstance(event, Action) and event.name == RECALL:
-            return str(event.arguments.get("text", ""))
-        if isinstance(event, Action) and event.name == RECOVERY:
-            return ""
-    return ""
+    recall = recall_of(events)
+    return "" if recall is None else str(recall.arguments.get("text", ""))
 
 
 # Condensers --------------------------------------------------------------------------------------

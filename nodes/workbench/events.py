@@ -18,6 +18,9 @@ from langgraft.nodes.replies import encodable
 DEEPEST: Final = 32
 """Lists and mappings in each other that are kept as such."""
 
+LONGEST_NUMBER: Final = 1024
+"""Bits of a whole number that is kept as such."""
+
 Source: TypeAlias = Literal["agent", "user", "environment"]
 """Who did it: the model, who gave the task (a script, in a benchmark), or what is around both."""
 
@@ -46,12 +49,14 @@ def keepable(value: Any, depth: int = 0) -> Any:
     """Return a JSON value as a log can hold it.
 
     Half of a surrogate pair becomes a question mark, `NaN` and infinities their names, and what is
-    nested deeper than anybody would write a word that says so.
+    nested deeper, or a number longer, than anybody would write a word that says so.
     """
     if isinstance(value, str):
         return encodable(value)
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
+    if isinstance(value, int) and value.bit_length() > LONGEST_NUMBER:
+        return "(a number too long)"  # Python writes none of more than 4,300 digits
     if isinstance(value, dict | list | tuple) and depth > DEEPEST:
         return "(nested too deeply)"
     if isinstance(value, dict):

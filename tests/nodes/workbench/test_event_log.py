@@ -89,6 +89,16 @@ def test_log_when_arguments_are_nested_beyond_reason_then_they_are_cut() -> None
     assert "nested too deeply" in log_lines(read_log(artifacts, reference))
 
 
+def test_log_when_a_number_is_longer_than_python_writes_then_a_word_stands_for_it() -> None:
+    """Some readers of JSON give numbers of any length, true ones of usual length stay."""
+    given = {"line": 10**5000, "lines": [1, -(10**5000)], "true": True, "big": 2**64}
+    reference = append_events(artifacts := MemoryArtifacts(), "", [did(0, arguments=given)])
+    (event,) = read_log(artifacts, reference).events
+    assert isinstance(event, Action)
+    word = "(a number too long)"
+    assert event.arguments == {"line": word, "lines": [1, word], "true": True, "big": 2**64}
+
+
 def test_log_when_it_grows_then_each_record_is_read_once() -> None:
     """In this process, through the same artifacts, however often it is asked for."""
     artifacts, reference = Counting(), ""
