@@ -30,6 +30,7 @@ SHORTEST: Final = 1000
 """A part that is too long for a model's context is halved down to this."""
 EDIT_TRIES: Final = 3
 """How often an edited script is asked for."""
+_SILENT: Final = "the model said nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +73,15 @@ def understanding(name: str, text: str, question: str, prompts: MLABPrompts) -> 
     parts = _parts(text)[:BLOCKS]
     given = {"name": name, "question": question, "parts": str(len(parts))}
     found: list[str] = []
-    calls = 0
+    calls = failed = 0
     for number, part in enumerate(parts, start=1):
         shown = _Shown(part, {**given, "part": str(number)})
         said, asked = yield from _reading(shown, prompts, "understand")
         calls += asked
+        failed += _fails(said)
         found.append(_heard(said, f"part {number} could not be read"))
+    if failed == len(parts):
+        return Answered("", said.failure or _SILENT, calls)
     answer, why = found[0], "ok"
     if len(found) > 1:
         listed = "\n\n".join(f"Part {at}:\n{each}" for at, each in enumerate(found, start=1))
@@ -104,7 +108,7 @@ def summarizing(action: str, text: str, prompts: MLABPrompts) -> Talk[Answered]:
         said, asked = yield from _reading(shown, prompts, "summarize")
         calls += asked
         if _fails(said):
-            why = said.failure or "the model said nothing"
+            why = said.failure or _SILENT
             return Answered(trimmed(text, LONGEST_SHOWN), why, calls)
         found.append(trimmed(said.text.strip(), room))
     return Answered(_kept("\n\n".join(found), LONGEST_SHOWN), "ok", calls)
@@ -138,7 +142,7 @@ def _fails(said: Said) -> bool:
 
 
 def _heard(said: Said, otherwise: str) -> str:
-    why = said.failure or "the model said nothing"
+    why = said.failure or _SILENT
     return f"[{otherwise}: {why}]" if _fails(said) else said.text.strip()
 
 

@@ -195,6 +195,15 @@ def test_observation_when_it_is_long_is_shown_in_short_and_logged_whole(
     assert len(model.texts("summarize")) == (2 if said else 1)
 
 
+def test_file_when_no_part_of_it_is_read_is_told_as_not_done(competition: Competition) -> None:
+    """An answer that is none is no observation of the file."""
+    wanted = {"file_name": "input/train.csv", "things_to_look_for": "columns"}
+    _, log = ran(competition, stepping(six("Understand File", wanted), understand=""))
+    step = steps_of(log)[0]
+    assert step.failed
+    assert step.output == "Not done: no model gave an answer (the model said nothing)."
+
+
 @pytest.mark.parametrize(("room", "ended"), [(5800, "finished"), (3000, "context")])
 def test_prompt_when_the_model_has_no_room_shows_less_until_nothing_is_left_to_cut(
     room: int, ended: str, competition: Competition
