@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Final
 
 from langgraft._core.canonical import JSON, digest, text_digest
 from langgraft._core.errors import CompetitionError
@@ -30,7 +31,8 @@ def competitions_of(plan: MlePlan) -> tuple[Competition, ...]:
         return named
     ready = tuple(each for each in named if _can_be_ready(found, each))
     if not ready:
-        msg = f"only_prepared is set, and nothing is: {'; '.join(_missing_lines(named))}"
+        lines = _missing_lines(named, hint="")
+        msg = f"only_prepared is set, and nothing is: {'; '.join(lines)}"
         raise CompetitionError(msg)
     return ready
 
@@ -91,7 +93,10 @@ def _can_be_ready(found: Registry, competition: Competition) -> bool:
     return competition.prepared or found.get_source(competition.id) == "shipped"
 
 
-def _missing_lines(missing: Sequence[Competition]) -> Iterator[str]:
+_HINT: Final = ", and `only_prepared: true` leaves out what is not there"
+
+
+def _missing_lines(missing: Sequence[Competition], *, hint: str = _HINT) -> Iterator[str]:
     """Say how data is made, a line for all that is made in the same way."""
     alike: dict[tuple[bool, str], list[str]] = {}
     for each in missing:
@@ -103,8 +108,7 @@ def _missing_lines(missing: Sequence[Competition]) -> Iterator[str]:
         if of_kaggle:
             yield (
                 f"{told}with MLE-bench and an account on Kaggle `mlebench prepare -c ID {place}`"
-                " makes it, for each ID; `data_dir` of a plan names another place, and"
-                " `only_prepared: true` leaves out what is not there"
+                f" makes it, for each ID; `data_dir` of a plan names another place{hint}"
             )
         else:
             yield f"{told}run `langgraft competitions prepare {' '.join(ids)} {place}`"

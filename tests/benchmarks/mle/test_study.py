@@ -121,8 +121,9 @@ def test_plan_when_only_what_is_prepared_is_wanted_then_tells_what_it_left_out(
     assert list(told["competitions"]) == [ID]
     MleStudy().make_ready(plan)
     nothing = lite_plan(tmp_path, only_prepared=True, competitions=["dog-breed-identification"])
-    with pytest.raises(CompetitionError, match="nothing is: the data of dog-breed"):
+    with pytest.raises(CompetitionError, match="nothing is: the data of dog-breed") as refusal:
         MleStudy().expand(nothing)
+    assert "leaves out" not in str(refusal.value)  # that is what was asked for
 
 
 def test_run_when_data_differs_from_its_checksums_then_is_refused(tmp_path: Path) -> None:
