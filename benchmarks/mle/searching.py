@@ -58,7 +58,7 @@ async def find(
     episode_id: str,
     seed: int,
     best: Path | None = None,
-    listen: Listener = lambda _: None,
+    listen: Listener | None = None,
 ) -> Found:
     """Run an agent, or go on with the run whose files lie in a folder.
 
@@ -69,6 +69,7 @@ async def find(
         seed: Of the agent's chance.
         best: Where it may show what it has while it goes on; `None`: nowhere.
         listen: Told of each program or step once it is done; of all of them again on going on.
+            `None`: nobody is told, and nothing is read for it.
 
     Raises:
         MissingExtraError: The checkpointer is not installed.
@@ -129,13 +130,15 @@ async def _run(
 class _Telling:
     """Tells of each program or step once."""
 
-    def __init__(self, agent: Agent, artifacts: FolderArtifacts, listen: Listener) -> None:
+    def __init__(self, agent: Agent, artifacts: FolderArtifacts, listen: Listener | None) -> None:
         self._agent = agent
         self._artifacts = artifacts
         self._listen = listen
         self._told = 0
 
     def tell(self, state: Mapping[str, Any]) -> None:
+        if self._listen is None:
+            return
         done = self._agent.told(self._artifacts, state)
         for each in done[self._told :]:
             self._listen(each)

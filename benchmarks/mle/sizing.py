@@ -42,7 +42,7 @@ def size_lines(plan: MlePlan, runs: Sequence[RunSpec], *, workers: int) -> Itera
         )
         yield (
             f"time: at most about {_minutes(minutes)} if {_paces(plan)} and"
-            f" {_at_once(plan.agents[0], workers)} run at once (a program may take"
+            f" {max(_at_once(each, workers) for each in plan.agents)} run at once (a program may take"
             f" {plan.seconds:g} s)"
         )
         if len(plan.agents) == 1:
