@@ -41,7 +41,7 @@ def think_node(room: Room, model: Model) -> GraphNode[RunState]:
     desk = room.desk
 
     def begin(state: RunState) -> Talk[Update]:
-        if ended := ended_by(desk.limits, state, prices=desk.prices):
+        if ended := ended_by(desk.limits, state, desk.prices):
             return {"ended": ended}
         log = desk.log(state)
         came = yield from metered(desk, state, thinking(room, log.events, room.data(state)))

@@ -49,7 +49,7 @@ def think_node(briefing: Briefing, model: BaseChatModel, *, retries: int) -> Gra
     desk = briefing.desk
 
     def begin(state: RunState) -> Talk[Update]:
-        if ended := ended_by(desk.limits, state, prices=desk.prices):
+        if ended := ended_by(desk.limits, state, desk.prices):
             return {"ended": ended}
         held = thinking(briefing, state, retries=retries)
         came = yield from metered(desk, state, held)

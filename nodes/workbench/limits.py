@@ -81,31 +81,29 @@ def check_limits(limits: RunLimits, prices: TokenPrices | None) -> None:
         raise SettingsError(msg)
 
 
-def ended_by(
-    limits: RunLimits,
-    state: RunState,
-    *,
-    prices: TokenPrices | None = None,
-    prompt_tokens: int = 0,
-) -> str:
+def ended_by(limits: RunLimits, state: RunState, prices: TokenPrices | None = None) -> str:
     """Say which limit a run has reached: `steps`, `hours`, `dollars`, or nothing.
 
     Args:
         limits: What it may use.
         state: What it has used.
         prices: What tokens cost, where money is limited.
-        prompt_tokens: Of the prompt that is to be sent next: what it alone would cost counts.
     """
     if state.get("steps", 0) >= limits.steps:
         return "steps"
-    used = state.get("spent", NOTHING_SPENT)
-    if used["seconds"] >= limits.hours * _HOUR:
+    if state.get("spent", NOTHING_SPENT)["seconds"] >= limits.hours * _HOUR:
         return "hours"
-    if limits.dollars is not None and prices is not None:
-        next_one = prices.cost(prompt_tokens)
-        if used["dollars"] + next_one > limits.dollars or used["dollars"] >= limits.dollars:
-            return "dollars"
-    return ""
+    return "dollars" if too_dear(limits, state, prices) else ""
+
+
+def too_dear(
+    limits: RunLimits, state: RunState, prices: TokenPrices | None, *, prompt_tokens: int = 0
+) -> bool:
+    """Say whether there is no money left, or not what a prompt of so many tokens alone would cost."""
+    if limits.dollars is None or prices is None:
+        return False
+    used = state.get("spent", NOTHING_SPENT)["dollars"]
+    return used >= limits.dollars or used + prices.cost(prompt_tokens) > limits.dollars
 
 
 def spend(

@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
-from langgraft.nodes.talking import Ask, Said, Talk
+from langgraft.nodes.talking import Said, Talk
 from langgraft.nodes.workbench.desk import Desk
 from langgraft.nodes.workbench.limits import (
     NOTHING_SPENT,
-    ended_by,
     estimated_tokens,
     spend,
     tokens_of,
+    too_dear,
 )
 from langgraft.nodes.workbench.state import RunState, Spent
 
@@ -40,7 +40,8 @@ def metered(desk: Desk, state: RunState, held: Talk[T]) -> Talk[Metered[T]]:
             ask = next(held) if said is None else held.send(said)
         except StopIteration as stop:
             return Metered(stop.value, now["spent"], broke)
-        if _too_dear(desk, now, ask):
+        tokens = estimated_tokens(ask.messages)
+        if too_dear(desk.limits, now, desk.prices, prompt_tokens=tokens):
             broke, said = True, Said("", NO_MONEY)
             continue
         began = desk.clock()
@@ -50,9 +51,3 @@ def metered(desk: Desk, state: RunState, held: Talk[T]) -> Talk[Metered[T]]:
         now["spent"] = spend(
             now, seconds=seconds, prompt_tokens=sent, completion_tokens=got, prices=desk.prices
         )
-
-
-def _too_dear(desk: Desk, state: RunState, ask: Ask) -> bool:
-    tokens = estimated_tokens(ask.messages)
-    ended = ended_by(desk.limits, state, prices=desk.prices, prompt_tokens=tokens)
-    return ended == "dollars"

@@ -14,6 +14,7 @@ from langgraft.nodes.workbench.limits import (
     left,
     spend,
     tokens_of,
+    too_dear,
 )
 from langgraft.nodes.workbench.state import RunState
 
@@ -26,24 +27,32 @@ def used(**spent: Any) -> RunState:
 
 
 @pytest.mark.parametrize(
-    ("state", "prompt", "ended"),
+    ("state", "ended"),
     [
-        ({}, 0, ""),
-        ({"steps": 4}, 0, ""),
-        ({"steps": 5}, 0, "steps"),
-        (used(seconds=3600.0), 0, "hours"),
-        (used(seconds=3599.0), 0, ""),
-        (used(prompt_tokens=250_000, completion_tokens=62_500), 0, "dollars"),
-        (used(prompt_tokens=250_000), 250_000, ""),
-        (used(prompt_tokens=250_000), 250_001, "dollars"),
+        ({}, ""),
+        ({"steps": 4}, ""),
+        ({"steps": 5}, "steps"),
+        (used(seconds=3600.0), "hours"),
+        (used(seconds=3599.0), ""),
+        (used(prompt_tokens=250_000, completion_tokens=62_500), "dollars"),
+        (used(prompt_tokens=250_000), ""),
     ],
 )
-def test_ended_by_when_a_limit_is_reached_then_it_is_named(
-    state: RunState, prompt: int, ended: str
-) -> None:
-    """The prompt that comes next costs money before its reply does."""
+def test_ended_by_when_a_limit_is_reached_then_it_is_named(state: RunState, ended: str) -> None:
+    """Of several the first in this order; without any, the run may go on."""
     limits = RunLimits(steps=5, hours=1.0, dollars=1.0)
-    assert ended_by(limits, state, prices=PRICES, prompt_tokens=prompt) == ended
+    assert ended_by(limits, state, PRICES) == ended
+
+
+@pytest.mark.parametrize(("prompt", "dear"), [(0, False), (250_000, False), (250_001, True)])
+def test_too_dear_when_a_prompt_costs_more_than_is_left_then_it_is(
+    prompt: int, *, dear: bool
+) -> None:
+    """Also where the run has no step and no time left: a failure may still have to be diagnosed."""
+    limits, state = RunLimits(steps=5, hours=1.0, dollars=1.0), used(prompt_tokens=250_000)
+    for each in (state, {**state, "steps": 5}, used(prompt_tokens=250_000, seconds=3600.0)):
+        assert too_dear(limits, each, PRICES, prompt_tokens=prompt) is dear
+    assert not too_dear(RunLimits(), state, PRICES, prompt_tokens=prompt)
 
 
 def test_left_when_more_was_used_than_allowed_then_nothing_is() -> None:
