@@ -125,6 +125,8 @@ def _range(given: Any, count: int) -> tuple[int, int]:
 def _told(path: str, text: str, before: int, changed: int) -> str:
     """Tell a change by the lines around it; `before` lines come before it."""
     lines = text.splitlines()
+    if not lines:
+        return f"{path} was changed. It is empty now."
     first, last = max(before + 1 - _AROUND, 1), min(before + changed + _AROUND, len(lines))
     return f"{path} was changed. Lines {first} to {last} now read:\n{_numbered(lines, first, last)}"
 

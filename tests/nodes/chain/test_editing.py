@@ -107,3 +107,4 @@ def test_edit_when_it_does_not_fit_says_why_and_changes_nothing(desk: Desk) -> N
         assert seen.failed, given
         assert why in seen.text, (given, seen.text)
     assert desk.text() == "x\nx\n"
+    assert desk.edit("str_replace", old_str="x\nx\n").text == "a.txt was changed. It is empty now."
