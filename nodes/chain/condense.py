@@ -47,7 +47,8 @@ def _cuts(sight: Sight, end: int) -> Iterator[Cut]:
     while kept:
         yield Cut(turns[-kept].action.id, None, first_message)
         kept //= 2
-    last = turns[-1].action.id if turns else end
+    newest = turns[-1:] or sight.parts[-1:]  # without a turn, that it went in circles
+    last = newest[0].action.id if newest else end
     for texts, room in _LAST_RESORTS:
         rooms = [each for each in (room, first_message) if each is not None]
         yield Cut(last, texts, min(rooms, default=None))

@@ -170,6 +170,18 @@ def test_condensing_whatever_was_done_fits_and_shows_the_last_turn(
     assert len(messages) > 2 or not turns
 
 
+def test_condensing_when_only_circles_were_left_still_says_so() -> None:
+    """Without it the agent, which sees no turn, would begin them again."""
+    log = LogMaker()
+    for _ in range(3):
+        log.did("run_bash", failed=True, command="f")
+    log.recovered("errors", 0).event("environment", RECALL, text="m" * 9_000, kinds=[])
+    messages = condensed(log.events, 1_500)
+    assert messages is not None
+    assert "failed three times in a row" in messages[1].text
+    assert estimated_tokens(messages) <= 1_500
+
+
 def test_condensing_when_nothing_can_be_left_out_any_more_gives_up() -> None:
     """A first message that has been cut to its shortest is not cut again and again."""
     log = LogMaker().event("environment", CONDENSATION, first_kept=0, texts=300, first_message=500)
