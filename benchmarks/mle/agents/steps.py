@@ -49,7 +49,6 @@ class StepAgent(Agent):
         "langgraft.benchmarks.simulated.data_scientist",
         "langgraft.benchmarks.simulated.engineer",
         "langgraft.benchmarks.simulated.judging",
-        "langgraft.benchmarks.simulated.tool_calls",
     )
     files: ClassVar[tuple[str, ...]] = (SOLUTION, EVENTS)
     record_file: ClassVar[str] = STEPS
