@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 from langgraft._core.errors import SettingsError
 from langgraft.nodes.artifacts import Artifacts, FolderArtifacts, MemoryArtifacts
@@ -52,6 +52,6 @@ def check_seconds(seconds: object) -> None:
         SettingsError: It is none.
     """
     number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-    if not number or not math.isfinite(float(str(seconds))) or float(str(seconds)) <= 0:
+    if not number or not 0 < cast("float", seconds) < math.inf:
         msg = f"seconds must be a number above 0, got {seconds!r:.80}"
         raise SettingsError(msg)
