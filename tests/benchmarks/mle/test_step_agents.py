@@ -59,11 +59,11 @@ def result(out: Path, name: str) -> Any:
 
 def test_prompts_when_an_agent_asks_with_them_then_the_manifest_names_all() -> None:
     """A run is not gone on with where one has changed, and the refusal says which."""
-    made = {"chain": ChainPrompts(), "mlab": MLABPrompts()}
+    made: tuple[Any, ...] = (ChainPrompts(), MLABPrompts())
     told: Any = StepStudy().fingerprints(
         MlePlan(agents=("chain", "mlab"), competitions=("weather",))
     )
-    asked = {getattr(each, named.name).name for each in made.values() for named in fields(each)}
+    asked = {getattr(each, named.name).name for each in made for named in fields(each)}
     assert asked <= told["prompts"].keys()
 
 
