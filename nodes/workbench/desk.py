@@ -20,6 +20,21 @@ from langgraft.nodes.workbench.state import RunState
 _MINUTE: Final = 60
 
 
+class _Watch:
+    """Takes the seconds since it was last started."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._began: float | None = None
+
+    def start(self) -> None:
+        self._began = self._clock()
+
+    @property
+    def seconds(self) -> float:
+        return 0.0 if self._began is None else self._clock() - self._began
+
+
 @dataclass(frozen=True, slots=True)
 class Desk:
     """What all nodes of a run share: the competition, where contents and workspaces are, limits."""
@@ -61,19 +76,19 @@ class Desk:
             SandboxUnavailableError: There is no engine or image.
             SandboxFailureError: The engine or container died, and again in fresh ones.
         """
-        name, log = state["episode_id"], self.log(state)
-        self.workspaces.ready(name, log)
-        began = self.clock()
-        seen = self.workspaces.run(name, log, action, seconds=self.allowed(state))
-        return seen, self.clock() - began
+        log, watch = self.log(state), _Watch(self.clock)
+        seen = self.workspaces.run(
+            state["episode_id"], log, action, seconds=self.allowed(state), begins=watch.start
+        )
+        return seen, watch.seconds
 
     async def arun(self, state: RunState, action: Action) -> tuple[Observation, float]:
         """Do what `run` does, asynchronously."""
-        name, log = state["episode_id"], await asyncio.to_thread(self.log, state)
-        await self.workspaces.aready(name, log)
-        began = self.clock()
-        seen = await self.workspaces.arun(name, log, action, seconds=self.allowed(state))
-        return seen, self.clock() - began
+        log, watch = await asyncio.to_thread(self.log, state), _Watch(self.clock)
+        seen = await self.workspaces.arun(
+            state["episode_id"], log, action, seconds=self.allowed(state), begins=watch.start
+        )
+        return seen, watch.seconds
 
     def keep(self, value: JSON) -> str:
         """Keep a value as canonical JSON, and return its reference."""

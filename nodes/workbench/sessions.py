@@ -39,6 +39,10 @@ TRIES: Final = 3
 _END: Final = "import os\nos._exit(0)"
 
 
+def _ignored() -> None:
+    pass
+
+
 class Workspaces:
     """The live workspaces of an agent's runs.
 
@@ -74,7 +78,13 @@ class Workspaces:
         self._live = LiveKernels(capacity)
 
     def run(
-        self, episode_id: str, log: EventLog, action: Action, *, seconds: float | None = None
+        self,
+        episode_id: str,
+        log: EventLog,
+        action: Action,
+        *,
+        seconds: float | None = None,
+        begins: Callable[[], None] = _ignored,
     ) -> Observation:
         """Do an action in a run's workspace, and return what was observed of it.
 
@@ -83,26 +93,26 @@ class Workspaces:
             log: Of the run, before this action.
             action: Its `id` is the next one of the log; the observation's follows it.
             seconds: Wall clock of what it executes, where that is less than usual.
+            begins: Called as the action begins, in a workspace where all before it is done; again
+                where it begins again.
 
         Raises:
             SandboxUnavailableError: There is no engine or image.
             SandboxFailureError: The engine or container died, and again in fresh ones.
         """
-        return hold(self._running(episode_id, log, action, seconds))
+        return hold(self._running(episode_id, log, action, seconds, begins))
 
     async def arun(
-        self, episode_id: str, log: EventLog, action: Action, *, seconds: float | None = None
+        self,
+        episode_id: str,
+        log: EventLog,
+        action: Action,
+        *,
+        seconds: float | None = None,
+        begins: Callable[[], None] = _ignored,
     ) -> Observation:
         """Do what `run` does; cancelling ends the action, and the kernel with it."""
-        return await ahold(self._running(episode_id, log, action, seconds))
-
-    def ready(self, episode_id: str, log: EventLog) -> None:
-        """Build a run's workspace where it is not there; raises what `run` does."""
-        hold(self._looking(episode_id, log, _nothing))
-
-    async def aready(self, episode_id: str, log: EventLog) -> None:
-        """Do what `ready` does, asynchronously."""
-        await ahold(self._looking(episode_id, log, _nothing))
+        return await ahold(self._running(episode_id, log, action, seconds, begins))
 
     def look(self, episode_id: str, log: EventLog, talk: Callable[[], KernelTalk[T]]) -> T:
         """Look into a run's workspace: hold a talk with its kernel that changes nothing there.
@@ -127,14 +137,22 @@ class Workspaces:
         _close(self._live.end())
 
     def _running(
-        self, run: str, log: EventLog, action: Action, seconds: float | None
+        self,
+        run: str,
+        log: EventLog,
+        action: Action,
+        seconds: float | None,
+        begins: Callable[[], None],
     ) -> Session[Observation]:
         done = self._done(log)
         after = (*done, action) if action.name in self._changing else done
         allowed = self.seconds if seconds is None else min(seconds, self.seconds)
-        performed = yield from self._held(
-            run, log, lambda: _guarded(self._perform(action)), done, after, seconds=allowed
-        )
+
+        def perform() -> KernelTalk[Performed]:
+            begins()
+            return _guarded(self._perform(action))
+
+        performed = yield from self._held(run, log, perform, done, after, seconds=allowed)
         return self._observed(performed, action, allowed)
 
     def _looking(self, run: str, log: EventLog, talk: Callable[[], KernelTalk[T]]) -> Session[T]:
@@ -217,10 +235,6 @@ class Workspaces:
         stopped = performed.result is not None and performed.result.timed_out
         limits, seconds = self.sandbox.limits, allowed if stopped else self.seconds
         return observed(performed, action, limits=limits, seconds=seconds, metric=self._metric)
-
-
-def _nothing() -> KernelTalk[None]:
-    yield from ()
 
 
 def _guarded(talk: KernelTalk[Performed]) -> KernelTalk[Performed]:
