@@ -50,7 +50,8 @@ def test_too_dear_when_a_prompt_costs_more_than_is_left_then_it_is(
 ) -> None:
     """Also where the run has no step and no time left: a failure may still have to be diagnosed."""
     limits, state = RunLimits(steps=5, hours=1.0, dollars=1.0), used(prompt_tokens=250_000)
-    for each in (state, {**state, "steps": 5}, used(prompt_tokens=250_000, seconds=3600.0)):
+    at_its_last_step: RunState = {**state, "steps": 5}
+    for each in (state, at_its_last_step, used(prompt_tokens=250_000, seconds=3600.0)):
         assert too_dear(limits, each, PRICES, prompt_tokens=prompt) is dear
     assert not too_dear(RunLimits(), state, PRICES, prompt_tokens=prompt)
 
