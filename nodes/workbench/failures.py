@@ -128,10 +128,14 @@ def _remedy(log: EventLog, failed: Execution, now: Execution) -> str:
     """Return what the model said beside the last change of a file since a failure.
 
     Of a script that was edited and run again, "run it again" is no remedy. Where no file was
-    edited, or another program stands in the action itself, that is what changed.
+    edited, or another program stands in the action itself, that is what changed. Where nothing
+    did, nobody said what put it right.
     """
     new_program = now.seen.program in now.command and now.command != failed.command
-    edits = () if now.seen.program and new_program else _edits(log, failed, now)
+    edits = () if now.seen.program and new_program else tuple(_edits(log, failed, now))
+    same = now.command == failed.command and now.seen.program == failed.seen.program
+    if same and not edits:
+        return ""
     said = (first_sentences(each.thought) or _instruction(each) for each in edits)
     return next(filter(None, said), first_sentences(now.action.thought))
 
