@@ -12,8 +12,7 @@ from langgraft.memory.items import describe_validation
 from langgraft.nodes.chain.tools import ARGUMENTS
 from langgraft.nodes.replies import encodable
 from langgraft.nodes.talking import UNREADABLE, Said
-from langgraft.nodes.workbench.events import INVALID, MESSAGE
-from langgraft.nodes.workbench.log import keepable
+from langgraft.nodes.workbench.events import INVALID, MESSAGE, keepable
 
 LONGEST_KEPT: Final = 10_000
 """Most characters kept of arguments that could not be used."""

@@ -10,9 +10,9 @@ from langgraft.nodes.chain.sight import Cut
 from langgraft.nodes.chain.stuck import first_condensation
 from langgraft.nodes.graph_node import GraphNode, Update
 from langgraft.nodes.talking import Ask, Model, Talk, talking_node
-from langgraft.nodes.workbench.events import CONDENSATION, Action, Event
+from langgraft.nodes.workbench.events import CONDENSATION, Action, Event, keepable
 from langgraft.nodes.workbench.limits import ended_by
-from langgraft.nodes.workbench.log import append_events, keepable
+from langgraft.nodes.workbench.log import append_events
 from langgraft.nodes.workbench.metering import metered
 from langgraft.nodes.workbench.state import RunState
 

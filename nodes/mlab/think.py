@@ -15,7 +15,6 @@ from langgraft.nodes.structured import REPLY_SHOWN
 from langgraft.nodes.talking import Ask, Said, Talk, talking_node
 from langgraft.nodes.workbench.events import INVALID, Action
 from langgraft.nodes.workbench.limits import ended_by
-from langgraft.nodes.workbench.log import keepable
 from langgraft.nodes.workbench.metering import metered
 from langgraft.nodes.workbench.state import RunState
 
@@ -136,6 +135,4 @@ def _action(place: int, thought: Thought) -> Action:
 
 
 def _made(place: int, name: str, arguments: dict[str, Any], thought: str = "") -> Action:
-    return Action(
-        id=place, source="agent", name=name, arguments=keepable(arguments), thought=thought
-    )
+    return Action(id=place, source="agent", name=name, arguments=arguments, thought=thought)

@@ -16,9 +16,9 @@ from langgraft._core.errors import InputError
 from langgraft.memory.deltas import MemoryDelta
 from langgraft.nodes.artifacts import Artifacts
 from langgraft.nodes.record_chain import RecordChain
-from langgraft.nodes.workbench.events import Action, Event, Observation, keepable
+from langgraft.nodes.workbench.events import Action, Event, Observation
 
-__all__ = ["EventLog", "append_events", "keepable", "log_lines", "read_log"]
+__all__ = ["EventLog", "append_events", "log_lines", "read_log"]
 
 _EVENTS: Final[TypeAdapter[list[Event]]] = TypeAdapter(list[Event])
 

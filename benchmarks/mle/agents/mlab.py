@@ -14,8 +14,8 @@ from langgraft.nodes.artifacts import FolderArtifacts
 from langgraft.nodes.mlab.answers import BLOCKS
 
 INSIDE_CALLS: Final = 2 * (BLOCKS + 1)
-"""Calls beside the reply at the most: a file is read in blocks and put together, or what was seen
-is shortened in the same way."""
+"""Calls beside the reply at the most: a file is read in blocks and put together, and what was seen
+is shortened in the same way. One that is too long for the model is asked in short, which is more."""
 
 
 class MlabAgent(StepAgent):
