@@ -60,6 +60,16 @@ class AgentSettings(BaseModel):
     steps: int = Field(ge=1)
     """How much a run may do: programs of a search, actions of the others."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _own(cls, given: Any) -> Any:
+        for name in given if isinstance(given, Mapping) else ():
+            having = [agent for agent, each in SECTIONS.items() if name in each.model_fields]
+            if having and name not in cls.model_fields:
+                msg = f"`{name}` is no setting of this agent, but of {' and '.join(having)}"
+                raise ValueError(msg)
+        return given
+
     @field_validator("seeds", "build_seeds")
     @classmethod
     def _seeds(cls, seeds: tuple[int, ...] | None) -> tuple[int, ...] | None:

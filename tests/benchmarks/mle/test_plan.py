@@ -109,7 +109,10 @@ REFUSED = [
     ({"agents": [None]}, "an agent is its name, or a section with a `name`"),
     ({"agents": [{"name": "chain", "recoveries": 5}]}, "on_stuck is not `recover`"),
     ({"agents": ["chain", {"name": "chain", "steps": 5}]}, "each agent may be given once"),
-    ({"agents": [{"name": "chain", "drafts": 5}]}, "drafts"),
+    (
+        {"agents": [{"name": "chain", "drafts": 5}]},
+        "chain: `drafts` is no setting of this agent, but of tree",
+    ),
     ({"agents": [{"name": "chain", "dollars": 5}]}, "needs prompt_price and completion_price"),
     ({"agents": [{"name": "mlab", "prompt_price": 5}]}, "no limit in `dollars`"),
     ({"agents": [{"name": "mlab", "seeds": [101]}]}, "seeds [101] build banks and are compared"),
