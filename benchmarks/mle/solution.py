@@ -19,7 +19,7 @@ and of the chain and MLAB
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -221,7 +221,19 @@ def _refuse_others(order: Order) -> None:
     found = list(differences(was, json.loads(canonical_json(_asked(order))), "", ""))
     if found:
         msg = "was begun with something else (give another folder, or go back)"
-        raise ResumeRefusedError(msg, path=order.out, differences=found)
+        raise ResumeRefusedError(msg, path=order.out, differences=_own(found))
+
+
+def _own(found: Sequence[str]) -> list[str]:
+    """Leave out what differs only because another agent was asked for: its settings and its code."""
+    agent = f"{_SECTION}name: "
+    if not any(each.startswith(agent) for each in found):
+        return list(found)
+    return [each for each in found if each.startswith(agent) or not each.startswith(_AGENTS)]
+
+
+_SECTION: Final = "plan.agents[0]."
+_AGENTS: Final = (_SECTION, "fingerprints.")
 
 
 def _begin(order: Order, memory: MemoryProvider[Any] | None) -> str:

@@ -240,6 +240,8 @@ def test_solve_when_the_folder_is_not_its_own_then_leaves_it_alone(
     other = solve(ID, *given, "--steps", 7)
     assert other.code == 2
     assert "plan.agents[0].steps: 6 → 7" in other.stderr
+    other = solve(ID, *given, "--agent", "chain", "--seconds", 30)
+    assert other.stderr.endswith("plan.agents[0].name: tree → chain; plan.seconds: 20.0 → 30.0\n")
 
 
 def _begun(out: Path, programs: int) -> bool:
