@@ -23,7 +23,13 @@ from langgraft._core.errors import SettingsError
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.submissions import sample_file
 from langgraft.environments.sandboxes.sandbox import Sandbox
-from langgraft.graphs.given import check_seconds, check_whole, contents_of, package_names
+from langgraft.graphs.given import (
+    check_model,
+    check_seconds,
+    check_whole,
+    contents_of,
+    package_names,
+)
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget
 from langgraft.nodes.artifacts import Artifacts
@@ -161,6 +167,7 @@ def build_chain_agent(
         CompetitionError: The data is not prepared.
         InputError: It is no competition.
     """
+    check_model(model)
     check_limits(limits, prices)
     _check(seconds, context, on_stuck, recoveries, browse)
     sample_file(competition)

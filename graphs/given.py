@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, cast
 
+from langchain_core.runnables import Runnable
+
 from langgraft._core.errors import SettingsError
 from langgraft.nodes.artifacts import Artifacts, FolderArtifacts, MemoryArtifacts
 from langgraft.nodes.search.packages import shipped_packages
@@ -18,6 +20,17 @@ def contents_of(artifacts: Artifacts | None, folder: Path | None) -> Artifacts:
     if artifacts is not None:
         return artifacts
     return MemoryArtifacts() if folder is None else FolderArtifacts(folder / ARTIFACTS)
+
+
+def check_model(model: object) -> None:
+    """Refuse what is no model, such as a model's name.
+
+    Raises:
+        SettingsError: It is none.
+    """
+    if not isinstance(model, Runnable):
+        msg = f"{model!r:.80} is no chat model: make one with LangChain's init_chat_model(…)"
+        raise SettingsError(msg)
 
 
 def package_names(packages: Sequence[str] | None) -> tuple[str, ...]:

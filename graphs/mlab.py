@@ -22,7 +22,13 @@ from langgraph.types import Checkpointer
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.submissions import sample_file
 from langgraft.environments.sandboxes.sandbox import Sandbox
-from langgraft.graphs.given import check_seconds, check_whole, contents_of, package_names
+from langgraft.graphs.given import (
+    check_model,
+    check_seconds,
+    check_whole,
+    contents_of,
+    package_names,
+)
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget
 from langgraft.nodes.artifacts import Artifacts
@@ -138,11 +144,12 @@ def build_mlab_agent(
         name: Name of the graph in traces.
 
     Raises:
-        SettingsError: A number is out of its range, a prompt cannot be filled in, or memory needs
-            what this agent cannot give.
+        SettingsError: A number is out of its range, a prompt cannot be filled in, the model is
+            none, or memory needs what this agent cannot give.
         CompetitionError: The data is not prepared.
         InputError: It is no competition.
     """
+    check_model(model)
     check_limits(limits, prices)
     check_whole("window", window)
     check_whole("retries", retries, 0)

@@ -63,6 +63,9 @@ def memory_needs(memory: MemoryProvider[Any] | None, *, learn: bool) -> frozense
     """
     if memory is None:
         return frozenset()
+    if not isinstance(memory, MemoryProvider):
+        msg = f"{type(memory).__name__} is no memory provider: give CodingMemory(store), say"
+        raise SettingsError(msg)
     needs = frozenset(memory.needs)
     if "draft" in needs:
         msg = (

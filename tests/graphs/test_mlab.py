@@ -337,11 +337,15 @@ def test_script_when_it_worked_before_and_is_run_again_puts_no_other_right(
         ({"seconds": 0}, "seconds must be a number above 0, got 0"),
         ({"limits": RunLimits(dollars=1.0)}, "needs to know what tokens cost"),
         ({"packages": "numpy"}, "packages is a list of names, got 'numpy'"),
+        ({"memory": InMemoryStore()}, "InMemoryStore is no memory provider: give CodingMemory"),
+        ({"model": "openai:gpt-4o"}, "'openai:gpt-4o' is no chat model: make one with"),
     ],
 )
 def test_agent_when_a_setting_is_not_possible_is_not_built(
     settings: dict[str, Any], problem: str, competition: Competition
 ) -> None:
     """The message says what is wrong, before a model is paid."""
-    with sandbox(competition) as place, pytest.raises(SettingsError, match=problem):
-        build_mlab_agent(stepping(), competition=competition, sandbox=place, **settings)
+    with sandbox(competition) as place:
+        given: dict[str, Any] = {"model": stepping(), "competition": competition, "sandbox": place}
+        with pytest.raises(SettingsError, match=problem):
+            build_mlab_agent(**{**given, **settings})
