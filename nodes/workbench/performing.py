@@ -40,6 +40,8 @@ _HERE: Final = re.compile(
     r"(?:^|[\s;&|(])python3?(?:\s+-[uBO]+)*(?:\s+-)?\s*<<-?\s*(['\"]?)(\w+)\1[^\n]*\n", re.MULTILINE
 )
 _CELL: Final = re.compile(r"<cell \d+>")
+_ENDED: Final = re.compile(r"(\bbash: line \d+:) +\d+ (?=[A-Z])")
+"""What a shell says of a command that a signal ended: `bash: line 1:   13 Killed   …`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,16 +154,20 @@ def kept_text(text: str) -> str:
 
 
 def _without_numbers(result: ExecutionResult) -> ExecutionResult:
-    """Take the numbers of cells out, before anything is cut.
+    """Take the numbers of cells and of ended processes out, before anything is cut.
 
-    A cell's number says how many ran in this very kernel before it, which differs between a run
-    that was resumed and one that was not.
+    A cell's number says how many ran in this very kernel before it, a process's how many the
+    workspace had: both differ between a run that was resumed and one that was not.
     """
-    stdout, stderr = _CELL.sub("<cell>", result.stdout), _CELL.sub("<cell>", result.stderr)
     error = result.error
     if error is not None:
-        error = replace(error, message=_CELL.sub("<cell>", error.message))
+        error = replace(error, message=_unnumbered(error.message))
+    stdout, stderr = _unnumbered(result.stdout), _unnumbered(result.stderr)
     return replace(result, stdout=stdout, stderr=stderr, error=error)
+
+
+def _unnumbered(text: str) -> str:
+    return _ENDED.sub(r"\1 ", _CELL.sub("<cell>", text))
 
 
 def _exception(result: ExecutionResult, seconds: float) -> tuple[str, str]:

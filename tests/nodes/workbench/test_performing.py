@@ -46,6 +46,14 @@ for stream in (sys.stdout, sys.stderr):
     assert len(seen) == 1
 
 
+def test_command_when_a_signal_ends_a_part_of_it_then_the_shells_word_has_no_process_number(
+    run: HandRun,
+) -> None:
+    """How many processes the workspace had before differs after a replay."""
+    seen = run.bash("sh -c 'kill -9 $$'; true")
+    assert "bash: line 1: Killed" in seen.text
+
+
 def test_cell_when_it_reports_a_metric_then_the_observation_has_it(run: HandRun) -> None:
     """By the rule of all programs."""
     assert run.cell("print('Validation metric: 0.75')").metric == 0.75
