@@ -1,6 +1,6 @@
 """The log as messages for a chat model: a pure function of the log and of settings.
 
-Every call of a tool has its answer right behind it, under a name of its own (`call-<event>`), so
+Every call of a tool has its answer right behind it, under a name of its own (`call-<step>`), so
 that any provider takes them and no provider's ids are kept. A call that could not be read is told
 as one that could.
 """
@@ -63,7 +63,7 @@ def _told(part: Part, briefing: Briefing) -> Iterator[BaseMessage]:
 
 
 def _called(turn: Turn) -> Iterator[BaseMessage]:
-    action, name = turn.action, f"call-{turn.action.id}"
+    action, name = turn.action, f"call-{turn.step}"
     tool, arguments = action.name, dict[str, Any](action.arguments)
     if action.name == INVALID:
         tool = callable_name(str(action.arguments.get("tool", "")))

@@ -21,6 +21,8 @@ class Turn:
     """`None` for what is only said."""
     answer: str = ""
     """What the user said to it: to a message, or to further calls in the same reply."""
+    step: int = 0
+    """Place among the run's steps: unlike an event's, the same with memory and without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +47,16 @@ def turns_of(events: Iterable[Event]) -> tuple[Turn, ...]:
 
 def _parts(events: Iterable[Event]) -> Iterator[Part]:
     turn: Turn | None = None
+    steps = 0
     for event in events:
         if isinstance(event, Action) and (event.source == "agent" or event.name == RECOVERY):
             if turn is not None:
                 yield turn
-            turn = Turn(event) if event.source == "agent" else None
+            turn = Turn(event, step=steps) if event.source == "agent" else None
             if turn is None:
                 yield Notice(event)
+            else:
+                steps += 1
         elif turn is not None and event.cause == turn.action.id:
             turn = _with(turn, event)
     if turn is not None:

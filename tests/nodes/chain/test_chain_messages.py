@@ -201,3 +201,10 @@ def test_messages_when_asked_twice_are_equal() -> None:
     assert first == again
     assert "\0" not in "".join(each.text for each in first)
     assert isinstance(first[-1], HumanMessage)
+
+
+def test_messages_when_memory_had_nothing_to_say_are_those_without_memory() -> None:
+    """So that replies that conditions of a study have in common are paid once."""
+    asked = LogMaker().event("environment", RECALL, text="", kinds=[])
+    both = [log.did("run_bash", "a.csv", command="ls") for log in (LogMaker(), asked)]
+    assert told(both[0].events) == told(both[1].events)
