@@ -72,12 +72,14 @@ class SubprocessSandbox(SupervisedSandbox):
         limits: Limits | None = None,
         *,
         python: str = sys.executable,
-        inputs: Mapping[str, Path] | None = None,
+        inputs: Mapping[str, Path | str] | None = None,
         retries: int = 2,
     ) -> None:
         super().__init__(limits, retries=retries)
         self._python = python
-        self._inputs = {name: _checked_input(name, path) for name, path in (inputs or {}).items()}
+        self._inputs = {
+            name: _checked_input(name, Path(path)) for name, path in (inputs or {}).items()
+        }
 
     @functools.cached_property
     def digest(self) -> str:

@@ -145,7 +145,7 @@ def test_run_when_inputs_are_given_then_they_are_in_the_workspace(tmp_path: Path
         assert (result.stdout, result.files) == ("a,b\n", {})
         assert result.left_out == {"input": "a link"}
     with pytest.raises(InputError, match="not there"):
-        SubprocessSandbox(inputs={"input": tmp_path / "absent"})
+        SubprocessSandbox(inputs={"input": str(tmp_path / "absent")})
 
 
 def test_run_when_paths_are_printed_then_the_random_name_is_not_told() -> None:
