@@ -164,7 +164,7 @@ def build_tree_agent(
     _check_numbers(steps=steps, width=width, candidates=candidates, folds=(folds, 2))
     _check_seconds(seconds)
     sample_file(competition)
-    needs = _needs(memory, learn=learn)
+    needs = tree_memory_needs(memory, learn=learn)
     folder = None if folder is None else Path(folder)
     place = Place(competition, _contents(artifacts, folder))
     feedback = feedback_model or code_model
@@ -241,7 +241,7 @@ def _branch(nodes: Branch) -> CompiledStateGraph[BranchState, None, BranchState,
     return graph.compile(name="branch")
 
 
-def _needs(memory: MemoryProvider[Any] | None, *, learn: bool) -> frozenset[str]:
+def tree_memory_needs(memory: MemoryProvider[Any] | None, *, learn: bool) -> frozenset[str]:
     """Return what memory needs for filing.
 
     Raises:

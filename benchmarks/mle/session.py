@@ -6,10 +6,13 @@ from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langgraph.store.base import BaseStore
+from langgraph.store.memory import InMemoryStore
 
+from langgraft._core.errors import PlanError, SettingsError
 from langgraft.benchmarks.harness.cache import replicate_scope
 from langgraft.benchmarks.harness.execute import in_thread
 from langgraft.benchmarks.harness.study import BankPlace, ItemOutcome, RunFiles, RunSpec
+from langgraft.benchmarks.mle.agents import agent_named
 from langgraft.benchmarks.mle.agents.base import Parts
 from langgraft.benchmarks.mle.conditions import MemoryCondition
 from langgraft.benchmarks.mle.plan import MlePlan
@@ -104,6 +107,25 @@ def make_bank(plan: MlePlan, condition: MemoryCondition, place: BankPlace) -> Me
     """Make the provider of a condition over the run's store; of a control, the one it is of."""
     own = condition if condition.of is None else plan.condition(condition.of)
     return provider_of(own, place.store, place.namespace)
+
+
+def check_memories(plan: MlePlan) -> None:
+    """Refuse conditions whose memory needs what an agent cannot give.
+
+    Raises:
+        PlanError: There is one.
+    """
+    for section in plan.agents:
+        for condition in plan.memory_of(section):
+            if condition.start == "off":
+                continue
+            own = condition if condition.of is None else plan.condition(condition.of)
+            memory = provider_of(own, InMemoryStore(), None)
+            try:
+                agent_named(section.name).check_memory(memory, learn=condition.control is None)
+            except SettingsError as error:
+                msg = f"condition {condition.name!r} of the agent {section.name}: {error}"
+                raise PlanError(msg) from error
 
 
 def provider_of(

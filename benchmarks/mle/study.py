@@ -36,7 +36,7 @@ from langgraft.benchmarks.mle.models import check_models, models_of
 from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.benchmarks.mle.runs import agent_of, competition_of, memory_of, runs_at
 from langgraft.benchmarks.mle.sandboxes import Sandboxes, check_engine_and_image
-from langgraft.benchmarks.mle.session import MleSession
+from langgraft.benchmarks.mle.session import MleSession, check_memories
 from langgraft.benchmarks.mle.sizing import size_lines
 from langgraft.benchmarks.mle.submissions import list_submissions
 from langgraft.memory.deltas import MemoryDelta
@@ -106,16 +106,17 @@ class MleStudy(Study[MlePlan]):
 
     @override
     def make_ready(self, plan: MlePlan) -> None:
-        """Find the engine and image, prepare the competitions that ship, and check the models.
+        """Find the engine and image, prepare the competitions that ship, and check models and memories.
 
         Raises:
             SandboxUnavailableError: There is no engine or image.
             CompetitionError: A competition of one's own is not prepared, or data is not as it was.
             MissingExtraError: Grading needs the extra `mle`.
-            InputError: A model cannot be set up.
+            InputError: A model cannot be set up, or memory needs what an agent cannot give.
         """
         self.check_engine(plan)
         check_models(plan)
+        check_memories(plan)
         make_ready(plan.registry(), competitions_of(plan))
 
     @staticmethod

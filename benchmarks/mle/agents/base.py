@@ -112,6 +112,14 @@ class Agent(ABC):
         """Return the simulated model that can be this agent's, and what else it is known by."""
 
     @abstractmethod
+    def check_memory(self, memory: MemoryProvider[Any], *, learn: bool) -> None:
+        """Refuse memory that needs what the agent cannot give, before a run is paid for.
+
+        Raises:
+            SettingsError: It does.
+        """
+
+    @abstractmethod
     def graph(
         self,
         parts: Parts,

@@ -29,6 +29,7 @@ from langgraft.nodes.workbench.events import Action
 from langgraft.nodes.workbench.limits import RunLimits, TokenPrices
 from langgraft.nodes.workbench.log import EventLog, log_lines, read_log
 from langgraft.nodes.workbench.projection import steps_of
+from langgraft.nodes.workbench.recall import memory_needs
 from langgraft.nodes.workbench.restoring import arestore_run_memory, run_bank
 from langgraft.nodes.workbench.solution import solution_of
 from langgraft.nodes.workbench.steps import StepRecord
@@ -90,6 +91,11 @@ class StepAgent(Agent):
         saver: BaseCheckpointSaver[Any] | None,
         best: Path | None = None,
     ) -> Graph: ...
+
+    @override
+    def check_memory(self, memory: MemoryProvider[Any], *, learn: bool) -> None:
+        """Refuse what the builder of the graph would refuse."""
+        memory_needs(memory, learn=learn)
 
     @override
     def told(self, artifacts: FolderArtifacts, state: Mapping[str, Any]) -> Sequence[StepRecord]:

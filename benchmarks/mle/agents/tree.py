@@ -21,7 +21,7 @@ from langgraft.benchmarks.mle.agents.base import (
 )
 from langgraft.benchmarks.mle.agents.settings import AgentName, AgentSettings, TreeSettings
 from langgraft.environments.competitions.competition import Competition
-from langgraft.graphs.tree import build_tree_agent
+from langgraft.graphs.tree import build_tree_agent, tree_memory_needs
 from langgraft.memory.deltas import BankContent
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget
@@ -133,6 +133,11 @@ class TreeAgent(Agent):
             budget=Budget(plan.memory_tokens),
             checkpointer=saver,
         )
+
+    @override
+    def check_memory(self, memory: MemoryProvider[Any], *, learn: bool) -> None:
+        """Refuse what the builder of the graph would refuse."""
+        tree_memory_needs(memory, learn=learn)
 
     @override
     def told(self, artifacts: FolderArtifacts, state: Mapping[str, Any]) -> Sequence[JournalNode]:

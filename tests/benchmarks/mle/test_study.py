@@ -204,3 +204,15 @@ def test_feedback_model_when_it_cannot_be_then_is_refused_before_anything_runs(
     plan = house_plan(tmp_path, model="openai:o3", base_url="http://127.0.0.1:9/v1")
     plan = plan.model_copy(update={"feedback_model": "opnai:gpt-4.1"})
     assert "opnai" in refused(plan, tmp_path / "out")
+
+
+def test_run_when_memory_needs_what_an_agent_cannot_give_then_is_refused_before_anything_runs(
+    tmp_path: Path,
+) -> None:
+    """A condition whose runs come last would be refused when all others are paid."""
+    lessons = {"name": "lessons", "provider": "insight"}
+    said = refused(
+        house_plan(tmp_path, agents=["chain"], memory=["off", lessons]), tmp_path / "out"
+    )
+    assert "condition 'lessons' of the agent chain" in said
+    assert "lessons" in said.rpartition("learns from")[2]
