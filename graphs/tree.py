@@ -7,7 +7,6 @@ memory's nodes are there where memory asks for what they give. The state holds r
 numbers only; programs, outputs and the journal lie in `artifacts`.
 """
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -21,9 +20,10 @@ from langgraft._core.errors import SettingsError
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.submissions import sample_file
 from langgraft.environments.sandboxes.sandbox import Sandbox
+from langgraft.graphs.given import check_seconds, check_whole, contents_of, package_names
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget
-from langgraft.nodes.artifacts import Artifacts, FolderArtifacts, MemoryArtifacts
+from langgraft.nodes.artifacts import Artifacts
 from langgraft.nodes.graph_node import GraphNode
 from langgraft.nodes.search.aide_policy import AIDEPolicy
 from langgraft.nodes.search.briefing import TreePrompts
@@ -36,7 +36,6 @@ from langgraft.nodes.search.choose import (
 )
 from langgraft.nodes.search.diagnose import diagnose_program_node, reflect_program_node
 from langgraft.nodes.search.execute import execute_node
-from langgraft.nodes.search.packages import shipped_packages
 from langgraft.nodes.search.place import Place
 from langgraft.nodes.search.policy import SearchPolicy
 from langgraft.nodes.search.recall import recall_program_node
@@ -61,9 +60,6 @@ from langgraft.nodes.search.write import Assignment, write_node
 Graph: TypeAlias = "StateGraph[TreeState, None, TreeInput, TreeOutput]"
 Branch: TypeAlias = dict[str, GraphNode[BranchState]]
 """Nodes of a branch by name, in the order they run."""
-
-ARTIFACTS = "artifacts"
-"""Folder of the contents, in the folder of a search."""
 
 
 def build_tree_agent(
@@ -161,12 +157,14 @@ def build_tree_agent(
         CompetitionError: The data is not prepared.
         InputError: It is no competition.
     """
-    _check_numbers(steps=steps, width=width, candidates=candidates, folds=(folds, 2))
-    _check_seconds(seconds)
+    for named, value in (("steps", steps), ("width", width), ("candidates", candidates)):
+        check_whole(named, value)
+    check_whole("folds", folds, 2)
+    check_seconds(seconds)
     sample_file(competition)
     needs = tree_memory_needs(memory, learn=learn)
     folder = None if folder is None else Path(folder)
-    place = Place(competition, _contents(artifacts, folder))
+    place = Place(competition, contents_of(artifacts, folder))
     feedback = feedback_model or code_model
     prompts = prompts or TreePrompts()
     taught = memory if learn else None
@@ -174,7 +172,7 @@ def build_tree_agent(
     branch: Branch = {}
     if memory is not None:
         branch["recall"] = recall_program_node(place, memory, budget=budget)
-    told = Assignment(seconds, folds, _packages(packages))
+    told = Assignment(seconds, folds, package_names(packages))
     branch["write"] = write_node(place, code_model, told, prompts)
     branch["execute"] = execute_node(place, sandbox, seconds=seconds)
     branch["review"] = review_node(place, feedback, prompts)
@@ -257,33 +255,3 @@ def tree_memory_needs(memory: MemoryProvider[Any] | None, *, learn: bool) -> fro
         )
         raise SettingsError(msg)
     return frozenset(memory.needs) if learn else frozenset()
-
-
-def _contents(artifacts: Artifacts | None, folder: Path | None) -> Artifacts:
-    if artifacts is not None:
-        return artifacts
-    return MemoryArtifacts() if folder is None else FolderArtifacts(folder / ARTIFACTS)
-
-
-def _packages(packages: Sequence[str] | None) -> tuple[str, ...]:
-    if packages is None:
-        return shipped_packages()
-    if isinstance(packages, str):
-        msg = f"packages is a list of names, got {packages!r:.80}"
-        raise SettingsError(msg)
-    return tuple(packages) or ("none beyond Python's own library",)
-
-
-def _check_numbers(**given: int | tuple[int, int]) -> None:
-    for name, value in given.items():
-        number, least = value if isinstance(value, tuple) else (value, 1)
-        if not isinstance(number, int) or isinstance(number, bool) or number < least:
-            msg = f"{name} must be a whole number of at least {least}, got {number!r:.80}"
-            raise SettingsError(msg)
-
-
-def _check_seconds(seconds: float) -> None:
-    number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-    if not number or not math.isfinite(seconds) or seconds <= 0:
-        msg = f"seconds must be a number above 0, got {seconds!r:.80}"
-        raise SettingsError(msg)

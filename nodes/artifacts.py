@@ -152,22 +152,32 @@ def _holds(path: Path, content: bytes) -> bool:
 
 
 def _write(path: Path, content: bytes, folder: Path) -> None:
-    temporary = path.parent / f".{secrets.token_hex(8)}.tmp"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-        for named in (path.parent, folder):  # so that a power loss does not undo the names
-            sync_folder(named)
+        write_whole(path, content)
+        sync_folder(folder)
     except (NotADirectoryError, FileExistsError, IsADirectoryError) as error:
         msg = f"{error.filename or path}: is not a folder that contents can be kept in"
         raise InputError(msg) from error
     except OSError as error:
         msg = f"{path}: cannot be written: {error.strerror}; free the disk or give another folder"
         raise InfrastructureError(msg) from error
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all, whatever happens to the process or the machine.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    temporary = path.parent / f".{secrets.token_hex(8)}.tmp"
+    try:
+        with temporary.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+        sync_folder(path.parent)  # so that a power loss does not undo the name
     finally:
         with suppress(OSError):  # it is in place, or never came to be
             temporary.unlink()

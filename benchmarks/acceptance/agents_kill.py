@@ -16,7 +16,7 @@ from langgraft.benchmarks.acceptance.chain_worker import STEPS
 from langgraft.benchmarks.acceptance.command import clean_environment, langgraft, run
 from langgraft.benchmarks.acceptance.figure import Figure, Setting, share
 from langgraft.benchmarks.acceptance.solving import LOOK, Kills, Solving, compare, ends
-from langgraft.benchmarks.mle.searching import ARTIFACTS
+from langgraft.graphs.given import ARTIFACTS
 from langgraft.nodes.artifacts import FolderArtifacts
 from langgraft.nodes.workbench.events import Action, Observation
 from langgraft.nodes.workbench.log import read_log

@@ -28,10 +28,9 @@ from langgraft.benchmarks.harness.usage import metered
 from langgraft.benchmarks.mle.agents import agent_named
 from langgraft.benchmarks.mle.agents.base import Agent, Came, Graph, Parts, Told
 from langgraft.benchmarks.mle.sandboxes import Lent
+from langgraft.graphs.given import ARTIFACTS
 from langgraft.memory.provider import MemoryProvider
 from langgraft.nodes.artifacts import FolderArtifacts
-
-ARTIFACTS: Final = "artifacts"
 
 Listener = Callable[[Told], None]
 """Is told of each program or step once it is done."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from langgraft._core.prompts import Prompt
+from langgraft._core.prompts import Prompt, check_placeholders
 from langgraft.environments.sandboxes.telling import span, trimmed
 from langgraft.nodes.prompts import prompt as shipped
 from langgraft.nodes.replies import encodable
@@ -34,9 +34,7 @@ class ChainPrompts:
         Raises:
             SettingsError: One has another placeholder.
         """
-        for name, values in _PLACEHOLDERS.items():
-            prompt: Prompt = getattr(self, name)
-            prompt.render(**dict.fromkeys(values.split(), ""))
+        check_placeholders(self, _PLACEHOLDERS)
 
 
 _PLACEHOLDERS: Final = {

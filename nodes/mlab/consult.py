@@ -7,7 +7,7 @@ anew, asks no model.
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from langchain_core.language_models import BaseChatModel
 
@@ -88,7 +88,7 @@ def said_action(desk: Desk, state: RunState) -> Action:
 
 def _looking(desk: Desk, action: Action) -> KernelTalk[_Looked]:
     """Read the file that a model is to be shown; a script that is not there yet is empty."""
-    given: Mapping[str, Any] = action.arguments["input"]  # type: ignore[assignment]
+    given = cast("Mapping[str, Any]", action.arguments["input"])  # as `read_reply` made it
     data = desk.competition.public_dir
     try:
         if action.name == tools.UNDERSTAND:
@@ -110,7 +110,7 @@ def _asking(
 ) -> Talk[Update]:
     if looked.told:
         return _answered(desk, action, {"told": looked.told})
-    given: Mapping[str, Any] = action.arguments["input"]  # type: ignore[assignment]
+    given = cast("Mapping[str, Any]", action.arguments["input"])  # as `read_reply` made it
     if action.name == tools.UNDERSTAND:
         name, wanted = given["file_name"], given["things_to_look_for"]
         held = understanding(name, looked.text, wanted, prompts)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from langgraft._core.prompts import Prompt
+from langgraft._core.prompts import Prompt, check_placeholders
 from langgraft.nodes.prompts import prompt as shipped
 
 
@@ -33,9 +33,7 @@ class TreePrompts:
         Raises:
             SettingsError: One has another placeholder.
         """
-        for name, values in _PLACEHOLDERS.items():
-            prompt: Prompt = getattr(self, name)
-            prompt.render(**dict.fromkeys(values.split(), ""))
+        check_placeholders(self, _PLACEHOLDERS)
 
 
 _PLACEHOLDERS: Final = {

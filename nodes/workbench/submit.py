@@ -1,13 +1,11 @@
 """`submit`: the end of a run. What lies in the workspace is its submission."""
 
 import asyncio
-import os
-import secrets
 from pathlib import Path
 from typing import Final
 
 from langgraft._core.errors import InfrastructureError, InputError
-from langgraft.nodes.artifacts import reference_of
+from langgraft.nodes.artifacts import reference_of, write_whole
 from langgraft.nodes.graph_node import GraphNode, Update
 from langgraft.nodes.workbench.desk import Desk
 from langgraft.nodes.workbench.events import SUBMIT, Action, Observation
@@ -69,11 +67,11 @@ def write_run(folder: Path, log: EventLog, submission: bytes | None) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
-            _write(folder / name, content)
+            write_whole(folder / name, content)
         if submission is None:
             (folder / SUBMISSION).unlink(missing_ok=True)
         else:
-            _write(folder / SUBMISSION, submission)
+            write_whole(folder / SUBMISSION, submission)
     except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
         msg = f"{error.filename or folder}: is in the way of a run's folder; give another one"
         raise InputError(msg) from error
@@ -109,15 +107,3 @@ def _update(
     if folder is not None:
         write_run(folder, ended, content)
     return {"log": reference, "submission": kept, "metric": last_metric(ended), "done": True}
-
-
-def _write(path: Path, content: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
-    try:
-        with temporary.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

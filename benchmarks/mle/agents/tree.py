@@ -61,7 +61,7 @@ class TreeAgent(Agent):
         "judge_novelty",
         "repair",
     )
-    code: ClassVar[tuple[str, ...]] = ("langgraft.graphs.tree", __name__)
+    code: ClassVar[tuple[str, ...]] = ("langgraft.graphs.tree", "langgraft.graphs.given", __name__)
     learner: ClassVar[tuple[str, ...]] = (
         "langgraft.benchmarks.simulated.chat",
         "langgraft.benchmarks.simulated.data_scientist",
