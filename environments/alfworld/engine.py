@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Protocol
 
+from langgraft.environments.alfworld.games import Game
+
 
 @dataclass(frozen=True, slots=True)
 class Frame:
@@ -32,3 +34,23 @@ class Engine(Protocol):
     def close(self) -> None:
         """Free what the game holds."""
         ...
+
+
+def open_engine(game: Game, *, fast: bool = True) -> Engine:
+    """Open a game for playing, in as many sessions and threads as one likes.
+
+    Args:
+        game: The game.
+        fast: Play it about as TextWorld does, from what is worked out once per game; what is shown
+            is the same, byte for byte. With another TextWorld than the one this was made for, the
+            installed one plays, and a warning says so once.
+
+    Raises:
+        MissingExtraError: alfworld, TextWorld or the planner is not installed.
+        SettingsError: Another alfworld is installed than this was made for.
+    """
+    # Imported late: these bring in TextWorld only when a game is opened.
+    from langgraft.environments.alfworld.installed import installed  # noqa: PLC0415
+    from langgraft.environments.alfworld.textworld_engine import TextWorldEngine  # noqa: PLC0415
+
+    return TextWorldEngine(game, installed())
