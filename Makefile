@@ -8,10 +8,12 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 UV := $(shell command -v uv 2>/dev/null)
 DEMO_OUT ?= runs/demo
 ACCEPTANCE_OUT ?= runs/acceptance
+# A folder with wheels of what installing ALFWorld would compile, where there is one.
+ALFWORLD_WHEELS ?=
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-mle demo-mle-chain test check lint format type acceptance build clean links
+.PHONY: help demo demo-mle demo-mle-chain alfworld demo-alfworld test check lint format type acceptance build clean links
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -63,6 +65,21 @@ demo-mle: $(VENV)/.demo-mle ## Run the demo of the tree agent, in Docker, and wr
 
 demo-mle-chain: $(VENV)/.demo-mle ## Run the demo of the chain agent and MLAB, in Docker
 	@$(BIN)/langgraft run demo-mle-chain --out $(DEMO_OUT)-mle-chain
+
+# A part of it is built by a program that wants to find `python`.
+$(VENV)/.alfworld: WHEELS = $(if $(ALFWORLD_WHEELS),--find-links '$(abspath $(ALFWORLD_WHEELS))')
+$(VENV)/.alfworld: pyproject.toml | $(VENV)/.demo
+ifdef UV
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(UV) pip install --quiet --python $(BIN)/python $(WHEELS) -e '.[alfworld]'
+else
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip install --quiet $(WHEELS) -e '.[alfworld]'
+endif
+	@touch $@
+
+alfworld: $(VENV)/.alfworld ## Install ALFWorld too (compiles: g++ and make; ALFWORLD_WHEELS names wheels)
+
+demo-alfworld: $(VENV)/.alfworld ## Run the demo on generated ALFWorld games
+	@$(BIN)/langgraft run demo-alfworld --out $(DEMO_OUT)-alfworld
 
 test: $(VENV)/.dev ## Run the tests (PYTEST_ARGS adds arguments)
 	@$(BIN)/python -m pytest --numprocesses logical --dist loadfile $(PYTEST_ARGS)
