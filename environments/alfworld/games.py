@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from langgraft._core.canonical import JSON
+from langgraft._core.errors import SettingsError
 
 Dialect: TypeAlias = Literal["put", "move"]
 """How a game wants things set down: `put X in/on Y` (release json_2.1.1) or `move X to Y` (json_2.1.2)."""
@@ -18,6 +19,9 @@ FAMILIES: Final[dict[str, str]] = {
 }
 """Task family, by the short names that ReAct introduced → ALFWorld's task type."""
 
+WORLDS: Final = ("alfworld", "alfworld-generated")
+"""The first parts of task ids: released games, and games of our own making."""
+
 
 @dataclass(frozen=True, slots=True)
 class Game:
@@ -28,7 +32,7 @@ class Game:
     family: str
     """A key of `FAMILIES`."""
     split: str
-    """The split of the data it came from: `train`, `valid_seen`, `valid_unseen`, `valid_train`."""
+    """The split that lists it; `spare` where it is training data that no split was dealt."""
     goal: str
     """The goal sentence, such as `put a clean bowl in fridge`."""
     dialect: Dialect
@@ -42,6 +46,8 @@ class Game:
     """Commands that win the game, where the data has them."""
     source: str = ""
     """Where it was read from, for error messages."""
+    world: str = "alfworld"
+    """One of `WORLDS`."""
 
     def as_data(self) -> dict[str, JSON]:
         """Return the game as the JSON of a `game.tw-pddl` file holds it."""
@@ -52,3 +58,13 @@ class Game:
             "solvable": True,
             "walkthrough": list(self.walkthrough),
         }
+
+
+def check_family(family: str) -> None:
+    """Refuse a family that there is not.
+
+    Raises:
+        SettingsError: There is no such family.
+    """
+    if family not in FAMILIES:
+        raise SettingsError(f"no ALFWorld task family {family!r}; there are {', '.join(FAMILIES)}")

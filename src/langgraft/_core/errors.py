@@ -9,6 +9,7 @@
     │   ├── StorePathError         a folder that a store cannot be kept in, or is open (`path`)
     │   ├── SandboxUnavailableError  no engine or image to run code in, or it cannot hold a limit
     │   ├── CompetitionError       a competition's files, data or name (carries `path`)
+    │   ├── GameError              a game that is damaged or not to be trusted (carries `source`)
     │   └── ResumeRefusedError     the plan, prompts, data or packages changed (carries `differences`)
     ├── MissingExtraError          an optional dependency is not installed (also an ImportError)
     ├── ReadOnlyStoreError         a write reached a frozen store
@@ -86,6 +87,18 @@ class CompetitionError(InputError):
     def __init__(self, message: str, *, path: Path | None = None) -> None:
         super().__init__(message if path is None else f"{path}: {message}")
         self.path = path
+
+
+class GameError(InputError):
+    """A game's file is damaged, cannot be won, or brings rules that are not known.
+
+    Attributes:
+        source: Where the game was read from.
+    """
+
+    def __init__(self, message: str, *, source: str) -> None:
+        super().__init__(f"{source}: {message}")
+        self.source = source
 
 
 class ResumeRefusedError(InputError):
