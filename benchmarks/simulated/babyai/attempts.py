@@ -10,7 +10,8 @@ from langgraft.benchmarks.simulated.babyai.habits import (
     Search,
     Spelling,
 )
-from langgraft.benchmarks.simulated.babyai.sight import CACHED_TEXTS, View, parse_view
+from langgraft.benchmarks.simulated.babyai.sight import View, parse_view
+from langgraft.benchmarks.simulated.conversation import CACHED_TEXTS
 
 _FIELD = re.compile(r"^(Task|Thought|Action|Observation|Result):[ \t]*", re.MULTILINE)
 _JOINED = re.compile(r"pickup\b")

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeVar
 
-from langgraft._core.canonical import seeded_fraction
 from langgraft.benchmarks.simulated.babyai.sight import DOOR_KINDS, Goal, Kind
+from langgraft.benchmarks.simulated.dice import Dice
 
 
 class Spelling(StrEnum):
@@ -89,39 +89,6 @@ class Counsel:
     advised: Habits = field(default_factory=Habits)
     avoided: frozenset[Spelling | Door | Search] = frozenset()
     """Options said to fail, where nothing better is said."""
-
-
-@dataclass(frozen=True, slots=True)
-class Dice:
-    """Decides between options by the seed and a text alone.
-
-    At temperature 0 the most likely option is taken, the first one named among equals.
-    """
-
-    seed: int
-    sampled: bool
-    """Whether the temperature is above 0."""
-    text: str
-    """Digest of the text that the draws belong to."""
-
-    def fraction(self, name: str) -> float:
-        """Return a number in [0, 1) for one question."""
-        return seeded_fraction("babyai", self.seed, self.text, name)
-
-    def pick(self, name: str, weights: Mapping[Option, float]) -> Option:
-        """Draw one of the options."""
-        if not self.sampled:
-            return max(weights, key=lambda option: weights[option])
-        left = self.fraction(name) * sum(weights.values())
-        for option, weight in weights.items():
-            left -= weight
-            if left < 0:
-                return option
-        return next(reversed(list(weights)))
-
-    def coin(self, name: str, chance: float) -> bool:
-        """Return true with the given probability; at temperature 0 if that is at least half."""
-        return self.fraction(name) < chance if self.sampled else chance >= 0.5  # noqa: PLR2004
 
 
 def settle(goal: Goal, counsel: Counsel, declared: Habits, dice: Dice) -> Habits:

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 from langgraft.benchmarks.simulated.babyai.attempts import form_of
-from langgraft.benchmarks.simulated.babyai.habits import Dice, Door, Habits, Spelling
+from langgraft.benchmarks.simulated.babyai.habits import Door, Habits, Spelling
 from langgraft.benchmarks.simulated.babyai.scene import Scene
 from langgraft.benchmarks.simulated.babyai.search import nudge, search_step
 from langgraft.benchmarks.simulated.babyai.sight import DOOR_KINDS, Goal, Kind, Seen
+from langgraft.benchmarks.simulated.dice import Dice
 
 _VARIANTS = ("pick up {0}", "go to {0}", "pick up the {1}", "take {0}", "pick up {1}", "grab {0}")
 

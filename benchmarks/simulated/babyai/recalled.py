@@ -1,7 +1,5 @@
 """What the learner makes of the notes in front of its first observation."""
 
-import re
-from collections.abc import Iterator
 from functools import lru_cache
 
 from langgraft.benchmarks.simulated.babyai.advice import habits_advised, parse_advice
@@ -14,15 +12,13 @@ from langgraft.benchmarks.simulated.babyai.attempts import (
 )
 from langgraft.benchmarks.simulated.babyai.habits import Counsel, Door, Habits, Search, Spelling
 from langgraft.benchmarks.simulated.babyai.sight import (
-    CACHED_TEXTS,
     DOOR_KINDS,
     Kind,
     parse_goal,
 )
+from langgraft.benchmarks.simulated.conversation import CACHED_TEXTS
+from langgraft.benchmarks.simulated.notes import split_notes
 
-_STARTS_ATTEMPT = re.compile(r"(Task|Thought|Action|Observation):")
-_SITUATION = re.compile(r"^\W*(?:when to use|situation|condition)\W+(.+)$", re.IGNORECASE)
-_LABEL = re.compile(r"^\W*(?:lesson|content|insight|advice|experience)\W*:\s*", re.IGNORECASE)
 _Avoided = frozenset[Spelling | Door | Search]
 
 
@@ -30,8 +26,9 @@ _Avoided = frozenset[Spelling | Door | Search]
 def counsel_for(kind: Kind, notes: str) -> Counsel:
     """Read notes for one kind of goal; what stands first wins where notes disagree."""
     advised, avoided = Habits(), frozenset[Spelling | Door | Search]()
-    for note in _split(notes):
-        habits, poor = _imitate(note, kind) if isinstance(note, Attempt) else _heed(note, kind)
+    for note in split_notes(notes):
+        read = _imitate(parse_attempt(note.text), kind) if note.attempt else _heed(note.text, kind)
+        habits, poor = read
         advised = advised.or_else(habits)
         avoided |= poor
     return Counsel(advised, avoided)
@@ -62,25 +59,3 @@ def first_failure(attempt: Attempt, kind: Kind) -> tuple[Spelling | Door | Searc
     search = search_of(attempt)
     leaving = (Search.SURVEY, Search.LEAVE)
     return leaving if search in leaving else (search,)
-
-
-def _split(notes: str) -> Iterator[str | Attempt]:
-    """Take notes apart into lines of advice and written-out attempts, in order."""
-    attempt: list[str] = []
-    situation = ""
-    for line in notes.splitlines():
-        if attempt and line.startswith("Task:"):
-            yield parse_attempt("\n".join(attempt))
-            attempt = []
-        if attempt or _STARTS_ATTEMPT.match(line):
-            attempt.append(line)
-            if line.startswith("Result:"):
-                yield parse_attempt("\n".join(attempt))
-                attempt = []
-        elif named := _SITUATION.match(line):
-            situation = named.group(1).rstrip(".: ")
-        elif text := _LABEL.sub("", line).strip():
-            yield f"When {situation}: {text}" if situation else text
-            situation = ""
-    if attempt:
-        yield parse_attempt("\n".join(attempt))

@@ -16,7 +16,7 @@ from langgraft.benchmarks.simulated.babyai.attempts import (
     parse_attempt,
     search_of,
 )
-from langgraft.benchmarks.simulated.babyai.habits import Dice, Door, Search, Spelling
+from langgraft.benchmarks.simulated.babyai.habits import Door, Search, Spelling
 from langgraft.benchmarks.simulated.babyai.lessons import LESSONS, SITUATIONS, Topic
 from langgraft.benchmarks.simulated.babyai.sight import (
     DOOR_KINDS,
@@ -25,6 +25,7 @@ from langgraft.benchmarks.simulated.babyai.sight import (
     is_target,
     parse_goal,
 )
+from langgraft.benchmarks.simulated.dice import Dice
 
 SEES_SPELLING = 0.6
 """Chance to find the listed spelling after refused ones."""

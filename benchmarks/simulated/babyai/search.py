@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 from langgraft.benchmarks.simulated.babyai.attempts import LOOK_AROUND, Turn, form_of
-from langgraft.benchmarks.simulated.babyai.habits import Dice, Door, Habits, Search
+from langgraft.benchmarks.simulated.babyai.habits import Door, Habits, Search
 from langgraft.benchmarks.simulated.babyai.scene import Scene
 from langgraft.benchmarks.simulated.babyai.sight import View
+from langgraft.benchmarks.simulated.dice import Dice
 
 _STEP_AFTER = 5
 """Turning in place, it takes a step before every fifth turn, for another angle."""

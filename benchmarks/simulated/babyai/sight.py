@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
-CACHED_TEXTS = 4096
-"""How many texts each parser remembers. Parsers are pure: forgetting costs time, nothing else."""
+from langgraft.benchmarks.simulated.conversation import CACHED_TEXTS
 
 OBJECTS = "key|ball|box"
 COLORS = "red|green|blue|purple|yellow|grey"

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from langgraft.benchmarks.simulated.babyai.habits import Door, Habits, Search, Spelling
-from langgraft.benchmarks.simulated.babyai.sight import CACHED_TEXTS, Goal
+from langgraft.benchmarks.simulated.babyai.sight import Goal
+from langgraft.benchmarks.simulated.conversation import CACHED_TEXTS
 
 _SPELLING: Mapping[Spelling, str] = {
     Spelling.SPACED: "I take things with the words of the instructions.",
