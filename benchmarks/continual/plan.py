@@ -1,11 +1,15 @@
 """The plan of a continual-learning study, with the paper's Table 8 as its defaults."""
 
-from typing import Literal, Self, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Literal, Self, TypeAlias, cast
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
 from typing_extensions import override
 
+from langgraft._core.canonical import JSON
 from langgraft._core.errors import SettingsError
+from langgraft.benchmarks.continual.pairs import TaskPair, Tasks
+from langgraft.benchmarks.continual.worlds import World, world_of
 from langgraft.benchmarks.harness.study import SIMULATED, Plan
 from langgraft.memory.providers import provider_class, provider_settings
 
@@ -26,6 +30,9 @@ class Condition(BaseModel):
     """Provider by name, or as `package.module:Class`."""
     settings: dict[str, JsonValue] = Field(default_factory=dict)
     """Settings of the provider."""
+    distillation: Literal["plain", "by_outcome"] = "plain"
+    """How lessons come of an episode: `plain` asks for them, once; `by_outcome` asks apart about
+    success, failure and two attempts, and keeps what holds and is new."""
     mends: str | None = None
     """The condition this one is to be an improvement on, where it is one: reports compare them."""
 
@@ -46,9 +53,11 @@ class ControlCondition(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    control: Literal["random", "placebo", "shuffled"]
+    control: Literal["random", "random-own", "placebo", "shuffled"]
     of: str
     """The condition whose banks are used."""
+    transfer: bool = False
+    """Whether it is tested after A alone and B alone, too, so that its transfer can be told."""
 
     @property
     def name(self) -> str:
@@ -77,22 +86,6 @@ class CrossedProbe(BaseModel):
         return f"{self.retrieval}@{self.pool}"
 
 
-class Tasks(BaseModel):
-    """The two task families of the sequence."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    A: str = "babyai/action_obj_door"
-    B: str = "babyai/find_obj"
-
-    @model_validator(mode="after")
-    def _two(self) -> Self:
-        if self.A == self.B:
-            msg = f"tasks A and B are both {self.A!r}"
-            raise ValueError(msg)
-        return self
-
-
 def paper_conditions() -> tuple[Condition, ...]:
     """Return the four conditions of continual-memory: Raw, Cond-Agg, Cond-Ind, Cond-Step."""
     individual: dict[str, JsonValue] = {"granularity": "individual", "top_k": 3}
@@ -107,7 +100,7 @@ def paper_conditions() -> tuple[Condition, ...]:
 
 
 class ContinualPlan(Plan):
-    """Two task families in sequence, both directions, several memories.
+    """Two task families in sequence, both directions, several memories; or several such pairs.
 
     Defaults are those of continual-memory Table 8, on BabyAI; `baseline_runs` is higher than
     its 2, because the partition behind RR and NL rests on the baseline alone.
@@ -118,9 +111,14 @@ class ContinualPlan(Plan):
     """Sampling temperature."""
     max_tokens: int = Field(default=4096, ge=1)
     """Most tokens a reply may have."""
-    semantics: Literal["compat", "fixed"] = "compat"
-    """`compat` plays BabyAI as AgentGym does, which is what the paper used."""
+    semantics: str = "compat"
+    """`compat` plays a world as AgentGym does, which is what the paper used."""
     tasks: Tasks = Tasks()
+    learner: dict[str, JsonValue] = Field(default_factory=dict)
+    """Settings of the simulated learner, such as `mimicry` of ALFWorld's."""
+    pairs: tuple[TaskPair, ...] = ()
+    """Several pairs of task families, each a study of its own; `semantics`, `tasks` and `learner`
+    are the one pair's where there are none."""
     conditions: tuple[Condition, ...] = Field(default_factory=paper_conditions)
     controls: tuple[ControlCondition, ...] = ()
     probes: tuple[CrossedProbe, ...] = ()
@@ -153,6 +151,51 @@ class ContinualPlan(Plan):
             "milestones": min(self.milestones, train_items),
         }
         return self.model_copy(update=sizes)
+
+    @property
+    def parts(self) -> Mapping[str, "ContinualPlan"]:
+        """Each pair as a plan of its own, by name; the plan itself, by `""`, without pairs."""
+        if not self.pairs:
+            return {"": self}
+        return {pair.name: self._of_pair(pair) for pair in self.pairs}
+
+    def _of_pair(self, pair: TaskPair) -> "ContinualPlan":
+        fields = {
+            "title": f"{self.title}: {pair.name}" if self.title else pair.name,
+            "tasks": pair.tasks,
+            "semantics": pair.semantics or next(iter(_semantics(pair.tasks)), "compat"),
+            "learner": pair.learner,
+            "pairs": (),
+        }
+        return self.model_copy(update=fields)
+
+    @property
+    def world(self) -> World:
+        """The world of the two task families, where there are no pairs.
+
+        Raises:
+            SettingsError: There is no such world, or each family has its own.
+        """
+        found, other = world_of(self.tasks.A), world_of(self.tasks.B)
+        if found.name != other.name:
+            msg = (
+                f"{self.tasks.A!r} is of {found.name}, {self.tasks.B!r} of {other.name}: a stream"
+                " is played in one world"
+            )
+            raise SettingsError(msg)
+        return found
+
+    @override
+    @classmethod
+    def with_model(
+        cls, fields: Mapping[str, JSON], model: str | None, base_url: str | None
+    ) -> dict[str, JSON]:
+        """Return a plan's fields with another model; a real one has no use for the learner's."""
+        changed = super().with_model(fields, model, base_url)
+        if model in {None, SIMULATED}:
+            return changed
+        pairs = cast("Sequence[Mapping[str, JSON]]", changed.get("pairs") or ())
+        return {**changed, "learner": {}, "pairs": [{**pair, "learner": {}} for pair in pairs]}
 
     @field_validator("conditions")
     @classmethod
@@ -226,11 +269,48 @@ class ContinualPlan(Plan):
         return self
 
     @model_validator(mode="after")
+    def _pairs_fit(self) -> Self:
+        names = [pair.name for pair in self.pairs]
+        if len(set(names)) < len(names):
+            msg = f"pairs must have distinct names, got {names}"
+            raise ValueError(msg)
+        alone = ContinualPlan.model_fields
+        for name in ("tasks", "semantics", "learner") if self.pairs else ():
+            if getattr(self, name) != alone[name].get_default(call_default_factory=True):
+                msg = f"{name}: with `pairs`, each pair has its own; it cannot stand beside them"
+                raise ValueError(msg)
+        return self
+
+    @model_validator(mode="after")
+    def _semantics_fit(self) -> Self:
+        for name, part in self.parts.items():
+            known = _semantics(part.tasks)
+            if known and part.semantics not in known:
+                where = f"pair {name!r}: " if name else ""
+                choices = " or ".join(repr(each) for each in known)
+                msg = f"{where}semantics: input should be {choices} (got {part.semantics!r})"
+                raise ValueError(msg)
+        return self
+
+    @model_validator(mode="after")
     def _model_fits(self) -> Self:
         if self.base_url is not None and self.model == SIMULATED:
             msg = f"base_url {self.base_url!r} is not for the simulated model: name one in `model`"
             raise ValueError(msg)
+        if self.model != SIMULATED and any(part.learner for part in self.parts.values()):
+            msg = (
+                f"learner settings are for the simulated model, not for {self.model!r}: remove them"
+            )
+            raise ValueError(msg)
         return self
+
+
+def _semantics(tasks: Tasks) -> tuple[str, ...]:
+    """Return how the world of two families can be played; nothing for one that there is not."""
+    try:
+        return world_of(tasks.A).semantics
+    except SettingsError:  # the runs cannot be listed, which says why
+        return ()
 
 
 def _check_readable(probe: CrossedProbe, retrieval: Condition, pool: Condition) -> None:

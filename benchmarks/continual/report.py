@@ -39,22 +39,30 @@ _PAIRING = (
 )
 
 
-def write_report(plan: Plan, log: PlanLogReader, out: Path) -> Report:
+def write_report(
+    plan: Plan,
+    log: PlanLogReader,
+    out: Path,
+    *,
+    analysis: Analysis | None = None,
+    ids: Mapping[str, str] | None = None,
+) -> Report:
     """Write the report of a study, finished or under way.
 
     Args:
         plan: The plan, for its title, model and settings.
         log: What has been committed so far.
         out: Folder for the report; made where it is missing, overwritten where it is not.
+        analysis: The analysis of the log, where it is there already.
+        ids: Id of each run by name, where the log is a part of another.
 
     Raises:
         InputError: The log holds no baseline.
         MissingExtraError: The extra `bench` is not installed.
         RunDirectoryError: A file cannot be written.
     """
-    for module in ("scipy", "statsmodels", "matplotlib", "jinja2"):
-        require(module, extra="bench", purpose=_PURPOSE)
-    analysis = analyze(log)
+    check_extra()
+    analysis = analysis or analyze(log)
     drawn = _drawn(analysis)
     for folder in (out, out / "tables", out / "figures", out / "cases"):
         make_directory(folder)
@@ -63,8 +71,18 @@ def write_report(plan: Plan, log: PlanLogReader, out: Path) -> Report:
         atomic_write(out / "figures" / f"{name}.svg", f"{svg}\n".encode())
     _write_cases(plan, analysis, log, out / "cases")
     page = out / PAGE
-    atomic_write(page, render(plan, analysis, drawn).encode())
+    atomic_write(page, render(plan, analysis, drawn, ids).encode())
     return _short(plan, analysis, page)
+
+
+def check_extra() -> None:
+    """Check that what draws and computes a report is installed.
+
+    Raises:
+        MissingExtraError: The extra `bench` is not installed.
+    """
+    for module in ("scipy", "statsmodels", "matplotlib", "jinja2"):
+        require(module, extra="bench", purpose=_PURPOSE)
 
 
 def _short(plan: Plan, analysis: Analysis, page: Path) -> Report:
@@ -87,8 +105,14 @@ def _drawn(analysis: Analysis) -> dict[str, str]:
     return draw(analysis)
 
 
-def render(plan: Plan, analysis: Analysis, drawn: Mapping[str, str]) -> str:
-    """Return the page as HTML; `drawn` are SVG figures of ours by name."""
+def render(
+    plan: Plan,
+    analysis: Analysis,
+    drawn: Mapping[str, str],
+    ids: Mapping[str, str] | None = None,
+) -> str:
+    """Return the page as HTML; `drawn` are SVG figures of ours by name, `ids` as for the report."""
+    specs = [run.spec for run in (*analysis.study.training, *analysis.study.runs)]
     markup: Any = require("jinja2", extra="bench", purpose=_PURPOSE).utils.markupsafe.Markup
     page: str = (
         environment()
@@ -110,7 +134,7 @@ def render(plan: Plan, analysis: Analysis, drawn: Mapping[str, str]) -> str:
             curve_sequences=list(dict.fromkeys(curve.sequence for curve in analysis.curves)),
             curves={(curve.condition, curve.sequence): curve for curve in analysis.curves},
             banks={(bank.condition, bank.sequence): bank for bank in analysis.banks},
-            ids=run_ids(run.spec for run in (*analysis.study.training, *analysis.study.runs)),
+            ids=run_ids(specs) if ids is None else ids,
             cases=analysis.cases,
             rules=RULES,
         )

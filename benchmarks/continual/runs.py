@@ -8,7 +8,11 @@ For each condition and repetition:
     test … after A>B, B>A                later task: forward transfer; earlier: backward
 
 Every evaluation reads a frozen bank; those of the earlier task are the paper's *eval-only
-probes*. The baseline and its re-run have no bank, and controls read a condition's banks.
+probes*. The baseline and its re-run have no bank, and controls read a condition's banks; those
+whose transfer is asked for are tested after A and B alone, too.
+
+Of a plan with several pairs of task families, each pair has all of these runs, under names that
+begin with its own.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,12 +29,34 @@ from langgraft.benchmarks.continual.plan import (
 from langgraft.benchmarks.harness.study import BankSource, RunSpec
 from langgraft.environments.text import TextTask, TextWorldFactory
 
+PAIR = "pair"
+"""The factor that names a run's pair, in plans of several pairs."""
+
 RERUN_SEED_OFFSET = MOST_RUNS
 """Keeps the samples of the re-run apart from those of the baseline."""
 
 
+def of_pair(run: RunSpec, pair: str) -> RunSpec:
+    """Return a run under the name it has in a plan of several pairs."""
+    source = run.source
+    if source is not None:
+        source = replace(source, run=f"{pair}/{source.run}")
+    factors = {**run.factors, PAIR: pair}
+    return replace(run, name=f"{pair}/{run.name}", factors=factors, source=source)
+
+
+def alone(run: RunSpec) -> RunSpec:
+    """Return a run of a pair under the name it has in a plan of that pair alone."""
+    prefix = f"{run.factors[PAIR]}/"
+    source = run.source
+    if source is not None:
+        source = replace(source, run=source.run.removeprefix(prefix))
+    factors = {name: value for name, value in run.factors.items() if name != PAIR}
+    return replace(run, name=run.name.removeprefix(prefix), factors=factors, source=source)
+
+
 class RunList:
-    """Builds the runs of one plan."""
+    """Builds the runs of one pair of task families."""
 
     def __init__(self, plan: ContinualPlan, world: TextWorldFactory) -> None:
         self._plan = plan
@@ -67,6 +93,8 @@ class RunList:
                 yield self._bare_test(condition, replicate, task, replicate + seed_offset)
 
     def _control(self, control: ControlCondition, replicate: int) -> Iterator[RunSpec]:
+        for task in "AB" if control.transfer else "":
+            yield self._test_run(control.name, replicate, task, task, bank_of=control.of)
         for sequence in self._plan.sequences:
             for task in "AB":
                 yield self._test_run(control.name, replicate, sequence, task, bank_of=control.of)

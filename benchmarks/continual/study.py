@@ -1,7 +1,7 @@
 """The continual-learning study as the harness sees it."""
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, cast
 
@@ -13,7 +13,7 @@ from langgraft._core.canonical import JSON, digest, text_digest
 from langgraft._core.errors import PlanError, SettingsError
 from langgraft.benchmarks.continual.plan import Condition, ContinualPlan
 from langgraft.benchmarks.continual.power import detectable_line
-from langgraft.benchmarks.continual.runs import RunList
+from langgraft.benchmarks.continual.runs import PAIR, RunList, of_pair
 from langgraft.benchmarks.continual.session import ContinualSession
 from langgraft.benchmarks.harness.models import MeteredChatModel
 from langgraft.benchmarks.harness.source import source_digests
@@ -26,7 +26,6 @@ from langgraft.benchmarks.harness.study import (
     RunSpec,
     Study,
 )
-from langgraft.environments.babyai import BabyAI
 from langgraft.memory.deltas import MemoryDelta
 from langgraft.memory.policy import Need
 from langgraft.memory.providers import (
@@ -40,20 +39,19 @@ from langgraft.nodes.prompts import prompt
 CODE = (
     "langgraft._core",
     "langgraft.memory",
-    "langgraft.environments",
+    "langgraft.environments.text",
     "langgraft.nodes",
     "langgraft.graphs",
     "langgraft.benchmarks.continual.runs",
     "langgraft.benchmarks.continual.session",
 )
-"""What decides results; how they are reported may change under a finished run."""
+"""What decides results, beside the worlds; how they are reported may change under a finished run."""
 
 LEARNER = (
-    "langgraft.benchmarks.simulated.babyai",
     "langgraft.benchmarks.simulated.chat",
     "langgraft.benchmarks.simulated.judging",
 )
-"""The simulated model."""
+"""What all simulated learners have in common."""
 
 ASKING: Final[Mapping[Need, Sequence[str]]] = {
     "draft": ("draft", "judge_contradiction"),
@@ -85,24 +83,23 @@ class ContinualStudy(Study[ContinualPlan]):
         for condition in plan.conditions:
             _check_needs(condition)
         try:
-            return tuple(RunList(plan, BabyAI(semantics=plan.semantics)).all())
+            return tuple(run for name, part in plan.parts.items() for run in _runs(name, part))
         except SettingsError as error:
             raise PlanError(str(error)) from error
 
     def fingerprints(self, plan: ContinualPlan) -> Mapping[str, JSON]:
-        """Return digests of prompts, code, the world's rules and the memories' architectures."""
-        world = BabyAI(semantics=plan.semantics)
-        first = world(world.tasks(plan.tasks.A, "train")[0].id)
+        """Return digests of prompts, code, the worlds' rules and the memories' architectures."""
         architectures: dict[str, JSON] = {
             condition.name: digest(_architecture(condition)) for condition in plan.conditions
         }
         needs = frozenset(need for condition in plan.conditions for need in _needs(condition))
         prompts = ["act", "reflect", *(name for need in sorted(needs) for name in ASKING[need])]
-        learner = LEARNER if plan.model == SIMULATED else ()
+        parts = plan.parts
+        rules: dict[str, JSON] = {name: digest(_rules(part)) for name, part in parts.items()}
         return {
             "prompts": {name: prompt(name).sha256 for name in prompts},
-            "code": source_digests((*CODE, *learner)),
-            "world": digest({"instructions": first.instructions, "semantics": plan.semantics}),
+            "code": source_digests(_code_of(plan)),
+            "world": rules if plan.pairs else rules[""],
             "architectures": architectures,
         }
 
@@ -115,19 +112,22 @@ class ContinualStudy(Study[ContinualPlan]):
         place: BankPlace,
     ) -> RunSession:
         """Start or resume a run."""
-        world = BabyAI(semantics=plan.semantics)
-        return ContinualSession(plan, run, deltas, model, world=world, place=place)
+        part = _part_of(plan, run)
+        world = part.world.factory(part.semantics)
+        return ContinualSession(part, run, deltas, model, world=world, place=place)
 
     def simulated_model(self, plan: ContinualPlan, run: RunSpec) -> BaseChatModel:
-        """Return the simulated BabyAI learner, sampling by the run's seed."""
-        from langgraft.benchmarks.simulated.babyai import (  # noqa: PLC0415  (not for real models)
-            SimulatedBabyAI,
-        )
-
+        """Return the simulated learner of the run's world, sampling by the run's seed."""
+        part = _part_of(plan, run)
         seed = run.factors["model_seed"]
         assert isinstance(seed, int)
-        learner = SimulatedBabyAI(seed=seed, temperature=plan.temperature)
-        identity = {"model": SIMULATED, "seed": seed, "temperature": plan.temperature}
+        learner = _learner(part, seed)
+        identity: dict[str, JSON] = {
+            "model": SIMULATED,
+            "seed": seed,
+            "temperature": plan.temperature,
+            **_settings(part),
+        }
         return MeteredChatModel(inner=learner, identity=identity)
 
     @override
@@ -137,7 +137,8 @@ class ContinualStudy(Study[ContinualPlan]):
         That is a reflection where lessons are kept, a draft and its judgment where there is a
         gate, and the judgment of an episode; memories of this study ask one question about it.
         """
-        calls = BabyAI().max_rounds
+        part = _part_of(plan, run)
+        calls = part.world.max_rounds(part.semantics)
         name = str(run.factors.get("retrieval", run.factors["condition"])).partition("+")[0]
         for condition in plan.conditions:
             if condition.name == name:
@@ -149,14 +150,60 @@ class ContinualStudy(Study[ContinualPlan]):
 
     @override
     def notes(self, plan: ContinualPlan, runs: Sequence[RunSpec]) -> tuple[str, ...]:
-        """Return the difference that the plan can detect: what its size is good for."""
-        return (detectable_line(runs),)
+        """Return the difference that each pair can detect: what the plan's size is good for."""
+        if not plan.pairs:
+            return (detectable_line(runs),)
+        return tuple(
+            f"{name}: {detectable_line([run for run in runs if run.factors[PAIR] == name])}"
+            for name in plan.parts
+        )
 
     def report(self, plan: ContinualPlan, log: PlanLogReader, out: Path) -> Report:
-        """Write the report, its tables and its figures."""
-        from langgraft.benchmarks.continual.report import write_report  # noqa: PLC0415  ([bench])
+        """Write the report, its tables and its figures; of several pairs, one of each and of all."""
+        from langgraft.benchmarks.continual.report_of_pairs import (  # noqa: PLC0415  ([bench])
+            write_reports,
+        )
 
-        return write_report(plan, log, out)
+        return write_reports(plan, log, out)
+
+
+def _runs(pair: str, part: ContinualPlan) -> Iterator[RunSpec]:
+    """List the runs of a pair; its learner is made once, so that a setting of none is refused."""
+    world = part.world
+    if part.model == SIMULATED:
+        _learner(part, part.seed)
+    for run in RunList(part, world.factory(part.semantics)).all():
+        yield of_pair(run, pair) if pair else run
+
+
+def _part_of(plan: ContinualPlan, run: RunSpec) -> ContinualPlan:
+    """Return the plan of the pair a run belongs to."""
+    return plan.parts[str(run.factors.get(PAIR, ""))]
+
+
+def _settings(part: ContinualPlan) -> dict[str, JSON]:
+    """Return the learner's settings as a model's identity names them, where there are any."""
+    learner = cast("dict[str, JSON]", part.learner)
+    return {"learner": learner} if learner else {}
+
+
+def _learner(part: ContinualPlan, seed: int) -> BaseChatModel:
+    settings = cast("Mapping[str, JSON]", part.learner)
+    return part.world.learner(seed=seed, temperature=part.temperature, settings=settings)
+
+
+def _rules(part: ContinualPlan) -> JSON:
+    return part.world.describe(part.semantics, (part.tasks.A, part.tasks.B))
+
+
+def _code_of(plan: ContinualPlan) -> tuple[str, ...]:
+    """Name what decides the results of a plan: the worlds it is played in, and no others."""
+    worlds = {part.world.name: part.world for part in plan.parts.values()}.values()
+    played = (package for world in worlds for package in world.code)
+    if plan.model != SIMULATED:
+        return tuple(dict.fromkeys((*CODE, *played)))
+    learners = (package for world in worlds for package in world.learner_code)
+    return tuple(dict.fromkeys((*CODE, *played, *LEARNER, *learners)))
 
 
 def _needs(condition: Condition) -> frozenset[Need]:

@@ -1,23 +1,49 @@
 """The worlds a continual study can be played in, by the first part of a domain's name."""
 
+import os
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from typing import Any, Final, Protocol
 
 from langchain_core.language_models import BaseChatModel
 
 from langgraft._core.canonical import JSON
+from langgraft._core.errors import SettingsError
 from langgraft.environments.text import TextWorldFactory
+
+_LEARNERS: Final = "langgraft.benchmarks.simulated"
+_WORLDS: Final = "langgraft.environments"
+_DATA: Final = ("ALFWORLD_DATA", "LANGGRAFT_DATA")
+"""Variables that say where games lie: a factory is shared as long as they stay as they are."""
+
+_ENGINE: Final = ("alfworld", "textworld", "fast-downward-textworld")
+"""Packages whose version may change what ALFWorld answers."""
 
 
 class World(Protocol):
     """What the study knows of a world: how it is made, and who stands in for a language model."""
 
-    name: str
-    """First part of its domains: `babyai`, `alfworld`, `alfworld-generated`."""
-    semantics: tuple[str, ...]
-    """Names of the ways it can be played; the first is the default."""
-    learner_code: tuple[str, ...]
-    """Packages of the simulated learner, for fingerprints."""
+    @property
+    def name(self) -> str:
+        """First part of its domains: `babyai`, `alfworld`, `alfworld-generated`."""
+        ...
+
+    @property
+    def semantics(self) -> tuple[str, ...]:
+        """Names of the ways it can be played; the first is the default."""
+        ...
+
+    @property
+    def code(self) -> tuple[str, ...]:
+        """Packages that play it, for fingerprints."""
+        ...
+
+    @property
+    def learner_code(self) -> tuple[str, ...]:
+        """Packages of the simulated learner, for fingerprints."""
+        ...
 
     def factory(self, semantics: str) -> TextWorldFactory:
         """Return what makes its episodes; made once, and used by all runs of a process.
@@ -28,8 +54,17 @@ class World(Protocol):
         """
         ...
 
+    def max_rounds(self, semantics: str) -> int:
+        """Return how many replies an agent has in an episode."""
+        ...
+
     def describe(self, semantics: str, domains: Sequence[str]) -> JSON:
-        """Return what decides how it plays: rules, instructions, the games in use."""
+        """Return what decides how it plays: rules, instructions, the games in use.
+
+        Raises:
+            SettingsError: Its data is not there.
+            MissingExtraError: What it needs is not installed.
+        """
         ...
 
     def learner(
@@ -41,3 +76,124 @@ class World(Protocol):
             SettingsError: It has no such setting.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class _BabyAI:
+    """BabyAI in words."""
+
+    name: str = "babyai"
+    semantics: tuple[str, ...] = ("compat", "fixed")
+    code: tuple[str, ...] = (f"{_WORLDS}.babyai",)
+    learner_code: tuple[str, ...] = (f"{_LEARNERS}.babyai",)
+
+    def factory(self, semantics: str) -> TextWorldFactory:
+        return _babyai(semantics)
+
+    def max_rounds(self, semantics: str) -> int:
+        return int(_babyai(semantics).max_rounds)
+
+    def describe(self, semantics: str, domains: Sequence[str]) -> JSON:
+        world = _babyai(semantics)
+        first = world(world.tasks(domains[0], "train")[0].id)
+        return {"instructions": first.instructions, "semantics": semantics}
+
+    def learner(
+        self, *, seed: int, temperature: float, settings: Mapping[str, JSON]
+    ) -> BaseChatModel:
+        from langgraft.benchmarks.simulated.babyai import (  # noqa: PLC0415  (not for real models)
+            SimulatedBabyAI,
+        )
+
+        _only(settings, (), self.name)
+        return SimulatedBabyAI(seed=seed, temperature=temperature)
+
+
+@cache
+def _babyai(semantics: str) -> Any:
+    from langgraft.environments.babyai import BabyAI  # noqa: PLC0415  (the world of some plans)
+
+    return BabyAI(semantics=semantics)  # type: ignore[arg-type]  # checked there
+
+
+@dataclass(frozen=True, slots=True)
+class _ALFWorld:
+    """ALFWorld, on the released games or on generated ones."""
+
+    name: str
+    semantics: tuple[str, ...] = ("compat", "listed", "react")
+    code: tuple[str, ...] = (f"{_WORLDS}.alfworld",)
+    learner_code: tuple[str, ...] = (f"{_LEARNERS}.alfworld",)
+
+    def factory(self, semantics: str) -> TextWorldFactory:
+        found: TextWorldFactory = _alfworld(self.name, semantics, *map(os.environ.get, _DATA))
+        return found
+
+    def max_rounds(self, semantics: str) -> int:
+        from langgraft.environments.alfworld.semantics import (  # noqa: PLC0415  (as the world)
+            convention_of,
+        )
+
+        return convention_of(semantics).max_rounds
+
+    def describe(self, semantics: str, domains: Sequence[str]) -> JSON:
+        from langgraft.environments.alfworld.installed import (  # noqa: PLC0415  (as the world)
+            alfworld_version,
+            import_part,
+        )
+
+        alfworld_version()
+        import_part("textworld")
+        del domains
+        world = _alfworld(self.name, semantics, *map(os.environ.get, _DATA))
+        versions: dict[str, JSON] = {name: version(name) for name in _ENGINE}
+        return {"semantics": semantics, "games": world.games.describe(), "versions": versions}
+
+    def learner(
+        self, *, seed: int, temperature: float, settings: Mapping[str, JSON]
+    ) -> BaseChatModel:
+        from langgraft.benchmarks.simulated.alfworld import (  # noqa: PLC0415  (not for real models)
+            SimulatedALFWorld,
+        )
+
+        _only(settings, ("mimicry",), self.name)
+        given: dict[str, Any] = dict(settings)
+        return SimulatedALFWorld(seed=seed, temperature=temperature, **given)
+
+
+@cache
+def _alfworld(name: str, semantics: str, *_places: str | None) -> Any:
+    from langgraft.environments.alfworld.factory import (  # noqa: PLC0415  (the world of some plans)
+        ALFWorld,
+    )
+
+    if name == "alfworld":
+        return ALFWorld(semantics=semantics)  # type: ignore[arg-type]  # checked there
+    return ALFWorld.generated(semantics=semantics)
+
+
+def _only(settings: Mapping[str, JSON], known: Sequence[str], world: str) -> None:
+    """Refuse settings that a learner does not have."""
+    if unknown := sorted(set(settings) - set(known)):
+        there = f"it has {', '.join(known)}" if known else "it has none"
+        msg = f"the simulated learner of {world} has no setting {unknown[0]!r}; {there}"
+        raise SettingsError(msg)
+
+
+_REGISTRY: Final[Mapping[str, World]] = {
+    world.name: world
+    for world in (_BabyAI(), _ALFWorld("alfworld"), _ALFWorld("alfworld-generated"))
+}
+
+
+def world_of(domain: str) -> World:
+    """Return the world a task family belongs to.
+
+    Raises:
+        SettingsError: There is no such world.
+    """
+    name = domain.partition("/")[0]
+    if name not in _REGISTRY:
+        msg = f"no world of task family {domain!r}; families begin with {', '.join(_REGISTRY)}"
+        raise SettingsError(msg)
+    return _REGISTRY[name]

@@ -5,13 +5,15 @@ name           takes away                                  keeps (memory-transpl
 =============  ==========================================  ======================================
 `random`       relevance: random items of the same bank    how many items, and about how many
                                                            tokens
+`random-own`   relevance, and what other domains left:     how many items, while the bank has
+               random items of the domain that asks        them, and about how many tokens
 `placebo`      meaning: neutral filler                     how many items, and how many tokens
 `shuffled`     relevance: the items least like the query   how many items
 `write_only`   retrieval: nothing is recalled              reflection, filing and upkeep
 `frozen`       learning; recall too, if asked              the bank, as it is
 =============  ==========================================  ======================================
 
-The first three recall in place of the provider they wrap, by a seed, and file nothing: they are
+The first four recall in place of the provider they wrap, by a seed, and file nothing: they are
 for evaluation on a bank that is there. A difference to that provider is then due to *what* is
 recalled.
 """
@@ -22,6 +24,7 @@ from typing import Final
 from langgraft.memory.controls.base import Control
 from langgraft.memory.controls.frozen import Frozen
 from langgraft.memory.controls.placebo import FILLER, Placebo
+from langgraft.memory.controls.random_own import RandomOwn
 from langgraft.memory.controls.random_retrieval import RandomRetrieval
 from langgraft.memory.controls.replacement import Replacement
 from langgraft.memory.controls.shuffled import Shuffled
@@ -34,6 +37,7 @@ __all__ = [
     "Control",
     "Frozen",
     "Placebo",
+    "RandomOwn",
     "RandomRetrieval",
     "Replacement",
     "Shuffled",
@@ -41,7 +45,7 @@ __all__ = [
 ]
 
 REPLACEMENTS: Final[Mapping[str, type[Replacement]]] = {
-    control.name: control for control in (RandomRetrieval, Placebo, Shuffled)
+    control.name: control for control in (RandomRetrieval, RandomOwn, Placebo, Shuffled)
 }
 """The controls that recall something else, by name; each is made with a seed."""
 
