@@ -1,11 +1,12 @@
 """The ReAct agent: recall → think ⇄ act (→ recall again) → reflect → remember.
 
+With `distillation="by_outcome"` lessons come of counterpart → reflect → validate → deduplicate.
 What a provider needs beside that is in the graph where it says so (`MemoryProvider.needs`): draft
 and gate before recall, judge before remember.
 """
 
 from collections.abc import Callable
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
@@ -19,18 +20,26 @@ from langgraft.environments.text import TextWorldFactory
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget
 from langgraft.nodes.act import act_node
+from langgraft.nodes.counterpart import KeepsAttempts, counterpart_node
+from langgraft.nodes.deduplicate import deduplicate_node
 from langgraft.nodes.draft import draft_node
 from langgraft.nodes.judge import judge_node
 from langgraft.nodes.recall import asks_again, recall_node
-from langgraft.nodes.reflect import reflect_node
+from langgraft.nodes.reflect import reflect_by_outcome_node, reflect_node
 from langgraft.nodes.remember import remember_node
 from langgraft.nodes.sessions import EnvironmentSessions
 from langgraft.nodes.start import start_node
 from langgraft.nodes.state import AgentInput, AgentOutput, AgentState, Update
 from langgraft.nodes.think import think_node
+from langgraft.nodes.validate import validate_node
 
 Chain: TypeAlias = dict[str, Runnable[AgentState, Update]]
 """Nodes by name, in the order they run."""
+
+Distillation: TypeAlias = Literal["plain", "by_outcome"]
+"""How lessons come of an episode: one question whatever the outcome, its answer taken as it is
+(continual-memory §3); or ReMe's (arXiv:2512.10696 §3): questions by outcome, or about two attempts
+side by side, and of the lessons those that hold and that say something new."""
 
 LONGEST_EPISODE = 1000
 """Rounds after which a graph stops whatever the world says: a runaway guard."""
@@ -48,6 +57,7 @@ def build_react_agent(
     max_rounds: int | None = None,
     act_prompt: Prompt | None = None,
     reflect_prompt: Prompt | None = None,
+    distillation: Distillation = "plain",
     checkpointer: Checkpointer = None,
     name: str = "react",
 ) -> CompiledStateGraph[AgentState, None, AgentInput, AgentOutput]:
@@ -68,15 +78,19 @@ def build_react_agent(
         budget: Room for recalled text; `None` sets no limit.
         max_rounds: How many replies the agent has; `None` takes the world's rule.
         act_prompt: System prompt with `$instructions`.
-        reflect_prompt: Prompt with `$task`, `$outcome`, `$trajectory` and `$limit`.
+        reflect_prompt: Prompt with `$task`, `$outcome`, `$trajectory` and `$limit`; for `plain`.
+        distillation: How lessons come of an episode, for providers that want lessons: `plain`, or
+            `by_outcome`, with two more model calls where a reply has to be corrected.
         checkpointer: Any LangGraph checkpointer; an interrupted episode is continued by
             invoking again with `None` and the same `thread_id`.
         name: Name of the graph in traces.
 
     Raises:
-        SettingsError: `max_rounds` is below 1, a prompt cannot be filled in, or memory is to learn
-            from error records, which a text world does not give.
+        SettingsError: `max_rounds` is below 1, a prompt cannot be filled in or would not be asked,
+            there is no such distillation, or memory is to learn from error records, which a text
+            world does not give.
     """
+    _check_distillation(distillation, reflect_prompt)
     sessions = EnvironmentSessions(environment)
     graph = StateGraph(AgentState, input_schema=AgentInput, output_schema=AgentOutput)
     graph.add_node("start", start_node(sessions, max_rounds=max_rounds))
@@ -95,7 +109,7 @@ def build_react_agent(
         learning: Chain = {}
         if learn:
             reflecting = reflection_model or model
-            learning = _after_episode(memory, reflecting, judge, reflect_prompt)
+            learning = _after_episode(memory, reflecting, judge, reflect_prompt, distillation)
             _add_chain(graph, learning)
             graph.add_edge("remember", END)
         graph.add_conditional_edges(
@@ -122,6 +136,7 @@ def _after_episode(
     reflection_model: BaseChatModel,
     judge_model: BaseChatModel,
     prompt: Prompt | None,
+    distillation: Distillation,
 ) -> Chain:
     """Return what makes memory of an episode, in order."""
     if "errors" in memory.needs:
@@ -132,10 +147,38 @@ def _after_episode(
         raise SettingsError(msg)
     nodes: Chain = {}
     if "lessons" in memory.needs:
-        nodes["reflect"] = reflect_node(reflection_model, prompt=prompt)
+        plain: Chain = {"reflect": reflect_node(reflection_model, prompt=prompt)}
+        distilling = _distilling(memory, reflection_model)
+        nodes = plain if distillation == "plain" else distilling
     if "verdicts" in memory.needs:
         nodes["judge"] = judge_node(memory, judge_model)
     return {**nodes, "remember": remember_node(memory)}
+
+
+def _distilling(memory: MemoryProvider[Any], model: BaseChatModel) -> Chain:
+    """Return what draws lessons by outcome, and keeps those that hold and are new."""
+    comparing: Chain = {}
+    if isinstance(memory, KeepsAttempts):
+        comparing = {"counterpart": counterpart_node(memory)}
+    return {
+        **comparing,
+        "reflect": reflect_by_outcome_node(model),
+        "validate": validate_node(model),
+        "deduplicate": deduplicate_node(memory),
+    }
+
+
+def _check_distillation(distillation: str, prompt: Prompt | None) -> None:
+    if distillation not in get_args(Distillation):
+        known = " or ".join(map(repr, get_args(Distillation)))
+        msg = f"distillation is {known}, got {distillation!r:.80}"
+        raise SettingsError(msg)
+    if prompt is not None and distillation != "plain":
+        msg = (
+            f"reflect_prompt {prompt.name!r} would not be asked with distillation"
+            f" {distillation!r}: leave one of them out"
+        )
+        raise SettingsError(msg)
 
 
 def _add_chain(

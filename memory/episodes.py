@@ -59,6 +59,18 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
+class Attempt:
+    """What was done at a task, and how it ended: what lessons are drawn from."""
+
+    steps: tuple[Step, ...]
+    outcome: Outcome
+    task: str = ""
+    """The instruction, where it is not the one at hand."""
+    episode_id: str = ""
+    """The episode it was, where it is one of memory's."""
+
+
+@dataclass(frozen=True, slots=True)
 class Lesson:
     """Advice distilled from an episode (continual-memory §3: an *insight*)."""
 

@@ -7,6 +7,8 @@ from langgraft._core.lazy import lazy_exports
 if TYPE_CHECKING:
     from langgraft.nodes.act import act_node
     from langgraft.nodes.chat import recall_for_messages, remember_messages
+    from langgraft.nodes.counterpart import counterpart_node
+    from langgraft.nodes.deduplicate import deduplicate_node
     from langgraft.nodes.diagnose import diagnose_node
     from langgraft.nodes.draft import draft_node
     from langgraft.nodes.judge import judge_node
@@ -26,6 +28,8 @@ __all__ = [
     "EnvironmentSessions",
     "act_node",
     "asks_again",
+    "counterpart_node",
+    "deduplicate_node",
     "diagnose_node",
     "draft_node",
     "judge_node",
@@ -50,6 +54,8 @@ __getattr__, __dir__ = lazy_exports(
         "EnvironmentSessions": "langgraft.nodes.sessions",
         "act_node": "langgraft.nodes.act",
         "asks_again": "langgraft.nodes.recall",
+        "counterpart_node": "langgraft.nodes.counterpart",
+        "deduplicate_node": "langgraft.nodes.deduplicate",
         "diagnose_node": "langgraft.nodes.diagnose",
         "draft_node": "langgraft.nodes.draft",
         "judge_node": "langgraft.nodes.judge",

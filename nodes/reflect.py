@@ -2,7 +2,7 @@
 
 `reflect_node` asks one question whatever the outcome, once, and takes the reply as it is: the
 node of the continual study. `reflect_by_outcome_node` asks one of three questions, about a success,
-a failure, or two attempts at the same task side by side (the three distillations of ReMe,
+a failure, or two attempts at comparable tasks side by side (the three distillations of ReMe,
 arXiv:2512.10696 §3), has a bad reply corrected, and where that fails notes what is known by rules.
 """
 
@@ -17,7 +17,7 @@ from langchain_core.runnables import Runnable
 from pydantic import BaseModel, BeforeValidator, Field
 
 from langgraft._core.prompts import Prompt
-from langgraft.memory.episodes import Lesson, Outcome, Step, render_trajectory
+from langgraft.memory.episodes import Attempt, Lesson, Outcome, Step, render_trajectory
 from langgraft.memory.recall import strip_block
 from langgraft.nodes.prompts import prompt as shipped
 from langgraft.nodes.replies import reply_text
@@ -123,16 +123,18 @@ def _lessons(message: BaseMessage, limit: int) -> Update:
 # By outcome -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """An attempt at a task, to be learned from."""
-
-    steps: tuple[Step, ...]
-    outcome: Outcome
-
-
 OtherAttempt: TypeAlias = Callable[[AgentState], Attempt | None]
-"""Finds another attempt at the same task, where there is one to compare with."""
+"""Finds another attempt at a comparable task, where there is one to compare with."""
+
+
+def counterpart_in(state: AgentState) -> Attempt | None:
+    """Return the attempt that `counterpart_node` found."""
+    found = state.get("counterpart")
+    if not found:
+        return None
+    steps = tuple(Step(**step) for step in found["steps"])
+    outcome = Outcome(**found["outcome"])
+    return Attempt(steps, outcome, task=found["task"], episode_id=found["episode_id"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +144,7 @@ class ReflectionPrompts:
     success: Prompt = field(default_factory=partial(shipped, "reflect_success"))
     failure: Prompt = field(default_factory=partial(shipped, "reflect_failure"))
     comparative: Prompt = field(default_factory=partial(shipped, "reflect_comparative"))
-    """Has `$other_outcome` and `$other_trajectory` too."""
+    """Has `$other_task`, `$other_outcome` and `$other_trajectory` too."""
     unknown: Prompt = field(default_factory=partial(shipped, "reflect"))
     """Where nobody can tell how the attempt ended."""
 
@@ -161,7 +163,7 @@ class Distilled:
 def reflect_by_outcome_node(
     model: BaseChatModel | None,
     *,
-    other_attempt: OtherAttempt | None = None,
+    other_attempt: OtherAttempt = counterpart_in,
     prompts: ReflectionPrompts | None = None,
     max_lessons: int = MAX_LESSONS,
 ) -> Runnable[AgentState, Update]:
@@ -172,7 +174,8 @@ def reflect_by_outcome_node(
 
     Args:
         model: Any chat model; `None` leaves reflecting to the rules.
-        other_attempt: Finds another attempt at the task; where it does, the two are compared.
+        other_attempt: Finds another attempt; where it does, the two are compared. By default it
+            is the one that `counterpart_node` put into the state.
         prompts: One for each occasion; `None` takes those that ship.
         max_lessons: Most lessons kept of one episode.
     """
@@ -180,9 +183,12 @@ def reflect_by_outcome_node(
     def begin(state: AgentState) -> Conversation[Update]:
         outcome = Outcome(state["success"], state["score"], state["reason"])
         attempt = Attempt(episode_steps(state["steps"]), outcome)
-        other = other_attempt(state) if other_attempt is not None else None
         drawn = yield from distilling(
-            state["instruction"], attempt, other=other, prompts=prompts, limit=max_lessons
+            state["instruction"],
+            attempt,
+            other=other_attempt(state),
+            prompts=prompts,
+            limit=max_lessons,
         )
         return {
             "lessons": [
@@ -237,6 +243,7 @@ def _question(
     template = by_outcome[attempt.outcome.success]
     if other is not None:
         template = prompts.comparative
+        values["other_task"] = strip_block(other.task) or task
         values["other_outcome"] = describe_outcome(other.outcome)
         values["other_trajectory"] = strip_block(render_trajectory(other.steps, result=""))
     return HumanMessage(template.render(**values))

@@ -18,6 +18,18 @@ class StepState(TypedDict):
     """Whether the reply held an action; only such turns reached the world."""
 
 
+class DroppedLesson(TypedDict):
+    """A lesson that was drawn and is not kept, by whichever node dropped it."""
+
+    text: str
+    node: str
+    """`validate` or `deduplicate`."""
+    reason: str
+    """What is wrong with it, in words that can be counted; more may follow a colon."""
+    score: float
+    """By `validate`: what it is worth; by `deduplicate`: how like it is to what it repeats."""
+
+
 class AgentInput(TypedDict, total=False):
     """What an agent is invoked with."""
 
@@ -72,6 +84,13 @@ class AgentState(AgentInput, total=False):
     validation: list[dict[str, Any]]
     """How each lesson did in validation: whether it was kept, its score, the reason, and who
     says so."""
+    counterpart: dict[str, Any]
+    """An earlier attempt that this one is compared with for lessons, as
+    `langgraft.memory.episodes.Attempt`; empty: none."""
+    compared_with: str
+    """The episode that the counterpart was; empty: none."""
+    dropped: list[DroppedLesson]
+    """Lessons that were drawn and not kept, in the order in which they were dropped."""
     errors: list[dict[str, Any]]
     """Errors met on the way, as `langgraft.memory.episodes.ErrorRecord`."""
     verdicts: list[dict[str, Any]]
@@ -94,6 +113,9 @@ class AgentOutput(TypedDict, total=False):
     receipts: list[dict[str, Any]]
     lessons: list[dict[str, Any]]
     reflection: str
+    compared_with: str
+    validation: list[dict[str, Any]]
+    dropped: list[DroppedLesson]
     verdicts: list[dict[str, Any]]
     draft_verdicts: list[dict[str, Any]]
     judging: list[dict[str, Any]]

@@ -20,7 +20,7 @@ from langgraft.memory.questions import By
 from langgraft.nodes.judging.shown import by_line, same_words
 from langgraft.nodes.prompts import prompt as shipped
 from langgraft.nodes.reflect import describe_outcome, episode_steps
-from langgraft.nodes.state import AgentState, Update
+from langgraft.nodes.state import AgentState, DroppedLesson, Update
 from langgraft.nodes.structured import (
     Conversation,
     Read,
@@ -32,6 +32,8 @@ from langgraft.nodes.structured import (
 
 MIN_SCORE = 0.5
 """Least score of a lesson that is kept (ReMe 0.1.10.8)."""
+NOT_VALID = "not valid"
+TOO_LOW = f"scored below {MIN_SCORE:g}"
 SHORTEST = 20
 """Characters below which a lesson says too little, by rules (MemEvolve's lightweight memory)."""
 LONGEST = 1000
@@ -63,14 +65,22 @@ class Validation:
             "why": self.why,
         }
 
+    def dropped(self) -> DroppedLesson:
+        """Return what a graph's state holds of a lesson that is not kept."""
+        reason = self.reason
+        if self.by == "model":
+            fault = TOO_LOW if self.score < MIN_SCORE else NOT_VALID
+            reason = f"{fault}: {reason}"
+        return DroppedLesson(text=self.text, node="validate", reason=reason, score=self.score)
+
 
 def validate_node(
     model: BaseChatModel | None, *, prompt: Prompt | None = None
 ) -> Runnable[AgentState, Update]:
     """Make the node that drops lessons which do not hold.
 
-    Its update holds the `lessons` that are kept, and in `validation` an entry for each that was
-    drawn. Lessons that no reply can be used for are judged by rules, and say so.
+    Its update holds the `lessons` that are kept, in `validation` an entry for each that was drawn,
+    and what was dropped is added to `dropped`. Lessons that no reply can be used for are judged by rules, and say so.
 
     Args:
         model: Any chat model; `None` leaves it to the rules.
@@ -87,7 +97,12 @@ def validate_node(
             prompt=prompt,
         )
         kept = [each for each, said in zip(lessons, judged, strict=True) if said.kept]
-        return {"lessons": kept, "validation": [said.to_json() for said in judged]}
+        dropped = [said.dropped() for said in judged if not said.kept]
+        return {
+            "lessons": kept,
+            "validation": [said.to_json() for said in judged],
+            "dropped": [*state.get("dropped", ()), *dropped],
+        }
 
     return conversation_node("validate", model, begin)
 

@@ -8,9 +8,10 @@ from pydantic import SkipValidation
 from typing_extensions import override
 
 from langgraft.memory.deltas import Add, Change
-from langgraft.memory.episodes import Episode, Lesson
+from langgraft.memory.episodes import Attempt, Episode, Lesson
 from langgraft.memory.items import MemoryItem, Scalar
 from langgraft.memory.provider import MemoryProvider
+from langgraft.memory.providers.attempts import find_counterpart, keep_attempt
 from langgraft.memory.providers.phases import phase_changed
 from langgraft.memory.providers.remedies import RetrievalSettings, retrieve
 from langgraft.memory.providers.retrieval import (
@@ -24,7 +25,7 @@ from langgraft.memory.providers.retrieval import (
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.bm25 import BM25
 from langgraft.memory.recall import Found, RecallContext
-from langgraft.memory.stores.drive import Program
+from langgraft.memory.stores.drive import Program, adrive, drive
 
 Granularity: TypeAlias = Literal["aggregate", "individual", "adaptive"]
 
@@ -78,6 +79,10 @@ class InsightSettings(RetrievalSettings):
     """What is compared with the keys at the start of an episode."""
     requery_fields: Fields = ("task", "observation")
     """What is compared with them later on, so that guidance can follow the episode."""
+    attempts: int = SettingsField(default=0, ge=0)
+    """How many attempts are kept per domain and outcome, so that a success can be compared with a
+    failure (ReMe, arXiv:2512.10696 §3, compares those of one task). They are never recalled, and
+    change nothing in what is (`langgraft.memory.providers.attempts`); 0 keeps none."""
     ranker: SkipValidation[Ranker] = BM25(ties="newest")
     """BM25 (§A.1.3). The paper does not say how equal scores are ordered; the latest
     experience comes first here."""
@@ -97,6 +102,55 @@ class InsightMemory(MemoryProvider[InsightSettings]):
             return True
         changes = self.settings.requery_on_change
         return changes and phase_changed(query, context.observation, last.observation)
+
+    # What distilling asks ------------------------------------------------------------------
+
+    def counterpart(self, episode: Episode) -> Attempt | None:
+        """Return the attempt most like an episode that ended the other way; changes nothing.
+
+        It is of the same domain, at the same task if there is one, and the newest of equals.
+        `None` where `attempts` is 0 or none is like it.
+        """
+        return drive(self._counterpart(episode), self.store)
+
+    async def acounterpart(self, episode: Episode) -> Attempt | None:
+        """Do as `counterpart` does, asynchronously."""
+        return await adrive(self._counterpart(episode), self.store)
+
+    def lessons_like(self, episode: Episode, k: int) -> list[str]:
+        """Return the lessons kept that may say what an episode's lessons say; changes nothing.
+
+        They are those whose keys match best: for each lesson those of the `k` best single ones,
+        for bundles those of the `k` best of all.
+
+        Args:
+            episode: An episode with lessons.
+            k: How many items to look at.
+        """
+        return drive(self._lessons_like(episode, k), self.store)
+
+    async def alessons_like(self, episode: Episode, k: int) -> list[str]:
+        """Do as `lessons_like` does, asynchronously."""
+        return await adrive(self._lessons_like(episode, k), self.store)
+
+    def _counterpart(self, episode: Episode) -> Program[Attempt | None]:
+        episode = episode.without_memory()
+        key = key_text(self.settings.key_fields, episode)
+        return (yield from find_counterpart(self.namespace, episode, key, self.settings.attempts))
+
+    def _lessons_like(self, episode: Episode, k: int) -> Program[list[str]]:
+        episode = episode.without_memory()
+        where = _LESSONS if self.settings.granularity == "adaptive" else None
+        keys = [_key(lesson) for lesson in episode.lessons]
+        if self.settings.granularity == "aggregate":
+            keys = [key_text(self.settings.key_fields, episode)]
+        items: dict[str, MemoryItem] = {}
+        for key in dict.fromkeys(keys):
+            found = yield from ranked_items(self.namespace, key, k, where=where)
+            items |= {item.id: item for item, _ in found.items}
+        return [text for item in items.values() for text in rendered_lessons(item.text)]
+
+    # What a provider does ------------------------------------------------------------------
 
     @override
     def _recall(self, query: str, context: RecallContext) -> Program[Found]:
@@ -131,23 +185,31 @@ class InsightMemory(MemoryProvider[InsightSettings]):
     def _learn(
         self, episode: Episode, position: int, order_index: int
     ) -> Program[Sequence[Change]]:
+        settings = self.settings
+        key = key_text(settings.key_fields, episode)
+        made = self._made(episode, key)
+        kept = yield from keep_attempt(self.namespace, episode, key, position, settings.attempts)
+        return [
+            *(
+                Add(item.model_copy(update={"order_index": order_index + number}))
+                for number, item in enumerate(made)
+            ),
+            *kept,
+        ]
+
+    def _made(self, episode: Episode, key: str) -> Sequence[MemoryItem]:
         lessons = episode.lessons
         if not lessons or (self.settings.success_only and not episode.succeeded):
             return ()
-        bundle = _bundle(episode, key_text(self.settings.key_fields, episode))
+        bundle = _bundle(episode, key)
         match self.settings.granularity:
             case "aggregate":
-                made = [bundle]
+                return [bundle]
             case "individual":
-                made = _singles(episode)
+                return _singles(episode)
             case "adaptive":
                 marked = {**bundle.metadata, "unit": "bundle"}
-                made = [bundle.model_copy(update={"metadata": marked}), *_singles(episode)]
-        return [
-            Add(item.model_copy(update={"order_index": order_index + number}))
-            for number, item in enumerate(made)
-        ]
-        yield
+                return [bundle.model_copy(update={"metadata": marked}), *_singles(episode)]
 
 
 def _bundle(episode: Episode, key: str) -> MemoryItem:
@@ -156,9 +218,13 @@ def _bundle(episode: Episode, key: str) -> MemoryItem:
 
 def _singles(episode: Episode) -> list[MemoryItem]:
     return [
-        _item(episode, f"lesson-{number}", [lesson], lesson.when_to_use or lesson.text)
+        _item(episode, f"lesson-{number}", [lesson], _key(lesson))
         for number, lesson in enumerate(episode.lessons)
     ]
+
+
+def _key(lesson: Lesson) -> str:
+    return lesson.when_to_use or lesson.text
 
 
 def render_lesson(lesson: Lesson) -> str:
@@ -166,6 +232,11 @@ def render_lesson(lesson: Lesson) -> str:
     if not lesson.when_to_use:
         return f"- {lesson.text}"
     return f"- When {lesson.when_to_use}: {lesson.text}"
+
+
+def rendered_lessons(text: str) -> list[str]:
+    """Take the text of an item apart into its lessons, as `render_lesson` wrote them."""
+    return [f"- {each}" for each in text.removeprefix("- ").split("\n- ")]
 
 
 def authors(lessons: Sequence[Lesson]) -> dict[str, Scalar]:

@@ -7,12 +7,12 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 
 from langgraft._core.canonical import JSON
-from langgraft.memory.episodes import Outcome, Step
+from langgraft.memory.episodes import Attempt, Outcome, Step
 from langgraft.nodes.competing import instruction
 from langgraft.nodes.diagnose import Failure, diagnosing
 from langgraft.nodes.execution_text import with_limit
 from langgraft.nodes.graph_node import GraphNode, Update
-from langgraft.nodes.reflect import Attempt, distilling
+from langgraft.nodes.reflect import distilling
 from langgraft.nodes.search.briefing import TreePrompts
 from langgraft.nodes.search.place import Place
 from langgraft.nodes.search.state import BranchState, Work, of_branch

@@ -7,10 +7,9 @@ from langchain_core.messages import HumanMessage
 from toy_world import RuleModel
 
 from langgraft._core.prompts import Prompt
-from langgraft.memory.episodes import Lesson, Outcome, Step
+from langgraft.memory.episodes import Attempt, Lesson, Outcome, Step
 from langgraft.memory.recall import render_block
 from langgraft.nodes.reflect import (
-    Attempt,
     Distilled,
     ReflectionPrompts,
     distilling,

@@ -104,7 +104,11 @@ def test_lessons_when_no_reply_can_be_used_are_judged_by_rules(model: Any, why: 
 def test_lessons_when_there_are_none_cost_nothing() -> None:
     """No lesson, no call."""
     model = RuleModel(rule=lambda _: pytest.fail("the model was asked"))
-    assert validate_node(model).invoke(state([])) == {"lessons": [], "validation": []}
+    assert validate_node(model).invoke(state([])) == {
+        "lessons": [],
+        "validation": [],
+        "dropped": [],
+    }
 
 
 def test_rules_when_applied_look_at_length_repetition_and_the_task() -> None:

@@ -16,12 +16,12 @@ from pydantic import SecretStr
 from langgraft._core.canonical import JSON
 from langgraft.benchmarks.simulated import SimulatedBabyAI, judging, serve
 from langgraft.benchmarks.simulated.judging import judging_reply
-from langgraft.memory.episodes import Lesson, Outcome, Step
+from langgraft.memory.episodes import Attempt, Lesson, Outcome, Step
 from langgraft.memory.questions import Question
 from langgraft.nodes.draft import draft_node
 from langgraft.nodes.judge import Judgment, aanswer, answer
 from langgraft.nodes.prompts import prompt
-from langgraft.nodes.reflect import Attempt, distilling, reflect_by_outcome_node
+from langgraft.nodes.reflect import distilling, reflect_by_outcome_node
 from langgraft.nodes.state import AgentState
 from langgraft.nodes.structured import converse
 from langgraft.nodes.validate import validate_node
