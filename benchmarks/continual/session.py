@@ -22,6 +22,9 @@ from langgraft.memory.recall import Budget
 from langgraft.memory.stores.read_only import ReadOnlyStore
 from langgraft.nodes.state import AgentInput
 
+_DISTILLING = ("compared_with", "validation", "dropped")
+"""What is logged of distilling by outcome, where there is anything."""
+
 
 class ContinualSession:
     """A stream of episodes with one memory."""
@@ -43,11 +46,13 @@ class ContinualSession:
         # The same prompt in the same repetition is paid once, whatever the condition.
         self._replicate = f"seed-{run.factors['model_seed']}"
         self._before = None if self._memory is None else self._memory.content().digest
+        condition = condition_of(plan, run)
         self._graph = build_react_agent(
             model,
             environment=world,
             memory=self._memory,
             learn=not run.frozen,
+            distillation="plain" if condition is None else condition.distillation,
             budget=Budget(plan.memory_tokens),
         )
 
@@ -88,15 +93,21 @@ class ContinualSession:
                 raise LanggraftError(msg)
 
 
+def condition_of(plan: ContinualPlan, run: RunSpec) -> Condition | None:
+    """Return the condition whose memory a run has: of a probe, the one that retrieves."""
+    name = str(run.factors["condition"]).partition("+")[0]
+    name = str(run.factors.get("retrieval", name))  # a crossed probe's own name is no condition's
+    return next((each for each in plan.conditions if each.name == name), None)
+
+
 def build_memory(
     plan: ContinualPlan, run: RunSpec, deltas: Sequence[MemoryDelta], place: BankPlace
 ) -> MemoryProvider[Any] | None:
     """Build the memory of a run, holding what the deltas fold to; the baseline has none."""
-    name, _, control = str(run.factors["condition"]).partition("+")
-    name = str(run.factors.get("retrieval", name))  # a crossed probe's own name is no condition's
-    condition = next((each for each in plan.conditions if each.name == name), None)
+    condition = condition_of(plan, run)
     if condition is None:
         return None
+    control = str(run.factors["condition"]).partition("+")[2]
     memory = _provider(condition, place.store, place.namespace)
     memory.restore(fold(deltas))
     if run.frozen:
@@ -123,6 +134,7 @@ def _result(final: Mapping[str, Any]) -> dict[str, JSON]:
         "recalls": final.get("receipts", []),
         "lessons": final.get("lessons", []),
         "reflection": final.get("reflection", ""),
+        **{name: final[name] for name in _DISTILLING if final.get(name)},
         "judging": final.get("judging", []),
         "steps": [[step["thought"], step["action"], step["observation"]] for step in steps],
     }

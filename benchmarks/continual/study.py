@@ -49,7 +49,11 @@ CODE = (
 
 LEARNER = (
     "langgraft.benchmarks.simulated.chat",
+    "langgraft.benchmarks.simulated.conversation",
+    "langgraft.benchmarks.simulated.dice",
     "langgraft.benchmarks.simulated.judging",
+    "langgraft.benchmarks.simulated.notes",
+    "langgraft.benchmarks.simulated.reflecting",
 )
 """What all simulated learners have in common."""
 
@@ -61,11 +65,28 @@ ASKING: Final[Mapping[Need, Sequence[str]]] = {
 """What the agent has ready for memories that need it → the prompts of that, beside those of every
 agent. It diagnoses no errors: a text world has no tracebacks."""
 
+DISTILLING: Final[Mapping[str, Sequence[str]]] = {
+    "plain": ("reflect",),
+    "by_outcome": (
+        "reflect",
+        "reflect_success",
+        "reflect_failure",
+        "reflect_comparative",
+        "repair",
+        "validate",
+    ),
+}
+"""How lessons come of an episode → the prompts of that."""
+
 CALLS_BEFORE: Final = 3
 """Model calls before an agent with a gate is told anything: a draft, and a verdict that may have to
 be corrected."""
 CALLS_TO_JUDGE: Final = 2
 """Model calls for one question about an episode: an answer, and its correction."""
+
+CALLS_TO_DISTILL: Final = {"plain": 1, "by_outcome": 4}
+"""Model calls for the lessons of an episode: a reflection; or one that may have to be corrected, and
+a validation that may have to be, too."""
 
 
 class ContinualStudy(Study[ContinualPlan]):
@@ -94,6 +115,7 @@ class ContinualStudy(Study[ContinualPlan]):
         }
         needs = frozenset(need for condition in plan.conditions for need in _needs(condition))
         prompts = ["act", "reflect", *(name for need in sorted(needs) for name in ASKING[need])]
+        prompts += [name for each in plan.conditions for name in DISTILLING[each.distillation]]
         parts = plan.parts
         rules: dict[str, JSON] = {name: digest(_rules(part)) for name, part in parts.items()}
         return {
@@ -134,7 +156,7 @@ class ContinualStudy(Study[ContinualPlan]):
     def most_calls(self, plan: ContinualPlan, run: RunSpec) -> int:
         """Return how many model calls a run makes: a reply a round, and what memory needs.
 
-        That is a reflection where lessons are kept, a draft and its judgment where there is a
+        That is what lessons take where they are kept, a draft and its judgment where there is a
         gate, and the judgment of an episode; memories of this study ask one question about it.
         """
         part = _part_of(plan, run)
@@ -145,7 +167,8 @@ class ContinualStudy(Study[ContinualPlan]):
                 needs = _needs(condition)
                 calls += CALLS_BEFORE * ("draft" in needs)
                 if not run.frozen:
-                    calls += ("lessons" in needs) + CALLS_TO_JUDGE * ("verdicts" in needs)
+                    calls += CALLS_TO_DISTILL[condition.distillation] * ("lessons" in needs)
+                    calls += CALLS_TO_JUDGE * ("verdicts" in needs)
         return run.length * calls
 
     @override
@@ -214,7 +237,14 @@ def _needs(condition: Condition) -> frozenset[Need]:
 
 def _check_needs(condition: Condition) -> None:
     """Refuse a memory that could learn nothing here: its zero would pass for a finding."""
-    if unmet := sorted(_needs(condition) - set(ASKING)):
+    needs = _needs(condition)
+    if condition.distillation != "plain" and "lessons" not in needs:
+        msg = (
+            f"condition {condition.name!r}: distillation {condition.distillation!r} is idle, as"
+            f" provider {condition.provider!r} keeps no lessons"
+        )
+        raise PlanError(msg)
+    if unmet := sorted(needs - set(ASKING)):
         msg = (
             f"condition {condition.name!r}: provider {condition.provider!r} needs"
             f" {', '.join(unmet)}, but the agent of this study has only {', '.join(ASKING)} ready"
