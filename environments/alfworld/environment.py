@@ -1,0 +1,129 @@
+"""One episode of ALFWorld."""
+
+from langgraft._core.canonical import JSON
+from langgraft._core.errors import SettingsError
+from langgraft.environments.alfworld.dialects import SET_DOWN, in_words_of_the_game
+from langgraft.environments.alfworld.engine import Engine, Frame, open_engine
+from langgraft.environments.alfworld.games import Game
+from langgraft.environments.alfworld.semantics import Semantics, convention_of
+from langgraft.environments.alfworld.tasks import task_of
+from langgraft.environments.text import Reset, TextTask, Transition
+
+
+class AlfworldEnvironment:
+    """A household game, seen and played as text.
+
+        world = AlfworldEnvironment(game)
+        print(world.reset().observation)
+        transition = world.step("go to fridge 1")
+
+    An episode belongs to one thread at a time; any number of them can run side by side, in
+    any threads: what TextWorld cannot do at the same time waits at the engine's lock.
+
+    Args:
+        game: The game; a library finds it (`open_library().find(…)`).
+        semantics: `compat`, `listed` or `react`; the package's docstring lists how they differ.
+        max_rounds: How many replies the agent has; `None` takes the semantics' own rule.
+            Whoever runs the episode counts them: the engine knows no end but winning.
+        fast: Play with caches (the same text, many times sooner) or with TextWorld as it is.
+        task: What the episode is called; `None` takes what the game says of itself.
+
+    Raises:
+        SettingsError: An argument is not usable.
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        semantics: Semantics = "compat",
+        max_rounds: int | None = None,
+        *,
+        fast: bool = True,
+        task: TextTask | None = None,
+    ) -> None:
+        self._convention = convention_of(semantics)
+        check_max_rounds(max_rounds)
+        self.game = game
+        self.semantics = semantics
+        self.task = task or task_of(game)
+        self.instructions = self._convention.rules(SET_DOWN[game.dialect])
+        self.max_rounds = max_rounds or self._convention.max_rounds
+        self._fast = fast
+        self._engine: Engine | None = None
+        self._commands: tuple[str, ...] = ()
+        self._won = self._done = False
+
+    def reset(self) -> Reset:
+        """Start the episode again from the beginning; the same every time.
+
+        Raises:
+            MissingExtraError: TextWorld or one of its parts is not installed.
+        """
+        if self._engine is None:
+            self._engine = open_engine(self.game, fast=self._fast)
+        frame = self._engine.reset()
+        self._won = self._done = False
+        self._take_in(frame)
+        self._done = False  # a game that is won before it began still shows its first text
+        return Reset(
+            instruction=self.game.goal,
+            observation=self._convention.first(frame.feedback, frame.commands),
+            actions=frame.commands,
+        )
+
+    def step(self, action: str) -> Transition:
+        """Take one action, written as text.
+
+        An action that is not admissible is answered `Nothing happens.`, costs a round and
+        changes nothing. `Transition.info` tells whether it was `valid`, the `command` of the
+        game that it was taken for (`None` where it was none), and whether the goal holds just
+        now (`won_now`); `Transition.success`, whether it did at any time.
+
+        Raises:
+            RuntimeError: Called before `reset` or after the episode ended.
+        """
+        if self._engine is None:
+            raise RuntimeError(f"{self.task.id}: call reset() before step()")
+        if self._done:
+            raise RuntimeError(f"{self.task.id}: the episode has ended; call reset() to play again")
+        said = self._convention.cleaned(action)
+        command = in_words_of_the_game(said, self._commands)
+        valid = command in self._commands
+        frame = self._engine.step(command)
+        self._take_in(frame)
+        return Transition(
+            observation=self._convention.later(said, frame.feedback, frame.commands),
+            reward=float(self._won),
+            done=self._done,
+            success=self._won,
+            actions=frame.commands,
+            info=_info(command if valid else None, frame),
+        )
+
+    def close(self) -> None:
+        """Free the engine; `reset` opens it again."""
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.close()
+
+    def _take_in(self, frame: Frame) -> None:
+        """Note what is admissible now, and that the goal was reached: that is not lost again."""
+        self._commands = frame.commands
+        self._won = self._won or frame.won
+        self._done = self._won or frame.done
+
+
+def check_max_rounds(max_rounds: int | None) -> None:
+    """Make sure that `max_rounds` is a whole number from 1 up, or `None`.
+
+    Raises:
+        SettingsError: It is not.
+    """
+    if max_rounds is None:
+        return
+    if not isinstance(max_rounds, int) or isinstance(max_rounds, bool) or max_rounds < 1:
+        raise SettingsError(f"max_rounds {max_rounds!r} is not a whole number from 1 up")
+
+
+def _info(command: str | None, frame: Frame) -> dict[str, JSON]:
+    return {"valid": command is not None, "command": command, "won_now": frame.won}
