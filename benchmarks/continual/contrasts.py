@@ -37,6 +37,10 @@ synthetic studies of the demo's size 92 % come out within the noise, 3 % outside
 be told; of controls worth 15 points 2 % come out within.
 """
 
+TEACHING = frozenset({"random-own"})
+"""Controls that recall what may well help: random or not, it is of the task at hand. They tell
+where a difference comes from; there is no noise that they would have to stay within."""
+
 Verdict: TypeAlias = Literal["helped", "hurt", "no detectable difference", "incomplete"]
 
 
@@ -59,6 +63,11 @@ class Contrast:
     """True difference that would have been found with a probability of 80 %; infinite where
     none would have been."""
     verdict: Verdict
+
+    @property
+    def inert(self) -> bool:
+        """Whether nothing it recalls should make a difference, if it is a control."""
+        return self.condition.partition("+")[2] not in TEACHING
 
     @property
     def estimate(self) -> Estimate | None:

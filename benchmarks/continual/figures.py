@@ -186,6 +186,8 @@ def _within_cross(analysis: Analysis) -> Figure:
     for axes, sequence in zip(found, analysis.study.sequences, strict=True):
         earlier, later = sequence.split(">")
         for row in analysis.rows("forward", sequence):
+            if row.condition not in memories:  # a control: the bars have it
+                continue
             place = memories.index(row.condition)
             shift = 0.05 * (place - (len(memories) - 1) / 2)
             marker = MARKERS[place % len(MARKERS)]

@@ -120,7 +120,7 @@ def _reach(tested: Sequence[Contrast]) -> str:
 
 
 def _controls(controls: Sequence[Contrast], noise: Noise) -> str:
-    known = [(c, noise.holds(c)) for c in controls if c.verdict != "incomplete"]
+    known = [(c, noise.holds(c)) for c in controls if c.inert and c.verdict != "incomplete"]
     inside = [_value(c) for c, within in known if within]
     outside = [_value(c) for c, within in known if within is False]
     unclear = [_value(c) for c, within in known if within is None and c.estimate is not None]

@@ -174,13 +174,16 @@ def unless_small(metric: Metric) -> Metric:
 
 
 def transfers(study: StudyLog, partitions: Mapping[str, Partition]) -> tuple[Transfer, ...]:
-    """Return forward and backward transfer of each condition that learns."""
+    """Return forward and backward transfer of each condition tested after one task and after both.
+
+    Those are the memories, then the controls whose transfer the plan asks for.
+    """
     found = []
     for sequence in study.sequences:
         earlier, later = sequence.split(">")
         tasks: tuple[tuple[Direction, str], ...] = (("forward", later), ("backward", earlier))
         for direction, task in tasks:
-            for condition in study.memories:
+            for condition in (*study.memories, *study.controls):
                 before = study.cells.get(CellKey(condition, task, task))
                 after = study.cells.get(CellKey(condition, sequence, task))
                 if before is not None and after is not None:

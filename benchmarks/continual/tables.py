@@ -72,7 +72,8 @@ def _contrasts(analysis: Analysis) -> Table:
 def _standing(analysis: Analysis, control: Contrast) -> str:
     """Say whether a control is within the noise of the re-run."""
     noise = analysis.noise
-    if control is noise.rerun or noise.band is None or control.verdict == "incomplete":
+    unjudged = control is noise.rerun or not control.inert or control.verdict == "incomplete"
+    if unjudged or noise.band is None:
         return ""
     within = noise.holds(control)
     return "cannot be told" if within is None else "within" if within else "outside"
