@@ -11,6 +11,10 @@ from langchain_core.language_models import BaseChatModel
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import SettingsError
+from langgraft.environments.alfworld.factory import ALFWorld, GeneratedALFWorld
+from langgraft.environments.alfworld.installed import alfworld_version, import_part
+from langgraft.environments.alfworld.semantics import CONVENTIONS, convention_of
+from langgraft.environments.babyai import BabyAI
 from langgraft.environments.text import TextWorldFactory
 
 _LEARNERS: Final = "langgraft.benchmarks.simulated"
@@ -91,7 +95,7 @@ class _BabyAI:
         return _babyai(semantics)
 
     def max_rounds(self, semantics: str) -> int:
-        return int(_babyai(semantics).max_rounds)
+        return _babyai(semantics).max_rounds
 
     def describe(self, semantics: str, domains: Sequence[str]) -> JSON:
         world = _babyai(semantics)
@@ -110,9 +114,7 @@ class _BabyAI:
 
 
 @cache
-def _babyai(semantics: str) -> Any:
-    from langgraft.environments.babyai import BabyAI  # noqa: PLC0415  (the world of some plans)
-
+def _babyai(semantics: str) -> BabyAI:
     return BabyAI(semantics=semantics)  # type: ignore[arg-type]  # checked there
 
 
@@ -121,33 +123,23 @@ class _ALFWorld:
     """ALFWorld, on the released games or on generated ones."""
 
     name: str
-    semantics: tuple[str, ...] = ("compat", "listed", "react")
+    semantics: tuple[str, ...] = tuple(CONVENTIONS)
     code: tuple[str, ...] = (f"{_WORLDS}.alfworld",)
     learner_code: tuple[str, ...] = (f"{_LEARNERS}.alfworld",)
 
     def factory(self, semantics: str) -> TextWorldFactory:
-        found: TextWorldFactory = _alfworld(self.name, semantics, *map(os.environ.get, _DATA))
-        return found
+        return _alfworld(self.name, semantics, *map(os.environ.get, _DATA))
 
     def max_rounds(self, semantics: str) -> int:
-        from langgraft.environments.alfworld.semantics import (  # noqa: PLC0415  (as the world)
-            convention_of,
-        )
-
         return convention_of(semantics).max_rounds
 
     def describe(self, semantics: str, domains: Sequence[str]) -> JSON:
-        from langgraft.environments.alfworld.installed import (  # noqa: PLC0415  (as the world)
-            alfworld_version,
-            import_part,
-        )
-
+        del domains
         alfworld_version()
         import_part("textworld")
-        del domains
-        world = _alfworld(self.name, semantics, *map(os.environ.get, _DATA))
+        games = _alfworld(self.name, semantics, *map(os.environ.get, _DATA)).games()
         versions: dict[str, JSON] = {name: version(name) for name in _ENGINE}
-        return {"semantics": semantics, "games": world.games.describe(), "versions": versions}
+        return {"semantics": semantics, "games": games.describe(), "versions": versions}
 
     def learner(
         self, *, seed: int, temperature: float, settings: Mapping[str, JSON]
@@ -162,14 +154,9 @@ class _ALFWorld:
 
 
 @cache
-def _alfworld(name: str, semantics: str, *_places: str | None) -> Any:
-    from langgraft.environments.alfworld.factory import (  # noqa: PLC0415  (the world of some plans)
-        ALFWorld,
-    )
-
-    if name == "alfworld":
-        return ALFWorld(semantics=semantics)  # type: ignore[arg-type]  # checked there
-    return ALFWorld.generated(semantics=semantics)
+def _alfworld(name: str, semantics: str, *_places: str | None) -> ALFWorld:
+    kind = ALFWorld if name == "alfworld" else GeneratedALFWorld
+    return kind(semantics=semantics)  # type: ignore[arg-type]  # checked there
 
 
 def _only(settings: Mapping[str, JSON], known: Sequence[str], world: str) -> None:
