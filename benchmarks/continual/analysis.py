@@ -18,6 +18,7 @@ from langgraft.benchmarks.continual.costs import (
     costs,
     costs_by_node,
 )
+from langgraft.benchmarks.continual.cross_recall import CrossRecall, cross_recalls
 from langgraft.benchmarks.continual.curves import (
     LearningCurve,
     Milestone,
@@ -66,6 +67,8 @@ class Analysis:
     beyond_null: tuple[BeyondNull, ...]
     """`retentions`, beside what they are without memory."""
     retrievals: tuple[CellRetrieval, ...]
+    cross_recalls: tuple[CrossRecall, ...]
+    """What came of retrieving first from the own task, and from the other one."""
     dilution: Dilution
     crossings: tuple[Crossing, ...]
     remedies: tuple[Remedy, ...]
@@ -96,7 +99,9 @@ class Analysis:
     @property
     def explanations(self) -> Explanations:
         """What retrieval, dilution, probes and remedies show, in words."""
-        return explain(self.retrievals, self.dilution, self.crossings, self.remedies)
+        return explain(
+            self.retrievals, self.dilution, self.crossings, self.remedies, self.cross_recalls
+        )
 
     @property
     def beside(self) -> tuple[Contrast, ...]:
@@ -143,10 +148,11 @@ def analyze(log: PlanLogReader) -> Analysis:
         nulls=nulls,
         beyond_null=beyond_null(study, partitions, nulls, kept),
         retrievals=retrieved,
+        cross_recalls=cross_recalls(study, partitions, retrieved),
         dilution=dilution(study, banks, retrieved),
         crossings=crossings(study),
         remedies=remedies(study, retrieved),
-        cases=choose_cases(study, retrieved),
+        cases=choose_cases(study, retrieved, moved, partitions),
         family=contrasts.family(study),
         controls=controls,
         content=contrasts.content_contrasts(study),
@@ -212,7 +218,7 @@ def _control_verdict(noise: Noise, contrast: Contrast) -> str:
     if contrast is noise.rerun:
         words = {True: "quiet", False: "differs", None: "cannot be told"}
         return f"re-run: {words[noise.quiet]}"
-    if noise.band is None:
+    if noise.band is None or not contrast.inert:
         return f"control: {contrast.verdict}"
     within = noise.holds(contrast)
     if within is None:

@@ -80,6 +80,8 @@ class CasePage:
     asked: tuple[Asked, ...]
     played: Played
     baseline: Played
+    asked_alone: tuple[Asked, ...] = ()
+    """Where the other episode had memory too: what it retrieved."""
 
 
 def case_pages(cases: Sequence[Case], banks: Banks, log: PlanLogReader) -> Iterator[CasePage]:
@@ -89,11 +91,14 @@ def case_pages(cases: Sequence[Case], banks: Banks, log: PlanLogReader) -> Itera
         if case.run.spec.source != source:  # cases of one evaluation share their bank
             source, bank = case.run.spec.source, banks.at(case.run.spec) or Bank()
         result = _result(log, case.run.spec.name, case.item)
+        other = _result(log, case.baseline.spec.name, case.item)
+        alone = banks.at(case.baseline.spec) if case.about_transfer else None
         yield CasePage(
             case=case,
             asked=_asked(result, bank, domain_of(case.run)),
             played=_played(result),
-            baseline=_played(_result(log, case.baseline.spec.name, case.item)),
+            baseline=_played(other),
+            asked_alone=() if alone is None else _asked(other, alone, domain_of(case.baseline)),
         )
 
 

@@ -12,10 +12,13 @@ from langgraft.benchmarks.continual.cells import (
     StudyLog,
     in_common,
 )
+from langgraft.benchmarks.continual.metrics import Partition, Transfer
 from langgraft.benchmarks.continual.retrieval import CellRetrieval, queries_in
 from langgraft.benchmarks.continual.wording import signed
 
-Rule: TypeAlias = Literal["loss", "gain", "concentration", "dilution"]
+Rule: TypeAlias = Literal[
+    "loss", "gain", "transfer loss", "transfer gain", "concentration", "dilution"
+]
 
 RULES: Final[Mapping[Rule, str]] = {
     "loss": (
@@ -27,6 +30,17 @@ RULES: Final[Mapping[Rule, str]] = {
         "For each memory and sequence: of all test items of both tasks, the one whose success"
         " rises furthest above that of the baseline (mean over paired repetitions, equals by id);"
         " the first repetition in which memory succeeds and the baseline does not."
+    ),
+    "transfer loss": (
+        "For each memory and sequence whose forward transfer, or whose ΔNL, is below zero: of the"
+        " test items of the later task, the one whose success falls furthest below that after this"
+        " task alone (mean over repetitions; among equals, items failed without memory first, then"
+        " by id); the first repetition in which it fails after both tasks and succeeds after one."
+    ),
+    "transfer gain": (
+        "The same of memories and sequences whose forward transfer, or whose ΔNL, is above zero:"
+        " the item whose success rises furthest above that after the later task alone; the first"
+        " repetition in which it succeeds after both tasks and fails after one."
     ),
     "concentration": (
         "Of all evaluations at the end of a sequence, the one in which one item is the best for"
@@ -44,7 +58,7 @@ RULES: Final[Mapping[Rule, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One episode with memory, and the same instance without."""
+    """One episode with memory, and the same instance without, or after its task alone."""
 
     name: str
     """Name of its page, without ending."""
@@ -53,19 +67,41 @@ class Case:
     item: str
     run: RunResults
     baseline: RunResults
-    """The baseline run of the same number."""
+    """The run of the same number that it is held to: the baseline, or that after one task."""
     reason: str
     """The number it was chosen by."""
 
     @property
+    def about_transfer(self) -> bool:
+        """Whether it is held to the same memory after the task alone, and not to none."""
+        return self.rule.startswith("transfer")
+
+    @property
+    def titles(self) -> tuple[str, str]:
+        """What the two episodes are called."""
+        if self.about_transfer:
+            return f"After {self.key.sequence.replace('>', '→')}", f"After {self.key.task} alone"
+        return "With memory", "Without"
+
+    @property
     def succeeded(self) -> tuple[bool, bool]:
-        """Whether the episode succeeded: with memory, and without."""
+        """Whether each of the two episodes succeeded."""
         return bool(self.run.outcomes[self.item]), bool(self.baseline.outcomes[self.item])
 
 
-def choose_cases(study: StudyLog, found: Sequence[CellRetrieval]) -> tuple[Case, ...]:
+def choose_cases(
+    study: StudyLog,
+    found: Sequence[CellRetrieval],
+    transfers: Sequence[Transfer] = (),
+    partitions: Mapping[str, Partition] | None = None,
+) -> tuple[Case, ...]:
     """Choose the episodes to show, by `RULES`."""
-    chosen = [*_extremes(study), *_concentration(study, found), *_dilution(study, found)]
+    chosen = [
+        *_extremes(study),
+        *_transfers(study, transfers, partitions or {}),
+        *_concentration(study, found),
+        *_dilution(study, found),
+    ]
     return tuple(
         Case(f"case-{number:02}", rule, pair.key, item, pair.run, pair.base, reason)
         for number, (rule, pair, item, reason) in enumerate(chosen, start=1)
@@ -77,7 +113,7 @@ _Found = TypeVar("_Found")
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """A run of a cell, and the baseline run of the same number; both have all results."""
+    """A run of a cell, and the run of the same number it is held to; both have all results."""
 
     key: CellKey
     run: RunResults
@@ -98,9 +134,36 @@ def _extremes(study: StudyLog) -> Iterator[_Choice]:
             yield from _extreme(study, "gain", gains)
 
 
-def _effects(study: StudyLog, cell: Cell) -> Iterator[tuple[float, str, CellKey]]:
-    """Return how each item's success differs from the baseline's."""
-    base = study.cells[CellKey(BASELINE, "", cell.key.task)]
+def _transfers(
+    study: StudyLog, transfers: Sequence[Transfer], partitions: Mapping[str, Partition]
+) -> Iterator[_Choice]:
+    """Choose items that are solved after their own task alone and failed after both, and back."""
+    for row in transfers:
+        if row.direction != "forward" or row.condition not in study.memories:
+            continue
+        alone = CellKey(row.condition, row.task, row.task)
+        cell = study.cells[CellKey(row.condition, row.sequence, row.task)]
+        hard = partitions[row.task].failed
+        effects = [
+            (value, item not in hard, item) for value, item, _ in _effects(study, cell, alone)
+        ]
+        signs = [each.estimate.value for each in (row.transfer, row.delta_nl) if each.estimate]
+        against = f"against {row.task} alone"
+        if any(value < 0 for value in signs):
+            losses = sorted(each for each in effects if each[0] < 0)
+            ranked = [(value, item, cell.key) for value, _, item in losses]
+            yield from _extreme(study, "transfer loss", ranked, alone, against)
+        if any(value > 0 for value in signs):
+            gains = sorted((-value, easy, item) for value, easy, item in effects if value > 0)
+            ranked = [(value, item, cell.key) for value, _, item in gains]
+            yield from _extreme(study, "transfer gain", ranked, alone, against)
+
+
+def _effects(
+    study: StudyLog, cell: Cell, other: CellKey | None = None
+) -> Iterator[tuple[float, str, CellKey]]:
+    """Return how each item's success differs from the baseline's, or another cell's."""
+    base = study.cells[other or CellKey(BASELINE, "", cell.key.task)]
     ours, theirs = in_common([cell.scores, base.scores])
     items = next(iter(ours.values()), {})
     for item in items:
@@ -109,25 +172,31 @@ def _effects(study: StudyLog, cell: Cell) -> Iterator[tuple[float, str, CellKey]
 
 
 def _extreme(
-    study: StudyLog, rule: Rule, ranked: Sequence[tuple[float, str, CellKey]]
+    study: StudyLog,
+    rule: Rule,
+    ranked: Sequence[tuple[float, str, CellKey]],
+    other: CellKey | None = None,
+    against: str = "against the baseline",
 ) -> Iterator[_Choice]:
+    """Choose the first item, in the first run that goes the way the rule says."""
+    rises = rule.endswith("gain")
     for value, item, key in ranked[:1]:
-        change = abs(value) if rule == "gain" else -abs(value)
-        reason = f"{signed(change)} pp against the baseline"
-        for pair in _pairs(study, key):
+        reason = f"{signed(abs(value) if rises else -abs(value))} pp {against}"
+        for pair in _pairs(study, key, other):
             ours, theirs = pair.run.outcomes[item], pair.base.outcomes[item]
-            if (ours > theirs) if rule == "gain" else (ours < theirs):
+            if (ours > theirs) if rises else (ours < theirs):
                 yield rule, pair, item, reason
                 return
 
 
-def _pairs(study: StudyLog, key: CellKey) -> Iterator[_Pair]:
-    """Pair the runs of a cell with the baseline runs of the same number."""
-    base = {run.replicate: run for run in study.cells[CellKey(BASELINE, "", key.task)].runs}
+def _pairs(study: StudyLog, key: CellKey, other: CellKey | None = None) -> Iterator[_Pair]:
+    """Pair the runs of a cell with those of the same number of the baseline, or another cell."""
+    held_to = study.cells[other or CellKey(BASELINE, "", key.task)]
+    base = {run.replicate: run for run in held_to.runs}
     for run in study.cells[key].runs:
-        other = base.get(run.replicate)
-        if other is not None and run.done == run.planned and other.done == other.planned:
-            yield _Pair(key, run, other)
+        against = base.get(run.replicate)
+        if against is not None and run.done == run.planned and against.done == against.planned:
+            yield _Pair(key, run, against)
 
 
 def _concentration(study: StudyLog, found: Sequence[CellRetrieval]) -> Iterator[_Choice]:

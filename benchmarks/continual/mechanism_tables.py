@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from langgraft.benchmarks.continual.analysis import Analysis
+from langgraft.benchmarks.continual.cross_recall import Origin
 from langgraft.benchmarks.continual.csv_tables import (
     METRIC,
     Field,
@@ -25,6 +26,7 @@ def mechanism_tables(analysis: Analysis) -> tuple[Table, ...]:
         _retentions(analysis),
         _nulls(analysis),
         _decomposition(analysis),
+        _cross_recall(analysis),
         _retrieval(analysis),
         _retrieval_runs(analysis),
         _dilution_tested(analysis),
@@ -97,6 +99,32 @@ def _decomposition(analysis: Analysis) -> Table:
     )
     metrics = metric_columns("transfer", "easy", "hard")
     return Table("decomposition", (*columns, *metrics), tuple(rows))
+
+
+def _cross_recall(analysis: Analysis) -> Table:
+    columns = ("condition", "sequence", "task", "subset", *spread_columns("other_first"))
+    rows = (
+        (
+            *(row.condition, row.sequence, row.task, row.subset),
+            *_percent_spread(row.other_first),
+            *_origin(row.own),
+            *_origin(row.other),
+            row.nothing,
+        )
+        for row in analysis.cross_recalls
+    )
+    parts = ("success", "before", "change")
+    origins = (
+        column
+        for origin in ("own_first", "other_first")
+        for column in (f"n_{origin}", *spread_columns(*(f"{part}_{origin}" for part in parts)))
+    )
+    return Table("cross_recall", (*columns, *origins, "n_nothing"), tuple(rows))
+
+
+def _origin(origin: Origin) -> tuple[Field, ...]:
+    values = (origin.success, origin.before, origin.change)
+    return (origin.episodes, *(field for each in values for field in _percent_spread(each)))
 
 
 def _measure(name: str, spread: Spread | None) -> tuple[Field, ...]:

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from langgraft.benchmarks.continual.cross_recall import CrossRecall, Origin
 from langgraft.benchmarks.continual.dilution import Dilution, Tested
 from langgraft.benchmarks.continual.metrics import Metric
 from langgraft.benchmarks.continual.probes import Crossing, Effect
@@ -18,6 +19,7 @@ from langgraft.benchmarks.continual.wording import (
     points,
     sample,
     several,
+    signed,
     spread,
 )
 
@@ -45,6 +47,7 @@ class Explanations:
     dilution: tuple[str, ...]
     probes: tuple[str, ...]
     remedies: tuple[str, ...]
+    transfer: tuple[str, ...] = ()
 
 
 def explain(
@@ -52,6 +55,7 @@ def explain(
     dilution: Dilution,
     crossings: Sequence[Crossing],
     remedies: Sequence[Remedy],
+    origins: Sequence[CrossRecall] = (),
 ) -> Explanations:
     """Say what the analyses of retrieval found."""
     return Explanations(
@@ -59,6 +63,39 @@ def explain(
         tuple(_dilution(dilution)),
         tuple(_probes(crossings, {(row.condition, row.mends) for row in remedies})),
         tuple(_remedies(remedies)),
+        tuple(_transfer(origins)),
+    )
+
+
+def _transfer(origins: Sequence[CrossRecall]) -> Iterator[str]:
+    """Say what came of retrieving from the other task, a sentence per memory and sequence."""
+    hard = {(row.condition, row.sequence): row for row in origins if row.subset == "hard"}
+    for row in origins:
+        if row.subset != "all" or row.other_first is None:
+            continue
+        text = (
+            f"{row.condition}, {row.sequence.replace('>', '→')}: {percent(row.other_first)} of the"
+            f" tests of {row.task} retrieve an experience of {row.sequence[0]} first;"
+            f" {_origin(row.other, f'of {row.sequence[0]}')},"
+            f" {_origin(row.own, f'of {row.task}')}"
+        )
+        on_hard = hard.get((row.condition, row.sequence))
+        if on_hard is not None and on_hard.other.change is not None:
+            text += (
+                f"; of these, on items failed without memory:"
+                f" {_origin(on_hard.other, f'of {row.sequence[0]}')},"
+                f" {_origin(on_hard.own, f'of {row.task}')}"
+            )
+        yield f"{text}."
+
+
+def _origin(origin: Origin, name: str) -> str:
+    """Tell the success of the episodes of one origin, and how it differs from the task alone."""
+    if origin.success is None or origin.change is None:
+        return f"none {name}"
+    return (
+        f"{name} {percent(origin.success)} succeed, {signed(origin.change.mean)} pp against the"
+        f" task alone (n = {several(origin.episodes, 'episode')})"
     )
 
 

@@ -57,6 +57,7 @@ def environment() -> Any:
         spread=spread,
         percent=percent,
         ranged=lambda found, digits=1, scale=1: _ranged(jinja, found, digits, scale),
+        ranged_change=lambda found: _ranged_change(jinja, found),
         detectable=detectable,
     )
     made.globals.update(several=several, subtraction=subtraction)
@@ -74,6 +75,17 @@ def _ranged(jinja: Any, found: Spread | None, digits: int, scale: float) -> Any:
     mean, low, high = (
         f"{scale * value:,.{digits}f}" for value in (found.mean, found.low, found.high)
     )
+    return _over_range(jinja, mean, low, high)
+
+
+def _ranged_change(jinja: Any, found: Spread | None) -> Any:
+    """Write a mean change in percentage points, with the range of its runs below."""
+    if found is None:
+        return DASH
+    return _over_range(jinja, *(signed(value) for value in (found.mean, found.low, found.high)))
+
+
+def _over_range(jinja: Any, mean: str, low: str, high: str) -> Any:
     markup = jinja.utils.markupsafe.Markup
     if low == high:
         return markup('<span class="value">{}</span>').format(mean)

@@ -20,7 +20,7 @@ tie rate               queries whose best score is shared by several items of th
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -91,6 +91,8 @@ class RunRetrieval:
     """Test item → own-task share of what was retrieved for it."""
     top1: str | None
     """The item that is the best for most queries."""
+    first_own: Mapping[str, bool] = field(default_factory=dict)
+    """Test item → whether the best item of its first retrieval is of its own task family."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +211,20 @@ def measure(run: RunResults, bank: Bank, key_diversity: float | None) -> RunRetr
     )
     top = min(winners, key=lambda item: (-winners[item], item), default=None)
     shares = {task: float(np.mean(each)) for task, each in own.items()}
-    return RunRetrieval(run.replicate, measures, shares, top)
+    first = first_own(asked, bank, domain_of(run))
+    return RunRetrieval(run.replicate, measures, shares, top, first)
+
+
+def first_own(queries: Iterable[Query], bank: Bank, domain: str) -> Mapping[str, bool]:
+    """Say of each test item whether what is retrieved for it first is of the task family.
+
+    Items for which nothing is retrieved then, or only what is in no bank, are left out.
+    """
+    first: dict[str, Query] = {}
+    for query in queries:
+        first.setdefault(query.task, query)
+    best = {task: bank.known(query.items)[:1] for task, query in first.items()}
+    return {task: item.source_domain == domain for task, items in best.items() for item in items}
 
 
 def own_slots(queries: Iterable[Query], bank: Bank, domain: str) -> Mapping[str, Sequence[float]]:

@@ -97,12 +97,50 @@ def test_dilution_when_only_foreign_items_are_retrieved_then_is_shown(
 
 
 def test_cases_when_chosen_then_are_few_named_and_no_controls(analysis: Analysis) -> None:
-    """At most a loss and a gain for each memory and sequence, one concentration, one dilution."""
+    """A loss and a gain at most for each memory and sequence, two of transfer, and two more."""
     names = [case.name for case in analysis.cases]
     assert names == [f"case-{number:02}" for number in range(1, len(names) + 1)]
-    assert len(names) <= 2 * 2 * 2 + 2
+    assert len(names) <= 2 * 2 * (2 + 2) + 2
     assert {case.rule for case in analysis.cases} == set(RULES)
     assert not any("+" in case.key.condition for case in analysis.cases)
+
+
+def test_transfer_cases_when_counted_by_hand_then_are_the_chosen_items(analysis: Analysis) -> None:
+    """No item of the later task falls or rises further between one task and both."""
+    found = [case for case in analysis.cases if case.about_transfer]
+    assert {case.rule for case in found} == {"transfer loss", "transfer gain"}
+    for case in found:
+        condition, sequence, task = case.key.condition, case.key.sequence, case.key.task
+        assert task == sequence[-1]
+        changes: dict[str, int] = {}
+        for replicate in range(WORLD.replicates):
+            for sign, after in ((1, sequence), (-1, task)):
+                for result in LOG.results(f"{condition}/{replicate}/test {task} after {after}"):
+                    item = str(result["task_id"])
+                    changes[item] = changes.get(item, 0) + sign * bool(result["success"])
+        extreme = max(changes.values()) if case.rule == "transfer gain" else min(changes.values())
+        assert changes[case.item] == extreme
+        hard = analysis.partitions[task].failed
+        equals = [item for item, change in changes.items() if change == extreme]
+        assert case.item == min(equals, key=lambda item: (item not in hard, item))
+        assert case.succeeded == ((True, False) if extreme > 0 else (False, True))
+        assert case.reason == f"{signed(extreme / WORLD.replicates)} pp against {task} alone"
+
+
+def test_transfer_pages_when_read_then_hold_what_both_memories_recalled(
+    pages: list[CasePage],
+) -> None:
+    """After the task alone every item is of the task; the other episode has items of its own."""
+    found = [page for page in pages if page.case.about_transfer]
+    assert found
+    for page in found:
+        assert page.case.titles == (
+            f"After {page.case.key.sequence.replace('>', '→')}",
+            f"After {page.case.key.task} alone",
+        )
+        (asked,), (alone,) = page.asked, page.asked_alone
+        assert asked.entries
+        assert all(entry.own and entry.domain for entry in alone.entries)
 
 
 def test_pages_when_read_then_hold_query_items_text_and_both_episodes(
