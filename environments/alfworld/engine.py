@@ -50,7 +50,9 @@ def open_engine(game: Game, *, fast: bool = True) -> Engine:
         SettingsError: Another alfworld is installed than this was made for.
     """
     # Imported late: these bring in TextWorld only when a game is opened.
+    from langgraft.environments.alfworld.fast import FastEngine  # noqa: PLC0415
     from langgraft.environments.alfworld.installed import installed  # noqa: PLC0415
     from langgraft.environments.alfworld.textworld_engine import TextWorldEngine  # noqa: PLC0415
 
-    return TextWorldEngine(game, installed())
+    packages = installed()
+    return FastEngine(game, packages) if fast else TextWorldEngine(game, packages)

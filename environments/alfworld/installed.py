@@ -28,6 +28,8 @@ class Installed:
     textworld: str
     downward: Any
     """`fast_downward`: PDDL's translator, and the library that keeps a game's state."""
+    interface: Any
+    """`fast_downward.interface`: where the translator takes `sys.stdout`."""
     core: Any
     """`textworld`."""
     pddl: Any
@@ -53,6 +55,7 @@ def installed() -> Installed:
         alfworld=alfworld,
         textworld=version("textworld"),
         downward=import_part("fast_downward"),
+        interface=import_part("fast_downward.interface"),
         core=import_part("textworld"),
         pddl=import_part("textworld.envs.pddl.pddl"),
         logic=import_part("textworld.envs.pddl.logic"),

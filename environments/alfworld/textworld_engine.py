@@ -2,54 +2,99 @@
 
 import sys
 import threading
+import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from typing import Any, Final
 
 from langgraft.environments.alfworld.engine import Frame
 from langgraft.environments.alfworld.games import Game
-from langgraft.environments.alfworld.installed import Installed
+from langgraft.environments.alfworld.installed import Installed, installed
+from langgraft.environments.alfworld.libraries import Libraries
+from langgraft.environments.alfworld.patches import Quiet, replaced
 
-LOCK: Final = threading.RLock()
-"""Held in every call: TextWorld's parsers and PDDL's translator keep their state in modules."""
+_LOCK: Final = threading.RLock()
+_EVAL_SEES_LOCALS: Final = sys.version_info < (3, 13)
 
 
 @contextmanager
-def one_call() -> Iterator[None]:
-    """Hold the engine, and put back what it overwrites."""
-    with LOCK:
-        arguments = sys.argv
-        try:
-            yield
-        finally:
-            sys.argv = arguments
+def one_call(packages: Installed) -> Iterator[None]:
+    """Let one thread in at a time, and put back what the packages overwrite.
+
+    TextWorld's parsers and PDDL's translator keep their state in modules.
+    """
+    with _LOCK, ExitStack() as undone:
+        undone.callback(setattr, sys, "argv", sys.argv)
+        undone.enter_context(replaced(packages.interface, "CapturingStdout", Quiet))
+        if not _EVAL_SEES_LOCALS:
+            derive = _derive(packages.text)
+            undone.enter_context(replaced(packages.text.EvalSymbol, "derive", derive))
+        yield
+
+
+@cache
+def libraries() -> Libraries:
+    """Return the process's copies of the planner's library."""
+    return Libraries(installed().downward.load_lib)
+
+
+def load(game: Game, packages: Installed, library: Any) -> Any:
+    """Load a game into TextWorld's own environment, in ALFWorld's wrappers."""
+    with replaced(packages.downward, "load_lib", lambda: library):
+        infos = packages.core.EnvInfos(won=True, admissible_commands=True)
+        inner = packages.pddl.PddlEnv(infos)
+    env = packages.alfred.AlfredInfos(packages.alfred.AlfredDemangler(inner))
+    env.load(game.as_data())
+    return env
 
 
 class TextWorldEngine:
-    """A game in TextWorld's own environment, in ALFWorld's wrappers."""
+    """A game played by TextWorld as it is."""
 
     def __init__(self, game: Game, packages: Installed) -> None:
+        """Load the game."""
         self._game = game
-        with one_call():
-            infos = packages.core.EnvInfos(won=True, admissible_commands=True)
-            env = packages.pddl.PddlEnv(infos)
-            self._env: Any = packages.alfred.AlfredInfos(packages.alfred.AlfredDemangler(env))
-            self._env.load(game.as_data())
+        self._packages = packages
+        with one_call(packages):
+            self._open()
 
     def reset(self) -> Frame:
         """Begin again."""
-        with one_call():
-            state = self._env.reset()
-            return _frame(state, done=False)
+        with one_call(self._packages):
+            if self._env is None:
+                self._open()
+            self._playing = True
+            return _frame(self._env.reset(), done=False)
 
     def step(self, command: str) -> Frame:
         """Carry out a command."""
-        with one_call():
+        with one_call(self._packages):
+            check_playing(self._game, playing=self._playing)
             state, _, done = self._env.step(command)
             return _frame(state, done=bool(done))
 
     def close(self) -> None:
-        """Free what the game holds."""
+        """Free what the game holds; a reset opens it again."""
+        with one_call(self._packages):
+            self._env, self._playing = None, False
+            self._leave()
+
+    def _open(self) -> None:
+        library = libraries().borrow()
+        self._leave = weakref.finalize(self, libraries().give_back, library)
+        self._env: Any = load(self._game, self._packages, library)
+        self._playing = False
+
+
+def check_playing(game: Game, *, playing: bool) -> None:
+    """Refuse a command to a game that has not begun.
+
+    Raises:
+        RuntimeError: It has not been reset since it was opened or closed.
+    """
+    if not playing:
+        raise RuntimeError(f"game {game.name!r} has not begun: reset it before a command")
 
 
 def _frame(state: Any, *, done: bool) -> Frame:
@@ -59,3 +104,13 @@ def _frame(state: Any, *, done: bool) -> Frame:
         won=bool(state["won"]),
         done=done,
     )
+
+
+def _derive(text: Any) -> Any:
+    """Let expressions see their variables: since Python 3.13 `eval` has no sight of `locals()`."""
+
+    def derive(self: Any, context: Any = None) -> list[Any]:
+        variables = (context or self.context)["variables"]
+        return [text.TerminalSymbol(eval(self.expression.strip(), {}, variables))]  # noqa: S307
+
+    return derive

@@ -1,0 +1,116 @@
+"""Make a game ready: TextWorld loads it as it loads any, and what it then holds is taken over."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any, Final
+
+from langgraft.environments.alfworld.fast_game import FastGame, Form
+from langgraft.environments.alfworld.fast_text import Grammar
+from langgraft.environments.alfworld.fast_world import Fact
+from langgraft.environments.alfworld.games import Game
+from langgraft.environments.alfworld.installed import Installed, installed
+from langgraft.environments.alfworld.patches import replaced
+from langgraft.environments.alfworld.textworld_engine import libraries, load
+
+MOST: Final = 512
+"""How many games are kept ready."""
+
+_READY: OrderedDict[tuple[str, str, str], FastGame] = OrderedDict()
+
+
+def ready(game: Game, packages: Installed) -> FastGame:
+    """Return the game made ready; the one that was used longest ago is forgotten.
+
+    Wants the engine's lock to be held.
+
+    Raises:
+        UnknownGrammarError: Its grammar uses what no grammar of ALFWorld does.
+    """
+    key = (game.domain, game.grammar, game.problem)
+    found = _READY.pop(key, None) or _make_ready(game, packages)
+    _READY[key] = found
+    if len(_READY) > MOST:
+        _READY.popitem(last=False)
+    return found
+
+
+def _make_ready(game: Game, packages: Installed) -> FastGame:
+    library = libraries().borrow()
+    try:
+        with _without_planner(packages), _parsed_once(packages):
+            env = load(game, packages, library).unwrapped
+            state, logic = env._pddl_state, env._logic  # noqa: SLF001  (no other door)
+            return FastGame(
+                program=state.sas.encode("utf-8"),
+                facts={
+                    (key.name, key.types): frozenset(map(_fact, facts))
+                    for key, facts in state._facts.items()  # noqa: SLF001
+                },
+                types=dict(state.name2type),
+                names=dict(env._entity_infos),  # noqa: SLF001
+                forms={
+                    name: _form(action, logic.actions[name])
+                    for name, action in state._actions.items()  # noqa: SLF001
+                    if name in logic.actions
+                },
+                grammar=Grammar(packages.text, logic, _query),
+                changing=frozenset(_changing(state.task)),
+            )
+    finally:
+        libraries().give_back(library)
+
+
+def _fact(proposition: Any) -> Fact:
+    return tuple((each.name, each.type) for each in proposition.arguments)
+
+
+def _form(action: Any, wording: Any) -> Form:
+    return Form(
+        parameters=tuple((each.name.strip("?"), each.type_name) for each in action.parameters),
+        template=wording.template,
+        feedback=wording.feedback_rule,
+    )
+
+
+def _changing(task: Any) -> Iterable[str]:
+    names = {effect.literal.predicate for action in task.actions for effect in action.effects}
+    names |= {axiom.name for axiom in task.axioms}
+    return names | {f"not_{name}" for name in names}
+
+
+@contextmanager
+def _without_planner(packages: Installed) -> Iterator[None]:
+    """Leave out the second translation of a game, which only planning needs."""
+    translate = packages.downward.pddl2sas
+    last: list[Any] = []
+
+    def once(*texts: str, verbose: bool = False, optimize: bool = False) -> Any:
+        if not optimize:
+            last[:] = [translate(*texts, verbose=verbose)]
+        return last[0]
+
+    with replaced(packages.downward, "pddl2sas", once):
+        yield
+
+
+@contextmanager
+def _parsed_once(packages: Installed) -> Iterator[None]:
+    """Parse the texts of the grammar once in a process: nearly all are in every game's."""
+    with replaced(packages.text, "_parse_and_convert", _symbols(packages.text._parse_and_convert)):  # noqa: SLF001
+        yield
+
+
+@lru_cache(maxsize=4)
+def _symbols(parse: Callable[..., Any]) -> Callable[..., Any]:
+    @lru_cache(maxsize=4096)
+    def symbols(text: str, rule_name: str = "symbols") -> Any:
+        return parse(text, rule_name=rule_name)
+
+    return symbols
+
+
+@lru_cache(maxsize=1024)
+def _query(text: str) -> Any:
+    return installed().text.Rule.parse_conjunctive_query(text)

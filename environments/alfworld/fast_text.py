@@ -1,0 +1,203 @@
+"""TextWorld's grammar, made ready once: the same sentences without its copies and searches.
+
+To write a sentence, TextWorld copies symbols and what they stand for deeply, and parses queries
+anew. Here what it has parsed is turned into functions, once; nothing of it is evaluated as code.
+"""
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from langgraft.environments.alfworld.fast_world import Context, FactKey, Query, Scene
+
+Write: TypeAlias = Callable[[Scene, Context], str]
+Value: TypeAlias = Callable[[Mapping[str, Any]], Any]
+
+_SHOWN: Final = frozenset({"id", "name", "definite", "indefinite"})
+
+
+class UnknownGrammarError(Exception):
+    """A grammar uses what no grammar of ALFWorld does: TextWorld itself has to play it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A text of the grammar, ready to be written."""
+
+    write: Write
+    asks: frozenset[str]
+    """The predicates that what it says depends on."""
+    calls: bool
+    """Whether it calls on rules of the grammar, which may depend on more."""
+
+    def lasts(self, changing: frozenset[str]) -> bool:
+        """Tell whether it says the same whatever happens in a game."""
+        return not self.calls and self.asks.isdisjoint(changing)
+
+
+class Grammar:
+    """A game's rules for sentences."""
+
+    def __init__(self, text: Any, logic: Any, queries: Callable[[str], Any]) -> None:
+        """Make ready what TextWorld has parsed.
+
+        Args:
+            text: TextWorld's `textgen`.
+            logic: The game's `GameLogic`.
+            queries: Parses a query into TextWorld's `Rule`.
+
+        Raises:
+            UnknownGrammarError: It uses what no grammar of ALFWorld does.
+        """
+        self._text = text
+        self._types = logic.types
+        self._parse_query = queries
+        self._sentences: dict[str, Sentence] = {}
+        self._queries: dict[str, Query] = {}
+        self._rules: dict[str, list[tuple[Query | None, Write]]] = {
+            str(name): [
+                (self._query(rule.condition) if rule.condition else None, self._join(rule.rhs))
+                for rule in rules
+            ]
+            for name, rules in logic.grammar._rules.items()  # noqa: SLF001  (no other door)
+        }
+
+    def sentence(self, text: str) -> Sentence:
+        """Make a text of the grammar ready, such as `#intro#`."""
+        if text not in self._sentences:
+            symbols = self._text._parse_and_convert(text, rule_name="symbols")  # noqa: SLF001
+            self._sentences[text] = Sentence(
+                self._join(symbols),
+                asks=frozenset(name for symbol in symbols for name in self._asked(symbol)),
+                calls=any(self._calls(symbol) for symbol in symbols),
+            )
+        return self._sentences[text]
+
+    def _expand(self, name: str, scene: Scene, context: Context) -> str:
+        """Write what a name stands for: its first rule whose condition holds."""
+        for condition, write in self._rules[name]:
+            if condition is None or condition.holds(scene.facts, context.assignment):
+                return write(scene, context)
+        raise IndexError(name)
+
+    def _query(self, text: str) -> Query:
+        if text not in self._queries:
+            rule = self._parse_query(text)
+            self._queries[text] = Query(
+                tuple(
+                    (self._keys(part), tuple((each.name, each.type) for each in part.parameters))
+                    for part in rule.preconditions
+                )
+            )
+        return self._queries[text]
+
+    def _keys(self, predicate: Any) -> tuple[FactKey, ...]:
+        """List the kinds of facts that may match: of each type and of those under it."""
+        types = [self._types.get(name) for name in predicate.signature.types]
+        return tuple(
+            (predicate.name, tuple(each.name for each in subtypes))
+            for subtypes in self._types.multi_subtypes(types)
+        )
+
+    def _join(self, symbols: Sequence[Any]) -> Write:
+        writers = [self._symbol(symbol) for symbol in symbols]
+        if len(writers) == 1:
+            return writers[0]
+        return lambda scene, context: "".join([write(scene, context) for write in writers])
+
+    def _symbol(self, symbol: Any) -> Write:
+        kinds = self._text
+        if isinstance(symbol, kinds.TerminalSymbol):
+            literal = str(symbol)
+            return lambda _scene, _context: literal
+        if isinstance(symbol, kinds.NonterminalSymbol):
+            name = str(symbol)
+            return lambda scene, context: self._expand(name, scene, context)
+        if isinstance(symbol, kinds.EvalSymbol):
+            value = _expression(symbol.expression)
+            return lambda _scene, context: str(value(context.variables))
+        if isinstance(symbol, kinds.ConditionalSymbol):
+            each = self._each(symbol)
+            return lambda scene, context: "".join(each(scene, context))
+        if isinstance(symbol, kinds.ListSymbol) and hasattr(symbol.symbol, "given"):
+            return self._listing(self._each(symbol.symbol))
+        raise UnknownGrammarError(repr(symbol))
+
+    def _each(self, symbol: Any) -> Callable[[Scene, Context], list[str]]:
+        """Make a conditional symbol ready: one text for each way in which its query holds."""
+        write = self._symbol(symbol.expression)
+        if not symbol.given:
+            return lambda scene, context: [write(scene, context)]
+        query = self._query(symbol.given)
+
+        def texts(scene: Scene, context: Context) -> list[str]:
+            found = query.assignments(scene.facts, context.assignment)
+            return [write(scene, _narrowed(scene, context, each)) for each in found]
+
+        return texts
+
+    def _listing(self, each: Callable[[Scene, Context], list[str]]) -> Write:
+        def write(scene: Scene, context: Context) -> str:
+            texts = each(scene, context)
+            if not texts:
+                return self._expand("list_empty", scene, context)
+            if len(texts) == 1:
+                return texts[0]
+            between = self._expand("list_separator", scene, context)
+            last = self._expand("list_last_separator", scene, context)
+            return between.join(texts[:-1]) + last + texts[-1]
+
+        return write
+
+    def _asked(self, symbol: Any) -> list[str]:
+        if isinstance(symbol, self._text.ListSymbol):
+            return self._asked(symbol.symbol)
+        given = getattr(symbol, "given", None)
+        return [each.name for each in self._parse_query(given).preconditions] if given else []
+
+    def _calls(self, symbol: Any) -> bool:
+        if isinstance(symbol, self._text.ListSymbol):
+            return self._calls(symbol.symbol)
+        if isinstance(symbol, self._text.ConditionalSymbol):
+            return self._calls(symbol.expression)
+        return isinstance(symbol, self._text.NonterminalSymbol)
+
+
+def _narrowed(scene: Scene, context: Context, assignment: Mapping[Any, Any]) -> Context:
+    named = {name: scene.names[variable] for (name, _), (variable, _) in assignment.items()}
+    return Context({**context.variables, **named}, assignment)
+
+
+def _expression(source: str) -> Value:
+    """Read an expression of the grammar: a few forms are known, and no other is taken."""
+    try:
+        tree = ast.parse(source.strip(), mode="eval").body
+    except SyntaxError as error:
+        raise UnknownGrammarError(source) from error
+    return _value(tree, source)
+
+
+def _value(node: ast.expr, source: str) -> Value:
+    match node:
+        case ast.Constant(value=str(text)):
+            return lambda _: text
+        case ast.Name(id=name):
+            return lambda variables: _named(variables, name)
+        case ast.Attribute(value=ast.Name(id=name), attr=shown) if shown in _SHOWN:
+            return lambda variables: getattr(_named(variables, name), shown)
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            first, second = _value(left, source), _value(right, source)
+            return lambda variables: first(variables) + second(variables)
+        case ast.BoolOp(op=ast.Or(), values=[left, right]):
+            first, second = _value(left, source), _value(right, source)
+            return lambda variables: first(variables) or second(variables)
+        case _:
+            raise UnknownGrammarError(source)
+
+
+def _named(variables: Mapping[str, Any], name: str) -> Any:
+    try:
+        return variables[name]
+    except KeyError as error:
+        raise NameError(name) from error
