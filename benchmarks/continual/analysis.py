@@ -27,6 +27,7 @@ from langgraft.benchmarks.continual.curves import (
 )
 from langgraft.benchmarks.continual.decomposition import Decomposition, decompositions
 from langgraft.benchmarks.continual.dilution import Dilution, dilution
+from langgraft.benchmarks.continual.distillation import Distillation, distillations
 from langgraft.benchmarks.continual.gates import Gate
 from langgraft.benchmarks.continual.mechanisms import Explanations, explain
 from langgraft.benchmarks.continual.metrics import (
@@ -84,6 +85,8 @@ class Analysis:
     costs: tuple[Cost, ...]
     costs_by_node: tuple[NodeCost, ...]
     banks: tuple[BankSize, ...]
+    distillations: tuple[Distillation, ...]
+    """What became of the lessons of training."""
     gates: tuple[Gate, ...]
 
     @property
@@ -133,7 +136,7 @@ def analyze(log: PlanLogReader) -> Analysis:
     controls = contrasts.beside(study, study.controls)
     kept = retentions(study, partitions)
     nulls = null_values(study, partitions)
-    banks = Banks(study, log)
+    banks, sizes = Banks(study, log), bank_sizes(study, log)
     retrieved = retrievals(study, banks)
     return Analysis(
         study=study,
@@ -161,7 +164,8 @@ def analyze(log: PlanLogReader) -> Analysis:
         milestones=milestones(study, partitions),
         costs=costs(study),
         costs_by_node=costs_by_node(study),
-        banks=bank_sizes(study, log),
+        banks=sizes,
+        distillations=distillations(study, log, sizes),
         gates=(
             gates.completeness(study),
             gates.identity(moved),

@@ -180,7 +180,7 @@ def read_study_log(log: PlanLogReader) -> StudyLog:
     return StudyLog({key: Cell(key, tuple(runs)) for key, runs in cells.items()}, tuple(training))
 
 
-_TEXTS = frozenset({"steps", "reflection", "lessons"})
+_TEXTS = frozenset({"steps", "reflection", "lessons", "compared_with", "validation", "dropped"})
 _QUESTIONS = frozenset({"query", "searched"})
 
 

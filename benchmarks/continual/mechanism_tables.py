@@ -31,6 +31,8 @@ def mechanism_tables(analysis: Analysis) -> tuple[Table, ...]:
         _retrieval_runs(analysis),
         _dilution_tested(analysis),
         _dilution_training(analysis),
+        _distillation(analysis),
+        _dropped(analysis),
         _crossed_success(analysis),
         _crossed_effects(analysis),
         _remedies(analysis),
@@ -190,6 +192,33 @@ def _dilution_training(analysis: Analysis) -> Table:
     )
     shares = spread_columns("earlier_retrieved", "earlier_in_bank", "success")
     return Table("dilution_training", (*columns, *shares), tuple(rows))
+
+
+def _distillation(analysis: Analysis) -> Table:
+    columns = ("condition", "sequence", "episodes", "runs")
+    rows = (
+        (
+            *(row.condition, row.sequence, row.episodes, row.drawn.runs),
+            *spread_fields(row.drawn),
+            *spread_fields(row.invalid),
+            *spread_fields(row.repeated),
+            *spread_fields(row.kept),
+            *spread_fields(row.bank),
+        )
+        for row in analysis.distillations
+    )
+    counts = spread_columns("drawn", "invalid", "repeated", "kept", "bank_items")
+    return Table("distillation", (*columns, *counts), tuple(rows))
+
+
+def _dropped(analysis: Analysis) -> Table:
+    rows = (
+        (row.condition, row.sequence, node, reason, count)
+        for row in analysis.distillations
+        for (node, reason), count in row.reasons.items()
+    )
+    columns = ("condition", "sequence", "node", "reason", "lessons_dropped")
+    return Table("dropped", columns, tuple(rows))
 
 
 def _crossed_success(analysis: Analysis) -> Table:

@@ -305,7 +305,7 @@ def test_csv_when_columns_repeat_a_number_then_interval_and_n_go_with_it() -> No
         tokens=(900, 134),
     )
     for table in tables(analyze(SyntheticLog(mending))):
-        assert {len(row) for row in table.rows} == {len(table.columns)}, table.name
+        assert {len(row) for row in table.rows} <= {len(table.columns)}, table.name
         for column in table.columns:
             stem = column.removesuffix("value")
             if stem != column:
