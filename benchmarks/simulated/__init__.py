@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from langgraft._core.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from langgraft.benchmarks.simulated.alfworld import SimulatedALFWorld
     from langgraft.benchmarks.simulated.babyai import SimulatedBabyAI
     from langgraft.benchmarks.simulated.data_scientist import SimulatedDataScientist
     from langgraft.benchmarks.simulated.engineer import SimulatedEngineer
@@ -28,6 +29,7 @@ __all__ = [
     "Fault",
     "FaultKind",
     "ModelServer",
+    "SimulatedALFWorld",
     "SimulatedBabyAI",
     "SimulatedDataScientist",
     "SimulatedEngineer",
@@ -37,6 +39,7 @@ __all__ = [
 __getattr__, __dir__ = lazy_exports(
     __name__,
     {
+        "SimulatedALFWorld": "langgraft.benchmarks.simulated.alfworld",
         "SimulatedBabyAI": "langgraft.benchmarks.simulated.babyai",
         "SimulatedDataScientist": "langgraft.benchmarks.simulated.data_scientist",
         "SimulatedEngineer": "langgraft.benchmarks.simulated.engineer",

@@ -1,0 +1,96 @@
+"""Attempts written out as text, and the ways of acting they show."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from langgraft.benchmarks.simulated.alfworld.goals import TREATED, VERBS, Goal, Kind, parse_goal
+from langgraft.benchmarks.simulated.alfworld.habits import Care, Habits
+from langgraft.benchmarks.simulated.alfworld.scene import Scene, Turn, scene_of
+from langgraft.benchmarks.simulated.alfworld.sight import View, kind_of, parse_view
+from langgraft.benchmarks.simulated.conversation import CACHED_TEXTS
+
+_FIELD = re.compile(r"^(Task|Thought|Action|Observation|Result):[ \t]*", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt at a task, as far as its text tells."""
+
+    goal: Goal | None
+    first: View
+    turns: tuple[Turn, ...]
+    success: bool | None
+    """`None` where the text does not say."""
+
+    @property
+    def end(self) -> Scene | None:
+        """How things stood at its end; `None` where the goal is not known."""
+        return scene_of(self.goal, self.first, self.turns) if self.goal else None
+
+
+@lru_cache(maxsize=CACHED_TEXTS)
+def parse_attempt(text: str) -> Attempt:
+    """Read `Task: … Thought: … Action: … Observation: … Result: …`; any part may be missing."""
+    fields = list(_FIELD.finditer(text))
+    ends = [field.start() for field in fields[1:]] + [len(text)]
+    goal, success = None, None
+    first = View()
+    turns: list[Turn] = []
+    action = ""
+    for field, end in zip(fields, ends, strict=True):
+        value = text[field.end() : end].strip()
+        match field.group(1):
+            case "Task":
+                goal = parse_goal(value)
+            case "Action":
+                action = value.partition("\n")[0].strip().lower()
+            case "Observation" if action:
+                turns.append(Turn(action, parse_view(value)))
+                action = ""
+            case "Observation" if not turns:
+                first = parse_view(value)
+                goal = goal or parse_goal(value)
+            case "Result":
+                success = {"success": True, "failure": False}.get(value.lower()[:7])
+    return Attempt(goal, first, tuple(turns), success)
+
+
+def shown_by(attempt: Attempt, kind: Kind) -> Habits:
+    """Return what a successful attempt shows to somebody with a goal of a kind.
+
+    It is followed as it went: a thing was taken, something was done to it or not, and it was put
+    down. Where it was for another kind of goal, what that kind does without is left out.
+    """
+    if not attempt.success or attempt.goal is None:
+        return Habits()
+    care = _care_shown(attempt, kind)
+    spare = next(treatments_in(attempt), None)
+    return Habits(care=care, first=places_in(attempt)[:1], spare=spare)
+
+
+def _care_shown(attempt: Attempt, kind: Kind) -> Care | None:
+    done = attempt.goal.kind if attempt.goal else None
+    if kind in TREATED:
+        if next(treatments_in(attempt), None):
+            return Care.DO
+        return None if done is Kind.LIGHT else Care.OMIT
+    if done is kind:
+        return Care.DO
+    return Care.OMIT if kind is Kind.PAIR and done is not Kind.LIGHT else None
+
+
+def treatments_in(attempt: Attempt) -> Iterator[Kind]:
+    """Yield what was done to things in an attempt, in order."""
+    for turn in attempt.turns:
+        if turn.view.treated:
+            yield next(kind for kind in VERBS if VERBS[kind] == turn.view.treated[0])
+
+
+def places_in(attempt: Attempt) -> tuple[str, ...]:
+    """Return the kinds of places where an attempt found the thing that it wanted, the first first."""
+    wanted = attempt.goal.thing if attempt.goal else ""
+    found = (turn.view.taken for turn in attempt.turns)
+    places = [kind_of(taken[1]) for taken in found if taken and kind_of(taken[0]) == wanted]
+    return tuple(dict.fromkeys(places))

@@ -1,0 +1,77 @@
+"""What the learner reads off an observation: words in, facts out."""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from langgraft.benchmarks.simulated.conversation import CACHED_TEXTS
+
+_NAME = r"[a-z]+ \d+"
+_LISTED = re.compile(r"\s*AVAILABLE ACTIONS:", re.IGNORECASE)
+_ROOM = re.compile(r"you are in the middle of a room\.[^,]*, you see ([^\n]*)", re.IGNORECASE)
+_INSIDE = re.compile(rf"\b(?:on|in) (?:the )?({_NAME}), you see ([^\n.]*)", re.IGNORECASE)
+_OPEN = re.compile(rf"\bthe ({_NAME}) is open\. in it, you see ([^\n.]*)", re.IGNORECASE)
+_CLOSED = re.compile(rf"\bthe ({_NAME}) is closed", re.IGNORECASE)
+_THING = re.compile(rf"\b({_NAME})")
+_TAKEN = re.compile(rf"you pick up the ({_NAME}) from the ({_NAME})", re.IGNORECASE)
+_SET_DOWN = re.compile(rf"you (?:put|move) the ({_NAME}) (?:in/on|to) the ({_NAME})", re.IGNORECASE)
+_TREATED = re.compile(rf"you (clean|heat|cool) the ({_NAME}) using", re.IGNORECASE)
+_LIT = re.compile(rf"you turn on the ({_NAME})", re.IGNORECASE)
+_REFUSED = ("nothing happen", "reply in the form")
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One observation."""
+
+    room: tuple[str, ...] = ()
+    """What stands around, where it tells: `cabinet 3`, in its own order."""
+    inside: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """What lies in or on something, by name."""
+    opened: str = ""
+    closed: str = ""
+    taken: tuple[str, str] | None = None
+    """A thing, and where it was taken from."""
+    set_down: tuple[str, str] | None = None
+    """A thing, and where it was put."""
+    treated: tuple[str, str] | None = None
+    """`clean`, `heat` or `cool`, and the thing."""
+    lit: str = ""
+    """The lamp that was switched on."""
+    refused: bool = False
+    """Whether the action before it was none, or changed nothing."""
+
+
+@lru_cache(maxsize=CACHED_TEXTS)
+def parse_view(text: str) -> View:
+    """Read an observation; a text of another make gives an empty view."""
+    words = _LISTED.split(text, maxsplit=1)[0].lower()
+    room = _ROOM.search(words)
+    opened, closed = _OPEN.search(words), _CLOSED.search(words)
+    inside = [*_INSIDE.finditer(words), *([opened] if opened else [])]
+    lit = _LIT.search(words)
+    return View(
+        room=_names(room.group(1)) if room else (),
+        inside=tuple((found.group(1), _names(found.group(2))) for found in inside),
+        opened=opened.group(1) if opened else "",
+        closed=closed.group(1) if closed else "",
+        taken=_two(_TAKEN, words),
+        set_down=_two(_SET_DOWN, words),
+        treated=_two(_TREATED, words),
+        lit=lit.group(1) if lit else "",
+        refused=any(mark in words for mark in _REFUSED),
+    )
+
+
+def kind_of(name: str) -> str:
+    """Return a name without its number: `cabinet 3` → `cabinet`."""
+    return name.partition(" ")[0]
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(_THING.findall(text))
+
+
+def _two(pattern: re.Pattern[str], words: str) -> tuple[str, str] | None:
+    found = pattern.search(words)
+    return (found.group(1), found.group(2)) if found else None
