@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from langgraft._core.canonical import JSON, canonical_json
+from langgraft._core.errors import PlanError
 from langgraft.benchmarks.cli.plan_choice import read_plan, shipped_plans
 from langgraft.benchmarks.harness.graph import build_graph
 from langgraft.benchmarks.harness.log import PlanLog
@@ -32,17 +33,25 @@ def write_json(value: JSON) -> None:
 
 
 def show_plans(*, as_json: bool) -> None:
-    """List the plans that ship."""
-    rows = []
-    for name, path in shipped_plans().items():
-        study, plan = read_plan(path)
-        graph = build_graph(study.expand(plan))
-        rows.append((name, plan.title, len(graph), sum(run.length for run in graph)))
+    """List the plans that ship; of one whose data is missing, what is missing."""
+    names = ("name", "title", "runs", "items", "missing")
+    rows = [_plan_row(name, path) for name, path in shipped_plans().items()]
     if as_json:
-        names = ("name", "title", "runs", "items")
         write_json([dict(zip(names, row, strict=True)) for row in rows])
-    else:
-        show("Plans", ("name", "title", "runs", "items"), rows)
+        return
+    show("Plans", names[:4], [["-" if cell is None else cell for cell in row[:4]] for row in rows])
+    for name, *_, missing in rows:
+        if missing is not None:
+            Console().print(f"{name}: {missing}", markup=False, highlight=False)
+
+
+def _plan_row(name: str, path: Path) -> tuple[str, str, int | None, int | None, str | None]:
+    study, plan = read_plan(path)
+    try:
+        graph = build_graph(study.expand(plan))
+    except PlanError as error:
+        return name, plan.title, None, None, str(error)
+    return name, plan.title, len(graph), sum(run.length for run in graph), None
 
 
 def show_preview(prepared: PreparedPlan[Any], *, as_json: bool) -> None:
@@ -56,6 +65,8 @@ def show_preview(prepared: PreparedPlan[Any], *, as_json: bool) -> None:
         condition = factors.get("condition", factors.get("memory", ""))
         if several:
             condition = f"{factors.get('agent')}/{condition}"
+        if "pair" in factors:
+            condition = f"{factors['pair']}/{condition}"
         group = (str(condition), str(factors.get("kind", factors.get("phase", ""))))
         runs[group] += 1
         items[group] += run.length

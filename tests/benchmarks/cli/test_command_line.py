@@ -89,11 +89,14 @@ def test_plans_when_listed_as_json_are_complete() -> None:
     listed = json.loads(langgraft("plans", "--json").stdout)
     assert [plan["name"] for plan in listed] == [
         "continual-babyai",
+        "continual-memory",
+        "demo-alfworld",
         "demo-mle-chain",
         "demo-mle",
         "demo",
         "mle-lite",
         "mle-shipped",
+        "remedies-alfworld",
         "remedies-babyai",
         "systems-babyai",
     ]
