@@ -4,13 +4,16 @@ import re
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from langgraft._core.canonical import JSON
+from langgraft._core.canonical import JSON, digest
 from langgraft._core.errors import SettingsError
-from langgraft.environments.alfworld.games import Game, check_family
+from langgraft.environments.alfworld.games import FAMILIES, Game, check_family
 from langgraft.environments.alfworld.generator.make import make_game
 
 SPLITS: Final[dict[str, range]] = {"train": range(200), "test": range(200, 300)}
 """Split → seeds."""
+
+SAMPLE: Final = 20
+"""How many games of a family tell one generator from another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,14 @@ class GeneratedLibrary:
             f"no generated game {name!r}: they are named by a seed from 0 to {SPLITS['test'][-1]}"
         )
 
-    def describe(self) -> dict[str, JSON]:
-        """Say what is in use, without time, host or path."""
-        return {"world": self.world}
+    def describe(self, *families: str) -> dict[str, JSON]:
+        """Say what is in use: it changes when the generator or the package's rules do.
+
+        Args:
+            families: Those that are in use; with none named, all of them.
+        """
+        games: dict[str, JSON] = {}
+        for family in families or FAMILIES:
+            first = [self.find(family, str(seed)) for seed in range(SAMPLE)]
+            games[family] = digest([[game.domain, game.grammar, game.problem] for game in first])
+        return {"world": self.world, "games": games}

@@ -1,9 +1,15 @@
 """Where games come from: one protocol for the released games and for generated ones."""
 
-from typing import Protocol, runtime_checkable
+import os
+from pathlib import Path
+from typing import Final, Protocol, runtime_checkable
 
 from langgraft._core.canonical import JSON
+from langgraft._core.errors import SettingsError
 from langgraft.environments.alfworld.games import Game
+from langgraft.environments.alfworld.packs import PackLibrary
+from langgraft.environments.alfworld.released import ReleasedLibrary
+from langgraft.environments.alfworld.trees import RELEASE, TreeLibrary
 
 
 @runtime_checkable
@@ -36,15 +42,55 @@ class Library(Protocol):
         """
         ...
 
-    def describe(self) -> dict[str, JSON]:
-        """Say what is in use, as a study's fingerprint has it: no time, host or path."""
+    def describe(self, *families: str) -> dict[str, JSON]:
+        """Say what is in use, as a study's fingerprint has it: no time, host or path.
+
+        Args:
+            families: Those that are in use; with none named, all of them.
+        """
         ...
 
 
-def open_library() -> Library:
-    """Open the released games.
+HOW_TO_GET_GAMES: Final = (
+    "get them with `alfworld-download` (of the package alfworld) and set ALFWORLD_DATA to the"
+    " folder it fills; generated games (tasks of alfworld-generated) need none"
+)
+
+
+def open_library() -> ReleasedLibrary:
+    """Open the released games: of `ALFWORLD_DATA`, else of the folder `alfworld` in `LANGGRAFT_DATA`.
+
+    The first is a folder that `alfworld-download` filled. The second may hold a pack
+    (`games-*.jsonl.xz`), such a tree, or one in a `games-*.tar.xz`; they are looked for in this
+    order, and of several the last by name is taken.
 
     Raises:
-        SettingsError: There are none.
+        SettingsError: There are no games.
+        GameError: They are damaged.
     """
-    raise NotImplementedError
+    own = os.environ.get("ALFWORLD_DATA")
+    if own and (_holds_tree(Path(own)) or not _set_by_alfworld(own)):
+        return TreeLibrary(own)
+    shared = os.environ.get("LANGGRAFT_DATA")
+    if shared and (found := _in_folder(Path(shared) / "alfworld")):
+        return found
+    raise SettingsError(f"there are no ALFWorld games: {HOW_TO_GET_GAMES}")
+
+
+def _in_folder(folder: Path) -> ReleasedLibrary | None:
+    if packs := sorted(folder.glob("games-*.jsonl.xz")):
+        return PackLibrary(packs[-1])
+    if _holds_tree(folder):
+        return TreeLibrary(folder)
+    if archives := sorted(folder.glob("games-*.tar.xz")):
+        return TreeLibrary(archives[-1])
+    return None
+
+
+def _holds_tree(folder: Path) -> bool:
+    return any(RELEASE.fullmatch(path.name) for path in folder.glob("json_*"))
+
+
+def _set_by_alfworld(folder: str) -> bool:
+    """Return whether it may be the package that set the variable: it does when imported."""
+    return Path(folder) == Path("~/.cache/alfworld").expanduser()

@@ -1,0 +1,197 @@
+"""A tree of game files, as `alfworld-download` makes one: a folder, or a `.tar.xz` of it.
+
+`json_2.1.x/<split>/<task>/<trial>/game.tw-pddl`. What ALFWorld leaves out is left out here: tasks
+with a movable receptacle or a sliced thing, folders without a game file, unsolvable games.
+"""
+
+import lzma
+import os
+import re
+import tarfile
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any, Final, Protocol
+
+from typing_extensions import override
+
+from langgraft._core.errors import GameError, SettingsError
+from langgraft.environments.alfworld.reading import (
+    LARGEST_FILE,
+    Folder,
+    LeftOutError,
+    check_solvable,
+    parse_game,
+)
+from langgraft.environments.alfworld.released import OWN_SPLITS, Entry, Listing, ReleasedLibrary
+
+GAME_FILE: Final = "game.tw-pddl"
+MOST_MEMBERS: Final = 200_000
+
+RELEASE: Final = re.compile(r"json_\d{1,4}\.\d{1,4}\.\d{1,4}", re.ASCII)
+_TRIAL_DEPTH: Final = 4
+"""A trial's folder is release / split / task / trial."""
+
+
+class _Files(Protocol):
+    """The files of a tree."""
+
+    def folders(self) -> Iterable[Folder]:
+        """Return the folders of trials, in an order that depends on their names alone."""
+        ...
+
+    def source(self, folder: Folder) -> str:
+        """Return what a folder's game file is called in messages."""
+        ...
+
+    def read(self, folder: Folder) -> bytes | None:
+        """Return a folder's game file; `None` where it has none."""
+        ...
+
+
+class TreeLibrary(ReleasedLibrary):
+    """The games of a tree.
+
+        games = TreeLibrary("~/.cache/alfworld")  # what alfworld-download filled
+        games = TreeLibrary("data/alfworld/games-2.1.1-put.tar.xz")
+
+    A family's files are read when it is first asked for.
+
+    Args:
+        path: The folder that holds `json_2.1.x`, or a `.tar.xz` of such a tree.
+        release: The name of the `json_2.1.x` folder; `None` takes the newest there is.
+
+    Raises:
+        SettingsError: There are no games.
+        GameError: The archive is damaged.
+    """
+
+    def __init__(self, path: str | Path, release: str | None = None) -> None:
+        path = Path(path).expanduser()
+        self._files: _Files = (
+            _InFolder(path, release) if path.is_dir() else _InArchive(path, release)
+        )
+        self._trials: dict[str | None, list[Folder]] = defaultdict(list)
+        for folder in self._files.folders():
+            self._trials[folder.family].append(folder)
+        super().__init__(str(path), {f.split for folders in self._trials.values() for f in folders})
+
+    @override
+    def _list(self, family: str | None) -> Listing:
+        listing = Listing()
+        for folder in self._trials[family]:
+            data = partial(self._data, folder)
+            entry = Entry(folder.split, self._files.source(folder), data)
+            listing.add(folder, entry, lambda data=data: check_solvable(data()))
+        return listing
+
+    def _data(self, folder: Folder) -> dict[str, Any]:
+        file = self._files.read(folder)
+        if file is None:
+            raise LeftOutError("has no game file")
+        return parse_game(file, self._files.source(folder))
+
+
+class _InFolder:
+    """A tree that lies in a folder."""
+
+    def __init__(self, path: Path, release: str | None) -> None:
+        there = [entry.name for entry in path.iterdir() if entry.is_dir()]
+        self._path = path / choose_release(there, release, path)
+
+    def folders(self) -> Iterator[Folder]:
+        for split in OWN_SPLITS:
+            for task in _names_in(self._path / split):
+                for trial in _names_in(self._path / split / task):
+                    yield Folder(split, task, trial)
+
+    def source(self, folder: Folder) -> str:
+        return str(self._path / folder.split / folder.task / folder.trial / GAME_FILE)
+
+    def read(self, folder: Folder) -> bytes | None:
+        try:
+            with Path(self.source(folder)).open("rb") as file:
+                return file.read(LARGEST_FILE + 1)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise GameError(f"cannot be read ({error})", source=self.source(folder)) from error
+
+
+class _InArchive:
+    """A tree in a `.tar.xz`; its game files are kept in memory, packed (340 take some 3 MB)."""
+
+    def __init__(self, path: Path, release: str | None) -> None:
+        self._path = path
+        files: dict[str, dict[Folder, bytes | None]] = defaultdict(dict)
+        for parts, data in _members(path):
+            folder = Folder(*parts[1:4])
+            if data is not None or folder not in files[parts[0]]:
+                files[parts[0]][folder] = data
+        self._release = choose_release(files, release, path)
+        self._files = files[self._release]
+
+    def folders(self) -> list[Folder]:
+        return sorted(self._files, key=lambda f: (OWN_SPLITS.index(f.split), f.task, f.trial))
+
+    def source(self, folder: Folder) -> str:
+        inside = PurePosixPath(self._release, folder.split, folder.task, folder.trial, GAME_FILE)
+        return f"{self._path}, {inside}"
+
+    def read(self, folder: Folder) -> bytes | None:
+        packed = self._files[folder]
+        return None if packed is None else zlib.decompress(packed)
+
+
+def choose_release(there: Iterable[str], release: str | None, path: Path) -> str:
+    """Return the name of the folder that holds a release's games.
+
+    Raises:
+        SettingsError: There is none, or not the one asked for.
+    """
+    found = sorted((name for name in there if RELEASE.fullmatch(name)), key=_version)
+    if release is None and found:
+        return found[-1]
+    if release is not None and release in found:
+        return release
+    wanted = "json_2.1.x" if release is None else release
+    raise SettingsError(
+        f"{path} holds no folder {wanted} of ALFWorld games"
+        + (f"; it holds {', '.join(found)}" if found else ": fill it with alfworld-download")
+    )
+
+
+def _version(name: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", name)]
+
+
+def _names_in(folder: Path) -> list[str]:
+    try:
+        return sorted(entry.name for entry in os.scandir(folder) if entry.is_dir())
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise GameError(f"cannot be listed ({error})", source=str(folder)) from error
+
+
+def _members(path: Path) -> Iterator[tuple[tuple[str, ...], bytes | None]]:
+    """Yield the parts of each path below a release, with the file where it is a game's, packed."""
+    try:
+        with tarfile.open(path, "r|xz") as archive:
+            for count, member in enumerate(archive):
+                if count >= MOST_MEMBERS:
+                    raise GameError(f"has more than {MOST_MEMBERS} files", source=str(path))
+                parts = PurePosixPath(member.name).parts
+                if len(parts) < _TRIAL_DEPTH or parts[1] not in OWN_SPLITS:
+                    continue
+                data = None
+                if parts[_TRIAL_DEPTH:] == (GAME_FILE,) and member.isfile():
+                    file = archive.extractfile(member)
+                    data = zlib.compress(file.read(LARGEST_FILE + 1), 1) if file else None
+                yield parts, data
+    except FileNotFoundError as error:
+        raise SettingsError(f"there is no tree of ALFWorld games at {path}") from error
+    except (OSError, EOFError, tarfile.TarError, lzma.LZMAError) as error:
+        raise GameError(f"cannot be read ({error}); get it anew", source=str(path)) from error
