@@ -15,13 +15,13 @@ from langchain_core.runnables import Runnable
 
 from langgraft._core.errors import SettingsError
 from langgraft.memory.episodes import Episode, Lesson
-from langgraft.memory.providers.insight import render_lesson
+from langgraft.memory.providers.insight import advice_of, render_lesson
 from langgraft.memory.rankers.tfidf import TfIdf
 from langgraft.nodes.judging.shown import same_words
 from langgraft.nodes.remember import episode_of
 from langgraft.nodes.state import AgentState, DroppedLesson, Node, Update
 
-ALIKE: Final = 0.6
+ALIKE: Final = 0.45
 """From which cosine on two lessons say the same."""
 CANDIDATES: Final = 50
 """How many items of a bank are looked at for each lesson, nearest first."""
@@ -111,11 +111,11 @@ def repetitions(
 def _pass(lessons: Sequence[str], known: Sequence[str], above: float) -> list[Repetition]:
     texts = [*known, *lessons]
     words = [same_words(text) for text in texts]
-    vectors = TfIdf.of(texts)
+    whole, advice = TfIdf.of(texts), TfIdf.of([advice_of(text) for text in texts])
     kept = list(range(len(known)))
     repeated: list[Repetition] = []
     for position in range(len(known), len(texts)):
-        likeness = vectors.similarities(position)
+        likeness = np.minimum(whole.similarities(position), advice.similarities(position))
         # Texts without words have no direction, and are alike all the same.
         likeness[[words[i] == words[position] for i in range(len(texts))]] = 1.0
         before = likeness[kept]

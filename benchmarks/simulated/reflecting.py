@@ -98,19 +98,27 @@ def parse_reflection(prompt: str) -> Reflection | None:
     )
 
 
+def parse_validation(prompt: str) -> Told | None:
+    """Return the attempt that a prompt of `validate` shows; `None` where it is something else."""
+    found = _validation(prompt)
+    return None if found is None else _told(found)
+
+
 def validation_reply(prompt: str, judge: Judge) -> str | None:
     """Return the reply to a prompt of `validate`, lesson by lesson; `None` to anything else."""
-    if prompt.partition("\n")[0] != _first_line():
-        return None
-    found = _LESSONS.search(prompt)
+    found = _validation(prompt)
     if found is None:
-        return "[]"
+        return None
     scores = []
     for number, lesson in _numbered(found.group("lessons")):
         said = judge(_told(found), lesson)
         told = {"valid": said.valid, "score": said.score, "reason": said.reason}
         scores.append({"lesson": number, **told})
     return json.dumps(scores)
+
+
+def _validation(prompt: str) -> re.Match[str] | None:
+    return _LESSONS.search(prompt) if prompt.partition("\n")[0] == _first_line() else None
 
 
 def _numbered(lines: str) -> Iterator[tuple[int, Shown]]:

@@ -234,6 +234,11 @@ def render_lesson(lesson: Lesson) -> str:
     return f"- When {lesson.when_to_use}: {lesson.text}"
 
 
+def advice_of(text: str) -> str:
+    """Return the advice in a lesson that `render_lesson` wrote, without its situation."""
+    return text.partition(": ")[2] or text if text.startswith("- When ") else text
+
+
 def rendered_lessons(text: str) -> list[str]:
     """Take the text of an item apart into its lessons, as `render_lesson` wrote them."""
     return [f"- {each}" for each in text.removeprefix("- ").split("\n- ")]

@@ -12,6 +12,7 @@ from langgraft.benchmarks.simulated.babyai.recalled import counsel_for
 from langgraft.benchmarks.simulated.babyai.reflect import parse_review, write_lessons
 from langgraft.benchmarks.simulated.babyai.scene import Scene
 from langgraft.benchmarks.simulated.babyai.sight import Kind, parse_goal, parse_view
+from langgraft.benchmarks.simulated.babyai.validating import score_lessons
 from langgraft.benchmarks.simulated.babyai.words import read_plan, state_plan
 from langgraft.benchmarks.simulated.chat import Sampling, SimulatedChatModel
 from langgraft.benchmarks.simulated.conversation import (
@@ -57,9 +58,11 @@ def answer(messages: Sequence[BaseMessage], *, seed: int, sampled: bool) -> str:
     talk = read_conversation(messages)
     opening = talk.opening
     if opening is not None:
+        dice = Dice(seed, sampled, digest_of(opening.whole), "babyai")
+        if (scores := score_lessons(opening.whole, dice)) is not None:
+            return scores
         if (judged := judging_reply(opening.whole)) is not None:
             return judged
-        dice = Dice(seed, sampled, digest_of(opening.whole), "babyai")
         if review := parse_review(opening.whole):
             return write_lessons(review, dice, _limit(opening.whole))
         told = opening.observation

@@ -1,13 +1,13 @@
 """Lessons from a finished attempt: what worked, or what failed and perhaps what would work.
 
 After a failure the right alternative is seen with a set probability; otherwise the inference
-is wrong or vague, as people's and models' inferences are.
+is wrong or vague, as people's and models' inferences are. A success and a failure side by side,
+at goals of one kind, show more often what made the difference.
 """
 
 import json
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from langgraft.benchmarks.simulated.babyai.attempts import (
     Attempt,
@@ -26,6 +26,7 @@ from langgraft.benchmarks.simulated.babyai.sight import (
     parse_goal,
 )
 from langgraft.benchmarks.simulated.dice import Dice
+from langgraft.benchmarks.simulated.reflecting import Told, parse_reflection
 
 SEES_SPELLING = 0.6
 """Chance to find the listed spelling after refused ones."""
@@ -33,14 +34,10 @@ SEES_DOOR = 0.5
 """Chance to find what should have been done with a door."""
 SEES_SEARCH = 0.5
 """Chance to find how the search should have gone."""
+SEES_DIFFERENCE = 0.8
+"""Chance to find what made the difference between a success and a failure side by side."""
 ADDS_COMMONPLACE = 0.3
 """Chance of one more lesson that says nothing of use."""
-
-_PROMPT = re.compile(
-    r"Task:[ \t]*(?P<task>[^\n]*)\n+Outcome:[ \t]*(?P<outcome>[^\n]*)\n+Trajectory:[ \t]*\n"
-    r"(?P<steps>.*?)(?=\n\n[^\n]*\blessons?\b|\Z)",
-    re.DOTALL,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,21 +47,29 @@ class Review:
     goal: Goal
     attempt: Attempt
     success: bool
+    other: "Review | None" = None
+    """One that it is to be compared with, where there is one."""
 
 
 def parse_review(prompt: str) -> Review | None:
     """Read a prompt that shows a finished attempt; `None` where it is something else."""
-    found = _PROMPT.search(prompt)
-    goal = parse_goal(found.group("task")) if found else None
-    if found is None or goal is None:
-        return None
-    success = found.group("outcome").strip().lower().startswith("success")
-    return Review(goal, parse_attempt(found.group("steps")), success)
+    shown = parse_reflection(prompt)
+    review = _review(shown.attempt) if shown else None
+    if shown is None or review is None or shown.other is None:
+        return review
+    return replace(review, other=_review(shown.other))
+
+
+def _review(told: Told) -> Review | None:
+    goal = parse_goal(told.task)
+    return None if goal is None else Review(goal, parse_attempt(told.trajectory), told.success)
 
 
 def write_lessons(review: Review, dice: Dice, limit: int) -> str:
     """Return the lessons of an attempt as a JSON list."""
-    topics = [*(_worked(review) if review.success else _failed(review, dice))]
+    topics = [*_compared(review, dice)]
+    if not topics:
+        topics = [*(_worked(review) if review.success else _failed(review, dice))]
     if dice.coin("commonplace", ADDS_COMMONPLACE):
         topics.append(Topic.COMMONPLACE)
     kept = list(dict.fromkeys(topics))[:limit]
@@ -85,6 +90,17 @@ def _word(topic: Topic, goal: Goal, dice: Dice) -> dict[str, str]:
 
 def _variant(options: Sequence[str], dice: Dice, name: str) -> str:
     return options[int(dice.fraction(name) * len(options))]
+
+
+def _compared(review: Review, dice: Dice) -> Iterator[Topic]:
+    """Say what the one that reached its goal did and the other did not, where that is seen."""
+    other = review.other
+    if other is None or other.goal.kind is not review.goal.kind or other.success == review.success:
+        return
+    won, lost = (review, other) if review.success else (other, review)
+    if dice.coin("difference seen", SEES_DIFFERENCE):
+        shared = set(_worked(lost))
+        yield from (topic for topic in _worked(won) if topic not in shared)
 
 
 def _worked(review: Review) -> Iterator[Topic]:

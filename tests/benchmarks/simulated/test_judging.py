@@ -99,10 +99,11 @@ def test_novelty_and_contradiction_when_judged_follow_the_stated_rules() -> None
 
 
 def test_lessons_when_validated_need_length_and_a_word_of_the_attempt() -> None:
-    """Short ones, repetitions, and such as are about something else are dropped."""
+    """At tasks no learner knows, short ones, repetitions and what is about something else go."""
     texts = ["Spell pickup as one word.", "Go.", "Always remember birthdays."]
     lessons = [{"text": text, "when_to_use": ""} for text in texts]
-    update = validate_node(MODEL).invoke(state(lessons=lessons))
+    asked = state(lessons=lessons, instruction="spell the key")
+    update = validate_node(MODEL).invoke(asked)
     assert [(v["kept"], v["score"], v["by"]) for v in update["validation"]] == [
         (True, 0.9, "model"),
         (False, 0.2, "model"),
