@@ -4,7 +4,7 @@ import weakref
 from typing import Any
 
 from langgraft.environments.alfworld.engine import Frame
-from langgraft.environments.alfworld.fast_game import FastGame, Operation, negated
+from langgraft.environments.alfworld.fast_game import Operation, negated
 from langgraft.environments.alfworld.fast_loading import ready
 from langgraft.environments.alfworld.fast_world import Context, Facts, Scene
 from langgraft.environments.alfworld.games import Game
@@ -81,8 +81,11 @@ class FastEngine:
         try:
             for effect in self._apply(operation, library):
                 key, fact = self._game.change(effect)
-                facts.remove(negated(key), fact)
-                facts.add(key, fact)
+                opposite = negated(key)
+                if opposite[0] in self._game.asked:
+                    facts.remove(opposite, fact)
+                if key[0] in self._game.asked:
+                    facts.add(key, fact)
             sentence = self._game.grammar.sentence(operation.form.feedback)
             return sentence.write(self._scene, operation.context)
         except ValueError:  # what TextWorld takes for a command that is not admissible

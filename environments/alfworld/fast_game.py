@@ -6,7 +6,14 @@ from typing import Any
 
 from langgraft.environments.alfworld.engine import Frame
 from langgraft.environments.alfworld.fast_text import Grammar, Sentence
-from langgraft.environments.alfworld.fast_world import Context, Fact, FactKey, Placeholder, Scene
+from langgraft.environments.alfworld.fast_world import (
+    Context,
+    Fact,
+    FactKey,
+    Placeholder,
+    Scene,
+    Variable,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +31,6 @@ class Operation:
 
     number: int
     """What the planner's library knows it by."""
-    name: str
     effects: int
     """How many changes the library reports."""
     form: Form
@@ -40,9 +46,11 @@ class FastGame:
     program: bytes
     """The game in the form the planner's library loads."""
     facts: Mapping[FactKey, frozenset[Fact]]
-    """What holds at the start."""
-    types: Mapping[str, str]
-    """Each object's type."""
+    """What holds at the start, as far as a sentence asks for it."""
+    asked: frozenset[str]
+    """The predicates that sentences ask for."""
+    variables: Mapping[str, Variable]
+    """The objects, by name."""
     names: Mapping[str, Any]
     """What is known of each object, by its name in the rules: TextWorld's `EntityInfo`."""
     forms: Mapping[str, Form]
@@ -76,7 +84,7 @@ class FastGame:
         """
         name = effect._name  # noqa: SLF001  (its property decodes it anew each time)
         if name not in self.changes:
-            self.changes[name] = _fact(effect.name, self.types)
+            self.changes[name] = _fact(effect.name, self.variables)
         return self.changes[name]
 
     def _read(self, operator: Any, scene: Scene) -> Operation:
@@ -91,7 +99,6 @@ class FastGame:
         lasting = sentence.lasts(self.changing)
         return Operation(
             number=operator.id,
-            name=operator.name,
             effects=operator.nb_effect_atoms,
             form=form,
             context=context,
@@ -112,11 +119,11 @@ def negated(key: FactKey) -> FactKey:
     return opposite, types
 
 
-def _fact(text: str, types: Mapping[str, str]) -> tuple[FactKey, Fact]:
+def _fact(text: str, variables: Mapping[str, Variable]) -> tuple[FactKey, Fact]:
     """Read an atom as the library writes it: `NegatedAtom opened(fridge_1)`."""
     sign, rest = text.split(" ", 1)
     predicate, inner = rest.split("(", 1)
-    fact = tuple((each, types[each]) for each in inner[:-1].split(", ") if each)
+    fact = tuple(variables[each] for each in inner[:-1].split(", ") if each)
     if sign == "NegatedAtom":
         predicate = "not_" + predicate
     return (predicate, tuple(kind for _, kind in fact)), fact

@@ -1,14 +1,14 @@
 """Make a game ready: TextWorld loads it as it loads any, and what it then holds is taken over."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Final
 
 from langgraft.environments.alfworld.fast_game import FastGame, Form
 from langgraft.environments.alfworld.fast_text import Grammar
-from langgraft.environments.alfworld.fast_world import Fact
+from langgraft.environments.alfworld.fast_world import Fact, Variable
 from langgraft.environments.alfworld.games import Game
 from langgraft.environments.alfworld.installed import Installed, installed
 from langgraft.environments.alfworld.patches import replaced
@@ -37,33 +37,45 @@ def ready(game: Game, packages: Installed) -> FastGame:
 
 
 def _make_ready(game: Game, packages: Installed) -> FastGame:
+    _parser()  # as it is installed: looked up before `_symbols` takes its place
     library = libraries().borrow()
     try:
-        with _without_planner(packages), _parsed_once(packages):
-            env = load(game, packages, library).unwrapped
-            state, logic = env._pddl_state, env._logic  # noqa: SLF001  (no other door)
-            return FastGame(
-                program=state.sas.encode("utf-8"),
-                facts={
-                    (key.name, key.types): frozenset(map(_fact, facts))
-                    for key, facts in state._facts.items()  # noqa: SLF001
-                },
-                types=dict(state.name2type),
-                names=dict(env._entity_infos),  # noqa: SLF001
-                forms={
-                    name: _form(action, logic.actions[name])
-                    for name, action in state._actions.items()  # noqa: SLF001
-                    if name in logic.actions
-                },
-                grammar=Grammar(packages.text, logic, _query),
-                changing=frozenset(_changing(state.task)),
-            )
+        with _without_planner(packages), replaced(packages.text, "_parse_and_convert", _symbols):
+            return _taken_over(load(game, packages, library).unwrapped, packages)
     finally:
         libraries().give_back(library)
 
 
-def _fact(proposition: Any) -> Fact:
-    return tuple((each.name, each.type) for each in proposition.arguments)
+def _taken_over(env: Any, packages: Installed) -> FastGame:
+    state, logic = env._pddl_state, env._logic  # noqa: SLF001  (no other door)
+    forms = {
+        name: _form(action, logic.actions[name])
+        for name, action in state._actions.items()  # noqa: SLF001
+        if name in logic.actions
+    }
+    grammar = Grammar(packages.text, logic, parse=_symbols, parse_query=_query)
+    for form in forms.values():
+        grammar.sentence(form.template)
+    asked = grammar.asked()
+    variables = {name: (name, kind) for name, kind in state.name2type.items()}
+    return FastGame(
+        program=state.sas.encode("utf-8"),
+        facts={
+            (key.name, key.types): frozenset(_fact(each, variables) for each in facts)
+            for key, facts in state._facts.items()  # noqa: SLF001
+            if key.name in asked
+        },
+        asked=asked,
+        variables=variables,
+        names=dict(env._entity_infos),  # noqa: SLF001
+        forms=forms,
+        grammar=grammar,
+        changing=frozenset(_changing(state.task)),
+    )
+
+
+def _fact(proposition: Any, variables: Mapping[str, Variable]) -> Fact:
+    return tuple(variables[each.name] for each in proposition.arguments)
 
 
 def _form(action: Any, wording: Any) -> Form:
@@ -95,20 +107,15 @@ def _without_planner(packages: Installed) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def _parsed_once(packages: Installed) -> Iterator[None]:
-    """Parse the texts of the grammar once in a process: nearly all are in every game's."""
-    with replaced(packages.text, "_parse_and_convert", _symbols(packages.text._parse_and_convert)):  # noqa: SLF001
-        yield
+@lru_cache(maxsize=4096)
+def _symbols(text: str, rule_name: str = "symbols") -> Any:
+    return _parser()(text, rule_name=rule_name)
 
 
-@lru_cache(maxsize=4)
-def _symbols(parse: Callable[..., Any]) -> Callable[..., Any]:
-    @lru_cache(maxsize=4096)
-    def symbols(text: str, rule_name: str = "symbols") -> Any:
-        return parse(text, rule_name=rule_name)
-
-    return symbols
+@cache
+def _parser() -> Callable[..., Any]:
+    parse: Callable[..., Any] = installed().text._parse_and_convert  # noqa: SLF001
+    return parse
 
 
 @lru_cache(maxsize=1024)

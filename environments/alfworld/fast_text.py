@@ -39,20 +39,29 @@ class Sentence:
 class Grammar:
     """A game's rules for sentences."""
 
-    def __init__(self, text: Any, logic: Any, queries: Callable[[str], Any]) -> None:
+    def __init__(
+        self,
+        text: Any,
+        logic: Any,
+        *,
+        parse: Callable[[str], Sequence[Any]],
+        parse_query: Callable[[str], Any],
+    ) -> None:
         """Make ready what TextWorld has parsed.
 
         Args:
             text: TextWorld's `textgen`.
             logic: The game's `GameLogic`.
-            queries: Parses a query into TextWorld's `Rule`.
+            parse: Reads a text of the grammar into TextWorld's symbols.
+            parse_query: Reads a query into TextWorld's `Rule`.
 
         Raises:
             UnknownGrammarError: It uses what no grammar of ALFWorld does.
         """
         self._text = text
         self._types = logic.types
-        self._parse_query = queries
+        self._parse = parse
+        self._parse_query = parse_query
         self._sentences: dict[str, Sentence] = {}
         self._queries: dict[str, Query] = {}
         self._rules: dict[str, list[tuple[Query | None, Write]]] = {
@@ -66,13 +75,22 @@ class Grammar:
     def sentence(self, text: str) -> Sentence:
         """Make a text of the grammar ready, such as `#intro#`."""
         if text not in self._sentences:
-            symbols = self._text._parse_and_convert(text, rule_name="symbols")  # noqa: SLF001
+            symbols = self._parse(text)
             self._sentences[text] = Sentence(
                 self._join(symbols),
                 asks=frozenset(name for symbol in symbols for name in self._asked(symbol)),
                 calls=any(self._calls(symbol) for symbol in symbols),
             )
         return self._sentences[text]
+
+    def asked(self) -> frozenset[str]:
+        """Return the predicates that anything made ready so far asks for."""
+        return frozenset(
+            predicate
+            for query in self._queries.values()
+            for keys, _ in query.parts
+            for predicate, _ in keys
+        )
 
     def _expand(self, name: str, scene: Scene, context: Context) -> str:
         """Write what a name stands for: its first rule whose condition holds."""

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, TextIO
+from typing import Any, Self, TextIO
 
 
 @contextmanager
@@ -34,7 +34,7 @@ class Quiet(list[str]):
     PDDL's translator takes `sys.stdout` from the whole process for as long as it works.
     """
 
-    def __enter__(self) -> "Quiet":
+    def __enter__(self) -> Self:
         """Begin to keep."""
         self._split = sys.stdout = _Split(sys.stdout)
         return self
