@@ -191,8 +191,8 @@ def _within_cross(analysis: Analysis) -> Figure:
             place = memories.index(row.condition)
             shift = 0.05 * (place - (len(memories) - 1) / 2)
             marker = MARKERS[place % len(MARKERS)]
-            _slope(axes, row, shift, palette[row.condition], marker)
-        _reference(axes, analysis, later)
+            slope(axes, row, shift, palette[row.condition], marker)
+        reference(axes, analysis, later)
         axes.set_xticks([0, 1], [f"within: ∅ → {later}", f"cross: {earlier} → {later}"])
         axes.set_xlim(-0.35, 1.35)
         axes.set_ylim(0, 100)
@@ -214,7 +214,8 @@ MARKERS = "osD^vPX"
 that where colors come round again they come with other shapes."""
 
 
-def _slope(axes: Axes, row: Transfer, shift: float, color: str, marker: str) -> None:
+def slope(axes: Axes, row: Transfer, shift: float, color: str, marker: str) -> None:
+    """Draw success within a task and after the other one, joined, with their intervals."""
     known = [(x, m.estimate) for x, m in enumerate((row.before, row.after)) if m.estimate]
     places = [x + shift for x, _ in known]
     values = [100 * estimate.value for _, estimate in known]
@@ -223,7 +224,7 @@ def _slope(axes: Axes, row: Transfer, shift: float, color: str, marker: str) -> 
     axes.vlines(places, low, high, color=color, lw=1)
 
 
-def _reference(axes: Axes, analysis: Analysis, task: str) -> None:
+def reference(axes: Axes, analysis: Analysis, task: str) -> None:
     """Draw what no memory at all gives."""
     estimate = dict(analysis.baseline)[task].estimate
     if estimate is not None:

@@ -63,11 +63,11 @@ def explain(
         tuple(_dilution(dilution)),
         tuple(_probes(crossings, {(row.condition, row.mends) for row in remedies})),
         tuple(_remedies(remedies)),
-        tuple(_transfer(origins)),
+        tuple(explain_transfer(origins)),
     )
 
 
-def _transfer(origins: Sequence[CrossRecall]) -> Iterator[str]:
+def explain_transfer(origins: Sequence[CrossRecall]) -> Iterator[str]:
     """Say what came of retrieving from the other task, a sentence per memory and sequence."""
     hard = {(row.condition, row.sequence): row for row in origins if row.subset == "hard"}
     for row in origins:

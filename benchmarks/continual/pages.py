@@ -40,14 +40,17 @@ def escaping_environment(load: Callable[[str], str]) -> Any:
     )
 
 
-def environment() -> Any:
+def environment(load: Callable[[str], str] | None = None) -> Any:
     """Return the templates' environment.
+
+    Args:
+        load: Returns the text of a template; by default one of the report's.
 
     Raises:
         MissingExtraError: The extra `bench` is not installed.
     """
     jinja: Any = require("jinja2", extra="bench", purpose="The report")
-    made = escaping_environment(_template)
+    made = escaping_environment(load or template)
     made.filters.update(
         signed=signed,
         plain=plain,
@@ -64,7 +67,8 @@ def environment() -> Any:
     return made
 
 
-def _template(name: str) -> str:
+def template(name: str) -> str:
+    """Return the text of one of the report's templates."""
     return resources.files(__package__).joinpath("templates", name).read_text(encoding="utf-8")
 
 

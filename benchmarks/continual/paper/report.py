@@ -1,14 +1,47 @@
-"""One page over all pairs of a study, environments side by side, published beside ours."""
+"""One page over all pairs of a study, environments side by side, published beside ours.
 
-from collections.abc import Mapping
+    <out>/index.html        the page
+    <out>/tables/*.csv      its tables, the paper's numbers in columns of their own
+    <out>/figures/*.svg     its figures
+    <out>/<pair>/           the report of each pair, written elsewhere
+
+No metric is computed here: the analyses of the pairs have them all.
+"""
+
+from collections.abc import Mapping, Sequence
+from importlib import resources
 from pathlib import Path
+from typing import Any, Final
 
+from langgraft._core.extras import require
 from langgraft.benchmarks.continual.analysis import Analysis
+from langgraft.benchmarks.continual.csv_tables import Table
+from langgraft.benchmarks.continual.mechanisms import explain_transfer
+from langgraft.benchmarks.continual.metrics import SMALLEST_SUBSET
+from langgraft.benchmarks.continual.pages import environment, template
+from langgraft.benchmarks.continual.paper.roles import others, roles
+from langgraft.benchmarks.continual.paper.rows import Cell, PaperTable
+from langgraft.benchmarks.continual.paper.settings import settings_tables, table_7, table_8
+from langgraft.benchmarks.continual.paper.sides import Side, side_of
+from langgraft.benchmarks.continual.paper.tables import (
+    Cast,
+    backward_table,
+    figure_11,
+    forward_table,
+    further_table,
+    table_2,
+)
+from langgraft.benchmarks.continual.paper.words import sentences, signs
 from langgraft.benchmarks.continual.plan import ContinualPlan
+from langgraft.benchmarks.continual.published.findings import change
+from langgraft.benchmarks.continual.published.printed import STUDY_1, STUDY_2
 from langgraft.benchmarks.harness.files import atomic_write, make_directory
-from langgraft.benchmarks.harness.study import Report
+from langgraft.benchmarks.harness.study import SIMULATED, Report
 
-PAGE = "index.html"
+PAGE: Final = "index.html"
+_TEMPLATE: Final = "paper.html.jinja"
+_PURPOSE: Final = "The report"
+_TITLE: Final = "Continual learning"
 
 
 def write_paper_report(plan: ContinualPlan, analyses: Mapping[str, Analysis], out: Path) -> Report:
@@ -23,10 +56,133 @@ def write_paper_report(plan: ContinualPlan, analyses: Mapping[str, Analysis], ou
         MissingExtraError: The extra `bench` is not installed.
         RunDirectoryError: A file cannot be written.
     """
-    make_directory(out)
+    for module in ("matplotlib", "jinja2"):
+        require(module, extra="bench", purpose=_PURPOSE)
+    sides = [side_of(name, analysis) for name, analysis in analyses.items()]
+    tables = paper_tables(plan, sides)
+    drawn = _drawn(sides, roles(plan))
+    for folder in (out, out / "tables", out / "figures"):
+        make_directory(folder)
+    for table in (*(each.as_csv() for each in tables.values()), *_csv_only(plan, sides)):
+        atomic_write(out / "tables" / f"{table.name}.csv", table.to_csv().encode())
+    for name, svg in drawn.items():
+        atomic_write(out / "figures" / f"{name}.svg", f"{svg}\n".encode())
     page = out / PAGE
-    names = ", ".join(analyses)
-    atomic_write(page, f"{plan.title or names}\n".encode())
-    return Report(
-        page, plan.title or "Continual learning", ("pair",), tuple((n,) for n in analyses), ()
+    atomic_write(page, _render(plan, sides, tables, drawn).encode())
+    return _short(plan, sides, page)
+
+
+def paper_tables(plan: ContinualPlan, sides: Sequence[Side]) -> dict[str, PaperTable]:
+    """Return the tables of the page by name."""
+    cast = roles(plan)
+    found = (
+        table_2(sides),
+        forward_table("table_3", sides, cast, STUDY_1),
+        backward_table("table_4", sides, cast, STUDY_1),
+        forward_table("table_5", sides, cast, STUDY_2),
+        backward_table("table_6", sides, cast, STUDY_2),
+        figure_11(sides, cast),
+        further_table(sides, others(plan)),
     )
+    return {table.name: table for table in found}
+
+
+def _csv_only(plan: ContinualPlan, sides: Sequence[Side]) -> tuple[Table, ...]:
+    rows = tuple(
+        (
+            *(sign.side.name, sign.direction, sign.sequence, sign.role, sign.published),
+            None
+            if sign.row is None or sign.row.transfer.estimate is None
+            else 100 * sign.row.transfer.estimate.value,
+            sign.verdict,
+        )
+        for sign in signs(sides, roles(plan))
+    )
+    columns = ("pair", "direction", "sequence", "role", "published", "ours", "verdict")
+    return (*settings_tables(plan), Table("signs", columns, rows))
+
+
+def _short(plan: ContinualPlan, sides: Sequence[Side], page: Path) -> Report:
+    """Return what a terminal shows of the page."""
+    rows = tuple((side.name, ", ".join(side.analysis.domains.values())) for side in sides)
+    lines = sentences(sides, roles(plan))
+    return Report(page, plan.title or _TITLE, ("pair", "task families"), rows, lines)
+
+
+def _drawn(sides: Sequence[Side], cast: Cast) -> dict[str, str]:
+    from langgraft.benchmarks.continual.paper.figures import draw  # noqa: PLC0415  ([bench], slow to load)
+
+    return draw(sides, cast)
+
+
+def _render(
+    plan: ContinualPlan,
+    sides: Sequence[Side],
+    tables: Mapping[str, PaperTable],
+    drawn: Mapping[str, str],
+) -> str:
+    markup: Any = require("jinja2", extra="bench", purpose=_PURPOSE).utils.markupsafe.Markup
+    jinja = environment(_load)
+    jinja.filters.update(printed=_printed)
+    cast = roles(plan)
+    limits = [side.analysis.manifest.get("limit") for side in sides]
+    page: str = jinja.get_template(_TEMPLATE).render(
+        plan=plan,
+        title=plan.title or _TITLE,
+        sides=sides,
+        tables=tables,
+        table_7=table_7(plan),
+        table_8=table_8(plan),
+        figures={name: markup(svg) for name, svg in drawn.items()},
+        sentences=sentences(sides, cast),
+        causes=_causes(sides, cast),
+        cases=_cases(sides, cast),
+        small=SMALLEST_SUBSET,
+        simulated=plan.model == SIMULATED,
+        limit=next((limit for limit in limits if limit is not None), None),
+        complete=all(side.complete for side in sides),
+    )
+    return f"{page}\n"
+
+
+def _causes(sides: Sequence[Side], cast: Cast) -> dict[str, list[str]]:
+    """Return, by pair, what came of retrieving from the other task; of Raw and Insight."""
+    names = {cast[role].name for role in STUDY_1 if role in cast}
+    return {
+        side.name: list(
+            explain_transfer([r for r in side.analysis.cross_recalls if r.condition in names])
+        )
+        for side in sides
+    }
+
+
+def _cases(sides: Sequence[Side], cast: Cast) -> list[tuple[Side, Any]]:
+    """Return the episodes that show transfer, of the paper's conditions."""
+    playing = {condition.name for condition in cast.values()}
+    return [
+        (side, case)
+        for side in sides
+        for case in side.analysis.cases
+        if case.about_transfer and case.key.condition in playing
+    ]
+
+
+def _printed(cell: Cell) -> str:
+    """Write the published number of a cell."""
+    value = cell.published
+    if value is None:
+        return ""
+    if cell.approximate:
+        return f"≈{value:.0f}"
+    if cell.difference:
+        return change(value)
+    if isinstance(cell.ours, int):
+        return f"{value:.0f}"
+    return f"{value:.2f}" if cell.scale == 1 else f"{value:.1f}"
+
+
+def _load(name: str) -> str:
+    """Return the text of a template: one of the page's own, or one of the reports'."""
+    if not name.startswith("paper"):
+        return template(name)
+    return resources.files(__package__).joinpath("templates", name).read_text(encoding="utf-8")
