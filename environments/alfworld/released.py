@@ -145,7 +145,8 @@ class ReleasedLibrary(ABC):
             families: Those that are asked about; with none named, all there is in the data.
         """
         reasons: Counter[str] = Counter()
-        for family in families or (*FAMILIES, None):
+        asked: tuple[str | None, ...] = families or (*FAMILIES, None)
+        for family in asked:
             listing = self._listing(family)
             reasons.update(reason for reason, _ in listing.left_out.values())
         return dict(sorted(reasons.items()))

@@ -76,6 +76,8 @@ class TreeLibrary(ReleasedLibrary):
         self._trials: dict[str | None, list[Folder]] = defaultdict(list)
         for folder in self._files.folders():
             self._trials[folder.family].append(folder)
+        if not self._trials:
+            raise SettingsError(f"{path} holds no ALFWorld games; fill it with alfworld-download")
         super().__init__(str(path), {f.split for folders in self._trials.values() for f in folders})
 
     @override
@@ -84,8 +86,11 @@ class TreeLibrary(ReleasedLibrary):
         for folder in self._trials[family]:
             data = partial(self._data, folder)
             entry = Entry(folder.split, self._files.source(folder), data)
-            listing.add(folder, entry, lambda data=data: check_solvable(data()))
+            listing.add(folder, entry, partial(self._check, folder))
         return listing
+
+    def _check(self, folder: Folder) -> None:
+        check_solvable(self._data(folder))
 
     def _data(self, folder: Folder) -> dict[str, Any]:
         file = self._files.read(folder)

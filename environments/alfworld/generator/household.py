@@ -137,11 +137,11 @@ def _place(
     rng: random.Random,
     package: Package,
 ) -> list[Thing]:
-    """Lay out what is sought, now and then all of it behind doors and in drawers."""
+    """Lay out what is sought: in the open, or now and then behind doors and in drawers."""
     fit = [place for place in places if kind in package.holds.get(place.kind, ())]
     closed = [place for place in fit if place.kind in package.openable]
-    if closed and rng.random() < HIDDEN:
-        fit = closed
+    in_sight = [place for place in fit if place.kind not in package.openable]
+    fit = (closed or in_sight) if rng.random() < HIDDEN else (in_sight or closed)
     return [Thing(kind, number, rng.choice(fit)) for number in range(1, count + 1)]
 
 

@@ -1,18 +1,14 @@
-"""What the installed `alfworld` package knows: rules, words, what may lie where, and goals.
+"""What the installed `alfworld` package knows: rules, words, what may lie where, and goals."""
 
-The files are read without importing the package, which on import makes a folder in the user's
-cache and sets `ALFWORLD_DATA`.
-"""
-
-import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
-from langgraft._core.errors import InfrastructureError, MissingExtraError
+from langgraft._core.errors import SettingsError
 from langgraft.environments.alfworld.games import FAMILIES
+from langgraft.environments.alfworld.installed import alfworld_version, import_part
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +43,16 @@ def installed_package() -> Package:
 
     Raises:
         MissingExtraError: alfworld is not installed.
-        InfrastructureError: It is, and is not the package this was written for.
+        SettingsError: It is, in a version that this was not written for.
     """
-    folder = _folder()
+    version = alfworld_version()
+    constants = import_part("alfworld.gen.constants")
+    folder = Path(constants.__file__).parents[1] / "data"
     try:
-        constants = _load(folder / "gen" / "constants.py")
-        goals = _load(folder / "gen" / "goal_library.py").gdict
+        goals = import_part("alfworld.gen.goal_library").gdict
         return Package(
-            domain=_text(folder / "data" / "alfred.pddl"),
-            grammar=_text(folder / "data" / "alfred.twl2"),
+            domain=_text(folder / "alfred.pddl"),
+            grammar=_text(folder / "alfred.twl2"),
             holds={
                 kind: frozenset(held) for kind, held in constants.VAL_RECEPTACLE_OBJECTS.items()
             },
@@ -65,37 +62,16 @@ def installed_package() -> Package:
             goals={family: _goal(goals[task_type]) for family, task_type in FAMILIES.items()},
         )
     except (OSError, AttributeError, KeyError) as error:
-        raise InfrastructureError(
-            f"the installed alfworld ({folder}) lacks what games are made of"
-            f" ({type(error).__name__}: {error}): install the version that langgraft[alfworld] names"
+        raise SettingsError(
+            f"alfworld {version} is installed, which lacks what games are made of"
+            f" ({type(error).__name__}: {error}): pip install 'langgraft[alfworld]'"
         ) from error
-
-
-def _folder() -> Path:
-    spec = importlib.util.find_spec("alfworld")
-    if spec is None or not spec.submodule_search_locations:
-        raise MissingExtraError(
-            "Generating ALFWorld games needs `alfworld`, which is not installed:"
-            " pip install 'langgraft[alfworld]'"
-        )
-    return Path(spec.submodule_search_locations[0])
-
-
-def _load(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"_langgraft_alfworld_{path.stem}", path)
-    if spec is None or spec.loader is None:
-        raise FileNotFoundError(path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def _text(path: Path) -> str:
     return path.read_bytes().decode("utf-8")
 
 
-def _goal(entry: Mapping[str, object]) -> Goal:
+def _goal(entry: Mapping[str, Any]) -> Goal:
     # The library writes `#` for the hyphen of a typed variable.
-    templates = entry["templates"]
-    assert isinstance(templates, list)
-    return Goal(str(entry["pddl"]).replace("#", "-"), tuple(map(str, templates)))
+    return Goal(entry["pddl"].replace("#", "-"), tuple(entry["templates"]))

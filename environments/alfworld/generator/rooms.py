@@ -117,7 +117,10 @@ SIZES: Final = range(8, 26)
 """How many receptacles a room has."""
 DISTRACTORS: Final = (4, 18)
 """How few and how many other things are strewn about, at most."""
-HIDDEN: Final = 0.4
-"""How often what is sought is put behind a door or in a drawer, where the room allows."""
+HIDDEN: Final = 0.25
+"""How often what is sought is put behind a door or in a drawer, where the room allows.
+
+In the released games as few as one of ten are won by opening something first: these are harder.
+"""
 LAMP_STANDS: Final = frozenset({"CoffeeTable", "Desk", "Dresser", "SideTable", "TVStand"})
 """What a lamp may stand on."""
