@@ -7,7 +7,7 @@ from langgraft.environments.alfworld.engine import Engine, Frame, open_engine
 from langgraft.environments.alfworld.games import Game
 from langgraft.environments.alfworld.semantics import Semantics, convention_of
 from langgraft.environments.alfworld.tasks import task_of
-from langgraft.environments.text import Reset, TextTask, Transition
+from langgraft.environments.text import Reset, Transition
 
 
 class AlfworldEnvironment:
@@ -26,7 +26,6 @@ class AlfworldEnvironment:
         max_rounds: How many replies the agent has; `None` takes the semantics' own rule.
             Whoever runs the episode counts them: the engine knows no end but winning.
         fast: Play with caches (the same text, many times sooner) or with TextWorld as it is.
-        task: What the episode is called; `None` takes what the game says of itself.
 
     Raises:
         SettingsError: An argument is not usable.
@@ -39,13 +38,12 @@ class AlfworldEnvironment:
         max_rounds: int | None = None,
         *,
         fast: bool = True,
-        task: TextTask | None = None,
     ) -> None:
         self._convention = convention_of(semantics)
         check_max_rounds(max_rounds)
         self.game = game
         self.semantics = semantics
-        self.task = task or task_of(game)
+        self.task = task_of(game)
         self.instructions = self._convention.rules(SET_DOWN[game.dialect])
         self.max_rounds = max_rounds or self._convention.max_rounds
         self._fast = fast

@@ -5,11 +5,10 @@ from dataclasses import dataclass, field
 
 from langgraft._core.errors import SettingsError
 from langgraft.environments.alfworld.environment import AlfworldEnvironment, check_max_rounds
-from langgraft.environments.alfworld.games import Game
 from langgraft.environments.alfworld.generated import GeneratedLibrary
 from langgraft.environments.alfworld.library import Library, open_library
 from langgraft.environments.alfworld.semantics import Semantics, convention_of
-from langgraft.environments.alfworld.tasks import parse_task_id, task_of, tasks_of
+from langgraft.environments.alfworld.tasks import parse_task_id, tasks_of
 from langgraft.environments.text import TextTask
 
 
@@ -58,9 +57,7 @@ class ALFWorld:
         library = self.games()
         if world != library.world:
             raise SettingsError(f"no task {task_id!r}: these are tasks of {library.world}/…")
-        game = library.find(family, name)
-        task = _task(library, game)
-        return AlfworldEnvironment(game, self.semantics, self.max_rounds, task=task)
+        return AlfworldEnvironment(library.find(family, name), self.semantics, self.max_rounds)
 
     def tasks(self, domain: str, split: str) -> tuple[TextTask, ...]:
         """List the instances of a family in one split, in the library's order.
@@ -96,12 +93,3 @@ class GeneratedALFWorld(ALFWorld):
 
     def _open(self) -> Library:
         return GeneratedLibrary()
-
-
-def _task(library: Library, game: Game) -> TextTask:
-    """Name the task of a game, and the split it is in by the library's own division."""
-    task = task_of(game)
-    for split in library.splits():
-        if game.name in library.names(game.family, split):
-            return TextTask(task.id, task.domain, split)
-    return task
