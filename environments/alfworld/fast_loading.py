@@ -1,5 +1,7 @@
 """Make a game ready: TextWorld loads it as it loads any, and what it then holds is taken over."""
 
+import sys
+import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,8 +16,8 @@ from langgraft.environments.alfworld.installed import Installed, installed
 from langgraft.environments.alfworld.patches import replaced
 from langgraft.environments.alfworld.textworld_engine import libraries, load
 
-MOST: Final = 512
-"""How many games are kept ready."""
+MOST: Final = 1024
+"""How many games are kept ready, at about half a megabyte each; a study's are some 600."""
 
 _READY: OrderedDict[tuple[str, str, str], FastGame] = OrderedDict()
 
@@ -40,7 +42,11 @@ def _make_ready(game: Game, packages: Installed) -> FastGame:
     _parser()  # as it is installed: looked up before `_symbols` takes its place
     library = libraries().borrow()
     try:
-        with _without_planner(packages), replaced(packages.text, "_parse_and_convert", _symbols):
+        with (
+            _forgotten_after(),
+            _without_planner(packages),
+            replaced(packages.text, "_parse_and_convert", _symbols),
+        ):
             return _taken_over(load(game, packages, library).unwrapped, packages)
     finally:
         libraries().give_back(library)
@@ -56,10 +62,11 @@ def _taken_over(env: Any, packages: Installed) -> FastGame:
     grammar = Grammar(packages.text, logic, parse=_symbols, parse_query=_query)
     for form in forms.values():
         grammar.sentence(form.template)
+        grammar.sentence(form.feedback)
     asked = grammar.asked()
     variables = {name: (name, kind) for name, kind in state.name2type.items()}
     return FastGame(
-        program=state.sas.encode("utf-8"),
+        packed_program=zlib.compress(state.sas.encode("utf-8"), level=1),
         facts={
             (key.name, key.types): frozenset(_fact(each, variables) for each in facts)
             for key, facts in state._facts.items()  # noqa: SLF001
@@ -105,6 +112,18 @@ def _without_planner(packages: Installed) -> Iterator[None]:
 
     with replaced(packages.downward, "pddl2sas", once):
         yield
+
+
+@contextmanager
+def _forgotten_after() -> Iterator[None]:
+    """Forget the facts made meanwhile: TextWorld would keep each of them for good."""
+    kept: dict[Any, Any] = getattr(sys.modules.get("mementos.core"), "_memento_cache", {})
+    before = len(kept)
+    try:
+        yield
+    finally:
+        while len(kept) > before:
+            kept.popitem()
 
 
 @lru_cache(maxsize=4096)
