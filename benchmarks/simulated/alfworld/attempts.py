@@ -70,6 +70,19 @@ def shown_by(attempt: Attempt, kind: Kind) -> Habits:
     return Habits(care=care, first=places_in(attempt)[:1], spare=spare)
 
 
+def lacks_step(attempt: Attempt, kind: Kind) -> bool:
+    """Say whether an attempt at a kind of goal failed after its thing was put down without the step."""
+    end = attempt.end
+    if attempt.success is not False or end is None or end.goal.kind is not kind:
+        return False
+    if kind is Kind.LIGHT:
+        return bool(end.held) and not end.lit
+    put = {thing for thing, place in end.set_down if kind_of(place) == end.goal.place}
+    if kind in TREATED:
+        return bool(put) and not end.treated
+    return kind is Kind.PAIR and len(put) == 1
+
+
 def _care_shown(attempt: Attempt, kind: Kind) -> Care | None:
     done = attempt.goal.kind if attempt.goal else None
     if kind in TREATED:

@@ -50,6 +50,9 @@ FUMBLES = 0.2
 """Chance that a thing is treated wrongly where its treatment would be left out."""
 YIELDS = 0.1
 """Chance that a firm grasp gives way to an attempt that does without the step."""
+HEEDS_FAILURE = 0.5
+"""Chance to see, in a failed attempt at the same kind of goal that is followed, that the step was
+missing."""
 SEARCH_WEIGHTS: Mapping[Search, float] = {
     Search.LIKELY: 0.7,
     Search.LISTED: 0.2,
@@ -86,6 +89,8 @@ class Counsel:
     """What lines of advice say."""
     shown: Habits = field(default_factory=Habits)
     """What the first successful attempt shows."""
+    lacking: bool = False
+    """Whether a failed attempt at the same kind of goal did without the step."""
     opens: bool = False
     """Whether some line says to open what is closed."""
 
@@ -108,7 +113,7 @@ def settle(
     What is advised comes first, then what the learner said before in this episode, then the
     example of an attempt, if it is followed, then a draw.
     """
-    shown = counsel.shown if dice.coin("mimicry", mimicry) else Habits()
+    shown = _followed(counsel, dice) if dice.coin("mimicry", mimicry) else Habits()
     known = counsel.advised.or_else(declared)
     care, led = known.care, False
     if goal.kind is Kind.PLACE:
@@ -124,6 +129,13 @@ def settle(
         search = Search.LISTED
     spare = shown.spare if goal.kind is Kind.PLACE else None
     return Habits(care, search, known.first or shown.first, spare), led
+
+
+def _followed(counsel: Counsel, dice: Dice) -> Habits:
+    """Return what attempts show: a success by its example, a failure by what it lacks."""
+    if counsel.lacking and dice.coin("heeds failure", HEEDS_FAILURE):
+        return counsel.shown.or_else(Habits(care=Care.DO))
+    return counsel.shown
 
 
 def _gives_way(own: Grasp, shown: Care, dice: Dice) -> bool:

@@ -29,7 +29,7 @@ def _fetch(scene: Scene, habits: Habits) -> str:
     """Take a thing that is wanted, or look for one; where nothing seems left to do, dither."""
     if _thinks_done(scene, habits):
         return _dither(scene)
-    found = next(_candidates(scene, habits), None)
+    found = _put_aside(scene, habits) or next(_candidates(scene, habits), None)
     if found is None:
         return search_step(scene, habits, scene.goal.thing)
     thing, place = found
@@ -48,6 +48,14 @@ def _thinks_done(scene: Scene, habits: Habits) -> bool:
             return any((verb, thing) in scene.treated for thing in put)
         case _:
             return bool(put)
+
+
+def _put_aside(scene: Scene, habits: Habits) -> tuple[str, str] | None:
+    """Return the thing that it put down to be treated, and where."""
+    if habits.care is not Care.FUMBLE or not scene.set_down:
+        return None
+    thing, place = scene.set_down[-1]
+    return None if scene.refusals(f"take {thing} from {place}") else (thing, place)
 
 
 def _candidates(scene: Scene, habits: Habits) -> Iterator[tuple[str, str]]:
@@ -103,8 +111,7 @@ def _light(scene: Scene, habits: Habits) -> str:
     if way := _at(scene, place):
         return way
     if habits.care is not Care.DO or (lamp in scene.lit and not scene.refusals(f"use {lamp}")):
-        turn = len(scene.turns) % 2
-        return f"examine {lamp}" if turn else f"examine {scene.held}"
+        return (f"examine {scene.held}", f"examine {place}", "look")[len(scene.turns) % 3]
     return f"use {lamp}"
 
 

@@ -16,7 +16,7 @@ def search_step(scene: Scene, habits: Habits, thing: str) -> str:
     if passing:
         unknown.sort(key=lambda place: place in scene.closed)
     for place in unknown:
-        if scene.refusals(f"go to {place}") > 1 or scene.refusals(f"open {place}") > 1:
+        if scene.refusals(f"go to {place}") or scene.refusals(f"open {place}"):
             continue
         if place != scene.at:
             return f"go to {place}"
