@@ -68,35 +68,38 @@ def explain(
 
 
 def explain_transfer(origins: Sequence[CrossRecall]) -> Iterator[str]:
-    """Say what came of retrieving from the other task, a sentence per memory and sequence."""
+    """Say what came of retrieving from the other task, for each memory and sequence."""
     hard = {(row.condition, row.sequence): row for row in origins if row.subset == "hard"}
     for row in origins:
         if row.subset != "all" or row.other_first is None:
             continue
-        text = (
+        yield (
             f"{row.condition}, {row.sequence.replace('>', '→')}: {percent(row.other_first)} of the"
-            f" tests of {row.task} retrieve an experience of {row.sequence[0]} first;"
-            f" {_origin(row.other, f'of {row.sequence[0]}')},"
-            f" {_origin(row.own, f'of {row.task}')}"
+            f" tests of {row.task} retrieve an experience of {row.sequence[0]} first."
+            f" {_origins(row)}."
         )
         on_hard = hard.get((row.condition, row.sequence))
         if on_hard is not None and on_hard.other.change is not None:
-            text += (
-                f"; of these, on items failed without memory:"
-                f" {_origin(on_hard.other, f'of {row.sequence[0]}')},"
-                f" {_origin(on_hard.own, f'of {row.task}')}"
+            yield (
+                f"{row.condition}, {row.sequence.replace('>', '→')}, on items failed without"
+                f" memory: {_origins(on_hard)}."
             )
-        yield f"{text}."
 
 
-def _origin(origin: Origin, name: str) -> str:
-    """Tell the success of the episodes of one origin, and how it differs from the task alone."""
-    if origin.success is None or origin.change is None:
-        return f"none {name}"
-    return (
-        f"{name} {percent(origin.success)} succeed, {signed(origin.change.mean)} pp against the"
-        f" task alone (n = {several(origin.episodes, 'episode')})"
-    )
+def _origins(row: CrossRecall) -> str:
+    """Tell how success differs from that after the task alone, by where experience is from."""
+    names = ((row.other, row.sequence[0]), (row.own, row.task))
+    told = [text for origin, name in names for text in _origin(origin, name, row.task)]
+    return "; ".join(told)
+
+
+def _origin(origin: Origin, name: str, task: str) -> Iterator[str]:
+    if origin.success is not None and origin.before is not None and origin.change is not None:
+        yield (
+            f"With one of {name}, {plain(origin.success.mean)} % succeed, after {task} alone"
+            f" {plain(origin.before.mean)} %: {signed(origin.change.mean)} pp"
+            f" (n = {several(origin.episodes, 'episode')})"
+        )
 
 
 def _collapse(retrievals: Sequence[CellRetrieval]) -> Iterator[str]:

@@ -18,6 +18,7 @@ from langgraft.benchmarks.continual.analysis import PAIRED, Analysis, analyze, s
 from langgraft.benchmarks.continual.banks import Banks
 from langgraft.benchmarks.continual.case_pages import case_pages
 from langgraft.benchmarks.continual.cases import RULES
+from langgraft.benchmarks.continual.cross_recall import SUBSETS
 from langgraft.benchmarks.continual.metrics import SMALLEST_SUBSET
 from langgraft.benchmarks.continual.pages import environment
 from langgraft.benchmarks.continual.retrieval import SHARES
@@ -125,6 +126,7 @@ def render(
             small=SMALLEST_SUBSET,
             vectorizer=VECTORIZER,
             shares=SHARES,
+            subsets=SUBSETS,
             simulated=plan.model == SIMULATED,
             complete=all(run.done == run.planned for run in analysis.study.runs),
             figures={name: markup(svg) for name, svg in drawn.items()},

@@ -123,8 +123,8 @@ def _subsets(name: str, sides: Sequence[Side], cast: Cast, wanted: Sequence[Role
                 bar(axes, place - 0.21, row.delta_rr, EASY, 0.3)
                 bar(axes, place + 0.21, row.delta_nl, HARD, 0.3)
             if printed is not None:
-                _published(axes, place - 0.21, printed.delta_rr)
-                _published(axes, place + 0.21, printed.delta_nl)
+                _published(axes, place - 0.41, printed.delta_rr)
+                _published(axes, place + 0.41, printed.delta_nl)
         finish_bars(axes, [SHORT[role] for role in wanted], _title(side, sequence))
         axes.set_ylabel("change (pp)")
 
@@ -198,7 +198,7 @@ def _contrast(axes: Axes, side: Side, cast: Cast, pair: Sequence[Role]) -> None:
             )
             if row is not None:
                 bar(axes, place + shift, row.transfer, COLORS[role], 0.3)
-            _published(axes, place + shift, None if printed is None else printed.transfer)
+            _published(axes, place + 1.95 * shift, None if printed is None else printed.transfer)
     title = f"{side.name}: {' and '.join(SHORT[role] for role in pair)}"
     finish_bars(axes, [each.replace(">", " → ") for each in sequences], title)
     axes.set_ylabel("FWT (pp)")

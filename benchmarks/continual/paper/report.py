@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from langgraft._core.extras import require
 from langgraft.benchmarks.continual.analysis import Analysis
+from langgraft.benchmarks.continual.cross_recall import SUBSETS, CrossRecall
 from langgraft.benchmarks.continual.csv_tables import Table
 from langgraft.benchmarks.continual.mechanisms import explain_transfer
 from langgraft.benchmarks.continual.metrics import SMALLEST_SUBSET
@@ -136,6 +137,8 @@ def _render(
         figures={name: markup(svg) for name, svg in drawn.items()},
         sentences=sentences(sides, cast),
         causes=_causes(sides, cast),
+        told=_told(sides, cast),
+        subsets=SUBSETS,
         cases=_cases(sides, cast),
         small=SMALLEST_SUBSET,
         simulated=plan.model == SIMULATED,
@@ -145,15 +148,36 @@ def _render(
     return f"{page}\n"
 
 
-def _causes(sides: Sequence[Side], cast: Cast) -> dict[str, list[str]]:
-    """Return, by pair, what came of retrieving from the other task; of Raw and Insight."""
+def _causes(sides: Sequence[Side], cast: Cast) -> list[tuple[Side, CrossRecall]]:
+    """Return what came of retrieving from the other task; of Raw and Insight."""
     names = {cast[role].name for role in STUDY_1 if role in cast}
-    return {
-        side.name: list(
-            explain_transfer([r for r in side.analysis.cross_recalls if r.condition in names])
-        )
+    return [
+        (side, row)
         for side in sides
-    }
+        for row in side.analysis.cross_recalls
+        if row.condition in names
+    ]
+
+
+def _told(sides: Sequence[Side], cast: Cast) -> list[tuple[Side, str]]:
+    """Say the same in words where Raw's forward transfer is below zero."""
+    if "raw" not in cast:
+        return []
+    name = cast["raw"].name
+    return [
+        (side, text)
+        for side in sides
+        for sequence in side.analysis.study.sequences
+        for row in (side.row("forward", sequence, name),)
+        if row is not None and row.transfer.estimate and row.transfer.estimate.value < 0
+        for text in explain_transfer(
+            [
+                each
+                for each in side.analysis.cross_recalls
+                if (each.condition, each.sequence) == (name, sequence)
+            ]
+        )
+    ]
 
 
 def _cases(sides: Sequence[Side], cast: Cast) -> list[tuple[Side, Any]]:

@@ -72,6 +72,18 @@ class PaperTable:
         assert all(len(row) == width for row in rows), self.name
         return Table(self.name, tuple(columns), rows)
 
+    @property
+    def shown(self) -> frozenset[str]:
+        """The heads that have a column of their own on the page; others stand below one."""
+        names = {name for name, _ in self.heads}
+        below = {"condition"} if "role" in names else {"kind"}
+        return frozenset(names - below - {"sequence"})
+
+    def named(self, row: Row) -> dict[str, str]:
+        """Return the heads of a row by name; empty where it has no such head."""
+        blank = {"sequence": "", "role": "", "condition": "", "kind": ""}
+        return blank | {name: head for (name, _), head in zip(self.heads, row.heads, strict=True)}
+
     def _fields(self, row: Row) -> tuple[Field, ...]:
         found: list[Field] = []
         for cell, (name, _, kind) in zip(row.cells, self.numbers, strict=True):

@@ -67,10 +67,10 @@ def test_origin_when_counted_by_hand_is_that_of_the_first_item(analysis: Analysi
 
 
 def test_transfer_when_explained_names_share_success_and_change(analysis: Analysis) -> None:
-    """One sentence for each memory and sequence, with both origins and hard items."""
+    """For each memory and sequence a sentence on all items, and one on those failed without."""
     told = analysis.explanations.transfer
-    assert len(told) == 2 * 2
-    (raw,) = [text for text in told if text.startswith("raw, A→B")]
-    assert "of the tests of B retrieve an experience of A first" in raw
-    assert "pp against the task alone" in raw
-    assert "on items failed without memory" in raw
+    assert len(told) == 2 * 2 * 2
+    raw, hard = [text for text in told if text.startswith("raw, A→B")]
+    assert "of the tests of B retrieve an experience of A first." in raw
+    assert "% succeed, after B alone" in raw
+    assert "on items failed without memory: With one of A," in hard
