@@ -75,7 +75,7 @@ def explain_transfer(origins: Sequence[CrossRecall]) -> Iterator[str]:
             continue
         yield (
             f"{row.condition}, {row.sequence.replace('>', '→')}: {percent(row.other_first)} of the"
-            f" tests of {row.task} retrieve an experience of {row.sequence[0]} first."
+            f" tests of {row.task} retrieve an experience of {row.sequence[0]} first:"
             f" {_origins(row)}."
         )
         on_hard = hard.get((row.condition, row.sequence))
@@ -96,7 +96,7 @@ def _origins(row: CrossRecall) -> str:
 def _origin(origin: Origin, name: str, task: str) -> Iterator[str]:
     if origin.success is not None and origin.before is not None and origin.change is not None:
         yield (
-            f"With one of {name}, {plain(origin.success.mean)} % succeed, after {task} alone"
+            f"with one of {name}, {plain(origin.success.mean)} % succeed, after {task} alone"
             f" {plain(origin.before.mean)} %: {signed(origin.change.mean)} pp"
             f" (n = {several(origin.episodes, 'episode')})"
         )

@@ -71,6 +71,6 @@ def test_transfer_when_explained_names_share_success_and_change(analysis: Analys
     told = analysis.explanations.transfer
     assert len(told) == 2 * 2 * 2
     raw, hard = [text for text in told if text.startswith("raw, A→B")]
-    assert "of the tests of B retrieve an experience of A first." in raw
+    assert "of the tests of B retrieve an experience of A first: with one of A," in raw
     assert "% succeed, after B alone" in raw
-    assert "on items failed without memory: With one of A," in hard
+    assert "on items failed without memory: with one of A," in hard
