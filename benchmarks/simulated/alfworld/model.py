@@ -12,6 +12,7 @@ from langgraft.benchmarks.simulated.alfworld.recalled import counsel_for
 from langgraft.benchmarks.simulated.alfworld.reflect import parse_review, write_lessons
 from langgraft.benchmarks.simulated.alfworld.scene import Turn, scene_of
 from langgraft.benchmarks.simulated.alfworld.sight import parse_view
+from langgraft.benchmarks.simulated.alfworld.validating import score_lessons
 from langgraft.benchmarks.simulated.alfworld.words import read_plan, state_plan
 from langgraft.benchmarks.simulated.chat import Sampling, SimulatedChatModel
 from langgraft.benchmarks.simulated.conversation import (
@@ -50,13 +51,17 @@ class SimulatedALFWorld(SimulatedChatModel):
         talk = read_conversation(messages)
         opening = talk.opening
         if opening is not None:
+            dice = self._dice(opening.whole, sampling)
+            if (scores := score_lessons(opening.whole, dice)) is not None:
+                return scores
             if (judged := judging_reply(opening.whole)) is not None:
                 return judged
             if review := parse_review(opening.whole):
-                return write_lessons(review, self._dice(opening.whole, sampling))
-            goal = parse_goal(opening.observation) if _sets_task(opening) else None
+                return write_lessons(review, dice)
+            told = opening.observation
+            goal = parse_goal(told) if asks_for_a_task(told) else None
             if goal is not None:
-                return self._play(goal, talk, opening, self._dice(opening.observation, sampling))
+                return self._play(goal, talk, opening, self._dice(told, sampling))
         return harmless_reply(talk.whole, "look", _AT_A_LOSS)
 
     def _dice(self, text: str, sampling: Sampling) -> Dice:
@@ -71,7 +76,3 @@ class SimulatedALFWorld(SimulatedChatModel):
         habits, led = settle(goal, counsel, declared, dice, self.mimicry)
         thought = state_plan(goal, habits, declared, led=led)
         return f"Thought: {thought}\nAction: {next_action(scene, habits)}"
-
-
-def _sets_task(opening: Opening) -> bool:
-    return asks_for_a_task(opening.observation)
