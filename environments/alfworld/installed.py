@@ -2,20 +2,33 @@
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import ModuleType
 from typing import Any, Final
 
 from langgraft._core.errors import MissingExtraError, SettingsError
 from langgraft._core.extras import require
 
 ALFWORLD: Final = "0.4"
-"""The series of alfworld whose rules and grammar are known."""
+"""The series of alfworld whose rules and grammar are known; others are refused."""
+TEXTWORLD: Final = "1.7.0"
+"""The TextWorld that the fast engine takes the place of; with others it stands back."""
 
+# What the fast engine does in another way, and the planner's interface: digests of the modules.
+_CODE: Final = {
+    "textworld.envs.pddl.pddl": "3795f5fb7471c7a4",
+    "textworld.envs.pddl.logic": "7c5ea3b0ddc21dc1",
+    "textworld.envs.pddl.textgen": "f947c1a0add69fe3",
+    "textworld.logic": "16ec9d635ee1a859",
+    "fast_downward.interface": "c5c23ec7d6d8acd8",
+}
 _DATA: Final = "ALFWORLD_DATA"
 _IMPORTING = threading.RLock()
 
@@ -26,6 +39,8 @@ class Installed:
 
     alfworld: str
     textworld: str
+    doubt: str
+    """Why the fast engine may not do as this TextWorld does; empty where it is known to."""
     downward: Any
     """`fast_downward`: PDDL's translator, and the library that keeps a game's state."""
     interface: Any
@@ -51,15 +66,18 @@ def installed() -> Installed:
         SettingsError: alfworld's version has other rules or another interface.
     """
     alfworld = alfworld_version()
+    modules = {name: import_part(name) for name in _CODE}
+    textworld = version("textworld")
     return Installed(
         alfworld=alfworld,
-        textworld=version("textworld"),
+        textworld=textworld,
+        doubt=_doubt(textworld, modules),
         downward=import_part("fast_downward"),
-        interface=import_part("fast_downward.interface"),
+        interface=modules["fast_downward.interface"],
         core=import_part("textworld"),
-        pddl=import_part("textworld.envs.pddl.pddl"),
-        logic=import_part("textworld.envs.pddl.logic"),
-        text=import_part("textworld.envs.pddl.textgen"),
+        pddl=modules["textworld.envs.pddl.pddl"],
+        logic=modules["textworld.envs.pddl.logic"],
+        text=modules["textworld.envs.pddl.textgen"],
         alfred=import_part("alfworld.agents.environment.alfred_tw_env"),
     )
 
@@ -92,7 +110,7 @@ def import_part(module: str) -> Any:
     """
     with _IMPORTING, _no_trace():
         try:
-            return require(module, extra="alfworld", purpose="ALFWorld's engine")
+            return _imported(module)
         except MissingExtraError as error:
             missing = error.__cause__
             name = missing.name if isinstance(missing, ModuleNotFoundError) else module
@@ -106,16 +124,36 @@ def _missing(name: str) -> str:
     )
 
 
+def _doubt(textworld: str, modules: Mapping[str, ModuleType]) -> str:
+    if textworld != TEXTWORLD:
+        return f"textworld {textworld} is installed, not {TEXTWORLD}"
+    for name, known in _CODE.items():
+        code = Path(str(modules[name].__file__)).read_bytes()
+        if sha256(code).hexdigest()[: len(known)] != known:
+            return f"`{name}` is not the code that belongs to textworld {TEXTWORLD}"
+    return ""
+
+
+def _imported(module: str) -> ModuleType:
+    try:
+        return require(module, extra="alfworld", purpose="ALFWorld's engine")
+    except OSError:  # where alfworld would make its folder, it may not
+        with TemporaryDirectory() as folder:
+            os.environ[_DATA] = folder
+            return require(module, extra="alfworld", purpose="ALFWorld's engine")
+
+
 @contextmanager
 def _no_trace() -> Iterator[None]:
-    """Undo what importing `alfworld.info` does: a folder in `~/.cache`, a variable set."""
+    """Undo what importing `alfworld.info` does: it makes a folder, and sets a variable."""
     given = os.environ.get(_DATA)
-    made = [] if given is not None else _absent(Path.home() / ".cache" / "alfworld")
+    made = _absent(Path.home() / ".cache" / "alfworld" if given is None else Path(given))
     try:
         yield
     finally:
-        if given is None:
-            os.environ.pop(_DATA, None)
+        os.environ.pop(_DATA, None)
+        if given is not None:
+            os.environ[_DATA] = given
         for folder in made:
             with suppress(OSError):  # not made after all, or in use by now
                 folder.rmdir()

@@ -1,8 +1,9 @@
 """TextWorld's own planner, as an oracle: commands that win a game."""
 
-from langgraft._core.errors import SettingsError
+from langgraft._core.errors import GameError
 from langgraft.environments.alfworld.games import Game
 from langgraft.environments.alfworld.installed import installed
+from langgraft.environments.alfworld.rules import check_rules
 from langgraft.environments.alfworld.textworld_engine import libraries, load, one_call
 
 
@@ -10,9 +11,10 @@ def plan(game: Game) -> tuple[str, ...]:
     """Return commands that win the game from its start; none where it is won already.
 
     Raises:
-        SettingsError: The planner finds no way to win it.
+        GameError: The planner finds no way to win it, or its rules or grammar are not known.
         MissingExtraError: alfworld, TextWorld or the planner is not installed.
     """
+    check_rules(game.domain, game.grammar, game.source or game.name)
     packages = installed()
     with one_call(packages):
         library = libraries().borrow()
@@ -24,6 +26,7 @@ def plan(game: Game) -> tuple[str, ...]:
         finally:
             libraries().give_back(library)
     if not commands and not won:
-        where = f" ({game.source})" if game.source else ""
-        raise SettingsError(f"game {game.name!r}{where} cannot be won: the planner finds no plan")
+        raise GameError(
+            "it cannot be won: the planner finds no plan", source=game.source or game.name
+        )
     return commands

@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from functools import cache
 from typing import Any, Final
 
+from langgraft._core.errors import GameError, SettingsError
 from langgraft.environments.alfworld.engine import Frame
 from langgraft.environments.alfworld.games import Game
 from langgraft.environments.alfworld.installed import Installed, installed
@@ -36,16 +37,38 @@ def one_call(packages: Installed) -> Iterator[None]:
 @cache
 def libraries() -> Libraries:
     """Return the process's copies of the planner's library."""
-    return Libraries(installed().downward.load_lib)
+    return Libraries(_load_library)
+
+
+def _load_library() -> Any:
+    try:
+        return installed().downward.load_lib()
+    except (OSError, RuntimeError) as error:
+        msg = (
+            f"the planner's library, which keeps a game's state, does not load: {error}; build it"
+            " anew: pip install --force-reinstall --no-cache-dir fast-downward-textworld==20.6.4"
+        )
+        raise SettingsError(msg) from error
 
 
 def load(game: Game, packages: Installed, library: Any) -> Any:
-    """Load a game into TextWorld's own environment, in ALFWorld's wrappers."""
+    """Load a game into TextWorld's own environment, in ALFWorld's wrappers.
+
+    Raises:
+        GameError: It cannot be loaded.
+    """
     with replaced(packages.downward, "load_lib", lambda: library):
         infos = packages.core.EnvInfos(won=True, admissible_commands=True)
         inner = packages.pddl.PddlEnv(infos)
     env = packages.alfred.AlfredInfos(packages.alfred.AlfredDemangler(inner))
-    env.load(game.as_data())
+    try:
+        env.load(game.as_data())
+    except (Exception, SystemExit) as error:  # the translator ends the process on bad PDDL
+        # The dummy that the translator writes in place of a goal that nothing leads to.
+        hopeless = isinstance(error, KeyError) and error.args == ("val1",)
+        why = f"TextWorld cannot load it: {type(error).__name__}: {error}"
+        msg = "it cannot be won: nothing leads to its goal" if hopeless else why
+        raise GameError(msg, source=game.source or game.name) from error
     return env
 
 
