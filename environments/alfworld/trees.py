@@ -33,6 +33,7 @@ MOST_MEMBERS: Final = 200_000
 RELEASE: Final = re.compile(r"json_\d{1,4}\.\d{1,4}\.\d{1,4}", re.ASCII)
 _TRIAL_DEPTH: Final = 4
 """A trial's folder is release / split / task / trial."""
+_GAME: Final = (GAME_FILE,)
 
 
 class _Files(Protocol):
@@ -184,19 +185,22 @@ def _names_in(folder: Path) -> list[str]:
 def _members(path: Path) -> Iterator[tuple[tuple[str, ...], bytes | None]]:
     """Yield the parts of each path below a release, with the file where it is a game's, packed."""
     try:
-        with tarfile.open(path, "r|xz") as archive:
+        with lzma.open(path) as file, tarfile.open(fileobj=file, mode="r|") as archive:
             for count, member in enumerate(archive):
                 if count >= MOST_MEMBERS:
                     raise GameError(f"has more than {MOST_MEMBERS} files", source=str(path))
                 parts = PurePosixPath(member.name).parts
                 if len(parts) < _TRIAL_DEPTH or parts[1] not in OWN_SPLITS:
                     continue
-                data = None
-                if parts[_TRIAL_DEPTH:] == (GAME_FILE,) and member.isfile():
-                    file = archive.extractfile(member)
-                    data = zlib.compress(file.read(LARGEST_FILE + 1), 1) if file else None
-                yield parts, data
+                yield parts, _packed(archive, member) if parts[_TRIAL_DEPTH:] == _GAME else None
+            while file.read(1_000_000):  # what is cut off or changed shows at the stream's end
+                pass
     except FileNotFoundError as error:
         raise SettingsError(f"there is no tree of ALFWorld games at {path}") from error
     except (OSError, EOFError, tarfile.TarError, lzma.LZMAError) as error:
         raise GameError(f"cannot be read ({error}); get it anew", source=str(path)) from error
+
+
+def _packed(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes | None:
+    file = archive.extractfile(member) if member.isfile() else None
+    return zlib.compress(file.read(LARGEST_FILE + 1), 1) if file else None
