@@ -80,7 +80,7 @@ def build_react_agent(
         act_prompt: System prompt with `$instructions`.
         reflect_prompt: Prompt with `$task`, `$outcome`, `$trajectory` and `$limit`; for `plain`.
         distillation: How lessons come of an episode, for providers that want lessons: `plain`, or
-            `by_outcome`, with two more model calls where a reply has to be corrected.
+            `by_outcome`: two model calls an episode, four where both replies have to be corrected.
         checkpointer: Any LangGraph checkpointer; an interrupted episode is continued by
             invoking again with `None` and the same `thread_id`.
         name: Name of the graph in traces.

@@ -117,19 +117,20 @@ class InsightMemory(MemoryProvider[InsightSettings]):
         """Do as `counterpart` does, asynchronously."""
         return await adrive(self._counterpart(episode), self.store)
 
-    def lessons_like(self, episode: Episode, k: int) -> list[str]:
+    def lessons_like(self, episode: Episode, k: int) -> list[Lesson]:
         """Return the lessons kept that may say what an episode's lessons say; changes nothing.
 
-        They are those whose keys match best: for each lesson those of the `k` best single ones,
-        for bundles those of the `k` best of all.
+        For each they are the `k` whose situations match its own best. There are none where lessons
+        are kept in bundles: what one episode taught is found together, by its task, and would be
+        torn apart by leaving out what another bundle says.
 
         Args:
             episode: An episode with lessons.
-            k: How many items to look at.
+            k: How many to return for each lesson.
         """
         return drive(self._lessons_like(episode, k), self.store)
 
-    async def alessons_like(self, episode: Episode, k: int) -> list[str]:
+    async def alessons_like(self, episode: Episode, k: int) -> list[Lesson]:
         """Do as `lessons_like` does, asynchronously."""
         return await adrive(self._lessons_like(episode, k), self.store)
 
@@ -138,17 +139,14 @@ class InsightMemory(MemoryProvider[InsightSettings]):
         key = key_text(self.settings.key_fields, episode)
         return (yield from find_counterpart(self.namespace, episode, key, self.settings.attempts))
 
-    def _lessons_like(self, episode: Episode, k: int) -> Program[list[str]]:
-        episode = episode.without_memory()
-        where = _LESSONS if self.settings.granularity == "adaptive" else None
-        keys = [_key(lesson) for lesson in episode.lessons]
-        if self.settings.granularity == "aggregate":
-            keys = [key_text(self.settings.key_fields, episode)]
+    def _lessons_like(self, episode: Episode, k: int) -> Program[list[Lesson]]:
+        if self.settings.granularity != "individual":
+            return []
         items: dict[str, MemoryItem] = {}
-        for key in dict.fromkeys(keys):
-            found = yield from ranked_items(self.namespace, key, k, where=where)
+        for key in dict.fromkeys(map(_key, episode.without_memory().lessons)):
+            found = yield from ranked_items(self.namespace, key, k)
             items |= {item.id: item for item, _ in found.items}
-        return [text for item in items.values() for text in rendered_lessons(item.text)]
+        return [_lesson_in(item) for item in items.values()]
 
     # What a provider does ------------------------------------------------------------------
 
@@ -234,14 +232,12 @@ def render_lesson(lesson: Lesson) -> str:
     return f"- When {lesson.when_to_use}: {lesson.text}"
 
 
-def advice_of(text: str) -> str:
-    """Return the advice in a lesson that `render_lesson` wrote, without its situation."""
-    return text.partition(": ")[2] or text if text.startswith("- When ") else text
-
-
-def rendered_lessons(text: str) -> list[str]:
-    """Take the text of an item apart into its lessons, as `render_lesson` wrote them."""
-    return [f"- {each}" for each in text.removeprefix("- ").split("\n- ")]
+def _lesson_in(item: MemoryItem) -> Lesson:
+    """Return the single lesson that `render_lesson` wrote into an item."""
+    situation = f"- When {item.key}: "
+    if item.key and item.text.startswith(situation):
+        return Lesson(item.text.removeprefix(situation), item.key)
+    return Lesson(item.text.removeprefix("- "))
 
 
 def authors(lessons: Sequence[Lesson]) -> dict[str, Scalar]:
