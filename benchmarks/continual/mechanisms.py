@@ -70,8 +70,12 @@ def explain(
 def explain_transfer(origins: Sequence[CrossRecall]) -> Iterator[str]:
     """Say what came of retrieving from the other task, for each memory and sequence."""
     hard = {(row.condition, row.sequence): row for row in origins if row.subset == "hard"}
-    for row in origins:
-        if row.subset != "all" or row.other_first is None:
+    known = [row for row in origins if row.subset == "all" and row.other_first is not None]
+    apart = [f"{r.condition} {r.sequence.replace('>', '→')}" for r in known if not r.other.episodes]
+    if apart:
+        yield f"No test begins with an experience of the other task in {listing(apart)}."
+    for row in known:
+        if not row.other.episodes:
             continue
         yield (
             f"{row.condition}, {row.sequence.replace('>', '→')}: {percent(row.other_first)} of the"

@@ -1,10 +1,14 @@
 """Transfer by origin: what came of recalling the own task's experience, and the other's."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from synthetic_log import SyntheticLog, World
 
 from langgraft.benchmarks.continual.analysis import Analysis, analyze
+from langgraft.benchmarks.continual.cross_recall import Origin
+from langgraft.benchmarks.continual.mechanisms import explain_transfer
 
 WORLD = World(
     conditions=("raw", "ind"),
@@ -74,3 +78,17 @@ def test_transfer_when_explained_names_share_success_and_change(analysis: Analys
     assert "of the tests of B retrieve an experience of A first: with one of A," in raw
     assert "% succeed, after B alone" in raw
     assert "on items failed without memory: with one of A," in hard
+
+
+def test_transfer_when_nothing_is_of_the_other_task_is_told_in_one_sentence(
+    analysis: Analysis,
+) -> None:
+    """Sequences without any foreign recall are listed, not explained one by one."""
+    nothing = Origin(0, None, None, None)
+    rows = [
+        replace(row, other=nothing) if row.condition == "raw" else row
+        for row in analysis.cross_recalls
+    ]
+    first, *others = explain_transfer(rows)
+    assert first == ("No test begins with an experience of the other task in raw A→B and raw B→A.")
+    assert all(text.startswith("ind, ") for text in others)
