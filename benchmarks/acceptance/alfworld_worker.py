@@ -21,7 +21,7 @@ from langgraph.store.memory import InMemoryStore
 from typing_extensions import override
 
 from langgraft.benchmarks.simulated.chat import Reply, Sampling, SimulatedChatModel
-from langgraft.environments.alfworld import ALFWorld, AlfworldEnvironment, GeneratedALFWorld
+from langgraft.environments.alfworld import ALFWorld, AlfworldEnvironment, GeneratedALFWorld, plan
 from langgraft.environments.text import TextTask, Transition
 from langgraft.graphs.react import build_react_agent
 from langgraft.memory.bank_format import write_items
@@ -109,7 +109,8 @@ def worlds_of(task: str) -> ALFWorld:
 
 def script_of(worlds: ALFWorld, task: str) -> tuple[str, ...]:
     """Write the replies that win a game, with others between them that come to nothing."""
-    *way, last = worlds(task).game.walkthrough
+    game = worlds(task).game
+    *way, last = game.walkthrough or plan(game)
     half = len(way) // 2
     return (
         *map(_act, ["inventory", "dance"]),
