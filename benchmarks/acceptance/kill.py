@@ -117,7 +117,7 @@ def kill_and_resume(plan: Path, work: Path, *, kills: int, seed: int) -> Kills:
 
 def results(out: Path) -> dict[str, bytes]:
     """Return the logs and tables of a run directory."""
-    paths = [*out.glob("runs/*/items.jsonl"), *out.glob("report/tables/*.csv")]
+    paths = [*out.glob("runs/*/items.jsonl"), *out.glob("report/**/*.csv")]
     return {str(path.relative_to(out)): path.read_bytes() for path in sorted(paths)}
 
 
