@@ -1,6 +1,7 @@
 """Measure everything and print it: `python -m langgraft.benchmarks.performance`."""
 
-from langgraft._core.errors import SandboxUnavailableError
+from langgraft._core.errors import MissingExtraError, SandboxUnavailableError
+from langgraft.benchmarks.performance.alfworld import engine_times, generated_games
 from langgraft.benchmarks.performance.command_line import help_seconds
 from langgraft.benchmarks.performance.dense_search import (
     dense_over_in_memory_store,
@@ -38,7 +39,21 @@ def main() -> None:
         found = alone(measure, size)
         print(f"{name}, {size:,}: {found.ratio:.4f}x ({found.ours:.2f} / {found.floor:.2f} ms CPU)")
     _measure_agents()
+    _measure_alfworld()
     _measure_sandboxes()
+
+
+def _measure_alfworld() -> None:
+    try:
+        times = engine_times(generated_games())
+    except MissingExtraError as error:
+        print(f"ALFWorld's engine: not measured: {error}")
+        return
+    for call, found in times.items():
+        print(
+            f"ALFWorld, a {call}: TextWorld over our engine: {found.ratio:.1f}x"
+            f" ({found.plain:.2f} / {found.ours:.2f} ms CPU)"
+        )
 
 
 def _measure_sandboxes() -> None:

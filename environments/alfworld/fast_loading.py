@@ -14,7 +14,7 @@ from langgraft.environments.alfworld.fast_world import Fact, Variable
 from langgraft.environments.alfworld.games import Game
 from langgraft.environments.alfworld.installed import Installed, installed
 from langgraft.environments.alfworld.patches import replaced
-from langgraft.environments.alfworld.textworld_engine import libraries, load
+from langgraft.environments.alfworld.textworld_engine import libraries, load, one_call
 
 MOST: Final = 1024
 """How many games are kept ready, at about half a megabyte each; a study's are some 600."""
@@ -36,6 +36,12 @@ def ready(game: Game, packages: Installed) -> FastGame:
     if len(_READY) > MOST:
         _READY.popitem(last=False)
     return found
+
+
+def forget() -> None:
+    """Forget all games that were made ready; sessions that play one go on."""
+    with one_call(installed()):
+        _READY.clear()
 
 
 def _make_ready(game: Game, packages: Installed) -> FastGame:

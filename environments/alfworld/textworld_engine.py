@@ -79,6 +79,7 @@ class TextWorldEngine:
         """Load the game."""
         self._game = game
         self._packages = packages
+        self._env: Any = None
         with one_call(packages):
             self._open()
 
@@ -106,7 +107,7 @@ class TextWorldEngine:
     def _open(self) -> None:
         library = libraries().borrow()
         self._leave = weakref.finalize(self, libraries().give_back, library)
-        self._env: Any = load(self._game, self._packages, library)
+        self._env = load(self._game, self._packages, library)
         self._playing = False
 
 
