@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from langgraft._core.canonical import JSON, seeded_fraction
@@ -169,9 +170,9 @@ class SyntheticLog:
         """Retrieve some items by chance; the favorite first as often as the world says."""
         item, bank = run.item_ids[place], self._bank(run, place)
         name = str(run.factors["condition"])
-        ranked = sorted(bank, key=lambda each: seeded_fraction("rank", run.name, item, each))
+        ranked = _ranked(run.name, item, tuple(bank))
         if bank and seeded_fraction("top", run.name, item) < self.world.favorite.get(name, 0.0):
-            ranked = [bank[0], *(each for each in ranked if each != bank[0])]
+            ranked = (bank[0], *(each for each in ranked if each != bank[0]))
         found: list[JSON] = list(ranked[: self.world.retrieved])
         return {
             "id": "r",
@@ -184,6 +185,12 @@ class SyntheticLog:
             "dropped": [],
             "tied": len(found),
         }
+
+
+# Most worlds have runs of the same names, so that one test's draws are another's.
+@lru_cache(maxsize=20_000)
+def _ranked(run: str, item: str, bank: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(sorted(bank, key=lambda each: seeded_fraction("rank", run, item, each)))
 
 
 def _order(ids: Sequence[str], *key: JSON) -> tuple[str, ...]:

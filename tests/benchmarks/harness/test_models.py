@@ -97,6 +97,13 @@ def clock() -> FakeTime:
     return FakeTime()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _little_to_look_through() -> None:
+    """Leave what earlier tests made out of the collections between these."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 async def _clients_closed() -> AsyncIterator[None]:
     """Let clients of a test go within its own event loop."""

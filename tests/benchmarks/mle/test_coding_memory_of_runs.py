@@ -217,10 +217,8 @@ def test_likeness_when_tasks_have_errors_of_their_own_is_higher_within() -> None
 
 
 @pytest.mark.slow
-def test_runs_when_real_are_kept_whole_and_their_figures_are_measured(
-    data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """All failures of the real runs; every figure that is judged holds."""
+def test_runs_when_real_are_kept_whole(data_dir: Path) -> None:
+    """All failures of the real runs; what is judged of them is measured by acceptance."""
     folder = data_dir / "aide"
     if not folder.is_dir():
         pytest.skip("LANGGRAFT_DATA has no folder `aide`")
@@ -228,11 +226,6 @@ def test_runs_when_real_are_kept_whole_and_their_figures_are_measured(
     rows = entry_table(build_memory(journals))
     assert sum(row.seen for row in rows) == sum(len(each.buggy) for each in journals)
     assert {row.kind for row in rows} <= {"code", "environment", "resource"}
-    monkeypatch.setenv("LANGGRAFT_DATA", str(data_dir))
-    figures = measure(Setting(tmp_path, tmp_path, reduced=True, say=print))
-    assert not [figure for figure in figures if figure.passed is False]
-    listed = (tmp_path / "coding-entries.md").read_text(encoding="utf-8")
-    assert len(listed.splitlines()) == len(rows) + 2
 
 
 def test_figures_when_there_is_no_data_say_so(
