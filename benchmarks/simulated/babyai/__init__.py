@@ -37,7 +37,11 @@ that notes exchanged in the middle of an episode bring no fresh draw of what the
 Reflection. From a success it notes the form of action that worked and where the thing was.
 After a failure it finds the right alternative with probability 0.6 (spelling) or 0.5 (doors,
 search), and otherwise concludes something wrong or vague. It adds a commonplace with
-probability 0.3.
+probability 0.3. Shown a success beside a failure at the same kind of goal, it notes what only the
+success did with probability 0.8, and else reflects on the first of the two as ever.
+
+Validation. It notices that a lesson advises nothing with probability 0.7, and that the attempt
+speaks against one with probability 0.6; of all others it thinks too little with probability 0.1.
 """
 
 from typing import TYPE_CHECKING
