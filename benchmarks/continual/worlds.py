@@ -134,12 +134,12 @@ class _ALFWorld:
         return convention_of(semantics).max_rounds
 
     def describe(self, semantics: str, domains: Sequence[str]) -> JSON:
-        del domains
+        families = [domain.partition("/")[2] for domain in domains]
         alfworld_version()
         import_part("textworld")
         games = _alfworld(self.name, semantics, *map(os.environ.get, _DATA)).games()
         versions: dict[str, JSON] = {name: version(name) for name in _ENGINE}
-        return {"semantics": semantics, "games": games.describe(), "versions": versions}
+        return {"semantics": semantics, "games": games.describe(*families), "versions": versions}
 
     def learner(
         self, *, seed: int, temperature: float, settings: Mapping[str, JSON]

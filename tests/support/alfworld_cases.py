@@ -91,8 +91,7 @@ def _problem(old: str, new: str) -> Damage:
 
 
 def _goal(new: str) -> Damage:
-    goal = game_of().goal
-    return lambda data: data | {"grammar": data["grammar"].replace(goal, new, 1)}
+    return lambda data: data | {"grammar": data["grammar"].replace(game_of().goal, new, 1)}
 
 
 DAMAGES: Final[dict[str, tuple[Damage, str]]] = {

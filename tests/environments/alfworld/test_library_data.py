@@ -7,11 +7,13 @@ from alfworld_cases import needs_alfworld
 
 from langgraft._core.canonical import digest
 from langgraft._core.errors import SettingsError
+from langgraft.environments.alfworld.agentgym import agentgym_tasks
 from langgraft.environments.alfworld.engine import open_engine
 from langgraft.environments.alfworld.games import FAMILIES
 from langgraft.environments.alfworld.goals import GOALS
 from langgraft.environments.alfworld.library import open_library
 from langgraft.environments.alfworld.released import ReleasedLibrary
+from langgraft.environments.alfworld.tasks import parse_task_id
 from langgraft.environments.alfworld.trees import TreeLibrary
 
 VALID_SEEN = {
@@ -96,3 +98,15 @@ def test_released_game_when_its_walkthrough_is_played_then_it_is_won(
         frame = engine.step(command)
     assert frame.won
     engine.close()
+
+
+def test_agentgym_items_when_looked_up_then_they_are_the_games_of_valid_train(
+    putting: ReleasedLibrary, data_dir: Path
+) -> None:
+    """Items 2420 to 2619 are 200 tasks, each of them a game of json_2.1.1."""
+    tasks = agentgym_tasks(data_dir / "alfworld" / "agentgym_mappings_test.json")
+    assert sorted(tasks) == list(range(2420, 2620))
+    named = {parse_task_id(task)[1:] for task in tasks.values()}
+    assert named == {
+        (family, name) for family in FAMILIES for name in putting.names(family, "valid_train")
+    }

@@ -1,11 +1,14 @@
 """Names of tasks: taken apart, put together, and refused."""
 
+from pathlib import Path
+
 import pytest
 from alfworld_cases import game_of, needs_alfworld
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langgraft._core.errors import SettingsError
+from langgraft._core.errors import GameError, SettingsError
+from langgraft.environments.alfworld.agentgym import agentgym_tasks
 from langgraft.environments.alfworld.games import FAMILIES
 from langgraft.environments.alfworld.generated import GeneratedLibrary
 from langgraft.environments.alfworld.tasks import (
@@ -63,6 +66,28 @@ def test_domain_when_there_is_no_such_then_the_error_lists_worlds_and_families()
     for domain in ("alfworld", "alfworld/wash", "babyai/find_obj", "alfworld/look_at_obj/1"):
         with pytest.raises(SettingsError, match=r"alfworld and alfworld-generated.*pick_two_obj"):
             parse_domain(domain)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("[", "is not JSON"),
+        ("{}", "not a list of items"),
+        ("[3]", "item 1: is not an item"),
+        ('[{"item_id": "1", "task_type": "x", "task_id": "y"}]', "item 1: is not an item"),
+        ('[{"item_id": 1, "task_type": "x-1", "task_id": "y"}]', "no known task type"),
+    ],
+)
+def test_agentgym_mapping_when_it_is_none_then_the_error_says_so(
+    tmp_path: Path, text: str, reason: str
+) -> None:
+    """The file is named, and the item."""
+    path = tmp_path / "mappings.json"
+    path.write_text(text)
+    with pytest.raises(GameError, match=reason):
+        agentgym_tasks(path)
+    with pytest.raises(SettingsError, match="no mapping of AgentGym's items"):
+        agentgym_tasks(tmp_path / "absent.json")
 
 
 @needs_alfworld
