@@ -19,13 +19,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from langgraft._core.canonical import JSON, seeded_fraction
-from langgraft.benchmarks.continual.plan import (
-    MOST_RUNS,
-    Condition,
-    ContinualPlan,
-    ControlCondition,
-    CrossedProbe,
-)
+from langgraft.benchmarks.continual.conditions import Condition, ControlCondition, CrossedProbe
+from langgraft.benchmarks.continual.plan import MOST_RUNS, ContinualPlan
 from langgraft.benchmarks.harness.study import BankSource, RunSpec
 from langgraft.environments.text import TextTask, TextWorldFactory
 

@@ -11,7 +11,8 @@ from typing_extensions import override
 
 from langgraft._core.canonical import JSON, digest, text_digest
 from langgraft._core.errors import PlanError, SettingsError
-from langgraft.benchmarks.continual.plan import Condition, ContinualPlan
+from langgraft.benchmarks.continual.conditions import Condition
+from langgraft.benchmarks.continual.plan import ContinualPlan
 from langgraft.benchmarks.continual.power import detectable_line
 from langgraft.benchmarks.continual.runs import PAIR, RunList, of_pair
 from langgraft.benchmarks.continual.session import ContinualSession

@@ -7,7 +7,8 @@ lessons; Cond-Step single lessons, asked for again while an episode goes on (Tab
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from langgraft.benchmarks.continual.plan import Condition, ContinualPlan, paper_conditions
+from langgraft.benchmarks.continual.conditions import Condition, paper_conditions
+from langgraft.benchmarks.continual.plan import ContinualPlan
 from langgraft.benchmarks.continual.published.printed import ROLES, Role
 from langgraft.memory.providers import provider_class, provider_settings
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from langgraft.benchmarks.continual.cells import CellKey
+from langgraft.benchmarks.continual.conditions import Condition
 from langgraft.benchmarks.continual.metrics import Direction, Metric, Transfer
 from langgraft.benchmarks.continual.paper.rows import Cell, PaperTable, Row
 from langgraft.benchmarks.continual.paper.sides import Side
-from langgraft.benchmarks.continual.plan import Condition
 from langgraft.benchmarks.continual.published.printed import (
     ABOUT_ZERO,
     COLLAPSE,

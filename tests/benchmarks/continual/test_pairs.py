@@ -134,8 +134,9 @@ def test_control_when_it_recalls_ones_own_then_all_items_are_of_the_task_tested(
     for run in PairLog(log, "grid").runs:
         if run.factors["condition"] != "raw+random-own":
             continue
-        for result in PairLog(log, "grid").results(run.name):
-            items = [item for recall in result["recalls"] for item in recall["item_ids"]]  # type: ignore[index,union-attr,call-overload]  # as the log has it
+        results: Any = PairLog(log, "grid").results(run.name)
+        for result in results:
+            items = [item for recall in result["recalls"] for item in recall["item_ids"]]
             assert all(item.startswith(str(run.factors["domain"])) for item in items)
             assert items
 

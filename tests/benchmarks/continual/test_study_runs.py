@@ -9,7 +9,8 @@ import pytest
 
 from langgraft._core.errors import PlanError
 from langgraft.benchmarks import plans
-from langgraft.benchmarks.continual.plan import ContinualPlan, paper_conditions
+from langgraft.benchmarks.continual.conditions import paper_conditions
+from langgraft.benchmarks.continual.plan import ContinualPlan
 from langgraft.benchmarks.continual.study import ContinualStudy
 from langgraft.benchmarks.harness.plans import PreparedPlan, load_plan, plan_from_data, prepare
 from langgraft.benchmarks.harness.study import RunSpec
