@@ -62,7 +62,7 @@ def bar(axes: Axes, place: float, metric: Metric, color: str, width: float) -> N
 def finish_bars(axes: Axes, names: Sequence[str], title: str) -> None:
     """Name the bars of a panel."""
     axes.axhline(0, color="#8b9199", lw=1)
-    crowded = len(names) > 2 * ABREAST
+    crowded = len(names) > 2 * ABREAST or any("+" in name for name in names)  # controls' are long
     axes.set_xticks(range(len(names)), list(names), rotation=25 if crowded else 0)
     axes.set_xlim(-0.6, len(names) - 0.4)
     axes.margins(y=0.14)
