@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from alfworld_cases import HOW_TO_GET_IT, PRESENT, needs_alfworld
 
 from langgraft.benchmarks.cli.plan_choice import shipped_plans
 from langgraft.memory import item_schema
@@ -45,6 +46,11 @@ DOCKER_BLOCKS = [
     for page in PAGES
     for number, code in enumerate(blocks(page, "python docker"))
 ]
+ALFWORLD_BLOCKS = [
+    pytest.param(page, code, id=f"{page.name}-{number}")
+    for page in PAGES
+    for number, code in enumerate(blocks(page, "python alfworld"))
+]
 EXAMPLES = sorted((REPOSITORY / "examples").glob("*.py"))
 
 
@@ -79,6 +85,15 @@ def test_code_of_a_page_when_it_needs_docker_runs_there(
     page: Path, code: str, tmp_path: Path, docker_image: str
 ) -> None:
     """Blocks that need an engine run where there is one."""
+    run(["-c", beside(code, tmp_path)], tmp_path)
+
+
+@needs_alfworld
+@pytest.mark.parametrize(("page", "code"), ALFWORLD_BLOCKS)
+def test_code_of_a_page_when_it_needs_alfworld_runs_there(
+    page: Path, code: str, tmp_path: Path
+) -> None:
+    """Blocks that play ALFWorld run where its engine is installed."""
     run(["-c", beside(code, tmp_path)], tmp_path)
 
 
@@ -118,6 +133,8 @@ def test_plan_of_the_guide_when_previewed_finds_the_provider(tmp_path: Path) -> 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_example_when_run_ends_well(path: Path, tmp_path: Path) -> None:
     """Examples run as they are."""
+    if path.name == "play_alfworld.py" and not PRESENT:
+        pytest.skip(HOW_TO_GET_IT)
     run([str(path)], tmp_path)
 
 
