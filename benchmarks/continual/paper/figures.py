@@ -28,6 +28,8 @@ COLORS: Final[Mapping[Role, str]] = dict(zip(SHORT, PALETTE, strict=False))
 ABREAST = 2
 """Pairs side by side; more go on below."""
 
+_CONTRASTS: Final[tuple[tuple[Role, Role], ...]] = (("agg", "ind"), ("ind", "step"))
+
 Draw = Callable[[Axes, Side, str], None]
 
 
@@ -44,7 +46,7 @@ def draw(sides: Sequence[Side], cast: Cast) -> dict[str, str]:
         drawn["figure-7"] = _transfers("figure-7", sides, cast, second, "forward")
         drawn["figure-9"] = _subsets("figure-9", sides, cast, second)
         drawn["figure-10"] = _transfers("figure-10", sides, cast, second, "backward")
-    if {"ind", "agg"} <= cast.keys() or {"ind", "step"} <= cast.keys():
+    if any(set(pair) <= cast.keys() for pair in _CONTRASTS):
         drawn["figure-8"] = _contrasts(sides, cast)
     for side in sides:
         drawn |= _of_one(side, cast)
@@ -172,7 +174,7 @@ def _within_cross(sides: Sequence[Side], cast: Cast, wanted: Sequence[Role]) -> 
 
 def _contrasts(sides: Sequence[Side], cast: Cast) -> str:
     """Draw storage granularity and retrieval timing by direction (Figure 8)."""
-    pairs = [pair for pair in (("agg", "ind"), ("ind", "step")) if set(pair) <= cast.keys()]
+    pairs = [pair for pair in _CONTRASTS if set(pair) <= cast.keys()]
 
     def figure() -> Figure:
         made = Figure(figsize=(WIDTH, 0.5 + 2.4 * len(sides)), layout="constrained")

@@ -84,8 +84,9 @@ def _settings(plan: ContinualPlan) -> Iterator[Setting]:
     yield Setting("most tokens a reply", "4096", str(plan.max_tokens))
     yield Setting("temperature", "0.5", f"{plan.temperature:g}")
     cast = roles(plan)
-    for role, top_k in (("raw", 1), ("agg", 1), ("ind", 3), ("step", 3)):
-        yield Setting(f"top-k, {ROLES[role]}", str(top_k), _of(cast, role, "top_k"))
+    for role in ROLES:
+        top_k = str(paper_condition(role).settings["top_k"])
+        yield Setting(f"top-k, {ROLES[role]}", top_k, _of(cast, role, "top_k"))
     yield Setting("steps between retrievals, Cond-Step", "4", _of(cast, "step", "requery_interval"))
     for role in ROLES:
         name = f"successful episodes only, {ROLES[role]}"

@@ -1,7 +1,8 @@
 """Tables 2, 3 and 5: forward transfer as a difference, as counts, and as a sum over easy and hard."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 from langgraft.benchmarks.continual.published.findings import (
     Finding,
@@ -13,6 +14,7 @@ from langgraft.benchmarks.continual.published.findings import (
 )
 from langgraft.benchmarks.continual.published.printed import (
     ABOUT_ZERO,
+    ROLES,
     RUNS,
     TABLE_3,
     TABLE_5,
@@ -21,6 +23,7 @@ from langgraft.benchmarks.continual.published.printed import (
     Family,
     Forward,
     Place,
+    Role,
     scratch,
     tested,
 )
@@ -29,6 +32,12 @@ EPISODES = RUNS * TEST_ITEMS
 """Episodes behind a success rate."""
 
 _STEP = 100 / EPISODES
+_SHORT: Final[Mapping[Role, str]] = {
+    "raw": "Raw",
+    "agg": "Insight",
+    "ind": "Ind",
+    "step": "Step",
+}
 _Z = 1.959964
 """Quantile of an interval of 95 %."""
 
@@ -150,10 +159,9 @@ def beyond_baseline() -> Iterator[Finding]:
     """Hold memory to none at all, within a task: what transfer does not say."""
     for world, tasks in TASKS.items():
         for name, task in tasks.items():
-            roles = ("raw", "agg", "ind", "step")
             parts = [
-                f"{label} {change(scratch(world, name, role) - task.baseline)}"
-                for role, label in zip(roles, ("Raw", "Insight", "Ind", "Step"), strict=True)
+                f"{_SHORT[role]} {change(scratch(world, name, role) - task.baseline)}"
+                for role in ROLES
             ]
             text = f"less the baseline's {task.baseline:.0f}: {', '.join(parts)}"
             yield Finding("Within a task", tested_on(world, name), "no comparison", text, None)

@@ -54,7 +54,7 @@ def test_origin_when_counted_by_hand_is_that_of_the_first_item(analysis: Analysi
         for result in LOG.results(f"raw/{replicate}/test B after A>B"):
             recalls = result["recalls"]
             assert isinstance(recalls, list)
-            (first,) = recalls[0]["item_ids"]  # type: ignore[call-overload,index]
+            (first,) = recalls[0]["item_ids"]
             others.append("action_obj_door" in str(first))
             successes.append(bool(result["success"]))
     (row,) = [
