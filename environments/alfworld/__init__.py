@@ -17,7 +17,7 @@ nothing of it is imported before a game is generated or played. Where released g
 |---|---|---|---|
 | first text | room, task, list of actions | room, task, list | room, task |
 | later texts | the engine's words | the engine's words, list | the engine's words |
-| list | `\\nAVAILABLE ACTIONS: a,b` | ` AVAILABLE ACTIONS: a\\nb\\n` | none |
+| list | a line `AVAILABLE ACTIONS: a,b` | ` AVAILABLE ACTIONS: `, one a line | none |
 | replies | 30 | 20 | 49 |
 | taken off an action | blanks around it, `</s>` | blanks, capitals, further lines | blanks, further lines |
 | `think: …` | `Nothing happens.` | `Nothing happens.` | `OK.`, and the world is as it was |
