@@ -47,8 +47,10 @@ if TYPE_CHECKING:
     from langgraft.environments.alfworld.games import FAMILIES, Game
     from langgraft.environments.alfworld.generated import GeneratedLibrary
     from langgraft.environments.alfworld.library import Library, open_library
+    from langgraft.environments.alfworld.packs import PackLibrary
     from langgraft.environments.alfworld.planner import plan
     from langgraft.environments.alfworld.semantics import Semantics
+    from langgraft.environments.alfworld.trees import TreeLibrary
 
 __all__ = [
     "FAMILIES",
@@ -58,7 +60,9 @@ __all__ = [
     "GeneratedALFWorld",
     "GeneratedLibrary",
     "Library",
+    "PackLibrary",
     "Semantics",
+    "TreeLibrary",
     "open_library",
     "plan",
 ]
@@ -74,7 +78,9 @@ __getattr__, __dir__ = lazy_exports(
         "GeneratedALFWorld": f"{_HERE}.factory",
         "GeneratedLibrary": f"{_HERE}.generated",
         "Library": f"{_HERE}.library",
+        "PackLibrary": f"{_HERE}.packs",
         "Semantics": f"{_HERE}.semantics",
+        "TreeLibrary": f"{_HERE}.trees",
         "open_library": f"{_HERE}.library",
         "plan": f"{_HERE}.planner",
     },

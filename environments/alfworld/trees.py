@@ -91,21 +91,24 @@ class TreeLibrary(ReleasedLibrary):
         return listing
 
     def _check(self, folder: Folder) -> None:
-        check_solvable(self._data(folder))
-
-    def _data(self, folder: Folder) -> dict[str, Any]:
         file = self._files.read(folder)
         if file is None:
             raise LeftOutError("has no game file")
-        return parse_game(file, self._files.source(folder))
+        check_solvable(parse_game(file, self._files.source(folder)))
+
+    def _data(self, folder: Folder) -> dict[str, Any]:
+        source = self._files.source(folder)
+        file = self._files.read(folder)
+        if file is None:
+            raise GameError("the folder has no game file", source=source)
+        return parse_game(file, source)
 
 
 class _InFolder:
     """A tree that lies in a folder."""
 
     def __init__(self, path: Path, release: str | None) -> None:
-        there = [entry.name for entry in path.iterdir() if entry.is_dir()]
-        self._path = path / choose_release(there, release, path)
+        self._path = path / choose_release(_names_in(path), release, path)
 
     def folders(self) -> Iterator[Folder]:
         for split in OWN_SPLITS:
