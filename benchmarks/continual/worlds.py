@@ -8,6 +8,7 @@ from importlib.metadata import version
 from typing import Any, Final, Protocol
 
 from langchain_core.language_models import BaseChatModel
+from pydantic import ValidationError
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import SettingsError
@@ -16,6 +17,7 @@ from langgraft.environments.alfworld.installed import alfworld_version, import_p
 from langgraft.environments.alfworld.semantics import CONVENTIONS, convention_of
 from langgraft.environments.babyai import BabyAI
 from langgraft.environments.text import TextWorldFactory
+from langgraft.memory.items import describe_validation
 
 _LEARNERS: Final = "langgraft.benchmarks.simulated"
 _WORLDS: Final = "langgraft.environments"
@@ -77,7 +79,7 @@ class World(Protocol):
         """Return the simulated learner.
 
         Raises:
-            SettingsError: It has no such setting.
+            SettingsError: It has no such setting, or not with such a value.
         """
         ...
 
@@ -150,7 +152,11 @@ class _ALFWorld:
 
         _only(settings, ("mimicry",), self.name)
         given: dict[str, Any] = dict(settings)
-        return SimulatedALFWorld(seed=seed, temperature=temperature, **given)
+        try:
+            return SimulatedALFWorld(seed=seed, temperature=temperature, **given)
+        except ValidationError as error:
+            msg = f"the simulated learner of {self.name}: {describe_validation(error)}"
+            raise SettingsError(msg) from error
 
 
 @cache

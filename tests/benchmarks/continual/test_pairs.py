@@ -278,6 +278,7 @@ def test_plan_when_it_ships_then_its_comment_has_the_exact_counts(
             "babyai has no setting 'mimicry'; .*none",
         ),
         ({"pairs": [{**HOME, "learner": {"haste": 1}}]}, "no setting 'haste'; it has mimicry"),
+        ({"pairs": [{**HOME, "learner": {"mimicry": 7}}]}, "mimicry: .*or equal to 1 .got 7"),
         ({"pairs": [GRID], "tasks": {"A": GRID["B"], "B": GRID["A"]}}, "tasks: with `pairs`, each"),
         ({"pairs": [GRID], "semantics": "fixed"}, "semantics: with `pairs`, each pair has its own"),
         ({"pairs": [GRID], "learner": {"mimicry": 1}}, "learner: with `pairs`, each pair has its"),
