@@ -225,6 +225,9 @@ def test_prints_of_other_threads_when_a_game_is_loaded_come_through(
     assert printed > 1
 
 
+@pytest.mark.skipif(
+    sys.version_info >= (3, 13), reason="TextWorld 1.7.0 by itself plays on Python 3.12 or older"
+)
 def test_textworld_when_used_beside_the_engine_is_its_own() -> None:
     """Somebody's own environment plays in full, between our calls and with its own state."""
     packages, game = installed(), game_of("pick_two_obj")
