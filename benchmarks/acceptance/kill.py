@@ -39,7 +39,7 @@ def measure(setting: Setting) -> list[Figure]:
     """Kill a plan at seeded random moments and compare it with an uninterrupted run."""
     promise = "Logs and tables are byte-identical to an uninterrupted run's"
     if setting.reduced:
-        # Four kills of such a plan are a test.
+        # Two kills of such a plan are a test.
         return [Figure(promise, TESTS, "run with the tests", "", None)]
     plan, wanted = setting.work / "kill.yaml", 20
     plan.write_text(yaml.safe_dump(small_plan(10, 8)))
