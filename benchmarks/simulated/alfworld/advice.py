@@ -151,6 +151,8 @@ def _negated(before: str) -> bool:
 
 
 def _places(text: str) -> tuple[str, ...]:
-    named = [(found.start(), (found.group(1),)) for found in _KIND.finditer(text)]
-    named += [(found.start(), _TABLES[found.group(1)]) for found in _SHORT.finditer(text)]
+    named: list[tuple[int, tuple[str, ...]]] = [
+        *((found.start(), (str(found.group(1)),)) for found in _KIND.finditer(text)),
+        *((found.start(), _TABLES[found.group(1)]) for found in _SHORT.finditer(text)),
+    ]
     return tuple(dict.fromkeys(kind for _, kinds in sorted(named) for kind in kinds))
