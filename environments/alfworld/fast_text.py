@@ -66,7 +66,7 @@ class Grammar:
         self._queries: dict[str, Query] = {}
         self._rules: dict[str, list[tuple[Query | None, Write]]] = {
             str(name): [
-                (self._query(rule.condition) if rule.condition else None, self._join(rule.rhs))
+                (self.query(rule.condition) if rule.condition else None, self._join(rule.rhs))
                 for rule in rules
             ]
             for name, rules in logic.grammar._rules.items()  # noqa: SLF001  (no other door)
@@ -99,7 +99,8 @@ class Grammar:
                 return write(scene, context)
         raise IndexError(name)
 
-    def _query(self, text: str) -> Query:
+    def query(self, text: str) -> Query:
+        """Make a query ready, such as `holds(a:agent, o:object)`."""
         if text not in self._queries:
             rule = self._parse_query(text)
             self._queries[text] = Query(
@@ -147,7 +148,7 @@ class Grammar:
         write = self._symbol(symbol.expression)
         if not symbol.given:
             return lambda scene, context: [write(scene, context)]
-        query = self._query(symbol.given)
+        query = self.query(symbol.given)
 
         def texts(scene: Scene, context: Context) -> list[str]:
             found = query.assignments(scene.facts, context.assignment)

@@ -64,7 +64,7 @@ def test_textworld_when_another_version_or_changed_is_doubted(
     fresh = installed.__wrapped__
     assert fresh().doubt == "textworld 1.8.0 is installed, not 1.7.0"
     found["textworld"] = "1.7.0"
-    monkeypatch.setitem(module._CODE, "textworld.logic", "0" * 16)  # type: ignore[index]
+    monkeypatch.setitem(module._CODE, "textworld.logic", "0" * 16)
     assert fresh().doubt == "`textworld.logic` is not the code that belongs to textworld 1.7.0"
 
 
