@@ -35,7 +35,13 @@ from langgraft.benchmarks.continual.paper.tables import (
 from langgraft.benchmarks.continual.paper.words import sentences, signs
 from langgraft.benchmarks.continual.plan import ContinualPlan
 from langgraft.benchmarks.continual.published.findings import change
-from langgraft.benchmarks.continual.published.printed import STUDY_1, STUDY_2
+from langgraft.benchmarks.continual.published.printed import (
+    LEAST_KEY_DIVERSITY,
+    STUDY_1,
+    STUDY_2,
+    TABLE_4,
+    TABLE_6,
+)
 from langgraft.benchmarks.harness.files import atomic_write, make_directory
 from langgraft.benchmarks.harness.study import SIMULATED, Report
 
@@ -139,6 +145,8 @@ def _render(
         causes=_causes(sides, cast),
         told=_told(sides, cast),
         subsets=SUBSETS,
+        twice=[change(table["B>A", "BabyAI", "agg"].transfer) for table in (TABLE_4, TABLE_6)],
+        least_key_diversity=LEAST_KEY_DIVERSITY,
         cases=_cases(sides, cast),
         small=SMALLEST_SUBSET,
         simulated=plan.model == SIMULATED,

@@ -122,17 +122,19 @@ def _backward(side: Side, role: Role, row: Transfer, study: int) -> Iterator[Cel
 def further_table(sides: Sequence[Side], further: Sequence[tuple[str, str]]) -> PaperTable:
     """Return forward and backward transfer of what plays no role of the paper's."""
     rows = [
-        Row(side, (sequence, name, kind), (*_either(forward), *_either(backward)))
+        Row(side, (sequence, name, kind), _further(forward, backward))
         for sequence in _sequences(sides)
         for side in sides
         for name, kind in further
         for forward, backward in (_both(side, sequence, name),)
         if forward is not None or backward is not None
     ]
-    numbers = tuple(
-        (f"{prefix}_{name}", f"{title} {words}", "metric")
-        for prefix, title in (("fwt", "FWT"), ("bwt", "BWT"))
-        for name, words in (("after", "after both, %"), ("transfer", "pp"))
+    numbers = (
+        ("fwt_after", "X→T, %", "metric"),
+        ("fwt_transfer", "FWT, pp", "metric"),
+        ("fwt_delta_nl", "its ΔNL, pp", "metric"),
+        ("bwt_after", "X→Y on X, %", "metric"),
+        ("bwt_transfer", "BWT, pp", "metric"),
     )
     heads = (*_SEQUENCE, ("condition", "memory"), ("kind", "what it is"))
     return PaperTable("further_conditions", heads, numbers, tuple(rows))
@@ -144,10 +146,16 @@ def _both(side: Side, sequence: str, name: str) -> tuple[Transfer | None, Transf
     return found[0], found[1]
 
 
-def _either(row: Transfer | None) -> tuple[Cell, Cell]:
-    if row is None:
-        return Cell(None), Cell(None, difference=True)
-    return Cell(row.after), _change(row.transfer, None)
+def _further(forward: Transfer | None, backward: Transfer | None) -> tuple[Cell, ...]:
+    none = Cell(None)
+    ahead = (
+        (none, none, none)
+        if forward is None
+        else (Cell(forward.after), _change(forward.transfer, None), _change(forward.delta_nl, None))
+    )
+    if backward is None:
+        return (*ahead, none, none)
+    return (*ahead, Cell(backward.after), _change(backward.transfer, None))
 
 
 def figure_11(sides: Sequence[Side], cast: Cast) -> PaperTable:
