@@ -26,6 +26,7 @@ from langgraft.benchmarks.simulated.chat import Reply
 from langgraft.benchmarks.simulated.server import serve
 from langgraft.environments.alfworld import GeneratedALFWorld
 from langgraft.graphs import build_react_agent
+from langgraft.nodes import AgentInput
 
 pytestmark = needs_alfworld
 
@@ -87,10 +88,11 @@ async def test_episode_when_resumed_by_fresh_agents_ends_as_the_undisturbed_one(
     task = f"alfworld-generated/{family}/1"
     *before, last = (f"Action: {command}" for command in FACTORY(task).game.walkthrough)
     script = tuple(map(Reply, ["Action: inventory", "hm", *before, last]))
-    model, given = Scripted(script=script.__getitem__), {"task_id": task, "episode_id": "e"}
-    expected = build_react_agent(model, environment=FACTORY).invoke(given)  # type: ignore[arg-type]
+    model = Scripted(script=script.__getitem__)
+    given = AgentInput(task_id=task, episode_id="e")
+    expected = build_react_agent(model, environment=FACTORY).invoke(given)
     assert expected["success"]
-    assert await build_react_agent(model, environment=FACTORY).ainvoke(given) == expected  # type: ignore[arg-type]
+    assert await build_react_agent(model, environment=FACTORY).ainvoke(given) == expected
 
     config: RunnableConfig = {"configurable": {"thread_id": "t"}}
     with SqliteSaver.from_conn_string(str(tmp_path / "checkpoints.sqlite")) as saver:

@@ -1,7 +1,9 @@
 """An episode of ALFWorld: what is shown, what is taken, how it ends."""
 
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import get_args
 
 import pytest
@@ -9,7 +11,7 @@ from alfworld_cases import game_of, needs_alfworld, one_of_each
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langgraft._core.errors import SettingsError
+from langgraft._core.errors import GameError, SettingsError
 from langgraft.environments.alfworld import AlfworldEnvironment, Semantics
 from langgraft.environments.alfworld.engine import open_engine
 from langgraft.environments.alfworld.games import FAMILIES
@@ -229,6 +231,16 @@ def test_step_when_no_episode_runs_is_refused() -> None:
     with pytest.raises(RuntimeError, match=r"call reset\(\)"):
         episode.step("look")
     assert episode.reset() == AlfworldEnvironment(game).reset()
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_game_when_nothing_leads_to_its_goal_is_refused_at_the_start(*, fast: bool) -> None:
+    """It says that it can be solved, and nothing in it can be cleaned."""
+    game = game_of("pick_clean_then_place")
+    barren = replace(game, problem=re.sub(r"\(cleanable \w+\)", "", game.problem))
+    with pytest.raises(GameError, match="cannot be won"):
+        AlfworldEnvironment(barren, fast=fast).reset()
+    assert AlfworldEnvironment(game, fast=fast).reset().actions
 
 
 def test_episodes_when_played_at_once_do_not_disturb_one_another() -> None:
