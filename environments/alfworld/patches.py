@@ -13,9 +13,13 @@ from typing import Any, Self, TextIO
 def replaced(owner: Any, name: str, ours: Callable[..., Any]) -> Iterator[None]:
     """Put `ours` in the place of a function while the block runs.
 
-    Others who call it from their own threads meanwhile get what was there.
+    Others who call it from their own threads meanwhile get what was there. Where there is no such
+    function, as another version may have none, nothing is done.
     """
-    theirs = getattr(owner, name)
+    theirs = getattr(owner, name, None)
+    if theirs is None:
+        yield
+        return
     here = threading.get_ident()
 
     def chosen(*args: Any, **kwargs: Any) -> Any:
