@@ -45,7 +45,7 @@ CASES: Final = (
     Case("words without an action", Reply("I would look for a mug first."), _NO_ACTION),
     Case("a call of a tool in place of words", Reply("", (ToolUse("look"),)), _NO_ACTION),
     Case("an action in JSON", Reply('{"action": "look"}'), _NO_ACTION),
-    Case("200,000 characters without an action", Reply("and so on " * 20_000), _NO_ACTION),
+    Case("100,000 characters without an action", Reply("and so on " * 10_000), _NO_ACTION),
     Case("an action line that is empty", Reply("Thought: hm.\nAction:  \n"), "The action is empty."),
     Case(
         "two actions in one reply",
