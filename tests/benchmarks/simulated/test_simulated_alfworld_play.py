@@ -3,6 +3,7 @@
 from typing import Any, get_args
 
 import pytest
+from alfworld_cases import needs_alfworld
 from langchain_core.language_models import BaseChatModel
 from langchain_openai import ChatOpenAI
 from langgraph.store.memory import InMemoryStore
@@ -15,7 +16,6 @@ from langgraft.environments.alfworld.semantics import Semantics
 from langgraft.graphs.react import build_react_agent
 from langgraft.memory.episodes import Episode, Lesson, Outcome
 from langgraft.memory.providers import InsightMemory
-from tests.support.alfworld_cases import needs_alfworld
 
 pytestmark = needs_alfworld
 
