@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from langgraft._core.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from langgraft.environments.alfworld import ALFWorld, AlfworldEnvironment, GeneratedALFWorld
     from langgraft.environments.babyai import BabyAI, BabyAIEnvironment
     from langgraft.environments.competitions import (
         Attempt,
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "ALFWorld",
+    "AlfworldEnvironment",
     "Attempt",
     "BabyAI",
     "BabyAIEnvironment",
@@ -57,6 +60,7 @@ __all__ = [
     "DockerSandbox",
     "ExecutionResult",
     "Frame",
+    "GeneratedALFWorld",
     "GradingReport",
     "Job",
     "Kernel",
@@ -83,12 +87,16 @@ __all__ = [
 ]
 
 _TEXT = "langgraft.environments.text"
+_ALFWORLD = "langgraft.environments.alfworld"
 _BABYAI = "langgraft.environments.babyai"
 _SANDBOXES = "langgraft.environments.sandboxes"
 _COMPETITIONS = "langgraft.environments.competitions"
 __getattr__, __dir__ = lazy_exports(
     __name__,
     {
+        "ALFWorld": _ALFWORLD,
+        "AlfworldEnvironment": _ALFWORLD,
+        "GeneratedALFWorld": _ALFWORLD,
         "Attempt": _COMPETITIONS,
         "BabyAI": _BABYAI,
         "BabyAIEnvironment": _BABYAI,

@@ -16,6 +16,7 @@ from langgraft._core.lazy import lazy_exports
 if TYPE_CHECKING:
     from langgraft._core.errors import LanggraftError
     from langgraft._core.prompts import Prompt
+    from langgraft.environments.alfworld import ALFWorld
     from langgraft.environments.babyai import BabyAI
     from langgraft.graphs.chain import build_chain_agent
     from langgraft.graphs.mlab import build_mlab_agent
@@ -47,6 +48,7 @@ __version__ = "0.1.0"
 __all__ = [
     "BM25",
     "MMR",
+    "ALFWorld",
     "AgentKB",
     "AgentKBSettings",
     "BabyAI",
@@ -91,6 +93,7 @@ __all__ = [
 _MODULES = {
     "langgraft._core.errors": ("LanggraftError",),
     "langgraft._core.prompts": ("Prompt",),
+    "langgraft.environments.alfworld": ("ALFWorld",),
     "langgraft.environments.babyai": ("BabyAI",),
     "langgraft.graphs.chain": ("build_chain_agent",),
     "langgraft.graphs.mlab": ("build_mlab_agent",),
