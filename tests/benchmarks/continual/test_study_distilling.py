@@ -73,12 +73,13 @@ def test_plan_when_memory_keeps_no_lessons_refuses_to_distill_them() -> None:
 def test_results_when_distilled_say_what_was_compared_and_dropped(tmp_path: Path) -> None:
     """Each lesson that was judged is kept, or dropped with a reason; there is no third way."""
     log = asyncio.run(play(tmp_path / "run"))
+    results: list[dict[str, Any]]
     results = [dict(result) for result in log.results("ind-outcome/0/train A>B")]
-    dropped = [each for result in results for each in result.get("dropped", ())]  # type: ignore[attr-defined]
+    dropped = [each for result in results for each in result.get("dropped", ())]
     assert dropped
     assert {frozenset(each) for each in dropped} == {frozenset(("text", "node", "reason", "score"))}
     compared = [result["compared_with"] for result in results if "compared_with" in result]
     assert compared
-    kept = sum(len(result["lessons"]) for result in results)  # type: ignore[arg-type]
-    judged = sum(len(result.get("validation", ())) for result in results)  # type: ignore[arg-type]
+    kept = sum(len(result["lessons"]) for result in results)
+    judged = sum(len(result.get("validation", ())) for result in results)
     assert judged == kept + len(dropped)

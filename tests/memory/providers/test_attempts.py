@@ -1,5 +1,6 @@
 """Attempts that `InsightMemory` keeps to compare others with."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -85,14 +86,10 @@ def test_attempts_when_there_are_more_than_asked_for_make_the_oldest_go() -> Non
     memory.take_in(ended("lost", success=False))
     for number in range(5):
         memory.take_in(ended(f"won {number}", task_id=f"t{number}"))
-    kept = {str(each["episode_id"]) for each in memory.content().state.values() if each_is(each)}
+    state = memory.content().state.values()
+    kept = {each["episode_id"] for each in state if isinstance(each, Mapping)}
     assert kept == {"lost", "won 3", "won 4"}
     assert compared(memory, ended("new", success=False, task_id="t0")) == "won 4"
-
-
-def each_is(value: Any) -> bool:
-    """Say whether bookkeeping holds an attempt."""
-    return isinstance(value, dict)
 
 
 def test_attempts_when_a_bank_is_folded_from_its_log_are_found_again() -> None:
