@@ -25,6 +25,7 @@ from langgraft.benchmarks.continual.frames import (
     LABEL,
     bar,
     colors,
+    ends,
     finish_bars,
     legend,
     line,
@@ -64,8 +65,7 @@ def _forest(analysis: Analysis, rows: Sequence[Contrast]) -> Figure:
 def _forest_row(axes: Axes, place: int, contrast: Contrast, color: str) -> None:
     estimate = contrast.estimate
     assert estimate is not None
-    ends = [100 * estimate.low, 100 * estimate.high]
-    axes.plot(ends, [place, place], color=color, lw=2.2, solid_capstyle="butt")
+    axes.plot(ends(estimate), [place, place], color=color, lw=2.2, solid_capstyle="butt")
     hollow = contrast.verdict == "incomplete"
     face = "white" if hollow else color
     axes.plot([100 * estimate.value], [place], "o", ms=7, mec=color, mfc=face, mew=1.6)
@@ -161,14 +161,14 @@ def _share(axes: Axes, place: float, metric: Metric, color: str) -> None:
     if estimate is not None:
         fill = color if metric.complete else "white"
         axes.bar(place, 100 * estimate.value, 0.22, color=fill, edgecolor=color, lw=1.2, alpha=0.88)
-        axes.vlines(place, 100 * estimate.low, 100 * estimate.high, color=INK, lw=1)
+        axes.vlines(place, *ends(estimate), color=INK, lw=1)
 
 
 def _sum(axes: Axes, place: float, metric: Metric) -> None:
     estimate = metric.estimate
     if estimate is not None:
-        value, high = 100 * estimate.value, 100 * estimate.high
-        axes.vlines(place, 100 * estimate.low, high, color=INK, lw=1.4)
+        value, (low, high) = 100 * estimate.value, ends(estimate)
+        axes.vlines(place, low, high, color=INK, lw=1.4)
         face = INK if metric.complete else "white"
         axes.plot([place], [value], "D", ms=5, mec=INK, mfc=face)
         text = signed(estimate.value)

@@ -16,7 +16,8 @@ from matplotlib.ticker import MaxNLocator
 from langgraft.benchmarks.continual.analysis import Analysis
 from langgraft.benchmarks.continual.drawing import GRAY, INK, PALETTE, WIDTH
 from langgraft.benchmarks.continual.metrics import SMALLEST_SUBSET, Metric
-from langgraft.benchmarks.continual.wording import sample_of, signed
+from langgraft.benchmarks.continual.wording import sample_of, signed, unchanged
+from langgraft.benchmarks.harness.statistics import Estimate
 
 ABREAST = 5
 """Panels or groups that fit side by side."""
@@ -52,11 +53,18 @@ def bar(axes: Axes, place: float, metric: Metric, color: str, width: float) -> N
         text = f"n = {metric.n_items}" if metric.n_items < SMALLEST_SUBSET else "no data"
         axes.annotate(text, (place, 0), (0, 3), **LABEL, color=GRAY)
         return
-    value, low, high = 100 * estimate.value, 100 * estimate.low, 100 * estimate.high
+    value, (low, high) = 100 * estimate.value, ends(estimate)
     fill = color if metric.complete else "white"
     axes.bar(place, value, width, color=fill, edgecolor=color, lw=1.2, alpha=0.88)
     axes.vlines(place, low, high, color=INK, lw=1.1)
     axes.annotate(signed(estimate.value), (place, max(high, 0)), (0, 3), **LABEL, color=INK)
+
+
+def ends(difference: Estimate) -> tuple[float, float]:
+    """Return the ends of a difference's interval, in points; both 0 where no item changed."""
+    if unchanged(difference):
+        return 0.0, 0.0
+    return 100 * difference.low, 100 * difference.high
 
 
 def finish_bars(axes: Axes, names: Sequence[str], title: str) -> None:

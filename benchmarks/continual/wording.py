@@ -13,6 +13,8 @@ MINUS = "\N{MINUS SIGN}"
 DASH = "\N{EN DASH}"
 TIMES = "\N{MULTIPLICATION SIGN}"
 SMALLEST_P = 0.001
+UNCHANGED = "no net change in any item"
+"""Stands for the interval of a difference that is 0 in every item."""
 
 
 def signed(value: float) -> str:
@@ -26,8 +28,19 @@ def plain(value: float) -> str:
     return f"{100 * value:.1f}".replace("-", MINUS)
 
 
+def unchanged(estimate: Estimate) -> bool:
+    """Say whether a difference is 0 in every item.
+
+    Its interval is then made of the number of items alone, ±84 points of two of them: it is kept
+    for tests and tables, and not shown as if outcomes had spread that far.
+    """
+    return estimate.method == "exact" and not estimate.value
+
+
 def interval(estimate: Estimate, *, difference: bool = True) -> str:
     """Write an interval: `[+3.1, +9.8]`, or `[44.2, 63.4]` for a share."""
+    if difference and unchanged(estimate):
+        return UNCHANGED
     write = signed if difference else plain
     return f"[{write(estimate.low)}, {write(estimate.high)}]"
 
@@ -54,7 +67,8 @@ def percent(found: Spread | None) -> str:
 
 def points(estimate: Estimate) -> str:
     """Write a difference with its interval: `+6.4 pp [+3.1, +9.8]`."""
-    return f"{signed(estimate.value)} pp {interval(estimate)}"
+    told = f"({UNCHANGED})" if unchanged(estimate) else interval(estimate)
+    return f"{signed(estimate.value)} pp {told}"
 
 
 def p_value(p: float) -> str:

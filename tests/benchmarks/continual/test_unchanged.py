@@ -1,0 +1,40 @@
+"""Differences that are 0 in every item: said so, instead of an interval as wide as items are few."""
+
+import numpy as np
+import pytest
+
+from langgraft.benchmarks.continual.csv_tables import metric_fields
+from langgraft.benchmarks.continual.frames import ends
+from langgraft.benchmarks.continual.metrics import Metric
+from langgraft.benchmarks.continual.pages import environment
+from langgraft.benchmarks.continual.wording import UNCHANGED, interval, points
+from langgraft.benchmarks.harness.statistics import mean_estimate, paired_difference
+
+SAME = paired_difference(np.eye(2), np.eye(2))
+NUMBER = (
+    '{% set small = 10 %}{% from "macros.jinja" import number with context %}'
+    "{{ number(metric, true) }}"
+)
+
+
+def test_interval_when_no_item_changed_says_so_and_tables_keep_it() -> None:
+    """Two items bound a difference of 0 by 84 points: true, and no sight of any spread."""
+    metric = Metric(SAME, 8, 8, 2)
+    jinja = environment()
+    page = jinja.from_string(NUMBER).render(metric=metric)
+    assert UNCHANGED in page
+    assert "84" not in page
+    assert points(SAME) == f"0.0 pp ({UNCHANGED})"
+    assert ends(SAME) == (0.0, 0.0)
+    assert metric_fields(metric)[1:3] == pytest.approx((-84.2, 84.2), abs=0.1)
+
+
+def test_interval_when_something_changed_or_it_is_a_share_is_shown() -> None:
+    """A gain in every item, changes that make up for each other, and a success rate of 0."""
+    gained = paired_difference(np.ones((3, 2)), np.zeros((3, 2)))
+    turned = paired_difference(np.array([[1.0, 1.0], [0.0, 0.0]]), np.array([[0.0, 0.0], [1, 1]]))
+    never = mean_estimate(np.zeros((5, 2)))
+    assert interval(gained).startswith("[")
+    assert interval(turned).startswith("[")
+    assert interval(never, difference=False) == "[0.0, 52.2]"
+    assert ends(gained)[1] == 100
