@@ -8,7 +8,7 @@ from typing import Final
 import yaml
 
 from langgraft._core.canonical import JSON
-from langgraft._core.errors import SettingsError
+from langgraft.benchmarks.acceptance.alfworld_kill import world_at_hand
 from langgraft.benchmarks.acceptance.command import langgraft
 from langgraft.benchmarks.acceptance.figure import Figure, Setting
 from langgraft.benchmarks.continual.analysis import Analysis, analyze
@@ -19,7 +19,6 @@ from langgraft.benchmarks.continual.pair_log import PairLog
 from langgraft.benchmarks.continual.wording import points
 from langgraft.benchmarks.harness.log import PlanLog
 from langgraft.benchmarks.harness.study import PlanLogReader
-from langgraft.environments.alfworld import open_library
 
 MIMICRIES: Final = {"never": 0.0, "at-times": 0.4, "mostly": 0.8}
 """How often the simulated learner follows a recalled attempt, by the name of the pair."""
@@ -81,7 +80,7 @@ def _run(setting: Setting) -> _Measured:
     On released games where there are any, else on generated ones.
     """
     sizes = {"train_items": 60, "test_items": 80, "runs": 4, "baseline_runs": 4}
-    world = _world()
+    world = world_at_hand()
     plans = {"less": tuple(name for name in MIMICRIES if name != MOST), MOST: (MOST,)}
     codes: list[int] = []
     logs: dict[str, PlanLogReader] = {}
@@ -99,14 +98,6 @@ def _run(setting: Setting) -> _Measured:
         f" {sizes['runs']} runs"
     )
     return _Measured(tuple(codes), analyses, how, logs[MOST], setting.work / MOST / "report" / MOST)
-
-
-def _world() -> str:
-    try:
-        open_library()
-    except SettingsError:
-        return "alfworld-generated"
-    return "alfworld"
 
 
 def _plan(world: str, pairs: Sequence[str], **sizes: int) -> dict[str, JSON]:
