@@ -60,7 +60,7 @@ HOW_TO_GET_GAMES: Final = (
 def open_library() -> ReleasedLibrary:
     """Open the released games: of `ALFWORLD_DATA`, else of the folder `alfworld` in `LANGGRAFT_DATA`.
 
-    The first is a folder that `alfworld-download` filled. The second may hold a pack
+    The first is a folder that `alfworld-download` filled, or a file as the second may hold: a pack
     (`games-*.jsonl.xz`), such a tree, or one in a `games-*.tar.xz`; they are looked for in this
     order, and of several the last by name is taken.
 
@@ -70,11 +70,19 @@ def open_library() -> ReleasedLibrary:
     """
     own = os.environ.get("ALFWORLD_DATA")
     if own and (_holds_tree(Path(own)) or not _set_by_alfworld(own)):
-        return TreeLibrary(own)
+        return _named(Path(own))
     shared = os.environ.get("LANGGRAFT_DATA")
     if shared and (found := _in_folder(Path(shared) / "alfworld")):
         return found
-    raise SettingsError(f"there are no ALFWorld games: {HOW_TO_GET_GAMES}")
+    where = "ALFWORLD_DATA or LANGGRAFT_DATA/alfworld"
+    raise SettingsError(f"there are no ALFWorld games in {where}: {HOW_TO_GET_GAMES}")
+
+
+def _named(path: Path) -> ReleasedLibrary:
+    try:
+        return PackLibrary(path) if path.name.endswith(".jsonl.xz") else TreeLibrary(path)
+    except SettingsError as error:
+        raise SettingsError(f"ALFWORLD_DATA leads to no games: {error}") from error
 
 
 def _in_folder(folder: Path) -> ReleasedLibrary | None:
@@ -88,7 +96,10 @@ def _in_folder(folder: Path) -> ReleasedLibrary | None:
 
 
 def _holds_tree(folder: Path) -> bool:
-    return any(RELEASE.fullmatch(path.name) for path in folder.glob("json_*"))
+    try:
+        return any(RELEASE.fullmatch(path.name) for path in folder.iterdir())
+    except OSError:  # who reads it says why
+        return False
 
 
 def _set_by_alfworld(folder: str) -> bool:

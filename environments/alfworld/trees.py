@@ -39,6 +39,9 @@ _GAME: Final = (GAME_FILE,)
 class _Files(Protocol):
     """The files of a tree."""
 
+    place: str
+    """What the release is called in messages."""
+
     def folders(self) -> Iterable[Folder]:
         """Return the folders of trials, in an order that depends on their names alone."""
         ...
@@ -72,13 +75,16 @@ class TreeLibrary(ReleasedLibrary):
     def __init__(self, path: str | Path, release: str | None = None) -> None:
         path = Path(path).expanduser()
         self._files: _Files = (
-            _InFolder(path, release) if path.is_dir() else _InArchive(path, release)
+            _InFolder(path, release) if _is_folder(path) else _InArchive(path, release)
         )
         self._trials: dict[str | None, list[Folder]] = defaultdict(list)
         for folder in self._files.folders():
             self._trials[folder.family].append(folder)
         if not self._trials:
-            raise SettingsError(f"{path} holds no ALFWorld games; fill it with alfworld-download")
+            where, splits = self._files.place, ", ".join(OWN_SPLITS)
+            raise SettingsError(
+                f"{where} holds no ALFWorld games in {splits}; get them with alfworld-download"
+            )
         super().__init__(str(path), {f.split for folders in self._trials.values() for f in folders})
 
     @override
@@ -109,6 +115,7 @@ class _InFolder:
 
     def __init__(self, path: Path, release: str | None) -> None:
         self._path = path / choose_release(_names_in(path), release, path)
+        self.place = str(self._path)
 
     def folders(self) -> Iterator[Folder]:
         for split in OWN_SPLITS:
@@ -141,6 +148,7 @@ class _InArchive:
                 files[parts[0]][folder] = data
         self._release = choose_release(files, release, path)
         self._files = files[self._release]
+        self.place = f"{path}, {self._release}"
 
     def folders(self) -> list[Folder]:
         return sorted(self._files, key=lambda f: (OWN_SPLITS.index(f.split), f.task, f.trial))
@@ -166,14 +174,24 @@ def choose_release(there: Iterable[str], release: str | None, path: Path) -> str
     if release is not None and release in found:
         return release
     wanted = "json_2.1.x" if release is None else release
-    raise SettingsError(
-        f"{path} holds no folder {wanted} of ALFWorld games"
-        + (f"; it holds {', '.join(found)}" if found else ": fill it with alfworld-download")
-    )
+    if found:
+        todo = f"it holds {', '.join(found)}"
+    elif above := [each.parent for each in (path, *path.parents) if RELEASE.fullmatch(each.name)]:
+        todo = f"it is a part of such a folder: give {above[-1]} in its place"
+    else:
+        todo = "fill it with alfworld-download"
+    raise SettingsError(f"{path} holds no folder {wanted} of ALFWorld games; {todo}")
 
 
 def _version(name: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", name)]
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # it may not be looked at: who reads it says why
+        return False
 
 
 def _names_in(folder: Path) -> list[str]:
@@ -201,7 +219,8 @@ def _members(path: Path) -> Iterator[tuple[tuple[str, ...], bytes | None]]:
     except FileNotFoundError as error:
         raise SettingsError(f"there is no tree of ALFWorld games at {path}") from error
     except (OSError, EOFError, tarfile.TarError, lzma.LZMAError) as error:
-        raise GameError(f"cannot be read ({error}); get it anew", source=str(path)) from error
+        msg = f"cannot be read as a `.tar.xz` of ALFWorld games ({error}); get it anew"
+        raise GameError(msg, source=str(path)) from error
 
 
 def _packed(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes | None:

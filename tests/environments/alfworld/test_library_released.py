@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -248,8 +249,15 @@ def test_place_when_it_holds_no_games_then_the_error_says_how_to_get_them(tmp_pa
     with pytest.raises(SettingsError, match=r"no folder json_2\.1\.x of ALFWorld games"):
         TreeLibrary(tmp_path)
     (tmp_path / "json_2.1.1" / "train").mkdir(parents=True)
-    with pytest.raises(SettingsError, match="holds no ALFWorld games"):
+    with pytest.raises(
+        SettingsError, match=r"json_2\.1\.1 holds no ALFWorld games in train, valid"
+    ):
         TreeLibrary(tmp_path)
+    for inside in ("json_2.1.1", "json_2.1.1/train"):
+        with pytest.raises(SettingsError, match=f"give {re.escape(str(tmp_path))} in its place"):
+            TreeLibrary(tmp_path / inside)
+    with pytest.raises(GameError, match="cannot be read"):
+        TreeLibrary(tmp_path / ("x" * 300))
     with pytest.raises(SettingsError, match="no tree of ALFWorld games at"):
         TreeLibrary(tmp_path / "absent.tar.xz")
     with pytest.raises(SettingsError, match="no pack of ALFWorld games at"):
@@ -333,8 +341,10 @@ def test_opening_when_alfworld_data_is_set_then_it_comes_first(
     assert open_library().splits() == ("train", "test")
     monkeypatch.setenv("ALFWORLD_DATA", str(own))
     assert open_library().splits() == ("valid_seen",)
+    monkeypatch.setenv("ALFWORLD_DATA", str(shared / "alfworld" / "games-2.1.2.jsonl.xz"))
+    assert open_library().splits() == ("train", "test")
     monkeypatch.setenv("ALFWORLD_DATA", str(tmp_path / "absent"))
-    with pytest.raises(SettingsError, match="absent"):
+    with pytest.raises(SettingsError, match=r"ALFWORLD_DATA leads to no games: .*absent"):
         open_library()
 
 
