@@ -2,11 +2,9 @@
 
 import dataclasses
 import gc
-import json
 import logging
 import random
 import sys
-import tarfile
 import tempfile
 import threading
 from collections.abc import Sequence
@@ -23,7 +21,6 @@ from langgraft.environments.alfworld.engine import Engine, Frame, open_engine
 from langgraft.environments.alfworld.games import FAMILIES, Game
 from langgraft.environments.alfworld.installed import installed
 from langgraft.environments.alfworld.libraries import MOST
-from langgraft.environments.alfworld.packs import PackLibrary
 from langgraft.environments.alfworld.textworld_engine import TextWorldEngine
 
 pytestmark = needs_alfworld
@@ -64,43 +61,6 @@ def test_engine_when_fast_shows_what_textworld_shows(family: str) -> None:
     assert play(engine, commands) == play(plain, commands)
     engine.close()
     plain.close()
-
-
-def test_engine_when_a_released_game_is_played_shows_what_textworld_shows(data_dir: Path) -> None:
-    """In the words of either release."""
-    folder = data_dir / "alfworld"
-    pack = PackLibrary(folder / "games-2.1.2.jsonl.xz")
-    name = pack.names("pick_heat_then_place", "valid_seen")[0]
-    for game in (
-        pack.find("pick_heat_then_place", name),
-        first_in(folder / "games-2.1.1-put.tar.xz"),
-    ):
-        engine, plain = open_engine(game), open_engine(game, fast=False)
-        chance = random.Random(1)
-        ours, theirs = engine.reset(), plain.reset()
-        for _ in range(6):
-            assert ours == theirs
-            command = chance.choice([*ours.commands, *game.walkthrough])
-            ours, theirs = engine.step(command), plain.step(command)
-        assert ours == theirs
-
-
-def first_in(archive: Path) -> Game:
-    """Return the first game of an archive that can be won."""
-    with tarfile.open(archive, "r|xz") as members:
-        for member in members:
-            data = members.extractfile(member) if member.name.endswith("game.tw-pddl") else None
-            content = json.load(data) if data else {}
-            if content.get("solvable"):
-                return dataclasses.replace(
-                    game_of(),
-                    name=Path(member.name).parent.name,
-                    domain=content["pddl_domain"],
-                    grammar=content["grammar"],
-                    problem=content["pddl_problem"],
-                    walkthrough=(),
-                )
-    raise AssertionError(archive)
 
 
 def test_transcripts_when_the_packages_are_those_pinned_are_those_recorded() -> None:

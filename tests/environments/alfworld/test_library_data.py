@@ -1,5 +1,6 @@
 """The released games themselves: their numbers, their splits, and that all can be read."""
 
+import random
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,8 @@ VALID_SEEN = {
     "pick_cool_then_place": 25,
     "pick_two_obj": 24,
 }
+SMALLEST = "trial_T20190908_122858_883968"
+"""The shortest problem of `pick_and_place` in `valid_seen`, of either release."""
 KNOWN_SPLITS = "90dd884047ba9189306de23e71f28778e812e3be3fb1b7a9a5425f121c6b2cd4"
 """Digest of the names of all games dealt to `train` and `test` from json_2.1.2."""
 
@@ -89,7 +92,7 @@ def test_released_game_when_its_walkthrough_is_played_then_it_is_won(
     moving: ReleasedLibrary,
 ) -> None:
     """What is read here is what the real engine plays."""
-    family = "pick_heat_then_place"
+    family = "pick_and_place"
     game = moving.find(family, moving.names(family, "test")[0])
     engine = open_engine(game)
     frame = engine.reset()
@@ -98,6 +101,25 @@ def test_released_game_when_its_walkthrough_is_played_then_it_is_won(
         frame = engine.step(command)
     assert frame.won
     engine.close()
+
+
+@needs_alfworld
+def test_engine_when_a_released_game_is_played_shows_what_textworld_shows(
+    moving: ReleasedLibrary, putting: ReleasedLibrary
+) -> None:
+    """In the words of either release."""
+    for library in (moving, putting):
+        game = library.find("pick_and_place", SMALLEST)
+        engine, plain = open_engine(game), open_engine(game, fast=False)
+        chance = random.Random(1)
+        ours, theirs = engine.reset(), plain.reset()
+        for _ in range(6):
+            assert ours == theirs
+            command = chance.choice([*ours.commands, *game.walkthrough])
+            ours, theirs = engine.step(command), plain.step(command)
+        assert ours == theirs
+        engine.close()
+        plain.close()
 
 
 def test_agentgym_items_when_looked_up_then_they_are_the_games_of_valid_train(
