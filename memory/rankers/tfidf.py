@@ -38,9 +38,13 @@ class TfIdf:
     @classmethod
     def of(cls, texts: Sequence[str]) -> "TfIdf":
         """Make the vectors of `texts`, which are the corpus."""
-        words = [tokenize(text) for text in texts]
+        return cls.of_words([tokenize(text) for text in texts])
+
+    @classmethod
+    def of_words(cls, words: Sequence[Sequence[str]]) -> "TfIdf":
+        """Make the vectors of texts given as their words, or whatever else is to be counted."""
         vocabulary = {word: i for i, word in enumerate(sorted(set().union(*words)))}
-        size, width = len(texts), len(vocabulary)
+        size, width = len(words), len(vocabulary)
         numbers = np.fromiter((vocabulary[word] for word in chain(*words)), dtype=np.intp)
         cells = np.repeat(np.arange(size), [len(each) for each in words]) * width + numbers
         entries, occurrences = np.unique(cells, return_counts=True)

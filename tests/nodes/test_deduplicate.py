@@ -20,6 +20,31 @@ TOGGLE = "Walk up to the door and use the plain action 'toggle'; going through d
 REWORDED = "Walk up to the door and use plain 'toggle', as going through it does not count."
 OTHER = "Turn around first if nothing of that color is in sight."
 
+TURNED = [
+    ("Use 'toggle and go through' at once.", "Use 'toggle' instead of 'toggle and go through'."),
+    ("Use 'go to' and then 'toggle'.", "Use 'toggle' and then 'go to'."),
+    ("Go to the door and stop there.", "Do not go to the door and stop there."),
+    ("Turn left rather than opening the door.", "Open the door rather than turning left."),
+    (
+        "Turning around helps to find the key.",
+        "Turning around doesn\N{RIGHT SINGLE QUOTATION MARK}t help to find the key.",
+    ),
+    ("Open the box with 'toggle'.", "Open the box with 'pickup'."),
+    (
+        "Lock the doors and press `pressBrakePedal`.",
+        "Lock the doors and press `releaseBrakePedal`.",
+    ),
+    ("Call fetch_page before you log in.", "Call fetch_book before you log in."),
+]
+"""Advice, and other advice in much the same words."""
+
+VERBS = st.lists(
+    st.sampled_from(["look", "turn", "open", "lift", "push", "wait", "call"]),
+    min_size=2,
+    max_size=7,
+    unique=True,
+)
+
 WORDS = st.text(st.sampled_from("ab :-\n€"), max_size=12)
 LESSONS = st.lists(st.builds(Lesson, WORDS, WORDS), max_size=6)
 
@@ -95,6 +120,27 @@ def test_lessons_when_only_situation_or_only_advice_is_shared_stay() -> None:
     keys = "the goal is to pick up a key that cannot be seen yet"
     update = deduplicate_node().invoke(state((DOORS, TOGGLE), (DOORS, OTHER), (keys, OTHER)))
     assert update["dropped"] == []
+
+
+@pytest.mark.parametrize(("advice", "turned"), TURNED)
+def test_lessons_when_one_corrects_another_in_its_words_both_stay(advice: str, turned: str) -> None:
+    """Whichever came first: what corrects advice is not told from it by its words alone."""
+    for first, second in ((advice, turned), (turned, advice)):
+        assert repetitions([Lesson(second, DOORS)], [Lesson(first, DOORS)]) == []
+
+
+@given(VERBS, st.sampled_from(["do not", "never", "don't", "avoid to"]), st.booleans())
+def test_advice_when_it_is_negated_or_reversed_is_no_repetition_and_a_copy_is(
+    verbs: list[str], negation: str, known: bool
+) -> None:
+    """Holds for plain advice of any verbs, in memory or in the same episode."""
+    advice = Lesson(" and then ".join(verbs), DOORS)
+    turned = Lesson(" and then ".join(reversed(verbs)), DOORS)
+    negated = Lesson(f"{negation} {advice.text}", DOORS)
+    copy = Lesson(f"{advice.text.capitalize()}.", DOORS)
+    drawn = [turned, negated, copy]
+    found = repetitions(drawn, [advice]) if known else repetitions([advice, *drawn])
+    assert [(each.position, each.score) for each in found] == [(2 if known else 3, 1.0)]
 
 
 def test_candidates_when_the_bank_is_large_are_no_more_than_asked_for() -> None:
