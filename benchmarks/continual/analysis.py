@@ -90,6 +90,11 @@ class Analysis:
     gates: tuple[Gate, ...]
 
     @property
+    def generated(self) -> bool:
+        """Whether the games were made here, and are none of ALFWorld's."""
+        return any(domain.startswith(GENERATED) for domain in self.domains.values())
+
+    @property
     def summary(self) -> str:
         """The findings in a paragraph."""
         return findings.summary(self.family, self.controls, self.noise)
@@ -177,6 +182,9 @@ def analyze(log: PlanLogReader) -> Analysis:
         ),
     )
 
+
+GENERATED = "alfworld-generated/"
+"""Beginning of the domains of games that were made here."""
 
 PAIRED = "none, paired"
 """Name in tables of the baseline runs that conditions are paired with."""

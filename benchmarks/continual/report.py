@@ -94,10 +94,17 @@ def _short(plan: Plan, analysis: Analysis, page: Path) -> Report:
         for row in summary_table(analysis)
     )
     columns = ("condition", *tasks, "against none [95 %]", "verdict")
-    notice = ("The model is simulated.",) if plan.model == SIMULATED else ()
+    notice = notices(plan.model, generated=analysis.generated)
     pairing = (_PAIRING,) if analysis.paired else ()
     lines = (*notice, analysis.summary, *analysis.sentences, *pairing)
     return Report(page, plan.title or _TITLE, columns, tuple(rows), lines)
+
+
+def notices(model: str, *, generated: bool) -> tuple[str, ...]:
+    """Return what has to be known before any number, for a terminal."""
+    simulated = ("The model is simulated.",) if model == SIMULATED else ()
+    games = ("The games are generated here: no number is an ALFWorld score.",) if generated else ()
+    return (*simulated, *games)
 
 
 def _drawn(analysis: Analysis) -> dict[str, str]:
@@ -151,7 +158,10 @@ def _write_cases(plan: Plan, analysis: Analysis, log: PlanLogReader, out: Path) 
         stale.unlink()
     for page in case_pages(analysis.cases, Banks(analysis.study, log), log):
         html: str = template.render(
-            page=page, rule=RULES[page.case.rule], simulated=plan.model == SIMULATED
+            page=page,
+            rule=RULES[page.case.rule],
+            simulated=plan.model == SIMULATED,
+            generated=analysis.generated,
         )
         atomic_write(out / f"{page.case.name}.html", f"{html}\n".encode())
 

@@ -42,6 +42,7 @@ from langgraft.benchmarks.continual.published.printed import (
     TABLE_4,
     TABLE_6,
 )
+from langgraft.benchmarks.continual.report import notices
 from langgraft.benchmarks.harness.files import atomic_write, make_directory
 from langgraft.benchmarks.harness.study import SIMULATED, Report
 
@@ -112,7 +113,8 @@ def _csv_only(plan: ContinualPlan, sides: Sequence[Side]) -> tuple[Table, ...]:
 def _short(plan: ContinualPlan, sides: Sequence[Side], page: Path) -> Report:
     """Return what a terminal shows of the page."""
     rows = tuple((side.name, ", ".join(side.analysis.domains.values())) for side in sides)
-    lines = sentences(sides, roles(plan))
+    told = notices(plan.model, generated=any(side.generated for side in sides))
+    lines = (*told, *sentences(sides, roles(plan)))
     return Report(page, plan.title or _TITLE, ("pair", "task families"), rows, lines)
 
 

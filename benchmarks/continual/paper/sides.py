@@ -24,7 +24,6 @@ _WORLDS: Mapping[str, World] = {
     "alfworld-generated": "ALFWorld",
     "babyai": "BabyAI",
 }
-GENERATED = "alfworld-generated"
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class Side:
     @property
     def generated(self) -> bool:
         """Whether its games were made here, and are not the paper's."""
-        return any(each.startswith(f"{GENERATED}/") for each in self.analysis.domains.values())
+        return self.analysis.generated
 
     @property
     def complete(self) -> bool:

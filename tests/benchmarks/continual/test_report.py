@@ -127,6 +127,22 @@ def test_page_when_read_then_says_what_was_found(html: str) -> None:
     assert "c0ffee" in text
 
 
+def test_report_when_games_are_generated_says_so_before_any_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the terminal, on the page and on each case, nobody can take them for ALFWorld's."""
+    families = {"A": "pick_and_place", "B": "pick_clean_then_place"}
+    domains = {task: f"alfworld-generated/{family}" for task, family in families.items()}
+    monkeypatch.setattr(synthetic_log, "DOMAINS", domains)
+    small = World(conditions=("raw",), controls=(), train_items=2, test_items=4, replicates=2)
+    plan = Plan(study="continual", model="simulated")
+    report = write_report(plan, SyntheticLog(small), tmp_path)
+    assert report.lines[1] == "The games are generated here: no number is an ALFWorld score."
+    pages = [report.page, *(tmp_path / "cases").glob("*.html")]
+    assert len(pages) > 1
+    assert all("no number here is an ALFWorld score" in each.read_text() for each in pages)
+
+
 def test_page_when_model_is_simulated_then_says_so_before_any_number(html: str) -> None:
     """Nobody can take a simulated learner's numbers for a language model's."""
     text = Page(html).text
