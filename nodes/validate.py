@@ -80,7 +80,8 @@ def validate_node(
     """Make the node that drops lessons which do not hold.
 
     Its update holds the `lessons` that are kept, in `validation` an entry for each that was drawn,
-    and what was dropped is added to `dropped`. Lessons that no reply can be used for are judged by rules, and say so.
+    and what was dropped is added to `dropped`. Lessons that no reply can be used for are judged by
+    rules, and say so.
 
     Args:
         model: Any chat model; `None` leaves it to the rules.

@@ -27,7 +27,7 @@ class Tasks(BaseModel):
 class TaskPair(Tasks):
     """Two task families, and how their world is played."""
 
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=64)
     """Short name: the beginning of its runs' names, and the folder of its report."""
     A: str
     B: str

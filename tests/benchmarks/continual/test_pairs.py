@@ -263,6 +263,7 @@ def test_plan_when_it_ships_then_its_comment_has_the_exact_counts(
     [
         ({"pairs": [GRID, GRID]}, r"pairs must have distinct names, got \['grid', 'grid'\]"),
         ({"pairs": [{**GRID, "name": "a/b"}]}, r"pairs.0.name: .*\(got 'a/b'\)"),
+        ({"pairs": [{**GRID, "name": "a" * 65}]}, r"pairs.0.name: .*at most 64 characters"),
         ({"pairs": [{**GRID, "B": GRID["A"]}]}, "tasks A and B are both 'babyai/action_obj_door'"),
         (
             {"pairs": [{**GRID, "A": "chess/mate"}]},

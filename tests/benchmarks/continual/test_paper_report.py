@@ -213,8 +213,9 @@ def test_report_when_written_again_has_the_same_bytes(tmp_path: Path) -> None:
     """The same analyses give the same page, figures included."""
     small = World(conditions=("whole",), controls=(), train_items=2, test_items=4, replicates=2)
     found = analyze(SyntheticLog(small))
+    plan = PLAN.model_copy(update={"conditions": PLAN.conditions[:1], "controls": ()})
     first, again = (
-        write_paper_report(PLAN, {"back": found}, tmp_path / name).page.read_bytes()
+        write_paper_report(plan, {"back": found}, tmp_path / name).page.read_bytes()
         for name in ("first", "again")
     )
     assert first == again
