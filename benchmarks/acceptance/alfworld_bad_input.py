@@ -1,7 +1,10 @@
 """ALFWorld and bad input: replies, damaged games, missing data, other versions than were meant."""
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Final
 
 from langgraft._core.errors import SettingsError
@@ -10,6 +13,9 @@ from langgraft.benchmarks.acceptance.alfworld_replies import measure_replies
 from langgraft.benchmarks.acceptance.command import Ended, clean_environment, run
 from langgraft.benchmarks.acceptance.figure import Figure, Setting, share
 from langgraft.environments.alfworld import GeneratedALFWorld
+
+_AT_ONCE: Final = 2
+"""Processes."""
 
 
 def measure(setting: Setting) -> list[Figure]:
@@ -91,9 +97,10 @@ def _no_data(setting: Setting) -> Figure:
         "an ALFWORLD_DATA that is not there": {"ALFWORLD_DATA": str(empty / "none")},
         "an ALFWORLD_DATA that is a file": {"ALFWORLD_DATA": str(file)},
     }
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        ended = pool.map(lambda variables: _played("released", **variables), cases.values())
     wrong = []
-    for what, variables in cases.items():
-        done = _played("released", **variables)
+    for what, done in zip(cases, ended, strict=True):
         lines = done.stdout.splitlines()
         named = ("SettingsError", "GameError")
         if done.code or done.stderr or len(lines) != 1 or not lines[0].startswith(named):
@@ -135,18 +142,20 @@ OTHERS: Final = (
 
 def _versions(setting: Setting) -> list[Figure]:
     """Play where other versions are found, or none; what is played is the same or refused."""
-    expected = _played("generated").stdout
-    figures = []
-    for number, other in enumerate(OTHERS):
-        folder = setting.work / f"installed-{number}"
-        for package, version in other.installed:
-            about = folder / f"{package}-{version}.dist-info" / "METADATA"
-            about.parent.mkdir(parents=True)
-            about.write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n")
-        variables = {"PYTHONPATH": str(folder)} if other.installed else {}
-        done = _played("generated", *other.absent, **variables)
-        figures.append(_version_figure(other, done, expected))
-    return figures
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        usual, *ended = pool.map(partial(_played_with, setting.work), (_Other("", ""), *OTHERS))
+    pairs = zip(OTHERS, ended, strict=True)
+    return [_version_figure(other, done, usual.stdout) for other, done in pairs]
+
+
+def _played_with(work: Path, other: _Other) -> Ended:
+    folder = work / f"with {other.what}"
+    for package, version in other.installed:
+        about = folder / f"{package}-{version}.dist-info" / "METADATA"
+        about.parent.mkdir(parents=True)
+        about.write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n")
+    variables = {"PYTHONPATH": str(folder)} if other.installed else {}
+    return _played("generated", *other.absent, **variables)
 
 
 def _version_figure(other: _Other, done: Ended, expected: str) -> Figure:

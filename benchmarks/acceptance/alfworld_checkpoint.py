@@ -10,10 +10,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from langgraft._core.errors import LanggraftError
-from langgraft.benchmarks.acceptance.alfworld_worker import play, worlds_of
+from langgraft.benchmarks.acceptance.alfworld_worker import play
 from langgraft.benchmarks.acceptance.command import clean_environment, run
 from langgraft.benchmarks.acceptance.figure import Figure, Setting, share
+from langgraft.environments.alfworld import (
+    ALFWorld,
+    GeneratedALFWorld,
+    TreeLibrary,
+    open_library,
+)
 from langgraft.environments.alfworld.games import FAMILIES
+from langgraft.environments.alfworld.trees import GAME_FILE
 
 Places = tuple[tuple[str, int], ...]
 """Where one process after the other kills itself."""
@@ -21,8 +28,7 @@ Places = tuple[tuple[str, int], ...]
 PLACES: Final[Sequence[Places]] = (
     (("think", 5),),
     (("act", 4),),
-    (("think", 0), ("act", 2), ("think", 9)),
-    (("act", 0), ("act", 5), ("think", 10)),
+    (("think", 0), ("act", 2), ("act", 5), ("think", 10)),
 )
 _AT_ONCE: Final = 2
 _MODULE: Final = "langgraft.benchmarks.acceptance.alfworld_worker"
@@ -41,28 +47,35 @@ class _Killed:
 
 def measure(setting: Setting) -> list[Figure]:
     """Kill episodes of all six families at several places, of generated and of released games."""
-    figures = [_figure(setting, "generated", _generated())]
-    released = _released()
-    if isinstance(released, str):
+    families = list(FAMILIES)
+    tasks = [f"alfworld-generated/{each}/0" for each in families[: setting.size(6, 4)]]
+    figures = [_figure(setting, "generated", tasks, GeneratedALFWorld())]
+    try:
+        library, tasks = _written(setting.work / "games", families[-setting.size(6, 2) :])
+    except LanggraftError as error:
         promise = "A killed episode of a released game ends as an undisturbed one"
-        return [*figures, Figure(promise, "no games here", released, "", None)]
-    return [*figures, _figure(setting, "released", released)]
+        return [*figures, Figure(promise, "no games here", str(error), "", None)]
+    return [*figures, _figure(setting, "released", tasks, ALFWorld(library))]
 
 
-def _figure(setting: Setting, kind: str, tasks: Sequence[str]) -> Figure:
+def _figure(setting: Setting, kind: str, tasks: Sequence[str], worlds: ALFWorld) -> Figure:
     setting.say(f"ALFWorld: {kind} games, killed in the middle of an episode")
-    plans = PLACES[: setting.size(len(PLACES), 2 if kind == "generated" else 1)]
     folder = setting.work / kind
-    wholes = {task: _undisturbed(folder, task) for task in tasks}
-    cases = [(task, places) for task in tasks for places in plans]
+    wholes = {task: _undisturbed(folder, task, worlds) for task in tasks}
+    cases = [
+        (task, places)
+        for turn, task in enumerate(tasks)
+        for places in ((PLACES[turn % 2],) if setting.reduced else PLACES)
+    ]
+    environment = clean_environment() | {"ALFWORLD_DATA": str(setting.work / "games")}
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        killed = list(pool.map(lambda case: _killed(folder, wholes, *case), cases))
+        killed = list(pool.map(lambda case: _killed(folder, wholes, environment, *case), cases))
     wrong = [f"{each.task} {each.places}: {each.complaint}" for each in killed if each.complaint]
     deaths = sum(each.deaths for each in killed)
     won = sum(whole["success"] for whole in wholes.values())
     return Figure(
         f"A killed episode of a {kind} game ends as an undisturbed one",
-        f"ReAct with memory on {len(tasks)} {kind} games of {len(FAMILIES)} families ({won} won by"
+        f"ReAct with memory on {len(tasks)} {kind} games , a family each ({won} won by"
         f" the script), SQLite checkpoints; {deaths} times SIGKILL, before the model answers or"
         " after the world moved; each time a new process makes the world again by its actions",
         share(len(killed) - len(wrong), len(killed), wrong) + " episodes",
@@ -71,37 +84,42 @@ def _figure(setting: Setting, kind: str, tasks: Sequence[str]) -> Figure:
     )
 
 
-def _generated() -> list[str]:
-    return [f"alfworld-generated/{family}/0" for family in FAMILIES]
+def _written(root: Path, families: Sequence[str]) -> tuple[TreeLibrary, list[str]]:
+    """Write a game of each family as a tree: a process reads it sooner than all the games."""
+    library = open_library()
+    tasks = []
+    for family in families:
+        name = library.names(family, "test")[0]
+        place = root / "json_2.1.2" / "valid_seen" / f"{FAMILIES[family]}-A-None-B-1" / name
+        place.mkdir(parents=True)
+        content = json.dumps(library.find(family, name).as_data())
+        (place / GAME_FILE).write_text(content, encoding="utf-8")
+        tasks.append(f"alfworld/{family}/{name}")
+    return TreeLibrary(root), tasks
 
 
-def _released() -> list[str] | str:
-    """Name a game of each family, or say why there are none."""
-    worlds = worlds_of("alfworld/")
-    try:
-        return [worlds.tasks(f"alfworld/{family}", "test")[0].id for family in FAMILIES]
-    except LanggraftError as error:
-        return str(error)
-
-
-def _undisturbed(folder: Path, task: str) -> dict[str, Any]:
+def _undisturbed(folder: Path, task: str, worlds: ALFWorld) -> dict[str, Any]:
     place = folder / "whole" / task
     place.mkdir(parents=True)
-    return play(task, place)
+    return play(task, place, worlds=worlds)
 
 
 def _killed(
-    folder: Path, wholes: Mapping[str, Mapping[str, Any]], task: str, places: Places
+    folder: Path,
+    wholes: Mapping[str, Mapping[str, Any]],
+    environment: dict[str, str],
+    task: str,
+    places: Places,
 ) -> _Killed:
     where = "-".join(f"{place}{number}" for place, number in places)
     place = folder / where / task
     place.mkdir(parents=True)
     for number, (name, turn) in enumerate(places):
-        died = run(_command(place, task, name, str(turn)), environment=clean_environment())
+        died = run(_command(place, task, name, str(turn)), environment=environment)
         if died.code != -signal.SIGKILL:
             said = died.stderr.strip()[-200:] or "it ended"
             return _Killed(task, places, number, f"was not killed in {name} {turn}: {said}")
-    ended = run(_command(place, task), environment=clean_environment())
+    ended = run(_command(place, task), environment=environment)
     if ended.code:
         return _Killed(task, places, len(places), ended.stderr.strip()[-200:])
     return _Killed(task, places, len(places), _difference(json.loads(ended.stdout), wholes[task]))

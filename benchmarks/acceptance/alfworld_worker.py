@@ -124,9 +124,11 @@ def script_of(worlds: ALFWorld, task: str) -> tuple[str, ...]:
     )
 
 
-def play(task: str, folder: Path, death: Death = never) -> dict[str, Any]:
+def play(
+    task: str, folder: Path, death: Death = never, worlds: ALFWorld | None = None
+) -> dict[str, Any]:
     """Play an episode, or go on with the one whose checkpoint is in the folder."""
-    worlds = worlds_of(task)
+    worlds = worlds or worlds_of(task)
     model = Player(script=script_of(worlds, task), death=death)
     with SqliteSaver.from_conn_string(str(folder / "checkpoints.sqlite")) as saver:
         agent = build_react_agent(
