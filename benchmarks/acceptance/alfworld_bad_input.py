@@ -143,6 +143,7 @@ OTHERS: Final = (
 def _versions(setting: Setting) -> list[Figure]:
     """Play where other versions are found, or none; what is played is the same or refused."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
+        # The first has nothing else installed, and nothing absent.
         usual, *ended = pool.map(partial(_played_with, setting.work), (_Other("", ""), *OTHERS))
     pairs = zip(OTHERS, ended, strict=True)
     return [_version_figure(other, done, usual.stdout) for other, done in pairs]

@@ -37,7 +37,7 @@ class PackLibrary(ReleasedLibrary):
     """
 
     def __init__(self, path: str | Path) -> None:
-        path = Path(path)
+        path = Path(path).expanduser()
         self._lists: dict[str | None, Listing] = defaultdict(Listing)
         splits = set()
         for folder, entry in _entries(path):
