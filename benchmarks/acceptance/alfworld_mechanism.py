@@ -109,7 +109,7 @@ def _plan(world: str, pairs: Sequence[str], **sizes: int) -> dict[str, JSON]:
     conditions: list[JSON] = [{"name": "raw", "provider": "trajectory", "settings": _RAW}]
     controls: list[JSON] = []
     if MOST in pairs:
-        own: JSON = {"name": "raw-own", "provider": "trajectory"}
+        own: dict[str, JSON] = {"name": "raw-own", "provider": "trajectory"}
         conditions.append({**own, "settings": {**_RAW, "own_domain_share": 1.0}})
         kinds = ("placebo", "random-own")
         controls = [{"control": kind, "of": "raw", "transfer": True} for kind in kinds]
