@@ -111,7 +111,6 @@ def _plan(world: str, pairs: Sequence[str], **sizes: int) -> dict[str, JSON]:
     if MOST in pairs:
         own: dict[str, JSON] = {"name": "raw-own", "provider": "trajectory"}
         conditions.append({**own, "settings": {**_RAW, "own_domain_share": 1.0}})
-        names = (INERT[0], OWN, FILED)
         kinds = [name.split("+") for name in (PLACEBO, OWN, FILED)]
         controls = [{"control": kind, "of": of, "transfer": True} for of, kind in kinds]
     return {
