@@ -3,10 +3,12 @@
 import os
 import random
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import cycle, islice
 from multiprocessing import get_context
 from pathlib import Path
+from threading import Barrier
 from typing import Final
 
 from langgraft.benchmarks.acceptance.figure import Figure, Setting, share
@@ -23,6 +25,7 @@ ARCHIVE: Final = "games-2.1.1-put.tar.xz"
 A_FAMILY: Final = (26, 25)
 """How many games of a family are played of each release: 306 in all."""
 BOUND: Final = 8.0
+AT_ONCE: Final = 16
 INVALID: Final = ("", "go to nowhere 1", "put {o} on {r}", "LOOK", "nonsense")
 
 
@@ -49,7 +52,7 @@ def measure_games(setting: Setting) -> list[Figure]:
     setting.say(f"{len(games)} real games of ALFWorld, fast and plain, in two processes")
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         played = list(pool.map(_play, games))
-    return [_won(played), _same(played)]
+    return [_won(played), _same(played), _at_once(games)]
 
 
 def _folder(setting: Setting) -> Path:
@@ -128,6 +131,33 @@ def _same(played: list[Played]) -> Figure:
         f"text, admissible commands, won and done of {calls:,} resets and commands in those games:"
         " the winning ones, some that are not admissible, and random ones",
         share(len(played) - len(other), len(played), other) + " games",
+        "all",
+        not other,
+    )
+
+
+def _at_once(games: list[Game]) -> Figure:
+    """Play episodes in threads of their own, command by command, and each alone for comparison."""
+    step = max(1, len(games) // AT_ONCE)
+    chosen = list(islice(cycle(games[::step]), AT_ONCE))
+    scripts = {
+        game.name: _script(game, game.walkthrough or plan(game)) for game in dict.fromkeys(chosen)
+    }
+    alone = {game.name: _frames(open_engine(game), scripts[game.name]) for game in chosen}
+    together = Barrier(AT_ONCE)
+
+    def same(game: Game) -> bool:
+        together.wait()
+        return _frames(open_engine(game), scripts[game.name]) == alone[game.name]
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        found = list(pool.map(same, chosen))
+    other = [game.name for game, held in zip(chosen, found, strict=True) if not held]
+    return Figure(
+        f"{AT_ONCE} episodes at once do not get in each other's way",
+        f"{len(scripts)} of those games in {AT_ONCE} threads, the same"
+        " commands; each beside itself alone",
+        share(AT_ONCE - len(other), AT_ONCE, other) + " the same",
         "all",
         not other,
     )
