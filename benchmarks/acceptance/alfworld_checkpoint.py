@@ -63,7 +63,7 @@ def _figure(setting: Setting, kind: str, tasks: Sequence[str], worlds: ALFWorld)
     folder = setting.work / kind
     wholes = {task: _undisturbed(folder, task, worlds) for task in tasks}
     cases = [
-        (task, places)
+        (task, _within(places, wholes[task]))
         for turn, task in enumerate(tasks)
         for places in ((PLACES[turn % 2],) if setting.reduced else PLACES)
     ]
@@ -75,13 +75,19 @@ def _figure(setting: Setting, kind: str, tasks: Sequence[str], worlds: ALFWorld)
     won = sum(whole["success"] for whole in wholes.values())
     return Figure(
         f"A killed episode of a {kind} game ends as an undisturbed one",
-        f"ReAct with memory on {len(tasks)} {kind} games , a family each ({won} won by"
+        f"ReAct with memory on {len(tasks)} {kind} games, a family each ({won} won by"
         f" the script), SQLite checkpoints; {deaths} times SIGKILL, before the model answers or"
         " after the world moved; each time a new process makes the world again by its actions",
         share(len(killed) - len(wrong), len(killed), wrong) + " episodes",
         "all: the same steps, recalls, lessons, deltas and outcome",
         not wrong and won == len(tasks) and deaths == sum(len(each.places) for each in killed),
     )
+
+
+def _within(places: Places, whole: Mapping[str, Any]) -> Places:
+    """Leave out what comes after an episode's end: the shortest have ten replies."""
+    replies = len(whole["steps"]) - 1
+    return tuple((name, turn) for name, turn in places if turn < replies)
 
 
 def _written(root: Path, families: Sequence[str]) -> tuple[TreeLibrary, list[str]]:
