@@ -5,8 +5,8 @@ from typing import Any
 import yaml
 
 from langgraft._core.errors import SettingsError
-from langgraft.benchmarks.acceptance.figure import Figure, Setting, share
-from langgraft.benchmarks.acceptance.kill import kill_and_resume
+from langgraft.benchmarks.acceptance.figure import Figure, Setting
+from langgraft.benchmarks.acceptance.kill import kill_and_resume, kill_figures
 from langgraft.environments.alfworld.library import open_library
 
 TESTS = "tests/benchmarks/continual/test_pairs.py"
@@ -24,28 +24,7 @@ def measure(setting: Setting) -> list[Figure]:
     plan.write_text(yaml.safe_dump(two_worlds(world, 6, 5)))
     setting.say(f"a plan of {world} and babyai killed {wanted} times")
     kills = kill_and_resume(plan, setting.work / "alfworld-kill", kills=wanted, seed=SEED)
-    how = (
-        f"`langgraft run`, {world} and babyai, SIGKILL at {kills.killed} seeded moments"
-        f" ({kills.while_playing} between the first and the last commit), in"
-        f" {kills.directories} directories, each re-issued until complete"
-    )
-    same = kills.files - len(kills.different)
-    return [
-        Figure(
-            promise,
-            how,
-            share(same, kills.files, kills.different) + " files",
-            "all",
-            kills.killed == wanted and kills.while_playing > 0 and not kills.different,
-        ),
-        Figure(
-            "`verify` finds nothing",
-            f"`langgraft verify` in {kills.directories} directories",
-            "; ".join(kills.findings) or "no finding",
-            "no finding",
-            not kills.findings,
-        ),
-    ]
+    return kill_figures(promise, kills, wanted, f"{world} and babyai, ")
 
 
 def world_at_hand() -> str:

@@ -45,10 +45,22 @@ def measure(setting: Setting) -> list[Figure]:
     plan.write_text(yaml.safe_dump(small_plan(10, 8)))
     setting.say(f"a plan killed {wanted} times")
     kills = kill_and_resume(plan, setting.work / "kill", kills=wanted, seed=2604)
+    return kill_figures(promise, kills, wanted, "")
+
+
+def kill_figures(promise: str, kills: Kills, wanted: int, what: str) -> list[Figure]:
+    """Say what kills left: the files, and what `verify` finds.
+
+    Args:
+        promise: What is promised of the files.
+        kills: What happened.
+        wanted: How many kills there should have been.
+        what: What was run, such as `two worlds, `; or nothing.
+    """
     how = (
-        f"`langgraft run`, SIGKILL at {kills.killed} seeded moments ({kills.while_playing} between"
-        f" the first and the last commit), in {kills.directories} directories, each re-issued until"
-        " complete"
+        f"`langgraft run`, {what}SIGKILL at {kills.killed} seeded moments ({kills.while_playing}"
+        f" between the first and the last commit), in {kills.directories} directories, each"
+        " re-issued until complete"
     )
     same = kills.files - len(kills.different)
     return [
@@ -57,7 +69,7 @@ def measure(setting: Setting) -> list[Figure]:
             how,
             share(same, kills.files, kills.different) + " files",
             "all",
-            kills.killed == wanted and not kills.different,
+            kills.killed == wanted and kills.while_playing > 0 and not kills.different,
         ),
         Figure(
             "`verify` finds nothing",

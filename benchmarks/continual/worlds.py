@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, cast
 
 from langchain_core.language_models import BaseChatModel
 from pydantic import ValidationError
@@ -14,8 +14,9 @@ from langgraft._core.canonical import JSON
 from langgraft._core.errors import SettingsError
 from langgraft.environments.alfworld.factory import ALFWorld, GeneratedALFWorld
 from langgraft.environments.alfworld.installed import alfworld_version, import_part
-from langgraft.environments.alfworld.semantics import CONVENTIONS, convention_of
+from langgraft.environments.alfworld.semantics import CONVENTIONS, Semantics, convention_of
 from langgraft.environments.babyai import BabyAI
+from langgraft.environments.babyai import Semantics as BabyAISemantics
 from langgraft.environments.text import TextWorldFactory
 from langgraft.memory.items import describe_validation
 
@@ -117,7 +118,7 @@ class _BabyAI:
 
 @cache
 def _babyai(semantics: str) -> BabyAI:
-    return BabyAI(semantics=semantics)  # type: ignore[arg-type]  # checked there
+    return BabyAI(semantics=cast("BabyAISemantics", semantics))
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +163,7 @@ class _ALFWorld:
 @cache
 def _alfworld(name: str, semantics: str, *_places: str | None) -> ALFWorld:
     kind = ALFWorld if name == "alfworld" else GeneratedALFWorld
-    return kind(semantics=semantics)  # type: ignore[arg-type]  # checked there
+    return kind(semantics=cast("Semantics", semantics))
 
 
 def _only(settings: Mapping[str, JSON], known: Sequence[str], world: str) -> None:

@@ -7,6 +7,7 @@ Before each round the fast engine forgets all games, so that its first sight of 
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import median
 from typing import Final, TypeVar
 
@@ -67,7 +68,7 @@ def _play(game: Game, seconds: dict[str, float], *, fast: bool) -> None:
     frame: Frame = timed("reset", engine.reset)
     for turn in range(TURNS):
         command = frame.commands[(7 * turn) % len(frame.commands)]
-        frame = timed("step", lambda said=command: engine.step(said))  # type: ignore[misc]
+        frame = timed("step", partial(engine.step, command))
     engine.close()
     timed("load again", lambda: open_engine(game, fast=fast)).close()
 

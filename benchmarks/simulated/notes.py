@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 _STARTS_ATTEMPT = re.compile(r"(Task|Thought|Action|Observation):")
+_FIELD = re.compile(r"^(Task|Thought|Action|Observation|Result):[ \t]*", re.MULTILINE)
 _SITUATION = re.compile(r"^\W*(?:when to use|situation|condition)\W+(.+)$", re.IGNORECASE)
 _LABEL = re.compile(r"^\W*(?:lesson|content|insight|advice|experience)\W*:\s*", re.IGNORECASE)
 
@@ -41,3 +42,11 @@ def split_notes(notes: str) -> Iterator[Note]:
             situation = ""
     if attempt:
         yield Note("\n".join(attempt), attempt=True)
+
+
+def fields_of(attempt: str) -> Iterator[tuple[str, str]]:
+    """Yield `Task`, `Thought`, `Action`, `Observation` and `Result` of an attempt, as they come."""
+    fields = list(_FIELD.finditer(attempt))
+    ends = [field.start() for field in fields[1:]] + [len(attempt)]
+    for field, end in zip(fields, ends, strict=True):
+        yield field.group(1), attempt[field.end() : end].strip()

@@ -80,6 +80,18 @@ class Opinion:
     reason: str
 
 
+SEES_VAGUE = 0.7
+"""Chance to notice that a lesson advises nothing that could be done."""
+SEES_WRONG = 0.6
+"""Chance to notice that the attempt speaks against a lesson."""
+DOUBTS = 0.1
+"""Chance to think too little of any other lesson."""
+
+BORNE_OUT = Opinion(valid=True, score=0.8, reason="the attempt bears it out")
+DOUBTED = Opinion(valid=True, score=0.4, reason="hardly more than is known without it")
+VAGUE = Opinion(valid=True, score=0.3, reason="advises nothing that could be done")
+CONTRADICTED = Opinion(valid=False, score=0.2, reason="the attempt speaks against it")
+
 Judge: TypeAlias = Callable[[Told, Shown], Opinion]
 """Says what a lesson is worth, by the attempt it was drawn from."""
 

@@ -1,6 +1,5 @@
 """Attempts written out as text, and the ways of acting they show."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,8 +9,7 @@ from langgraft.benchmarks.simulated.alfworld.habits import Care, Habits
 from langgraft.benchmarks.simulated.alfworld.scene import Scene, Turn, scene_of
 from langgraft.benchmarks.simulated.alfworld.sight import View, kind_of, parse_view
 from langgraft.benchmarks.simulated.conversation import CACHED_TEXTS
-
-_FIELD = re.compile(r"^(Task|Thought|Action|Observation|Result):[ \t]*", re.MULTILINE)
+from langgraft.benchmarks.simulated.notes import fields_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +31,12 @@ class Attempt:
 @lru_cache(maxsize=CACHED_TEXTS)
 def parse_attempt(text: str) -> Attempt:
     """Read `Task: … Thought: … Action: … Observation: … Result: …`; any part may be missing."""
-    fields = list(_FIELD.finditer(text))
-    ends = [field.start() for field in fields[1:]] + [len(text)]
     goal, success = None, None
     first = View()
     turns: list[Turn] = []
     action = ""
-    for field, end in zip(fields, ends, strict=True):
-        value = text[field.end() : end].strip()
-        match field.group(1):
+    for field, value in fields_of(text):
+        match field:
             case "Task":
                 goal = parse_goal(value)
             case "Action":

@@ -18,6 +18,13 @@ from langgraft.benchmarks.simulated.alfworld.habits import Care, Habits
 from langgraft.benchmarks.simulated.alfworld.lessons import LESSONS, Topic
 from langgraft.benchmarks.simulated.dice import Dice
 from langgraft.benchmarks.simulated.reflecting import (
+    BORNE_OUT,
+    CONTRADICTED,
+    DOUBTED,
+    DOUBTS,
+    SEES_VAGUE,
+    SEES_WRONG,
+    VAGUE,
     Opinion,
     Shown,
     Told,
@@ -25,17 +32,6 @@ from langgraft.benchmarks.simulated.reflecting import (
     validation_reply,
 )
 
-SEES_VAGUE = 0.7
-"""Chance to notice that a lesson advises nothing that could be done."""
-SEES_WRONG = 0.6
-"""Chance to notice that the attempt speaks against a lesson."""
-DOUBTS = 0.1
-"""Chance to think too little of any other lesson."""
-
-BORNE_OUT = Opinion(valid=True, score=0.8, reason="the attempt bears it out")
-DOUBTED = Opinion(valid=True, score=0.4, reason="hardly more than is known without it")
-VAGUE = Opinion(valid=True, score=0.3, reason="advises nothing that could be done")
-CONTRADICTED = Opinion(valid=False, score=0.2, reason="the attempt speaks against it")
 _STRAIGHT = frozenset(LESSONS[Topic.STRAIGHT])
 
 

@@ -12,8 +12,8 @@ from langgraft.benchmarks.simulated.babyai.habits import (
 )
 from langgraft.benchmarks.simulated.babyai.sight import View, parse_view
 from langgraft.benchmarks.simulated.conversation import CACHED_TEXTS
+from langgraft.benchmarks.simulated.notes import fields_of
 
-_FIELD = re.compile(r"^(Task|Thought|Action|Observation|Result):[ \t]*", re.MULTILINE)
 _JOINED = re.compile(r"pickup\b")
 _SPACED = re.compile(r"(?:pick|take|grab|get|collect) ")
 LOOK_AROUND = 3
@@ -60,15 +60,12 @@ def form_of(action: str) -> Spelling | Door | None:
 @lru_cache(maxsize=CACHED_TEXTS)
 def parse_attempt(text: str) -> Attempt:
     """Read `Task: … Thought: … Action: … Observation: … Result: …`; any part may be missing."""
-    fields = list(_FIELD.finditer(text))
-    ends = [field.start() for field in fields[1:]] + [len(text)]
     task, success = "", None
     first = parse_view("")
     turns: list[Turn] = []
     action = ""
-    for field, end in zip(fields, ends, strict=True):
-        value = text[field.end() : end].strip()
-        match field.group(1):
+    for field, value in fields_of(text):
+        match field:
             case "Task":
                 task = value
             case "Action":

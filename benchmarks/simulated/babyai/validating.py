@@ -19,24 +19,19 @@ from langgraft.benchmarks.simulated.babyai.habits import Habits, Spelling
 from langgraft.benchmarks.simulated.babyai.sight import Goal, is_target, parse_goal
 from langgraft.benchmarks.simulated.dice import Dice
 from langgraft.benchmarks.simulated.reflecting import (
+    BORNE_OUT,
+    CONTRADICTED,
+    DOUBTED,
+    DOUBTS,
+    SEES_VAGUE,
+    SEES_WRONG,
+    VAGUE,
     Opinion,
     Shown,
     Told,
     parse_validation,
     validation_reply,
 )
-
-SEES_VAGUE = 0.7
-"""Chance to notice that a lesson advises nothing that could be done."""
-SEES_WRONG = 0.6
-"""Chance to notice that the attempt speaks against a lesson."""
-DOUBTS = 0.1
-"""Chance to think too little of any other lesson."""
-
-BORNE_OUT = Opinion(valid=True, score=0.8, reason="the attempt bears it out")
-DOUBTED = Opinion(valid=True, score=0.4, reason="hardly more than is known without it")
-VAGUE = Opinion(valid=True, score=0.3, reason="advises nothing that could be done")
-CONTRADICTED = Opinion(valid=False, score=0.2, reason="the attempt speaks against it")
 
 
 def score_lessons(prompt: str, dice: Dice) -> str | None:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from langgraft.benchmarks.simulated import SimulatedBabyAI
-from langgraft.benchmarks.simulated.babyai.validating import DOUBTS, SEES_VAGUE, SEES_WRONG
+from langgraft.benchmarks.simulated.reflecting import DOUBTS, SEES_VAGUE, SEES_WRONG
 from langgraft.memory.episodes import Attempt, Outcome, Step
 from langgraft.nodes.reflect import distilling
 from langgraft.nodes.structured import converse
