@@ -108,24 +108,23 @@ def _best(analysis: Analysis, how: str) -> Figure:
 
 def _controls(analysis: Analysis, how: str) -> list[Figure]:
     noise = analysis.noise
-    band = noise.band or 0.0
     rows = []
     if noise.rerun is not None and noise.rerun.estimate is not None:
         rows.append(
             Figure(
-                "No memory once more does not differ from no memory",
+                "No memory once more is equivalent to no memory",
                 how,
                 points(noise.rerun.estimate),
-                "the 95 % interval holds 0",
+                f"within ±{100 * noise.margin:.0f} pp",
                 noise.quiet is True,
             )
         )
     rows += [
         Figure(
-            f"{control.condition} stays within the noise of the re-run",
+            f"{control.condition} is equivalent to no memory",
             how,
             "none" if control.estimate is None else points(control.estimate),
-            f"±{100 * band:.1f} pp",
+            f"within ±{100 * noise.margin:.0f} pp",
             noise.holds(control) is True,
         )
         for control in analysis.controls

@@ -45,6 +45,7 @@ from langgraft.benchmarks.continual.probes import Crossing, crossings
 from langgraft.benchmarks.continual.remedies import Remedy, remedies
 from langgraft.benchmarks.continual.retrieval import CellRetrieval, retrievals
 from langgraft.benchmarks.continual.wording import plain, points
+from langgraft.benchmarks.harness.statistics import MARGIN
 from langgraft.benchmarks.harness.study import PlanLogReader
 
 
@@ -57,9 +58,7 @@ class Analysis:
     domains: Mapping[str, str]
     """Task → domain, such as `babyai/find_obj`."""
     baseline: tuple[tuple[str, Metric], ...]
-    """Accuracy without memory, per task, over all baseline runs."""
-    paired: tuple[tuple[str, Metric], ...]
-    """The same over the runs that differences are made with; empty where these are all."""
+    """Accuracy without memory, per task, over all runs without memory, the re-run's included."""
     partitions: Mapping[str, Partition]
     transfers: tuple[Transfer, ...]
     decompositions: tuple[Decomposition, ...]
@@ -124,8 +123,12 @@ class Analysis:
         )
 
 
-def analyze(log: PlanLogReader) -> Analysis:
+def analyze(log: PlanLogReader, margin: float = MARGIN) -> Analysis:
     """Analyze the log of a continual study, finished or under way.
+
+    Args:
+        log: The log.
+        margin: Difference up to which a control counts as equivalent to no memory; the plan's.
 
     Raises:
         InputError: The log holds no baseline.
@@ -137,7 +140,7 @@ def analyze(log: PlanLogReader) -> Analysis:
     tasks = sorted({key.task for key in study.cells})
     partitions = {task: partition(study, task) for task in tasks}
     moved = transfers(study, partitions)
-    noise = contrasts.noise(study)
+    noise, family = contrasts.noise(study, margin), contrasts.family(study)
     controls = contrasts.beside(study, study.controls)
     kept = retentions(study, partitions)
     nulls = null_values(study, partitions)
@@ -148,7 +151,6 @@ def analyze(log: PlanLogReader) -> Analysis:
         manifest=log.manifest,
         domains=domains(study),
         baseline=contrasts.baseline_accuracies(study),
-        paired=contrasts.paired_accuracies(study),
         partitions=partitions,
         transfers=moved,
         decompositions=decompositions(study, partitions, moved),
@@ -161,7 +163,7 @@ def analyze(log: PlanLogReader) -> Analysis:
         crossings=crossings(study),
         remedies=remedies(study, retrieved),
         cases=choose_cases(study, retrieved, moved, partitions),
-        family=contrasts.family(study),
+        family=family,
         controls=controls,
         content=contrasts.content_contrasts(study),
         noise=noise,
@@ -175,6 +177,7 @@ def analyze(log: PlanLogReader) -> Analysis:
             gates.completeness(study),
             gates.identity(moved),
             gates.no_difference(noise),
+            gates.like_orders(family),
             *gates.control_gates(noise, controls),
             gates.same_tests(study),
             gates.training_orders(study),
@@ -185,9 +188,6 @@ def analyze(log: PlanLogReader) -> Analysis:
 
 GENERATED = "alfworld-generated/"
 """Beginning of the domains of games that were made here."""
-
-PAIRED = "none, paired"
-"""Name in tables of the baseline runs that conditions are paired with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,8 +204,6 @@ class SummaryRow:
 def summary_table(analysis: Analysis) -> tuple[SummaryRow, ...]:
     """Return the table for a terminal: accuracies, difference against none, verdict."""
     rows = [SummaryRow(BASELINE, _accuracies(analysis.baseline), "", "baseline")]
-    if analysis.paired:
-        rows.append(SummaryRow(PAIRED, _accuracies(analysis.paired), "", "paired baseline"))
     rows += [_summary_row(contrast, contrast.verdict) for contrast in analysis.family]
     rows += [_summary_row(c, _control_verdict(analysis.noise, c)) for c in analysis.beside]
     return tuple(rows)
@@ -227,12 +225,8 @@ def _accuracies(found: tuple[tuple[str, Metric], ...]) -> tuple[str, ...]:
 def _control_verdict(noise: Noise, contrast: Contrast) -> str:
     if contrast.verdict == "incomplete":
         return "incomplete"
-    if contrast is noise.rerun:
-        words = {True: "quiet", False: "differs", None: "cannot be told"}
-        return f"re-run: {words[noise.quiet]}"
-    if noise.band is None or not contrast.inert:
+    if contrast is not noise.rerun and not contrast.inert:
         return f"control: {contrast.verdict}"
-    within = noise.holds(contrast)
-    if within is None:
-        return "control: cannot be told"
-    return f"control: {'within' if within else 'outside'} noise"
+    words = {True: "equivalent", False: "differs", None: "cannot be told"}
+    name = "re-run" if contrast is noise.rerun else "control"
+    return f"{name}: {words[noise.holds(contrast)]}"

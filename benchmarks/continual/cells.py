@@ -7,6 +7,7 @@ order of items differs between replicates.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 from typing import TypeAlias, cast
 
 import numpy as np
@@ -16,7 +17,9 @@ from langgraft._core.errors import StudyError
 from langgraft.benchmarks.harness.statistics import (
     Estimate,
     Matrix,
+    OrderEffects,
     mean_estimate,
+    order_effects,
     paired_difference,
     proportion,
 )
@@ -158,6 +161,17 @@ class StudyLog:
             yield from cell.runs
         yield from self.training
 
+    @cached_property
+    def accuracy_orders(self) -> OrderEffects | None:
+        """What training orders do to the accuracies of memories, pooled over all of them."""
+        return self.orders(dict.fromkeys({key.task for key in self.cells}))
+
+    def orders(self, subsets: Mapping[str, frozenset[str] | None]) -> OrderEffects | None:
+        """Pool what training orders do to the accuracies of memories on some items of each task."""
+        cells = (cell for name in self.memories for cell in self.final_cells(name))
+        found = (matrices([cell.scores], subsets[cell.key.task]) for cell in cells)
+        return order_effects(each[0] for each in found if each is not None)
+
     def final_cells(self, condition: str) -> tuple[Cell, ...]:
         """Return the evaluations of a condition at the end of each sequence."""
         return tuple(
@@ -255,25 +269,32 @@ def matrices(
 
 
 def mean_of(
-    scores: Scores, items: frozenset[str] | None = None, *, trained: bool = True
+    scores: Scores,
+    items: frozenset[str] | None = None,
+    *,
+    trained: bool = True,
+    orders: OrderEffects | None = None,
 ) -> Estimate | None:
-    """Estimate an accuracy; by Wilson's interval where there is one replicate of 0s and 1s."""
+    """Estimate an accuracy; by Wilson's interval where there is one replicate of 0s and 1s.
+
+    `orders` is what training orders do in the family; `None` takes what they do here.
+    """
     found = matrices([scores], items)
     if found is None:
         return None
     (values,) = found
     if values.shape[1] == 1 and set(np.unique(values)) <= {0.0, 1.0}:
         return proportion(int(values.sum()), values.shape[0])
-    return mean_estimate(values, shared_effects=trained)
+    return mean_estimate(values, shared_effects=trained, orders=orders)
 
 
-def difference_of(
-    treated: Scores,
-    baseline: Scores,
-    items: frozenset[str] | None = None,
-    *,
-    trained: bool = True,
-) -> Estimate | None:
-    """Estimate the paired difference of two sets of outcomes."""
-    found = matrices([treated, baseline], items)
-    return None if found is None else paired_difference(*found, shared_effects=trained)
+def differences_of(
+    pairs: Iterable[tuple[Scores, Scores]], items: Iterable[frozenset[str] | None] = repeat(None)
+) -> list[Estimate | None]:
+    """Estimate the paired differences of a family: of treated from baseline outcomes.
+
+    What training orders do is pooled over the family.
+    """
+    found = [matrices(pair, each) for pair, each in zip(pairs, items, strict=False)]
+    orders = order_effects(each[0] - each[1] for each in found if each is not None)
+    return [None if each is None else paired_difference(*each, orders=orders) for each in found]

@@ -14,8 +14,11 @@ Field: TypeAlias = str | int | float | None
 _DIGITS = 6
 """Digits after the point: more than any interval is worth, and no float noise."""
 
-METRIC = ("value", "low", "high", "n_items", "n_replicates", "n_done", "n_planned")
-"""Columns of a number: the number, its 95 % interval, and what it rests on."""
+METRIC = (
+    *("value", "low", "high", "low_orders", "high_orders"),
+    *("n_items", "n_replicates", "n_done", "n_planned"),
+)
+"""Columns of a number: the number, its two 95 % intervals, and what it rests on."""
 
 SPREAD = ("mean", "run_min", "run_max")
 """Columns of a mean over runs: the mean, and the least and the greatest value of a run."""
@@ -52,9 +55,9 @@ def metric_fields(metric: Metric) -> tuple[Field, ...]:
     counts = (metric.done, metric.planned)
     estimate = metric.estimate
     if estimate is None:
-        return (None, None, None, metric.n_items, None, *counts)
-    numbers = (100 * estimate.value, 100 * estimate.low, 100 * estimate.high)
-    return (*numbers, estimate.n_items, estimate.n_replicates, *counts)
+        return (*(None,) * 5, metric.n_items, None, *counts)
+    numbers = (estimate.value, estimate.low, estimate.high, *estimate.these_orders)
+    return (*(100 * each for each in numbers), estimate.n_items, estimate.n_replicates, *counts)
 
 
 def metric_columns(*prefixes: str) -> tuple[str, ...]:

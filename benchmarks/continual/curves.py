@@ -6,7 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from langgraft.benchmarks.continual.cells import Cell, CellKey, RunResults, StudyLog
-from langgraft.benchmarks.continual.metrics import Metric, Partition, accuracy, unless_small
+from langgraft.benchmarks.continual.metrics import (
+    Metric,
+    Partition,
+    accuracy,
+    subsets_of,
+    unless_small,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,16 +99,17 @@ def milestones(study: StudyLog, partitions: Mapping[str, Partition]) -> tuple[Mi
 
 def _milestones(study: StudyLog, partitions: Mapping[str, Partition]) -> Iterator[Milestone]:
     along = {_track(cell) for cell in study.cells.values() if cell.key.at is not None}
+    easy, hard = subsets_of(partitions)
+    rr_orders, nl_orders = study.orders(easy), study.orders(hard)
     for key, cell in study.cells.items():
         if _track(cell) in along:
             at = _phase_length(study, key) if key.at is None else key.at
-            split = partitions[key.task]
             yield Milestone(
                 key,
                 at,
-                accuracy(cell),
-                rr=unless_small(accuracy(cell, split.solved)),
-                nl=unless_small(accuracy(cell, split.failed)),
+                accuracy(cell, orders=study.accuracy_orders),
+                rr=unless_small(accuracy(cell, easy[key.task], rr_orders)),
+                nl=unless_small(accuracy(cell, hard[key.task], nl_orders)),
             )
 
 

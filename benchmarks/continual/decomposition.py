@@ -8,7 +8,7 @@ The two weighted terms are in the units of FWT itself and can be stacked; ΔRR a
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from langgraft.benchmarks.continual.cells import CellKey, StudyLog, difference_of
+from langgraft.benchmarks.continual.cells import CellKey, StudyLog, differences_of
 from langgraft.benchmarks.continual.metrics import Metric, Partition, Transfer
 from langgraft.benchmarks.harness.statistics import Estimate
 
@@ -28,23 +28,32 @@ def decompositions(
     study: StudyLog, partitions: Mapping[str, Partition], transfers: tuple[Transfer, ...]
 ) -> tuple[Decomposition, ...]:
     """Decompose each transfer. Subsets too small for ΔRR or ΔNL have a share like any other."""
-    return tuple(_decompose(study, partitions[row.task], row) for row in transfers)
+    splits = [partitions[row.task] for row in transfers]
+    pairs = [
+        (
+            study.cells[CellKey(row.condition, row.sequence, row.task)].scores,
+            study.cells[CellKey(row.condition, row.task, row.task)].scores,
+        )
+        for row in transfers
+    ]
+    subsets = [[each.solved for each in splits], [each.failed for each in splits]]
+    shares = (
+        [
+            _share(row.transfer, part, items)
+            for row, part, items in zip(
+                transfers, differences_of(pairs, subset), subset, strict=True
+            )
+        ]
+        for subset in subsets
+    )
+    return tuple(map(Decomposition, transfers, *shares))
 
 
-def _decompose(study: StudyLog, split: Partition, row: Transfer) -> Decomposition:
-    after = study.cells[CellKey(row.condition, row.sequence, row.task)]
-    before = study.cells[CellKey(row.condition, row.task, row.task)]
-    everything = split.solved | split.failed
-    whole = difference_of(after.scores, before.scores, everything)
-
-    def share(items: frozenset[str]) -> Metric:
-        part = difference_of(after.scores, before.scores, items)
-        counts = (row.transfer.done, row.transfer.planned, len(items))
-        if whole is None or part is None:
-            return Metric(None, *counts)
-        return Metric(scaled(part, part.n_items / whole.n_items), *counts)
-
-    return Decomposition(row, share(split.solved), share(split.failed))
+def _share(transfer: Metric, part: Estimate | None, items: frozenset[str]) -> Metric:
+    counts = (transfer.done, transfer.planned, len(items))
+    if transfer.estimate is None or part is None:
+        return Metric(None, *counts)
+    return Metric(scaled(part, part.n_items / transfer.estimate.n_items), *counts)
 
 
 def scaled(estimate: Estimate, weight: float) -> Estimate:
@@ -55,4 +64,5 @@ def scaled(estimate: Estimate, weight: float) -> Estimate:
         low=weight * estimate.low,
         high=weight * estimate.high,
         se=weight * estimate.se,
+        these_orders=(weight * estimate.these_orders[0], weight * estimate.these_orders[1]),
     )

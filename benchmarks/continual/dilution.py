@@ -17,7 +17,7 @@ from itertools import pairwise
 import numpy as np
 
 from langgraft.benchmarks.continual.banks import Banks, domains
-from langgraft.benchmarks.continual.cells import Cell, CellKey, RunResults, StudyLog, mean_of
+from langgraft.benchmarks.continual.cells import CellKey, RunResults, StudyLog, mean_of
 from langgraft.benchmarks.continual.metrics import Metric, accuracy
 from langgraft.benchmarks.continual.retrieval import CellRetrieval, own_slots, queries_in
 from langgraft.benchmarks.continual.spreads import Spread, spread_of
@@ -74,6 +74,7 @@ def dilution(study: StudyLog, banks: Banks, found: Sequence[CellRetrieval]) -> D
 
 def _tested(study: StudyLog, found: Sequence[CellRetrieval]) -> Iterator[Tested]:
     by_key = {cell.key: cell for cell in found}
+    orders = study.accuracy_orders
     for sequence in study.sequences:
         task = sequence[0]
         for condition in study.memories:
@@ -83,7 +84,8 @@ def _tested(study: StudyLog, found: Sequence[CellRetrieval]) -> Iterator[Tested]
             places = [(end if key.at is None else key.at, key) for key in along]
             for at, key in sorted([(0, start), *places]):
                 if key in by_key:
-                    yield _test(study.cells[key], sequence, at, by_key[key])
+                    success = accuracy(study.cells[key], orders=orders)
+                    yield _test(key, success, sequence, at, by_key[key])
 
 
 def _track(key: CellKey) -> tuple[str, str, str]:
@@ -103,10 +105,10 @@ def _streams(study: StudyLog, condition: str, sequence: str) -> list[RunResults]
     ]
 
 
-def _test(cell: Cell, sequence: str, at: int, retrieval: CellRetrieval) -> Tested:
-    success = accuracy(cell)
+def _test(
+    key: CellKey, success: Metric, sequence: str, at: int, retrieval: CellRetrieval
+) -> Tested:
     own = Metric(mean_of(retrieval.own), success.done, success.planned, success.n_items)
-    key = cell.key
     return Tested(key.condition, sequence, key.task, at, success, own, retrieval.spread("bank_own"))
 
 

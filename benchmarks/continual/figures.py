@@ -37,7 +37,7 @@ from langgraft.benchmarks.continual.wording import interval, signed
 
 
 def forest(analysis: Analysis) -> str:
-    """Draw each condition's difference against no memory, with the noise of a re-run."""
+    """Draw each condition's difference against no memory, with the margin of equivalence."""
     rows = [c for c in (*analysis.family, *analysis.beside) if c.estimate is not None]
     return svg_text("forest", lambda: _forest(analysis, rows))
 
@@ -45,9 +45,8 @@ def forest(analysis: Analysis) -> str:
 def _forest(analysis: Analysis, rows: Sequence[Contrast]) -> Figure:
     figure = Figure(figsize=(WIDTH, 0.8 + 0.34 * max(len(rows), 1)), layout="constrained")
     axes = figure.add_subplot()
-    palette, band = colors(analysis), analysis.noise.band
-    if band is not None:
-        axes.axvspan(-100 * band, 100 * band, color=BAND, lw=0, label="noise of a re-run")
+    palette, margin = colors(analysis), 100 * analysis.noise.margin
+    axes.axvspan(-margin, margin, color=BAND, lw=0, label="margin of equivalence")
     axes.axvline(0, color="#8b9199", lw=1)
     for place, contrast in enumerate(rows):
         _forest_row(axes, place, contrast, palette[contrast.condition])
@@ -57,8 +56,7 @@ def _forest(analysis: Analysis, rows: Sequence[Contrast]) -> Figure:
     axes.spines["left"].set_visible(False)
     axes.grid(axis="x")
     axes.set_xlabel("difference in success rate against no memory (percentage points)")
-    if band is not None:
-        figure.legend(loc="outside upper right", fontsize=8)
+    figure.legend(loc="outside upper right", fontsize=8)
     return figure
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from langgraft.benchmarks.continual.contrasts import Contrast, Noise, Verdict
 from langgraft.benchmarks.continual.wording import (
     detectable,
+    for_these_orders,
     listing,
     p_value,
     points,
@@ -20,7 +21,10 @@ def sentence(contrast: Contrast) -> str:
     name, estimate = contrast.condition, contrast.estimate
     if estimate is None:
         return f"{name} is incomplete: it has no results that can be compared yet."
-    numbers = f"{points(estimate)} against no memory ({sample(estimate)}"
+    these = for_these_orders(estimate)
+    numbers = (
+        f"{points(estimate)} against no memory ({these}{'; ' if these else ''}{sample(estimate)}"
+    )
     corrected = "" if contrast.p_adjusted is None else f", Holm-corrected {_p(contrast)}"
     if contrast.verdict == "incomplete":
         metric = contrast.difference
@@ -30,6 +34,13 @@ def sentence(contrast: Contrast) -> str:
         )
     if contrast.verdict in {"helped", "hurt"}:
         return f"{name} {contrast.verdict}: {numbers}{corrected})."
+    if contrast.verdict == "too few runs":
+        return f"{name} has too few runs for a verdict: {numbers})."
+    if contrast.verdict == "unclear":
+        return (
+            f"What {name} does is unclear: {numbers}{corrected}). Without one of the runs without"
+            " memory the verdict would be another."
+        )
     alone = ""
     if not estimate.low <= 0 <= estimate.high:
         alone = " Taken alone its interval excludes 0; corrected for the others it does not count."
@@ -65,6 +76,8 @@ _VERBS: dict[Verdict, str] = {
     "helped": "helped",
     "hurt": "hurt",
     "no detectable difference": "made no detectable difference",
+    "unclear": "came out unclear",
+    "too few runs": "had too few runs for a verdict",
 }
 
 
@@ -124,27 +137,28 @@ def _controls(controls: Sequence[Contrast], noise: Noise) -> str:
     inside = [_value(c) for c, within in known if within]
     outside = [_value(c) for c, within in known if within is False]
     unclear = [_value(c) for c, within in known if within is None and c.estimate is not None]
-    if noise.band is None or not (inside or outside or unclear):
+    if not (inside or outside or unclear):
         return ""
     clauses = [
-        (inside, ("stays within", "stay within")),
-        (outside, ("lies outside", "lie outside")),
-        (unclear, ("can be placed neither inside nor outside",) * 2),
+        (inside, f"equivalent to no memory within ±{100 * noise.margin:.0f} pp"),
+        (outside, "different from no memory"),
+        (unclear, "neither shown to be equivalent nor to differ"),
     ]
-    band, parts = f"the noise of a re-run (±{100 * noise.band:.1f} pp)", []
-    for names, (one, many) in clauses:
-        if names:
-            parts.append(f"{listing(names)} {one if len(names) == 1 else many} {band}")
-            band = "it"
+    parts = [
+        f"{listing(names)} {'is' if len(names) == 1 else 'are'} {words}"
+        for names, words in clauses
+        if names
+    ]
     return f"Of the controls, {', while '.join(parts)}."
 
 
 def _doubt(noise: Noise) -> str:
-    if noise.quiet is not False or noise.rerun is None or noise.rerun.estimate is None:
+    if noise.quiet or noise.rerun is None or noise.rerun.estimate is None:
         return ""
+    differs = "differs from it" if noise.quiet is False else "is not shown to be equivalent to it"
     return (
-        "Mind that a mere re-run of the baseline differs from it by"
-        f" {points(noise.rerun.estimate)}: differences of that size can be chance."
+        f"Mind that a mere re-run of the baseline {differs}: {points(noise.rerun.estimate)};"
+        " differences of that size can be chance."
     )
 
 

@@ -16,7 +16,7 @@ from matplotlib.ticker import MaxNLocator
 from langgraft.benchmarks.continual.analysis import Analysis
 from langgraft.benchmarks.continual.drawing import GRAY, INK, PALETTE, WIDTH
 from langgraft.benchmarks.continual.metrics import SMALLEST_SUBSET, Metric
-from langgraft.benchmarks.continual.wording import sample_of, signed, unchanged
+from langgraft.benchmarks.continual.wording import sample_of, signed
 from langgraft.benchmarks.harness.statistics import Estimate
 
 ABREAST = 5
@@ -61,9 +61,7 @@ def bar(axes: Axes, place: float, metric: Metric, color: str, width: float) -> N
 
 
 def ends(difference: Estimate) -> tuple[float, float]:
-    """Return the ends of a difference's interval, in points; both 0 where no item changed."""
-    if unchanged(difference):
-        return 0.0, 0.0
+    """Return the ends of a difference's interval, in points."""
     return 100 * difference.low, 100 * difference.high
 
 

@@ -1,12 +1,12 @@
 """Checks that a result must pass before it is worth reading (evaluation §2.5)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast
 
 from langgraft._core.canonical import JSON
 from langgraft.benchmarks.continual.cells import RunResults, StudyLog
-from langgraft.benchmarks.continual.contrasts import WIDEST, Contrast, Noise
+from langgraft.benchmarks.continual.contrasts import Contrast, Noise
 from langgraft.benchmarks.continual.metrics import IDENTITY_TOLERANCE, Transfer
 from langgraft.benchmarks.continual.wording import flat, points, several, short
 
@@ -14,8 +14,6 @@ State: TypeAlias = Literal["passed", "failed", "open"]
 
 _NAMED = 5
 """How many offenders a gate names."""
-
-_TOO_WIDE = f"Intervals wider than ±{100 * WIDEST:.0f} pp show nothing: it cannot be told."
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,53 +56,63 @@ def identity(transfers: Iterable[Transfer]) -> Gate:
 
 
 def no_difference(noise: Noise) -> Gate:
-    """Check that the re-run of the baseline does not differ from the baseline."""
+    """Check that the re-run of the baseline is equivalent to the baseline."""
     name = "A/A: re-run"
     if noise.rerun is None or noise.rerun.estimate is None:
         return Gate(name, "open", "The plan has no re-run of the baseline, or it has no results.")
-    detail = f"The baseline against itself with other samples: {points(noise.rerun.estimate)}."
-    if not noise.rerun.difference.complete:
-        return Gate(name, "open", f"{detail} Incomplete.")
-    if noise.quiet is None:
-        return Gate(name, "open", f"{detail} {_TOO_WIDE}")
-    return Gate(name, "passed" if noise.quiet else "failed", detail)
+    told = points(noise.rerun.estimate)
+    return _equivalence(
+        name, noise, noise.rerun, f"The baseline against itself with other samples: {told}."
+    )
 
 
 def control_gates(noise: Noise, controls: Iterable[Contrast]) -> tuple[Gate, ...]:
-    """Check that each inert control stays within the noise of a re-run; see `Noise.holds`."""
+    """Check that each inert control is equivalent to no memory; see `Noise.holds`."""
     return tuple(_control_gate(noise, control) for control in controls if control.inert)
 
 
 def _control_gate(noise: Noise, control: Contrast) -> Gate:
     name = f"A/A: {control.condition}"
-    rerun = None if noise.rerun is None else noise.rerun.estimate
-    if rerun is None or noise.band is None or control.estimate is None:
-        return Gate(name, "open", "There is no re-run to compare with, or there are no results.")
-    detail = (
-        f"{points(control.estimate)} against no memory; a re-run of the baseline {points(rerun)},"
-        f" a noise of ±{100 * noise.band:.1f} pp."
-    )
-    if control.verdict == "incomplete":
+    if control.estimate is None:
+        return Gate(name, "open", "There are no results.")
+    return _equivalence(name, noise, control, f"{points(control.estimate)} against no memory.")
+
+
+def _equivalence(name: str, noise: Noise, contrast: Contrast, detail: str) -> Gate:
+    if contrast.verdict == "incomplete" or contrast.estimate is None:
         return Gate(name, "open", f"{detail} Incomplete.")
-    within = noise.holds(control)
-    state: State = "open" if within is None else "passed" if within else "failed"
-    return Gate(name, state, f"{detail} {_control_words(noise, control, within)}")
+    margin, held = f"±{100 * noise.margin:.0f} pp", noise.holds(contrast)
+    tests = f"two one-sided tests, p = {contrast.estimate.p_beyond(noise.margin):.3f}"
+    if held:
+        return Gate(name, "passed", f"{detail} Equivalent within {margin} ({tests}).")
+    if held is False:
+        return Gate(
+            name, "failed", f"{detail} It differs, and may by more than {margin} ({tests})."
+        )
+    return Gate(
+        name, "open", f"{detail} Neither equivalent within {margin} ({tests}) nor different."
+    )
 
 
-def _control_words(noise: Noise, control: Contrast, within: bool | None) -> str:
-    """Say what was concluded from the two intervals, and what was not."""
-    assert control.estimate is not None
-    low, high = control.estimate.low, control.estimate.high
-    if within is False:
-        return "It differs from no memory, and by more than a re-run does."
-    if within:
-        reach = 100 * max(-low, high)
-        return f"No detectable difference; what is ruled out is one beyond {reach:.1f} pp."
-    if not (noise.sharp and control.estimate.half_width <= WIDEST):
-        return _TOO_WIDE
-    if low <= 0 <= high:
-        return "Its interval holds 0, but it is further off than a re-run: it cannot be told."
-    return "Its interval excludes 0, but it is no further off than a re-run: it cannot be told."
+def like_orders(family: Sequence[Contrast]) -> Gate:
+    """Check the assumption that training orders act alike on all memories.
+
+    Each memory is judged once more with the order effects of the others alone.
+    """
+    name = "Order effects alike"
+    known = [each for each in family if each.verdict_of_others is not None]
+    if not known or any(each.verdict in {"too few runs", "incomplete"} for each in known):
+        return Gate(name, "open", "It takes three memories, complete, with three runs each.")
+    spreads = ", ".join(f"{each.condition} {100 * (each.order_sd or 0):.1f}" for each in known)
+    detail = f"Standard deviations of whole runs: {spreads} pp."
+    wrong = [
+        f"{each.condition} ({each.verdict_of_others})"
+        for each in known
+        if each.verdict not in {each.verdict_of_others, "unclear"}
+    ]
+    if wrong:
+        return Gate(name, "failed", f"{detail} With those of the others alone: {'; '.join(wrong)}.")
+    return Gate(name, "passed", f"{detail} With those of the others alone all verdicts stay.")
 
 
 def same_tests(study: StudyLog) -> Gate:

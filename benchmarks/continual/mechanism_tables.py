@@ -74,13 +74,12 @@ def _nulls(analysis: Analysis) -> Table:
             *_optional(null.measured_rr),
             *_optional(null.measured_nl),
             analysis.partitions[null.task].runs,
-            *_percent_spread(null.expected_rr),
-            *_percent_spread(null.expected_nl),
+            _percent(null.expected_rr),
+            _percent(null.expected_nl),
         )
         for null in analysis.nulls
     )
-    expected = spread_columns("expected_rr", "expected_nl")
-    return Table("null_values", ("task", *columns, *expected), tuple(rows))
+    return Table("null_values", ("task", *columns, "expected_rr", "expected_nl"), tuple(rows))
 
 
 def _percent_spread(spread: Spread | None) -> tuple[Field, ...]:

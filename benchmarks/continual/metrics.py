@@ -8,7 +8,7 @@
 Values are fractions; percentage points are made where numbers are shown.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -19,11 +19,11 @@ from langgraft.benchmarks.continual.cells import (
     CellKey,
     Scores,
     StudyLog,
-    difference_of,
+    differences_of,
     matrices,
     mean_of,
 )
-from langgraft.benchmarks.harness.statistics import Estimate
+from langgraft.benchmarks.harness.statistics import Estimate, OrderEffects
 
 SMALLEST_SUBSET = 10
 """Subsets with fewer items get no RR or NL (continual-memory Table 2)."""
@@ -140,28 +140,21 @@ def metric_of(
     )
 
 
-def accuracy(cell: Cell, items: frozenset[str] | None = None) -> Metric:
-    """Estimate the success rate of a cell, or of some of its items."""
+def accuracy(
+    cell: Cell, items: frozenset[str] | None = None, orders: OrderEffects | None = None
+) -> Metric:
+    """Estimate the success rate of a cell, or of some of its items.
+
+    `orders` is what training orders do to it, from `StudyLog.orders`; `None` takes what they do here.
+    """
     trained = cell.key.condition not in UNTRAINED
-    return Metric(
-        estimate=mean_of(cell.scores, items, trained=trained),
-        done=cell.done,
-        planned=cell.planned,
-        n_items=_count(cell, items),
+    return metric_of(
+        mean_of(cell.scores, items, trained=trained, orders=orders), [cell], count(cell, items)
     )
 
 
-def difference(after: Cell, before: Cell, items: frozenset[str] | None = None) -> Metric:
-    """Estimate how two cells differ, paired by item and replicate."""
-    return Metric(
-        estimate=difference_of(after.scores, before.scores, items),
-        done=after.done + before.done,
-        planned=after.planned + before.planned,
-        n_items=_count(after, items),
-    )
-
-
-def _count(cell: Cell, items: frozenset[str] | None) -> int:
+def count(cell: Cell, items: frozenset[str] | None) -> int:
+    """Return how many of `items` a cell tests; `None` counts all."""
     tested = {item for run in cell.runs for item in run.spec.item_ids}
     return len(tested if items is None else tested & items)
 
@@ -176,9 +169,40 @@ def unless_small(metric: Metric) -> Metric:
 def transfers(study: StudyLog, partitions: Mapping[str, Partition]) -> tuple[Transfer, ...]:
     """Return forward and backward transfer of each condition tested after one task and after both.
 
-    Those are the memories, then the controls whose transfer the plan asks for.
+    Those are the memories, then the controls whose transfer the plan asks for. What training orders
+    do is pooled over all rows, for each of the three differences.
     """
-    found = []
+    moves = list(_moves(study))
+    splits = [partitions[after.key.task] for _, after, _ in moves]
+    pairs = [(after.scores, before.scores) for _, after, before in moves]
+    rows = zip(
+        moves,
+        splits,
+        differences_of(pairs),
+        differences_of(pairs, [split.solved for split in splits]),
+        differences_of(pairs, [split.failed for split in splits]),
+        strict=True,
+    )
+    orders = study.accuracy_orders
+    return tuple(
+        Transfer(
+            condition=after.key.condition,
+            direction=direction,
+            sequence=after.key.sequence,
+            task=after.key.task,
+            before=accuracy(before, orders=orders),
+            after=accuracy(after, orders=orders),
+            transfer=metric_of(whole, [after, before], count(after, None)),
+            delta_rr=unless_small(metric_of(rr, [after, before], count(after, split.solved))),
+            delta_nl=unless_small(metric_of(nl, [after, before], count(after, split.failed))),
+            identity_gap=identity_gap(before, after, split),
+        )
+        for (direction, after, before), split, whole, rr, nl in rows
+    )
+
+
+def _moves(study: StudyLog) -> Iterator[tuple[Direction, Cell, Cell]]:
+    """List the cells after a sequence with those after the tested task alone."""
     for sequence in study.sequences:
         earlier, later = sequence.split(">")
         tasks: tuple[tuple[Direction, str], ...] = (("forward", later), ("backward", earlier))
@@ -187,23 +211,7 @@ def transfers(study: StudyLog, partitions: Mapping[str, Partition]) -> tuple[Tra
                 before = study.cells.get(CellKey(condition, task, task))
                 after = study.cells.get(CellKey(condition, sequence, task))
                 if before is not None and after is not None:
-                    found.append(_transfer(direction, before, after, partitions[task]))
-    return tuple(found)
-
-
-def _transfer(direction: Direction, before: Cell, after: Cell, split: Partition) -> Transfer:
-    return Transfer(
-        condition=after.key.condition,
-        direction=direction,
-        sequence=after.key.sequence,
-        task=after.key.task,
-        before=accuracy(before),
-        after=accuracy(after),
-        transfer=difference(after, before),
-        delta_rr=unless_small(difference(after, before, split.solved)),
-        delta_nl=unless_small(difference(after, before, split.failed)),
-        identity_gap=identity_gap(before, after, split),
-    )
+                    yield direction, after, before
 
 
 def identity_gap(before: Cell, after: Cell, split: Partition) -> float | None:
@@ -222,17 +230,29 @@ def identity_gap(before: Cell, after: Cell, split: Partition) -> float | None:
     return abs(whole - (n_solved * solved + n_failed * failed) / n)
 
 
+def subsets_of(
+    partitions: Mapping[str, Partition],
+) -> tuple[Mapping[str, frozenset[str]], Mapping[str, frozenset[str]]]:
+    """Return the items of each task that are solved without memory, and those that are failed."""
+    return (
+        {task: each.solved for task, each in partitions.items()},
+        {task: each.failed for task, each in partitions.items()},
+    )
+
+
 def retentions(study: StudyLog, partitions: Mapping[str, Partition]) -> tuple[Retention, ...]:
     """Return RR and NL of every evaluation at the end of a sequence.
 
     The baseline itself is left out: it defines the subsets.
     """
+    easy, hard = subsets_of(partitions)
+    rr_orders, nl_orders = study.orders(easy), study.orders(hard)
     return tuple(
         Retention(
             key=key,
-            accuracy=accuracy(cell),
-            rr=unless_small(accuracy(cell, partitions[key.task].solved)),
-            nl=unless_small(accuracy(cell, partitions[key.task].failed)),
+            accuracy=accuracy(cell, orders=study.accuracy_orders),
+            rr=unless_small(accuracy(cell, easy[key.task], rr_orders)),
+            nl=unless_small(accuracy(cell, hard[key.task], nl_orders)),
         )
         for key, cell in study.cells.items()
         if key.at is None and key.condition != BASELINE

@@ -9,6 +9,7 @@ from langgraft.benchmarks.continual.spreads import Spread
 from langgraft.benchmarks.continual.wording import (
     DASH,
     detectable,
+    for_these_orders,
     interval,
     p_value,
     percent,
@@ -55,6 +56,7 @@ def environment(load: Callable[[str], str] | None = None) -> Any:
         signed=signed,
         plain=plain,
         interval=interval,
+        for_these_orders=for_these_orders,
         sample=sample,
         p=p_value,
         spread=spread,

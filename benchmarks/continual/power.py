@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from langgraft._core.errors import MissingExtraError
 from langgraft.benchmarks.continual.cells import UNTRAINED, cell_key
-from langgraft.benchmarks.continual.wording import detectable, sample_of
-from langgraft.benchmarks.harness.statistics import planned_effect
+from langgraft.benchmarks.continual.wording import detectable, sample_of, several
+from langgraft.benchmarks.harness.statistics import FEWEST_RUNS, planned_difference
 from langgraft.benchmarks.harness.study import RunSpec
 
 
@@ -13,18 +13,32 @@ def detectable_line(runs: Sequence[RunSpec]) -> str:
     """Say which difference of a memory against none would be found four times in five.
 
     It is a plan's figure: the noise of an item is the one the papers' tables imply (evaluation
-    §2.3), and neither the correction for several memories nor differing training orders are in
-    it. The report says what the study could detect in the end.
+    §2.3), and that orders of training shift success by 5 points is an assumption. The report says
+    what the study could detect in the end.
     """
     tests = [run for run in runs if run.factors["kind"] != "train"]
     learned = [run for run in tests if cell_key(run).condition not in UNTRAINED]
+    memories = {run.factors["condition"] for run in runs if run.factors["kind"] == "train"}
     items = {item for run in learned for item in run.item_ids}
     replicates = {run.factors["replicate"] for run in learned}
+    untrained = {
+        (key.condition, run.factors["replicate"])
+        for run in tests
+        if (key := cell_key(run)).condition in UNTRAINED
+    }
     name = "detectable difference at 80 % power"
+    sizes = sample_of(len(items), len(replicates), "test item")
+    if len(replicates) < FEWEST_RUNS:
+        return f"{name}: none, no verdict below {FEWEST_RUNS} runs ({sizes})"
     try:
-        effect = planned_effect(len(items), len(replicates))
+        effect = planned_difference(
+            len(items),
+            len(replicates),
+            baseline_runs=len(untrained),
+            contrasts=len(memories),
+        )
     except MissingExtraError as error:
         return f"{name}: {error}"
-    sizes = sample_of(len(items), len(replicates), "test item")
     reach = f"about {detectable(effect)}" if effect <= 1 else "none, the plan is too small"
-    return f"{name}: {reach} ({sizes})"
+    compared = several(len(memories), "memory", "memories")
+    return f"{name}: {reach} ({sizes}, {compared} compared, an order effect of 5 pp assumed)"

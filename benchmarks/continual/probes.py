@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from langgraft.benchmarks.continual.cells import Cell, StudyLog, difference_of, mean_of, pooled
+from langgraft.benchmarks.continual.cells import Cell, StudyLog, differences_of, mean_of, pooled
 from langgraft.benchmarks.continual.metrics import Metric, metric_of
 
 Factor: TypeAlias = Literal["retrieval", "pool"]
@@ -89,22 +89,16 @@ def _effects(
     pair: tuple[str, str], table: Mapping[tuple[str, str], Sequence[Cell]]
 ) -> Iterator[Effect]:
     base, other = pair
-    for fixed in pair:
-        yield from _effect(
-            "retrieval", fixed, pair, table.get((other, fixed)), table.get((base, fixed))
-        )
-    for fixed in pair:
-        yield from _effect("pool", fixed, pair, table.get((fixed, other)), table.get((fixed, base)))
-
-
-def _effect(
-    factor: Factor,
-    fixed: str,
-    pair: tuple[str, str],
-    treated: Sequence[Cell] | None,
-    baseline: Sequence[Cell] | None,
-) -> Iterator[Effect]:
-    if treated and baseline:
-        difference = difference_of(pooled(treated), pooled(baseline))
-        metric = metric_of(difference, [*treated, *baseline])
-        yield Effect(factor, fixed, pair[1], pair[0], metric)
+    asked: list[tuple[Factor, str, Sequence[Cell] | None, Sequence[Cell] | None]] = [
+        *(
+            ("retrieval", fixed, table.get((other, fixed)), table.get((base, fixed)))
+            for fixed in pair
+        ),
+        *(("pool", fixed, table.get((fixed, other)), table.get((fixed, base))) for fixed in pair),
+    ]
+    known = [
+        (factor, fixed, ours, theirs) for factor, fixed, ours, theirs in asked if ours and theirs
+    ]
+    found = differences_of((pooled(ours), pooled(theirs)) for *_, ours, theirs in known)
+    for (factor, fixed, ours, theirs), difference in zip(known, found, strict=True):
+        yield Effect(factor, fixed, other, base, metric_of(difference, [*ours, *theirs]))

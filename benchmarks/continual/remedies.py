@@ -15,7 +15,7 @@ from langgraft.benchmarks.continual.cells import (
     CellKey,
     Scores,
     StudyLog,
-    difference_of,
+    differences_of,
     in_common,
     pooled,
 )
@@ -88,7 +88,7 @@ def _remedy(
     looked = [
         (by_key[a.key], by_key[b.key]) for a, b in pairs if a.key in by_key and b.key in by_key
     ]
-    shares = in_common(_shared([(a.own, b.own) for a, b in looked]))
+    ours, theirs = in_common(_shared([(a.own, b.own) for a, b in looked]))
     single = after[0].key if len(pairs) == 1 else CellKey(name, "", "")
     both = [*after, *before]
     return Remedy(
@@ -96,9 +96,9 @@ def _remedy(
         mends=mended,
         sequence=single.sequence,
         task=single.task,
-        success=metric_of(difference_of(pooled(after), pooled(before)), both),
-        own_share=metric_of(difference_of(shares[0], shares[1]), both),
-        own_levels=(_level(shares[1]), _level(shares[0])),
+        success=metric_of(differences_of([(pooled(after), pooled(before))])[0], both),
+        own_share=metric_of(differences_of([(ours, theirs)])[0], both),
+        own_levels=(_level(theirs), _level(ours)),
         context_diversity=_run_difference(looked, "context_diversity"),
         top1_share=_run_difference(looked, "top1_share"),
     )

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from langgraft._core.extras import require
-from langgraft.benchmarks.continual.analysis import PAIRED, Analysis, analyze, summary_table
+from langgraft.benchmarks.continual.analysis import Analysis, analyze, summary_table
 from langgraft.benchmarks.continual.banks import Banks
 from langgraft.benchmarks.continual.case_pages import case_pages
 from langgraft.benchmarks.continual.cases import RULES
@@ -34,10 +34,6 @@ _TEMPLATE = "report.html.jinja"
 _CASE_TEMPLATE = "case.html.jinja"
 _PURPOSE = "The report"
 _TITLE = "Continual learning"
-_PAIRING = (
-    f"Differences are means over tasks against '{PAIRED}', the baseline runs that conditions are"
-    " paired with; 'none' is over all baseline runs."
-)
 
 
 def write_report(
@@ -95,8 +91,7 @@ def _short(plan: Plan, analysis: Analysis, page: Path) -> Report:
     )
     columns = ("condition", *tasks, "against none [95 %]", "verdict")
     notice = notices(plan.model, generated=analysis.generated)
-    pairing = (_PAIRING,) if analysis.paired else ()
-    lines = (*notice, analysis.summary, *analysis.sentences, *pairing)
+    lines = (*notice, analysis.summary, *analysis.sentences)
     return Report(page, plan.title or _TITLE, columns, tuple(rows), lines)
 
 
@@ -129,7 +124,6 @@ def render(
             a=analysis,
             plan=plan,
             title=plan.title or _TITLE,
-            paired_name=PAIRED,
             small=SMALLEST_SUBSET,
             vectorizer=VECTORIZER,
             shares=SHARES,

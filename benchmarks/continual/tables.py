@@ -70,13 +70,11 @@ def _contrasts(analysis: Analysis) -> Table:
 
 
 def _standing(analysis: Analysis, control: Contrast) -> str:
-    """Say whether a control is within the noise of the re-run."""
-    noise = analysis.noise
-    unjudged = control is noise.rerun or not control.inert or control.verdict == "incomplete"
-    if unjudged or noise.band is None:
+    """Say whether a control, or the re-run, is equivalent to no memory."""
+    if not control.inert or control.verdict == "incomplete":
         return ""
-    within = noise.holds(control)
-    return "cannot be told" if within is None else "within" if within else "outside"
+    words = {True: "equivalent", False: "differs", None: "cannot be told"}
+    return words[analysis.noise.holds(control)]
 
 
 def _detectable(contrast: Contrast) -> tuple[Field, Field]:

@@ -14,7 +14,7 @@ DASH = "\N{EN DASH}"
 TIMES = "\N{MULTIPLICATION SIGN}"
 SMALLEST_P = 0.001
 UNCHANGED = "no net change in any item"
-"""Stands for the interval of a difference that is 0 in every item."""
+"""Said of a difference that is 0 in every item, beside its interval."""
 
 
 def signed(value: float) -> str:
@@ -31,18 +31,27 @@ def plain(value: float) -> str:
 def unchanged(estimate: Estimate) -> bool:
     """Say whether a difference is 0 in every item.
 
-    Its interval is then made of the number of items alone, ±84 points of two of them: it is kept
-    for tests and tables, and not shown as if outcomes had spread that far.
+    Its interval is then made of the number of items alone, ±18 points of 18 of them.
     """
     return estimate.method == "exact" and not estimate.value
 
 
 def interval(estimate: Estimate, *, difference: bool = True) -> str:
     """Write an interval: `[+3.1, +9.8]`, or `[44.2, 63.4]` for a share."""
-    if difference and unchanged(estimate):
-        return UNCHANGED
+    told = _ends(estimate.low, estimate.high, difference=difference)
+    return f"{told} ({UNCHANGED})" if difference and unchanged(estimate) else told
+
+
+def for_these_orders(estimate: Estimate, *, difference: bool = True) -> str:
+    """Write the interval for these orders; nothing where it is the other one."""
+    if estimate.these_orders == (estimate.low, estimate.high):
+        return ""
+    return f"for these orders {_ends(*estimate.these_orders, difference=difference)}"
+
+
+def _ends(low: float, high: float, *, difference: bool) -> str:
     write = signed if difference else plain
-    return f"[{write(estimate.low)}, {write(estimate.high)}]"
+    return f"[{write(low)}, {write(high)}]"
 
 
 def spread(found: Spread | None, digits: int = 1) -> str:
@@ -67,8 +76,7 @@ def percent(found: Spread | None) -> str:
 
 def points(estimate: Estimate) -> str:
     """Write a difference with its interval: `+6.4 pp [+3.1, +9.8]`."""
-    told = f"({UNCHANGED})" if unchanged(estimate) else interval(estimate)
-    return f"{signed(estimate.value)} pp {told}"
+    return f"{signed(estimate.value)} pp {interval(estimate)}"
 
 
 def p_value(p: float) -> str:

@@ -28,10 +28,12 @@ COLUMNS: Final = {
     "gate": "name of the check",
     "gold_medal": "1: a gold medal",
     "high": "upper end of the 95 % interval",
+    "high_orders": "upper end of the 95 % interval for these seeds: other competitions",
     "holds": "whether the printed figure can be had",
     "in_family": "whether its p value is corrected with those of the declared family",
     "last_step": "step of the last of equal errors in a row",
     "low": "lower end of the 95 % interval",
+    "low_orders": "lower end of the 95 % interval for these seeds: other competitions",
     "lower_is_better": "direction of the metric, from the competition's board",
     "mean": "mean",
     "measure": "what is measured; docs/behaviour-metrics.md",
@@ -81,7 +83,7 @@ COLUMNS: Final = {
     "valid_submission": "1: the grader gave the submission a score",
     "validation": "validation metric of the chosen program, in its own direction",
     "value": "the number itself",
-    "verdict": "better, worse, changed, unclear, no detectable difference or incomplete",
+    "verdict": "better, worse, changed, unclear, no detectable difference, too few runs or incomplete",
     "where": "where it is published",
 }
 """Meaning by column."""

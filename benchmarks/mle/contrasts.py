@@ -3,22 +3,34 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-from langgraft.benchmarks.harness.statistics import Estimate, holm
-from langgraft.benchmarks.mle.estimates import Pair, all_tasks_estimate, same_tasks_estimate
+from langgraft.benchmarks.harness.statistics import (
+    FEWEST_RUNS,
+    SIGNIFICANCE,
+    Estimate,
+    OrderEffects,
+    holm,
+    order_effects,
+)
+from langgraft.benchmarks.mle.estimates import (
+    Pair,
+    all_tasks_estimate,
+    matrix_of,
+    same_tasks_estimate,
+)
 from langgraft.benchmarks.mle.measure import Measure
 from langgraft.benchmarks.mle.measures import measures_of
 from langgraft.benchmarks.mle.runs import competition_of, condition_of, seed_of
 from langgraft.benchmarks.mle.searches import Searches
 
-SIGNIFICANCE: Final = 0.05
-
 Verdict: TypeAlias = Literal[
-    "better", "worse", "changed", "unclear", "no detectable difference", "incomplete"
+    *("better", "worse", "changed", "unclear", "no detectable difference"),
+    *("too few runs", "incomplete"),
 ]
 """`better`, `worse`, `changed` (where neither direction is good): also after correction;
-`unclear`: the interval excludes 0, and the corrected p value does not hold."""
+`unclear`: the interval excludes 0, and the corrected p value does not hold; `too few runs`: fewer than
+`FEWEST_RUNS` seeds, which say next to nothing of how seeds differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +98,8 @@ class Contrast:
     def _verdict(self, found: Estimate | None, p: float | None) -> Verdict:
         if not self.complete:
             return "incomplete"
+        if found is not None and found.n_replicates < FEWEST_RUNS:
+            return "too few runs"
         if found is None or not excludes_zero(found):
             return "no detectable difference"
         if p is not None and p >= SIGNIFICANCE:
@@ -138,10 +152,12 @@ def contrasts(searches: Searches) -> tuple[Contrast, ...]:
     families. Contrasts that are incomplete have no corrected p value, and count in the correction
     of others as if theirs were 1.
     """
+    measures = measures_of(searches)
+    orders = {measure.name: _orders(searches, measure) for measure in measures}
     found = [
-        _contrast(searches, condition, measure)
+        _contrast(searches, condition, measure, orders[measure.name])
         for condition in searches.compared
-        for measure in measures_of(searches)
+        for measure in measures
     ]
     family = [each for each in found if in_family(each, searches)]
     general = _adjusted(family, [each.estimate for each in family])
@@ -150,6 +166,12 @@ def contrasts(searches: Searches) -> tuple[Contrast, ...]:
         replace(each, p_adjusted=general.get(_key(each)), p_same_tasks=same.get(_key(each)))
         for each in found
     )
+
+
+def _orders(searches: Searches, measure: Measure) -> OrderEffects | None:
+    """Pool what whole seeds differ by over the memories."""
+    found = (matrix_of(known_differences(searches, name, measure)) for name in searches.memories)
+    return order_effects(each for each in found if each is not None)
 
 
 def _adjusted(
@@ -191,27 +213,42 @@ def _planned_pairs(searches: Searches, condition: str) -> set[Pair]:
 
 
 def differences(searches: Searches, condition: str, measure: Measure) -> dict[Pair, float | None]:
-    """Return condition less no memory, by pair of which both searches ended."""
-    treated, baseline = (
-        values_of(searches, name, measure) for name in (condition, searches.baseline)
+    """Return condition less no memory, by pair of which both searches ended.
+
+    No memory is the mean of the baseline and of its re-runs with that seed; of a re-run itself it is
+    the baseline.
+    """
+    reruns = () if condition in searches.roles.reruns else searches.roles.reruns
+    treated, baseline, *others = (
+        values_of(searches, name, measure) for name in (condition, searches.baseline, *reruns)
     )
-    return {
-        pair: _less(value, baseline[pair]) for pair, value in treated.items() if pair in baseline
-    }
+    found: dict[Pair, float | None] = {}
+    for pair, value in treated.items():
+        if pair in baseline:
+            bare = [baseline[pair], *(each.get(pair) for each in others)]
+            known = [each for each in bare if each is not None]
+            less = None if value is None or not known else value - math.fsum(known) / len(known)
+            found[pair] = less
+    return found
 
 
-def _less(one: float | None, other: float | None) -> float | None:
-    return None if one is None or other is None else one - other
+def known_differences(searches: Searches, condition: str, measure: Measure) -> dict[Pair, float]:
+    """Return the differences that are defined."""
+    found = differences(searches, condition, measure)
+    return {pair: value for pair, value in found.items() if value is not None}
 
 
-def _contrast(searches: Searches, condition: str, measure: Measure) -> Contrast:
+def _contrast(
+    searches: Searches, condition: str, measure: Measure, orders: OrderEffects | None
+) -> Contrast:
     all_pairs = differences(searches, condition, measure)
-    known = {pair: value for pair, value in all_pairs.items() if value is not None}
+    known = known_differences(searches, condition, measure)
     most = measure.most(searches)
+    orders = orders if condition in searches.memories else None
     return Contrast(
         condition=condition,
         measure=measure,
-        estimate=all_tasks_estimate(known, (-most, most)),
+        estimate=all_tasks_estimate(known, (-most, most), orders),
         same_tasks=same_tasks_estimate(known, most),
         pairs=len(known),
         undefined=len(all_pairs) - len(known),

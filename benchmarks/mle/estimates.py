@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,6 +13,7 @@ from langgraft.benchmarks.harness.statistics import (
     ROUNDING,
     Estimate,
     Matrix,
+    OrderEffects,
     mean_estimate,
 )
 
@@ -27,14 +29,17 @@ def _by_competition(values: Mapping[Pair, float]) -> dict[str, list[float]]:
 
 
 def all_tasks_estimate(
-    values: Mapping[Pair, float], bounds: tuple[float, float]
+    values: Mapping[Pair, float], bounds: tuple[float, float], orders: OrderEffects | None = None
 ) -> Estimate | None:
-    """Estimate a mean over competitions and seeds."""
-    matrix = _matrix(values)
-    return None if matrix is None else mean_estimate(matrix, bounds=bounds)
+    """Estimate a mean over competitions and seeds.
+
+    `orders` is what seeds differ by in the family; `None` takes what they differ by here.
+    """
+    matrix = matrix_of(values)
+    return None if matrix is None else mean_estimate(matrix, bounds=bounds, orders=orders)
 
 
-def _matrix(values: Mapping[Pair, float]) -> Matrix | None:
+def matrix_of(values: Mapping[Pair, float]) -> Matrix | None:
     """Return values as competitions by seeds.
 
     Where a competition lacks seeds that others have, each competition gives its mean instead: the
@@ -76,7 +81,8 @@ def same_tasks_estimate(values: Mapping[Pair, float], most: float) -> Estimate |
     low, high = max(-most, mean - reach), min(most, mean + reach)
     p = float(2 * t.sf(abs(mean) / se, df))
     seeds = max(map(len, rows))
-    return Estimate(mean, low, high, p, se, df, len(rows), seeds, 1.0, "crossed")
+    spread = Estimate(mean, low, high, p, se, df, len(rows), seeds, 1.0, "crossed", (low, high))
+    return replace(spread, items_variance=variance)
 
 
 def _variance(row: Sequence[float]) -> float:

@@ -6,13 +6,16 @@ from langgraft.benchmarks.mle.behaviour.retrievals import Share
 from langgraft.benchmarks.mle.relations import Correlation
 from langgraft.benchmarks.mle.spreads import Spread
 
+ESTIMATE = ("value", "low", "high", "low_orders", "high_orders", "se", "df", "method")
+"""Columns of an estimate; what is an order in the study of training streams is a seed here."""
+
 
 def estimate_fields(found: Estimate | None, scale: float) -> tuple[Field, ...]:
-    """Return value, interval, standard error, degrees of freedom and method."""
+    """Return value, both intervals, standard error, degrees of freedom and method."""
     if found is None:
-        return (None,) * 6
-    numbers = (scale * each for each in (found.value, found.low, found.high, found.se))
-    return (*numbers, found.df, found.method)
+        return (None,) * len(ESTIMATE)
+    numbers = (found.value, found.low, found.high, *found.these_orders, found.se)
+    return (*(scale * each for each in numbers), found.df, found.method)
 
 
 def p_field(found: Estimate | None) -> float | None:

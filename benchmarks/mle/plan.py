@@ -8,6 +8,7 @@ from pydantic import Field, field_serializer, field_validator, model_validator
 from typing_extensions import override
 
 from langgraft._core.canonical import JSON
+from langgraft.benchmarks.harness.statistics import MARGIN
 from langgraft.benchmarks.harness.study import SIMULATED, Plan
 from langgraft.benchmarks.mle.agents.settings import (
     MODEL_FIELDS,
@@ -72,6 +73,8 @@ class MlePlan(Plan):
     build_seeds: tuple[int, ...] = (100, 101, 102)
     """Seeds of the runs that fill the banks of warm conditions, one after another; none of them
     may be among `seeds`."""
+    margin: float = Field(default=MARGIN, gt=0, lt=1)
+    """Difference in a rate up to which controls and re-runs count as equivalent to no memory."""
     seconds: float = Field(default=7200.0, gt=0, allow_inf_nan=False)
     """Wall clock of one execution (Table 6: 7,200)."""
     feedback_model: str | None = None

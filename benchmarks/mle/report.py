@@ -93,6 +93,7 @@ def roles_of(plan: Plan) -> Roles:
         reruns=(*bare[1:], *(each.name for each in plan.memory if each.resampled)),
         placebos=tuple(each.name for each in plan.memory if each.control == "placebo"),
         others=tuple(each.name for each in plan.memory if each.control in {"shuffled", "random"}),
+        margin=plan.margin,
     )
 
 

@@ -12,6 +12,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError
+from langgraft.benchmarks.harness.statistics import MARGIN
 from langgraft.benchmarks.harness.study import PlanLogReader, RunSpec
 from langgraft.benchmarks.mle.conditions import BUILD
 from langgraft.benchmarks.mle.runs import competition_of, condition_of
@@ -44,6 +45,8 @@ class Roles:
     """Memories that know nothing of use."""
     others: tuple[str, ...] = ("shuffled", "random")
     """Other controls: a true memory's entries, out of place."""
+    margin: float = MARGIN
+    """Difference in a rate up to which a control counts as equivalent to no memory."""
 
     @property
     def controls(self) -> frozenset[str]:

@@ -13,6 +13,7 @@ from langgraft.benchmarks.mle.analysis import Analysis
 from langgraft.benchmarks.mle.columns import columns_table
 from langgraft.benchmarks.mle.contrasts import in_family
 from langgraft.benchmarks.mle.fields import (
+    ESTIMATE,
     correlation_fields,
     counted_fields,
     estimate_fields,
@@ -25,8 +26,6 @@ from langgraft.benchmarks.mle.published import findings
 from langgraft.benchmarks.mle.search import Search, StepRun, TreeSearch
 from langgraft.benchmarks.mle.searches import TREE
 from langgraft.benchmarks.mle.step_tables import step_tables
-
-_INTERVAL = ("value", "low", "high")
 
 
 def write_tables(analyses: Sequence[Analysis], folder: Path) -> None:
@@ -90,7 +89,7 @@ def _outcomes(analysis: Analysis) -> Table:
 
 def _levels(analysis: Analysis) -> Table:
     columns = (
-        *("condition", "measure", "unit", *_INTERVAL, "se", "df", "method"),
+        *("condition", "measure", "unit", *ESTIMATE),
         *("n", "undefined", "planned", "censored"),
     )
     rows = tuple(
@@ -107,10 +106,9 @@ def _levels(analysis: Analysis) -> Table:
 
 
 def _contrasts(analysis: Analysis) -> Table:
-    same = ("value", "low", "high", "se", "df", "method")
     columns = (
-        *("condition", "measure", "unit", "in_family", *_INTERVAL, "se", "df", "method", "p"),
-        *("p_holm", "verdict", *(f"same_tasks_{name}" for name in same)),
+        *("condition", "measure", "unit", "in_family", *ESTIMATE, "p"),
+        *("p_holm", "verdict", *(f"same_tasks_{name}" for name in ESTIMATE)),
         *("same_tasks_p", "same_tasks_p_holm", "same_tasks_verdict"),
         *("pairs", "undefined", "planned"),
     )

@@ -1,6 +1,7 @@
 """Numbers of the tree study in words: one place that decides how a number is written."""
 
 import math
+from dataclasses import replace
 from typing import Final
 
 from langgraft.benchmarks.continual.wording import DASH, MINUS
@@ -47,7 +48,12 @@ def change(estimate: Estimate | None, measure: Measure) -> str:
     if estimate is None:
         return DASH
     value = number(estimate.value, measure.digits, scale=measure.scale, sign=True)
-    return f"{value} {interval(estimate, measure, sign=True)}"
+    told = f"{value} {interval(estimate, measure, sign=True)}"
+    if estimate.these_orders == (estimate.low, estimate.high):
+        return told
+    low, high = estimate.these_orders
+    these = interval(replace(estimate, low=low, high=high), measure, sign=True)
+    return f"{told} (for these seeds {these})"
 
 
 def mean(spread: Spread | None, digits: int = 2, *, scale: float = 1.0, sign: bool = False) -> str:

@@ -14,7 +14,7 @@ from langgraft.benchmarks.continual.cells import (
     CellKey,
     RunResults,
     StudyLog,
-    difference_of,
+    differences_of,
     matrices,
     mean_of,
     pooled,
@@ -58,14 +58,16 @@ def test_matrices_when_order_differs_between_replicates_then_match_by_item() -> 
     assert found[0].tolist() == [[1.0, 1.0], [0.0, 0.0]]
 
 
-def test_difference_of_when_results_are_missing_then_uses_what_both_have() -> None:
+def test_differences_of_when_results_are_missing_then_uses_what_both_have() -> None:
     """Items that one side lacks and replicates without results take no part."""
     after = cell(CellKey("agg", "A", "A"), {"x": True, "y": True}, {"x": True, "y": True}, {})
     before = cell(CellKey("none", "", "A"), {"x": False}, {"x": True, "y": False}, {"x": True})
-    estimate = difference_of(after.scores, before.scores)
+    (estimate, nothing) = differences_of(
+        [(after.scores, before.scores), (after.scores, {0: {"z": 1.0}})]
+    )
     assert estimate is not None
     assert (estimate.n_items, estimate.n_replicates, estimate.value) == (1, 2, 0.5)
-    assert difference_of(after.scores, {0: {"z": 1.0}}) is None
+    assert nothing is None
 
 
 def test_pooled_when_a_cell_lacks_an_item_then_leaves_it_out() -> None:

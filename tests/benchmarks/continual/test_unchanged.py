@@ -1,4 +1,4 @@
-"""Differences that are 0 in every item: said so, instead of an interval as wide as items are few."""
+"""Differences that are 0 in every item: said so, beside the interval that few items leave."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from langgraft.benchmarks.continual.csv_tables import metric_fields
 from langgraft.benchmarks.continual.frames import ends
 from langgraft.benchmarks.continual.metrics import Metric
 from langgraft.benchmarks.continual.pages import environment
-from langgraft.benchmarks.continual.wording import UNCHANGED, interval, points
+from langgraft.benchmarks.continual.wording import MINUS, UNCHANGED, interval, points
 from langgraft.benchmarks.harness.statistics import mean_estimate, paired_difference
 
 SAME = paired_difference(np.eye(2), np.eye(2))
@@ -17,16 +17,17 @@ NUMBER = (
 )
 
 
-def test_interval_when_no_item_changed_says_so_and_tables_keep_it() -> None:
-    """Two items bound a difference of 0 by 84 points: true, and no sight of any spread."""
+def test_interval_when_no_item_changed_says_so_with_the_exact_interval() -> None:
+    """Two items bound a difference of 0 by 84 points, eighteen by 18."""
     metric = Metric(SAME, 8, 8, 2)
     jinja = environment()
     page = jinja.from_string(NUMBER).render(metric=metric)
     assert UNCHANGED in page
-    assert "84" not in page
-    assert points(SAME) == f"0.0 pp ({UNCHANGED})"
-    assert ends(SAME) == (0.0, 0.0)
+    assert "84.2" in page
+    assert points(SAME) == f"0.0 pp [{MINUS}84.2, +84.2] ({UNCHANGED})"
+    assert ends(SAME) == pytest.approx((-84.2, 84.2), abs=0.1)
     assert metric_fields(metric)[1:3] == pytest.approx((-84.2, 84.2), abs=0.1)
+    assert interval(paired_difference(np.eye(18), np.eye(18))).startswith(f"[{MINUS}18.5, +18.5]")
 
 
 def test_interval_when_something_changed_or_it_is_a_share_is_shown() -> None:
