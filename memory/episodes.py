@@ -28,11 +28,19 @@ memory."""
 class Step:
     """One turn. The first step of an episode in a world has no thought and no action: its
     observation is what the world showed before the agent did anything.
+
+    A reply that held no action is a step too: its thought is the whole reply, and its observation
+    what the agent was told of that.
     """  # noqa: D205
 
     thought: str
     action: str
     observation: str
+
+    @property
+    def malformed(self) -> bool:
+        """Whether it is a reply that held no action, and was answered."""
+        return bool(self.thought and self.observation and not self.action)
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,16 +245,18 @@ _PARTS: Mapping[str, type] = {
 def render_trajectory(steps: Sequence[Step], *, result: Result) -> str:
     """Write a trajectory as text: each thought, action and observation on lines of its own.
 
-    Parts that hold nothing leave no line.
+    Parts that hold nothing leave no line. Of a malformed reply only what was said to it is shown,
+    and of several in a row once: a trajectory is read by models, who do as they are shown.
     """
     lines: list[str] = []
     for step in steps:
         parts = {
-            "Thought": step.thought,
+            "Thought": "" if step.malformed else step.thought,
             "Action": step.action,
             "Observation": step.observation,
         }
-        lines += [f"{name}: {text}" for name, text in parts.items() if text]
+        told = [f"{name}: {text}" for name, text in parts.items() if text]
+        lines += told if not step.malformed or lines[-1:] != told else []
     if result:
         lines.append(f"Result: {result}")
     return "\n".join(lines)

@@ -3,6 +3,7 @@
 from langchain_core.runnables import Runnable
 
 from langgraft.memory.recall import strip_block
+from langgraft.nodes.prompts import prompt as shipped
 from langgraft.nodes.sessions import EnvironmentSessions
 from langgraft.nodes.state import AgentState, Node, StepState, Update
 
@@ -12,11 +13,15 @@ ENDED = "ended by the world"
 
 
 def act_node(sessions: EnvironmentSessions) -> Runnable[AgentState, Update]:
-    """Make the node that takes the chosen action; a reply without one costs its round too."""
+    """Make the node that takes the chosen action.
+
+    A reply without one costs its round too, and is answered with what was wrong and the form.
+    """
+    repair = shipped("act_repair")
 
     def act(state: AgentState) -> Update:
         if not state["valid"]:
-            observation = f"{state['reason']} Reply in the form you were given."
+            observation = repair.render(problem=state["reason"]).strip()
             return _after(
                 state, observation, done=False, success=state["success"], reward=state["score"]
             )
@@ -37,6 +42,7 @@ def act_node(sessions: EnvironmentSessions) -> Runnable[AgentState, Update]:
         if exhausted and not done:
             sessions.end(state["episode_id"])
         step = StepState(
+            said=state["said"],
             thought=strip_block(state["thought"]),
             action=state["action"],
             observation=observation,

@@ -31,7 +31,8 @@ def start_node(
         task_id = _task_id(state)
         episode_id = _episode_id(state)
         environment, first = sessions.start(episode_id, task_id)
-        shown = StepState(thought="", action="", observation=first.observation, valid=True)
+        seen = first.observation
+        shown = StepState(said="", thought="", action="", observation=seen, valid=True)
         return {
             "episode_id": episode_id,
             "domain": environment.task.domain,
@@ -42,6 +43,7 @@ def start_node(
             "draft": "",
             "draft_verdicts": [],
             "recalled": "",
+            "said": "",
             "thought": "",
             "action": "",
             "valid": True,

@@ -11,7 +11,10 @@ from typing_extensions import TypedDict, override
 class StepState(TypedDict):
     """One turn, as kept in a graph's state (see `langgraft.memory.episodes.Step`)."""
 
+    said: str
+    """The reply, word for word: what the model is shown as its own words."""
     thought: str
+    """What it holds beside the action; all of it where there is none."""
     action: str
     observation: str
     valid: bool
@@ -67,6 +70,8 @@ class AgentState(AgentInput, total=False):
     """The block of recalled memory now in the prompt."""
     receipts: Annotated[list[dict[str, Any]], operator.add]
     """Receipts of all recalls so far."""
+    said: str
+    """The last reply; this and what follows as in `StepState`."""
     thought: str
     action: str
     valid: bool

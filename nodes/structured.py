@@ -24,7 +24,7 @@ from pydantic import TypeAdapter, ValidationError
 from langgraft._core.prompts import Prompt
 from langgraft.nodes.json_values import cleaned, json_values
 from langgraft.nodes.prompts import prompt as shipped
-from langgraft.nodes.replies import encodable, reply_text
+from langgraft.nodes.replies import encodable, in_turns, reply_text
 from langgraft.nodes.state import AgentState, Node, Update
 
 T = TypeVar("T")
@@ -43,9 +43,7 @@ PROBLEMS_TOLD = 5
 PROBLEM_LENGTH = 300
 """Most characters of one problem."""
 REPLY_SHOWN = 20_000
-"""Most characters of a bad reply that are sent back with the request to correct it."""
-
-_EMPTY = "(empty)"
+"""Most characters of a bad reply that are sent back with the request to correct it: its first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +114,9 @@ def asking(
         return first
     told = "\n".join(f"- {problem}" for problem in first.problems)
     correction = (repair or shipped("repair")).render(problems=told)
-    corrected = yield [
-        *messages,
-        AIMessage(reply[:REPLY_SHOWN] if reply.strip() else _EMPTY),
-        HumanMessage(correction),
-    ]
+    corrected = yield in_turns(
+        [*messages, AIMessage(reply[:REPLY_SHOWN]), HumanMessage(correction)]
+    )
     second = read_reply(corrected or "", read)
     worse = second.value is None and first.value is not None
     return replace(first if worse else second, calls=2)

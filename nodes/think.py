@@ -11,14 +11,16 @@ from langchain_core.runnables import Runnable
 from langgraft._core.errors import ActionFormatError
 from langgraft._core.prompts import Prompt
 from langgraft.nodes.prompts import prompt as shipped
-from langgraft.nodes.replies import reply_text
+from langgraft.nodes.replies import in_turns
 from langgraft.nodes.state import AgentState, Node, StepState, Update
+from langgraft.nodes.talking import heard
 
 # Chat models like to set labels in bold, as headings or as list points.
 _LABEL = r"^[ \t>#*_`-]*{}[ \t*_`]*:[ \t*_]*"
 _THOUGHT = re.compile(_LABEL.format("Thought"), re.IGNORECASE | re.MULTILINE)
 _ACTION = re.compile(_LABEL.format("Action") + "(.*)$", re.IGNORECASE | re.MULTILINE)
 _FENCE = "```"
+_CUT = "It was cut off where the longest possible reply ends: think in fewer words."
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ def parse_reply(text: str) -> Reply:
     found = list(_ACTION.finditer(text))
     if not found:
         msg = "The reply holds no line that starts with 'Action:'."
-        raise ActionFormatError(msg)
+        raise ActionFormatError(msg if text.strip() else "The reply is empty.")
     if len(found) > 1:
         msg = f"The reply holds {len(found)} actions; take one at a time."
         raise ActionFormatError(msg)
@@ -61,13 +63,8 @@ def _plain(line: str) -> str:
     return "" if bare.startswith(_FENCE) and bare.count("`") == len(_FENCE) else bare.strip("*` \t")
 
 
-def render_reply(thought: str, action: str) -> str:
-    """Write a turn the way a model is asked to write it."""
-    return f"Thought: {thought}\nAction: {action}"
-
-
 def render_messages(system: str, recalled: str, steps: Sequence[StepState]) -> list[BaseMessage]:
-    """Write an episode as a conversation.
+    """Write an episode as a conversation, with the model's replies as it gave them.
 
     Recalled memory stands before the first observation (continual-memory §2.1), where it is
     replaced when memory is asked again.
@@ -78,9 +75,8 @@ def render_messages(system: str, recalled: str, steps: Sequence[StepState]) -> l
         HumanMessage(recalled + first["observation"]),
     ]
     for step in rest:
-        messages.append(AIMessage(render_reply(step["thought"], step["action"])))
-        messages.append(HumanMessage(step["observation"]))
-    return messages
+        messages += [AIMessage(step["said"]), HumanMessage(step["observation"])]
+    return in_turns(messages)
 
 
 def think_node(
@@ -108,9 +104,11 @@ def think_node(
 
 
 def _decide(message: BaseMessage) -> Update:
-    text = reply_text(message)
+    said = heard(message)
+    update = {"said": said.text, "thought": said.text, "action": "", "valid": False}
     try:
-        reply = parse_reply(text)
+        reply = parse_reply(said.text)
     except ActionFormatError as error:
-        return {"thought": text.strip(), "action": "", "valid": False, "reason": str(error)}
-    return {"thought": reply.thought, "action": reply.action, "valid": True, "reason": ""}
+        return {**update, "reason": f"{error} {_CUT}" if said.cut else str(error)}
+    taken = {"thought": reply.thought, "action": reply.action, "valid": True}
+    return {**update, **taken, "reason": ""}

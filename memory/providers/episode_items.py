@@ -60,7 +60,7 @@ def _ending(episode: Episode) -> str:
 
 
 def _last_turn(episode: Episode) -> str:
-    turns = [step for step in episode.steps if step.thought or step.action]
+    turns = [each for each in episode.steps if (each.thought or each.action) and not each.malformed]
     last = [replace(turns[-1], observation="")] if turns else list[Step]()
     return render_trajectory(last, result="")
 

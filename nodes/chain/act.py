@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from pydantic import JsonValue
 
-from langgraft.nodes.chain.calls import surplus_told
+from langgraft.nodes.chain.calls import no_call_told, surplus_told
 from langgraft.nodes.chain.perform import IN_WORKSPACE
 from langgraft.nodes.chain.room import Browse, Room
 from langgraft.nodes.chain.tools import BROWSE, FINISH, THINK
@@ -109,7 +109,8 @@ def _events(room: Room, action: Action, surplus: str, seen: Observation | None) 
     events: list[Event] = [action] if seen is None else [action, seen]
     answer = surplus
     if action.name == MESSAGE:
-        answer = room.briefing.prompts.go_on.render().strip()
+        problem = no_call_told(str(action.arguments.get("failure", "")))
+        answer = room.briefing.prompts.go_on.render(problem=problem).strip()
     if answer:
         place = action.id + len(events)
         told: dict[str, JsonValue] = {"text": answer}

@@ -22,7 +22,7 @@ class ChainPrompts:
     reminder: Prompt = field(default_factory=partial(shipped, "chain_reminder"))
     """Ends each prompt; has `$left`, `$steps`."""
     go_on: Prompt = field(default_factory=partial(shipped, "chain_continue"))
-    """What the user says to a reply without a call; has no placeholders."""
+    """What the user says to a reply without a call; has `$problem`."""
     recovery: Prompt = field(default_factory=partial(shipped, "chain_recovery"))
     """Begins what follows circles; has `$rule`."""
     diagnose: Prompt = field(default_factory=partial(shipped, "diagnose"))
@@ -41,7 +41,7 @@ _PLACEHOLDERS: Final = {
     "system": "",
     "task": "task memory data packages limit steps",
     "reminder": "left steps",
-    "go_on": "",
+    "go_on": "problem",
     "recovery": "rule",
     "diagnose": "code output analysis rules",
 }

@@ -17,6 +17,8 @@ from langgraft.nodes.workbench.events import INVALID, MESSAGE, keepable
 LONGEST_KEPT: Final = 10_000
 """Most characters kept of arguments that could not be used."""
 LONGEST_NAME: Final = 100
+CUT: Final = "cut"
+"""Failure of a reply that ends where the longest possible one does, before it calls a tool."""
 _NAMES_TOLD: Final = 5
 _NO_OBJECT: Final = "the arguments of the call cannot be read: they must be one JSON object"
 
@@ -45,7 +47,7 @@ def asked(said: Said, offered: Collection[str]) -> Asked:
         offered: Names of the tools there are.
     """
     calls, spoiled = _calls(said.message)
-    thought = said.text.strip()
+    thought = said.text
     if calls:
         surplus = [_name(call) for call in (*calls[1:], *spoiled)]
         return _checked(calls[0], thought, offered, tuple(surplus))
@@ -54,10 +56,20 @@ def asked(said: Said, offered: Collection[str]) -> Asked:
         return _unreadable(spoiled[0], thought, tuple(surplus), cut=said.cut)
     if said.failure.partition(":")[0] == UNREADABLE:
         return _invalid("", "", _NO_OBJECT, thought, ())
-    arguments: dict[str, JsonValue] = {"text": thought}
-    if not thought:
-        arguments["failure"] = said.failure.partition(":")[0] or "empty"
-    return Asked(MESSAGE, arguments)
+    if not thought.strip():
+        failure = said.failure.partition(":")[0] or "empty"
+        return Asked(MESSAGE, {"text": "", "failure": failure})
+    return Asked(MESSAGE, {"text": thought, **({"failure": CUT} if said.cut else {})})
+
+
+def no_call_told(failure: str) -> str:
+    """Tell the model why a reply did nothing that calls no tool."""
+    told = {
+        "": "your reply calls no tool",
+        "empty": "your reply is empty",
+        CUT: "your reply was cut off, before it called a tool, where the longest possible one ends",
+    }
+    return told.get(failure, f"your reply is empty ({failure})")
 
 
 def surplus_told(names: Collection[str]) -> str:

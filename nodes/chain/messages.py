@@ -1,8 +1,9 @@
 """The log as messages for a chat model: a pure function of the log and of settings.
 
-Every call of a tool has its answer right behind it, under a name of its own (`call-<step>`), so
-that any provider takes them and no provider's ids are kept. A call that could not be read is told
-as one that could.
+What the model said stands there word for word. Every call of a tool has its answer right behind
+it, under a name of its own (`call-<step>`), so that any provider takes them and no provider's ids
+are kept. A call that providers would not take back (arguments that are no JSON object, a name that
+no tool can have) is not made into another: it is quoted where the model is told what was wrong.
 """
 
 import json
@@ -21,12 +22,13 @@ from langchain_core.messages import (
 from langgraft.nodes.chain.briefing import Briefing
 from langgraft.nodes.chain.sight import Sight
 from langgraft.nodes.chain.turns import Notice, Part, Turn
+from langgraft.nodes.replies import in_turns
+from langgraft.nodes.search.program_text import quotable
 from langgraft.nodes.workbench.events import INVALID, MESSAGE
 
 _NOTHING: Final = "(nothing)"
-_NO_REPLY: Final = "(no reply)"
-_NO_TOOL: Final = "unknown"
-_LONGEST_NAME: Final = 64
+_CALLABLE: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""Names that providers take."""
 
 
 def messages_of(sight: Sight, briefing: Briefing, *, data: str, done: int) -> list[BaseMessage]:
@@ -39,14 +41,8 @@ def messages_of(sight: Sight, briefing: Briefing, *, data: str, done: int) -> li
         done: Steps of the run so far.
     """
     first = briefing.first(data, sight.memory, room=sight.first_message)
-    messages: list[BaseMessage] = [SystemMessage(briefing.system()), HumanMessage(first)]
-    for part in sight.parts:
-        for message in _told(part, briefing):
-            if isinstance(message, HumanMessage) and isinstance(messages[-1], HumanMessage):
-                # Some servers want the roles to take turns.
-                messages[-1] = HumanMessage(f"{messages[-1].text}\n\n{message.text}")
-            else:
-                messages.append(message)
+    told = (message for part in sight.parts for message in _told(part, briefing))
+    messages = in_turns([SystemMessage(briefing.system()), HumanMessage(first), *told])
     last = messages[-1]
     messages[-1] = last.model_copy(update={"content": f"{last.text}\n\n{briefing.reminder(done)}"})
     return messages
@@ -56,7 +52,7 @@ def _told(part: Part, briefing: Briefing) -> Iterator[BaseMessage]:
     if isinstance(part, Notice):
         yield HumanMessage(briefing.recovery(str(part.action.arguments.get("rule", ""))))
     elif part.action.name == MESSAGE:
-        yield AIMessage(_text(str(part.action.arguments.get("text", "")), _NO_REPLY))
+        yield AIMessage(_clean(str(part.action.arguments.get("text", ""))))
         yield HumanMessage(_text(part.answer))
     else:
         yield from _called(part)
@@ -64,39 +60,41 @@ def _told(part: Part, briefing: Briefing) -> Iterator[BaseMessage]:
 
 def _called(turn: Turn) -> Iterator[BaseMessage]:
     action, name = turn.action, f"call-{turn.step}"
-    tool, arguments = action.name, dict[str, Any](action.arguments)
-    if action.name == INVALID:
-        tool = callable_name(str(action.arguments.get("tool", "")))
-        arguments = _as_object(str(action.arguments.get("said", "")))
-    call = {"name": tool, "args": arguments, "id": name, "type": "tool_call"}
-    yield AIMessage(_clean(action.thought), tool_calls=[call])
+    tool = action.name
+    arguments: dict[str, Any] | None = dict(action.arguments)
+    thought = _clean(action.thought) if action.thought.strip() else ""
     seen = "" if turn.observation is None else turn.observation.text
     said = f"{seen}\n\n{turn.answer}" if turn.answer else seen
+    if action.name == INVALID:
+        tool, written = (str(action.arguments.get(key, "")) for key in ("tool", "said"))
+        arguments = _object(written) if _CALLABLE.fullmatch(tool) else None
+        if arguments is None:
+            yield AIMessage(thought)
+            yield HumanMessage(_clean(f"{_quoted(tool, written)}{said}"))
+            return
+    call = {"name": tool, "args": arguments, "id": name, "type": "tool_call"}
+    yield AIMessage(thought, tool_calls=[call])
     yield ToolMessage(_text(said), tool_call_id=name)
 
 
-def callable_name(name: str) -> str:
-    """Return a name that providers accept for a tool, like the one that a model made up."""
-    return _ODD.sub("_", name)[:_LONGEST_NAME] or _NO_TOOL
-
-
-_ODD: Final = re.compile(r"[^A-Za-z0-9_-]")
-
-
-def _as_object(said: str) -> dict[str, Any]:
-    """Return arguments that could not be used as an object, which providers insist on."""
+def _object(written: str) -> dict[str, Any] | None:
+    """Return arguments as the object that they are; `None` where they are none."""
     try:
-        read = json.loads(said)
-        if isinstance(read, dict):
-            json.dumps(read, allow_nan=False)
-            return read
+        read = json.loads(written)
+        json.dumps(read, allow_nan=False)
     except (ValueError, RecursionError):
-        pass
-    return {"arguments": said}
+        return None
+    return read if isinstance(read, dict) else None
 
 
-def _text(text: str, otherwise: str = _NOTHING) -> str:
-    return _clean(text) if text.strip() else otherwise
+def _quoted(tool: str, written: str) -> str:
+    if not tool and not written:
+        return ""
+    return f"You called `{tool}` with these arguments:\n```\n{quotable(written)}\n```\n"
+
+
+def _text(text: str) -> str:
+    return _clean(text) if text.strip() else _NOTHING
 
 
 def _clean(text: str) -> str:

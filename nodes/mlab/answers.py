@@ -13,7 +13,7 @@ from langgraft.environments.sandboxes.telling import trimmed
 from langgraft.memory.recall import strip_block
 from langgraft.nodes.mlab.prompting import MLABPrompts
 from langgraft.nodes.mlab.window import LONGEST_SHOWN
-from langgraft.nodes.replies import encodable
+from langgraft.nodes.replies import encodable, in_turns
 from langgraft.nodes.search.program_text import quotable, read_program
 from langgraft.nodes.structured import REPLY_SHOWN
 from langgraft.nodes.talking import Ask, Said, Talk
@@ -63,8 +63,8 @@ def editing(name: str, code: str, instruction: str, prompts: MLABPrompts) -> Tal
             return Answered(found.code, "ok", call)
         why = f"{found.problem}, and the reply was cut off" if said.cut else found.problem
         best = found.code or best
-        again = prompts.edit_repair.render(problem=why)
-        messages = [question, AIMessage(_some(said.text)), HumanMessage(again)]
+        again = HumanMessage(prompts.edit_repair.render(problem=why))
+        messages = in_turns([question, AIMessage(said.text[:REPLY_SHOWN]), again])
     return Answered(best, why, EDIT_TRIES)
 
 
@@ -149,6 +149,3 @@ def _heard(said: Said, otherwise: str) -> str:
 def _kept(text: str, room: int) -> str:
     return trimmed(strip_block(encodable(text)), room)
 
-
-def _some(text: str) -> str:
-    return text[:REPLY_SHOWN] if text.strip() else "(empty)"

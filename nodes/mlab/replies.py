@@ -31,12 +31,12 @@ ACTION_INPUT: Final = "Action Input"
 FIELDS: Final = (REFLECTION, PLAN, FACT_CHECK, THOUGHT, ACTION, ACTION_INPUT)
 """In the order that a reply has them."""
 
-_THOUGHTS: Final = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
 _LABELS: Final = re.compile(
     rf"^[ \t]*(?:[#>*_-]{{1,6}}[ \t]*)?(?P<name>{'|'.join(map(re.escape, FIELDS))})"
     r"[ \t]*[*_]{0,3}[ \t]*:[ \t]*[*_]{0,3}[ \t]*",
     re.IGNORECASE | re.MULTILINE,
 )
+_SEEN: Final = re.compile(r"^[ \t]*Observation[ \t]*:", re.IGNORECASE | re.MULTILINE)
 _AROUND: Final = " \t\r\n`*_\"'[]<>."
 _LONGEST_SHOWN: Final = 80
 
@@ -59,8 +59,7 @@ class Reply:
 
 def read_reply(text: str) -> Reply:
     """Read a reply, whatever it holds."""
-    said = _THOUGHTS.sub("", encodable(text))
-    fields, problem = _fields(said)
+    fields, problem = _fields(encodable(text))
     if problem:
         return Reply(fields, problem=problem)
     asked = _name(fields[ACTION])
@@ -81,6 +80,7 @@ def _fields(text: str) -> tuple[dict[str, str], str]:
     """Return the fields in their order, and what is wrong with them.
 
     A field ends where the next one in the order begins, so that names of others may stand in it.
+    The last ends where a model goes on with what it thinks will be observed.
     """
     if not text.strip():
         return {}, "it is empty"
@@ -104,9 +104,11 @@ def _fields(text: str) -> tuple[dict[str, str], str]:
 
 def _texts(text: str, found: Mapping[str, re.Match[str]]) -> dict[str, str]:
     starts = [label.start() for label in found.values()]
+    made_up = _SEEN.search(text, starts[-1]) if ACTION_INPUT in found else None
+    ends = [*starts[1:], made_up.start() if made_up else len(text)]
     return {
         name: strip_block(text[label.end() : end]).strip()
-        for (name, label), end in zip(found.items(), [*starts[1:], len(text)], strict=False)
+        for (name, label), end in zip(found.items(), ends, strict=False)
     }
 
 

@@ -6,11 +6,11 @@ from typing import Any, Final
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from langgraft.environments.sandboxes.telling import trimmed
 from langgraft.nodes.graph_node import GraphNode, Update
 from langgraft.nodes.mlab.briefing import Briefing, Cut, cuts
-from langgraft.nodes.mlab.replies import ACTION_INPUT, FACT_CHECK, PLAN, REFLECTION, THOUGHT, Reply
+from langgraft.nodes.mlab.replies import ACTION_INPUT, THOUGHT, Reply
 from langgraft.nodes.mlab.replies import read_reply as read_fields
+from langgraft.nodes.replies import in_turns
 from langgraft.nodes.structured import REPLY_SHOWN
 from langgraft.nodes.talking import Ask, Said, Talk, talking_node
 from langgraft.nodes.workbench.events import INVALID, Action
@@ -22,7 +22,6 @@ NO_VALID_REPLY: Final = "no valid reply"
 CONTEXT: Final = "context"
 _SHORTER: Final = 1000
 """Characters of a bad reply that are sent back where a prompt was too long."""
-_KEPT: Final = (REFLECTION, PLAN, FACT_CHECK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +103,9 @@ def _messages(
     if not asked:
         return [question]
     room = REPLY_SHOWN if cut == Cut(briefing.window) else _SHORTER
-    said = trimmed(asked[-1]["said"], room)
+    said = AIMessage(asked[-1]["said"][:room])
     again = briefing.prompts.repair.render(problem=asked[-1]["problem"], format=briefing.form)
-    return [question, AIMessage(said if said.strip() else "(empty)"), HumanMessage(again)]
+    return in_turns([question, said, HumanMessage(again)])
 
 
 def _problem(said: Said, reply: Reply) -> str:
@@ -125,7 +124,7 @@ def _action(place: int, thought: Thought) -> Action:
         last = thought.asked[-1]
         arguments |= {"tool": "", **last}
         return _made(place, INVALID, arguments)
-    arguments["fields"] = {name: reply.fields[name] for name in _KEPT}
+    arguments["fields"] = {name: said for name, said in reply.fields.items() if name != THOUGHT}
     if reply.refused:
         said = reply.fields[ACTION_INPUT]
         arguments |= {"tool": reply.tool, "said": said, "problem": reply.refused}

@@ -1,13 +1,14 @@
-"""The last steps of a run, as each prompt shows them: six fields, and what was observed."""
+"""The last steps of a run, as each prompt shows them: six fields, and what was observed.
 
-import json
-from collections.abc import Mapping
+Each field is shown as the model wrote it.
+"""
+
 from typing import Any, Final
 
 from langgraft.environments.sandboxes.telling import trimmed
-from langgraft.nodes.mlab.replies import ACTION, ACTION_INPUT, FIELDS, THOUGHT
+from langgraft.nodes.mlab.replies import FIELDS, THOUGHT
 from langgraft.nodes.search.program_text import quotable
-from langgraft.nodes.workbench.events import INVALID, Action, Observation
+from langgraft.nodes.workbench.events import Action, Observation
 from langgraft.nodes.workbench.log import EventLog
 
 SUMMARY: Final = "summary"
@@ -51,20 +52,8 @@ def _step(log: EventLog, action: Action, number: int, room: int) -> str:
 
 def six_fields(action: Action) -> dict[str, str]:
     """Return the six fields of the reply that an action was made of."""
-    arguments: Mapping[str, Any] = action.arguments
-    said: Any = arguments.get("fields")
-    fields = dict.fromkeys(FIELDS, "") | (said if isinstance(said, dict) else {})
-    if action.name == INVALID:
-        asked = {
-            ACTION: str(arguments.get("tool", "")),
-            ACTION_INPUT: str(arguments.get("said", "")),
-        }
-    else:
-        asked = {
-            ACTION: action.name,
-            ACTION_INPUT: json.dumps(arguments["input"], ensure_ascii=False),
-        }
-    return fields | {THOUGHT: action.thought} | asked
+    said: Any = action.arguments["fields"]
+    return {**said, THOUGHT: action.thought}
 
 
 def _shown(log: EventLog, action: Action) -> str:

@@ -9,8 +9,7 @@ compiles: a lone word of prose is a program to it. Here:
 3. Of several, the longest counts alone where it is at least twice as long as the rest together:
    the rest are excerpts. Otherwise they are the parts of one program, and are joined.
 4. A reply without fences is a program only if it compiles as a whole and imports something.
-5. The plan is what stands before the first block, or else after it; thoughts in `<think>` do not
-   count, and quoted memory is taken out.
+5. The plan is what stands before the first block, or else after it; quoted memory is taken out.
 
 Only text is read here; nothing runs.
 """
@@ -33,7 +32,6 @@ LONGEST_PLAN: Final = 4_000
 _PYTHON: Final = frozenset({"python", "py", "python3", "py3", "ipython"})
 _FENCE: Final = re.compile(r"^ {0,3}(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)$")
 _FENCED: Final = re.compile(r"^(?=[ \t]*(?:```|~~~))", re.MULTILINE)
-_THOUGHTS: Final = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +61,10 @@ def read_program(reply: str) -> ProgramText:
     A block fenced as Python that does not compile is still returned, with the problem: it may
     compile where it is to run, and if not, its error is worth more than none.
     """
-    text = _THOUGHTS.sub("", reply)
-    blocks, prose = _split(text)
+    blocks, prose = _split(reply)
     plan = _plan(prose)
     if not blocks:
-        return _unfenced(text, plan)
+        return _unfenced(reply, plan)
     python = [block for block in blocks if block.language in _PYTHON and block.code.strip()]
     unnamed = [block for block in blocks if not block.language and _has_statements(block.code)]
     found = python or unnamed

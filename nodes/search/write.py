@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraft._core.prompts import Prompt
 from langgraft.environments.sandboxes.telling import span
 from langgraft.nodes.graph_node import GraphNode, Update
-from langgraft.nodes.replies import encodable
+from langgraft.nodes.replies import encodable, in_turns
 from langgraft.nodes.search.briefing import TreePrompts
 from langgraft.nodes.search.place import Place
 from langgraft.nodes.search.program_text import ProgramText, quotable, read_program
@@ -23,7 +23,6 @@ TRIES: Final = 3
 """How often a program is asked for (AIDE's figure)."""
 NO_PROGRAM: Final = "the reply held no program"
 _NO_CODE: Final = "# There is no program: the reply held none."
-_EMPTY: Final = "(empty)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +98,8 @@ def writing(messages: Sequence[BaseMessage], repair: Prompt) -> Talk[Written]:
             return Written(found.plan, found.code, "ok", call)
         why = f"{found.problem}, and the reply was cut off" if said.cut else found.problem
         best = found if found.code or not best.code else best
-        shown = said.text[:REPLY_SHOWN] if said.text.strip() else _EMPTY
-        asked = [*messages, AIMessage(shown), HumanMessage(repair.render(problem=why))]
+        shown = AIMessage(said.text[:REPLY_SHOWN])
+        asked = in_turns([*messages, shown, HumanMessage(repair.render(problem=why))])
     return Written(best.plan, best.code, best.problem if best.code else why, TRIES)
 
 

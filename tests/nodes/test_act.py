@@ -11,7 +11,8 @@ def test_reply_when_unreadable_does_not_take_back_what_was_reached() -> None:
     state = AgentState(
         task_id="toy/1",
         episode_id="e",
-        steps=[{"thought": "", "action": "", "observation": "start", "valid": True}],
+        steps=[{"said": "", "thought": "", "action": "", "observation": "start", "valid": True}],
+        said="hm",
         thought="hm",
         action="",
         valid=False,

@@ -98,7 +98,7 @@ def test_reply_when_it_holds_no_such_value_is_refused_and_says_why(
     assert problem in answer.why
 
 
-@pytest.mark.parametrize("bad", ["a fig", "", '{"weight": 2}'])
+@pytest.mark.parametrize("bad", [" a fig\n", '{"weight": 2}'])
 async def test_ask_when_the_first_reply_is_bad_then_it_is_sent_back_once(bad: str) -> None:
     """The model sees its reply and what was wrong, and what it says then counts."""
     model = recording(bad, GOOD)
@@ -107,10 +107,20 @@ async def test_ask_when_the_first_reply_is_bad_then_it_is_sent_back_once(bad: st
     assert first == QUESTION
     assert second[:1] == QUESTION
     assert isinstance(second[1], AIMessage)
-    assert second[1].text == (bad or "(empty)")
+    assert second[1].text == bad
     assert "corrected" in second[2].text
     assert read_reply(bad, typed(Fruit)).problems[0] in second[2].text
     assert await aask(recording(bad, GOOD), QUESTION, typed(Fruit)) == Answer(FIG, (), 2)
+
+
+@pytest.mark.parametrize("empty", ["", " \n", "<think>A fig? No"])
+def test_ask_when_the_first_reply_is_empty_then_nothing_is_said_for_the_model(empty: str) -> None:
+    """What was wrong follows the question, as one turn: providers refuse empty replies."""
+    model = recording(empty, GOOD)
+    assert ask(model, QUESTION, typed(Fruit)) == Answer(FIG, (), 2)
+    (again,) = model.seen[1]
+    assert isinstance(again, HumanMessage)
+    assert again.text.startswith(f"{QUESTION[0].text}\n\nYour last reply cannot be used")
 
 
 async def test_ask_when_both_replies_are_bad_then_there_is_no_value_and_no_third_call() -> None:

@@ -11,7 +11,7 @@ from toy_world import playing
 from langgraft._core.errors import ActionFormatError
 from langgraft._core.prompts import Prompt
 from langgraft.nodes.state import AgentState, StepState
-from langgraft.nodes.think import Reply, parse_reply, render_messages, render_reply, think_node
+from langgraft.nodes.think import Reply, parse_reply, render_messages, think_node
 
 READABLE = [
     ("Thought: a door\nAction: open it", "a door", "open it"),
@@ -32,7 +32,11 @@ READABLE = [
 ]
 
 UNREADABLE = [
-    ("", "no line that starts with 'Action:'"),
+    ("", "The reply is empty"),
+    (" \n", "The reply is empty"),
+    ("Act: open it", "no line that starts with 'Action:'"),
+    ('{"action": "open it"}', "no line that starts with 'Action:'"),
+    ("Thought: Thought: Thought: open it", "no line that starts with 'Action:'"),
     ("Thought: a door", "no line that starts with 'Action:'"),
     ("open it", "no line that starts with 'Action:'"),
     ("Actions: open it", "no line that starts with 'Action:'"),
@@ -63,16 +67,16 @@ words = st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=1)
 
 @given(st.lists(words).map(" ".join), st.lists(words, min_size=1).map(" ".join))
 def test_reply_when_written_as_asked_is_read_back(thought: str, action: str) -> None:
-    """What the history shows as the agent's own words parses to the same turn."""
-    assert parse_reply(render_reply(thought, action)) == Reply(thought, action)
+    """The form that is asked for is the one that is read."""
+    assert parse_reply(f"Thought: {thought}\nAction: {action}") == Reply(thought, action)
 
 
-def step(thought: str, action: str, observation: str, *, valid: bool = True) -> StepState:
+def step(said: str, observation: str) -> StepState:
     """Make a turn of a state."""
-    return StepState(thought=thought, action=action, observation=observation, valid=valid)
+    return StepState(said=said, thought="go", action="walk", observation=observation, valid=True)
 
 
-STEPS = [step("", "", "At 0."), step("go", "walk", "At 1.")]
+STEPS = [step("", "At 0."), step(" **Action:** walk\n", "At 1.")]
 
 
 def test_messages_when_memory_is_recalled_put_it_before_the_first_observation() -> None:
@@ -80,7 +84,7 @@ def test_messages_when_memory_is_recalled_put_it_before_the_first_observation() 
     assert render_messages("play", "<notes>\n", STEPS) == [
         SystemMessage("play"),
         HumanMessage("<notes>\nAt 0."),
-        AIMessage("Thought: go\nAction: walk"),
+        AIMessage(" **Action:** walk\n"),
         HumanMessage("At 1."),
     ]
 
@@ -100,7 +104,8 @@ async def test_node_when_run_returns_the_turn_sync_and_async() -> None:
     """The model sees the instructions, and its reply becomes thought and action."""
     model = playing("no", "Thought: on\nAction: walk")
     node = think_node(model, prompt=Prompt("p", "Rules: $instructions"))
-    expected = {"thought": "on", "action": "walk", "valid": True, "reason": ""}
+    said = {"said": "Thought: on\nAction: walk", "thought": "on", "action": "walk"}
+    expected = {**said, "valid": True, "reason": ""}
     assert node.invoke(state()) == await node.ainvoke(state()) == expected
     assert model.seen[0][0] == SystemMessage("Rules: Walk.")
 
@@ -109,7 +114,8 @@ def test_node_when_the_reply_is_malformed_keeps_it_and_says_why() -> None:
     """The whole reply is the thought of a turn without an action."""
     update = think_node(playing("hm", " let me see ")).invoke(state())
     assert update["valid"] is False
-    assert (update["thought"], update["action"]) == ("let me see", "")
+    assert update["said"] == update["thought"] == " let me see "
+    assert update["action"] == ""
     assert update["reason"] == "The reply holds no line that starts with 'Action:'."
 
 

@@ -60,7 +60,7 @@ def test_plan_when_it_distills_by_outcome_counts_its_calls_and_names_its_prompts
     assert isinstance(prompts, dict)
     assert set(prompts) >= PROMPTS
     plain = STUDY.fingerprints(small_plan(conditions=[{**DISTILLED, "distillation": "plain"}]))
-    assert plain["prompts"] == {name: prompts[name] for name in ("act", "reflect")}
+    assert plain["prompts"] == {name: prompts[name] for name in ("act", "act_repair", "reflect")}
 
 
 def test_plan_when_memory_keeps_no_lessons_refuses_to_distill_them() -> None:

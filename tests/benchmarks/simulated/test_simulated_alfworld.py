@@ -16,7 +16,7 @@ from langgraft.benchmarks.simulated.alfworld.goals import Goal, Kind, parse_goal
 from langgraft.memory.recall import render_block
 from langgraft.nodes.prompts import prompt
 from langgraft.nodes.reflect import parse_lessons
-from langgraft.nodes.think import parse_reply, render_reply
+from langgraft.nodes.think import parse_reply
 
 ROOM = "You are in the middle of a room. Looking quickly around you, you see {}."
 PLACES = (
@@ -36,7 +36,7 @@ def opening(goal: str, *notes: str, room: int = 0) -> list[BaseMessage]:
 def after(messages: list[BaseMessage], *turns: tuple[str, str]) -> list[BaseMessage]:
     """Go on with an episode."""
     for action, observation in turns:
-        messages = [*messages, AIMessage(render_reply("", action)), HumanMessage(observation)]
+        messages = [*messages, AIMessage(f"Thought: \nAction: {action}"), HumanMessage(observation)]
     return messages
 
 

@@ -14,7 +14,7 @@ from langgraft.benchmarks.simulated import SimulatedBabyAI, babyai
 from langgraft.memory.recall import render_block
 from langgraft.nodes.prompts import prompt
 from langgraft.nodes.reflect import parse_lessons
-from langgraft.nodes.think import parse_reply, render_reply
+from langgraft.nodes.think import parse_reply
 
 INSTRUCTIONS = "- go to <obj> <id>: walk there.\n- pick up <obj> <id>: take it."
 ACTIONS = ("turn left", "turn right", "move forward")
@@ -72,7 +72,7 @@ def actions_of(messages: list[BaseMessage]) -> set[str]:
 
 def after(messages: list[BaseMessage], action: str, observation: str) -> list[BaseMessage]:
     """Go on with an episode."""
-    return [*messages, AIMessage(render_reply("", action)), HumanMessage(observation)]
+    return [*messages, AIMessage(f"Thought: \nAction: {action}"), HumanMessage(observation)]
 
 
 def attempt(task: str, *turns: tuple[str, str], result: str) -> str:

@@ -35,7 +35,7 @@ def test_asked_when_a_tool_is_called_keeps_what_was_sent_and_what_was_said_besid
     edit = {"command": "create", "path": "a.py", "file_text": "x = 1\n", "old_str": None}
     made = read(calls(("edit_file", edit), thought="  I write it. "))
     kept: dict[str, JsonValue] = {"command": "create", "path": "a.py", "file_text": "x = 1\n"}
-    assert made == Asked("edit_file", kept, "I write it.")
+    assert made == Asked("edit_file", kept, "  I write it. ")
     assert read(calls(("finish", {}))) == Asked("finish")
 
 

@@ -57,26 +57,40 @@ def test_messages_when_an_attempt_begins_are_what_to_do_and_how() -> None:
 
 def test_messages_when_things_were_done_show_each_with_what_came_of_it() -> None:
     """Calls and observations, messages and answers, invalid calls and what was wrong."""
-    log = LogMaker().did("run_bash", "a.csv", command="ls", thought="I look.").said("Hm.", "Go on.")
-    log.did(INVALID, "no such tool", failed=True, tool="my tool!", said='{"a": 1}', problem="x")
-    log.did(INVALID, "no JSON", failed=True, tool="", said='{"a', problem="x")
+    log = LogMaker().did("run_bash", "a.csv", command="ls", thought=" I look.\n")
+    log.said("Hm.\n", "Go on.")
+    log.did(INVALID, "no such tool", failed=True, tool="my_tool", said='{"a": 1}', problem="x")
     log.did("think", "", thought_="x").said("", "Go on.")
     messages = told(log.events, done=6)
     well_formed(messages)
-    ran, seen, said, answer, odd, _, cut, *_, silent, last = messages[2:]
+    ran, seen, said, answer, odd, refused, _, _, last = messages[2:]
     assert isinstance(ran, AIMessage)
-    assert ran.text == "I look."
+    assert ran.text == " I look.\n"
     assert ran.tool_calls[0]["args"] == {"command": "ls"}
-    assert (seen.text, said.text, answer.text) == ("a.csv", "Hm.", "Go on.")
+    assert (seen.text, said.text, answer.text) == ("a.csv", "Hm.\n", "Go on.")
     assert isinstance(odd, AIMessage)
-    assert isinstance(cut, AIMessage)
-    assert (odd.tool_calls[0]["name"], odd.tool_calls[0]["args"]) == ("my_tool_", {"a": 1})
-    assert (cut.tool_calls[0]["name"], cut.tool_calls[0]["args"]) == (
-        "unknown",
-        {"arguments": '{"a'},
-    )
-    assert silent.text == "(no reply)"
-    assert last.text.endswith("[3 steps are left of 9.]")
+    assert (odd.tool_calls[0]["name"], odd.tool_calls[0]["args"]) == ("my_tool", {"a": 1})
+    assert refused.text == "no such tool"
+    assert last.text.endswith("Go on.\n\n[3 steps are left of 9.]")
+
+
+@pytest.mark.parametrize(
+    ("tool", "said"),
+    [("run_bash", '{"command": ls'), ("run_bash", '["ls"]'), ("run_bash", ""), ("my tool!", "{}")],
+)
+@pytest.mark.parametrize("thought", ["", "\n", "I look."])
+def test_messages_when_no_provider_would_take_a_call_back_quote_it_and_make_up_none(
+    tool: str, said: str, thought: str
+) -> None:
+    """A call that was not made like that is not shown as one; the model is told what it sent."""
+    log = LogMaker().did("think", "Noted.", thought_="x")
+    log.did(INVALID, "Not done: y.", failed=True, tool=tool, said=said, problem="y", thought=thought)
+    messages = told(log.events)
+    well_formed(messages)
+    assert [each.text for each in messages[4:-1]] == [thought] * bool(thought.strip())
+    assert not any(isinstance(each, AIMessage) and each.tool_calls for each in messages[4:])
+    quoted = f"You called `{tool}` with these arguments:\n```\n{said}\n```\nNot done: y."
+    assert messages[-1].text.startswith(quoted)
 
 
 def test_messages_when_circles_were_left_hide_them_and_say_so() -> None:
@@ -167,7 +181,9 @@ def test_condensing_whatever_was_done_fits_and_shows_the_last_turn(
     assert messages is not None
     well_formed(messages)
     assert estimated_tokens(messages) <= most or estimated_tokens(messages) < 1_100
-    assert len(messages) > 2 or not turns
+    last = messages[-1].text
+    shown = {"b": len(messages) > 2, "m": "Go on." in last, "i": "You called `x`" in last}
+    assert not turns or shown[turns[-1][0]]
 
 
 def test_condensing_when_only_circles_were_left_still_says_so() -> None:
