@@ -27,7 +27,6 @@ from langgraft.graphs.react import build_react_agent
 from langgraft.memory.bank_format import write_items
 from langgraft.memory.items import MemoryItem
 from langgraft.memory.providers.insight import InsightMemory, InsightSettings
-from langgraft.nodes.think import render_reply
 
 CONFIG: Final[Any] = {"configurable": {"thread_id": "episode"}}
 _ADVICE: Final = ("Open what is closed.", "Clean things in a sink.", "A lamp wants to be used.")
@@ -167,7 +166,7 @@ def _memory(folder: Path) -> InsightMemory:
 
 
 def _act(action: str) -> str:
-    return render_reply("I try.", action)
+    return f"Thought: I try.\nAction: {action}"
 
 
 def _otherwise(command: str) -> str:

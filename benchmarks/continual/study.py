@@ -115,7 +115,12 @@ class ContinualStudy(Study[ContinualPlan]):
             condition.name: digest(_architecture(condition)) for condition in plan.conditions
         }
         needs = frozenset(need for condition in plan.conditions for need in _needs(condition))
-        prompts = ["act", "act_repair", "reflect", *(name for need in sorted(needs) for name in ASKING[need])]
+        prompts = [
+            "act",
+            "act_repair",
+            "reflect",
+            *(name for need in sorted(needs) for name in ASKING[need]),
+        ]
         prompts += [name for each in plan.conditions for name in DISTILLING[each.distillation]]
         parts = plan.parts
         rules: dict[str, JSON] = {name: digest(_rules(part)) for name, part in parts.items()}

@@ -148,4 +148,3 @@ def _heard(said: Said, otherwise: str) -> str:
 
 def _kept(text: str, room: int) -> str:
     return trimmed(strip_block(encodable(text)), room)
-

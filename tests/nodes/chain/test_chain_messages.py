@@ -84,7 +84,9 @@ def test_messages_when_no_provider_would_take_a_call_back_quote_it_and_make_up_n
 ) -> None:
     """A call that was not made like that is not shown as one; the model is told what it sent."""
     log = LogMaker().did("think", "Noted.", thought_="x")
-    log.did(INVALID, "Not done: y.", failed=True, tool=tool, said=said, problem="y", thought=thought)
+    log.did(
+        INVALID, "Not done: y.", failed=True, tool=tool, said=said, problem="y", thought=thought
+    )
     messages = told(log.events)
     well_formed(messages)
     assert [each.text for each in messages[4:-1]] == [thought] * bool(thought.strip())

@@ -30,7 +30,6 @@ def test_reply_when_it_is_as_asked_gives_plan_and_program(info: str) -> None:
         (fenced("pip install lightgbm\n", "bash"), "no fenced block"),
         (fenced("Certainly\n", ""), "no fenced block"),
         (fenced("", "python"), "no fenced block"),
-        ("<think>\n" + fenced(PROGRAM) + "</think>\nNo.", "no fenced block"),
         ("``` ```", "no fenced block"),
         (fenced("x = 1\n" * LONGEST_PROGRAM), "characters"),
     ],
