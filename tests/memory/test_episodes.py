@@ -18,6 +18,7 @@ from langgraft.memory.episodes import (
     Step,
     render_trajectory,
 )
+from langgraft.memory.providers.episode_items import note_of
 from langgraft.memory.questions import Question, Verdict
 from langgraft.memory.recall import OVER_BUDGET, Dropped, Receipt, render_block
 
@@ -142,6 +143,23 @@ def test_trajectory_when_rendered_shows_each_part_on_its_line() -> None:
         "Result: failure",
     ]
     assert render_trajectory([], result="") == ""
+
+
+def test_trajectory_when_replies_held_no_action_shows_what_was_said_to_them() -> None:
+    """No model is shown such a reply to imitate, nor the same answer twice in a row."""
+    slip = Step("Thought: Thought: hm", "", "Nothing was done.")
+    steps = [Step("", "", "a room"), slip, slip, Step("on", "go", "a door"), slip]
+    assert [step.malformed for step in steps] == [False, True, True, False, True]
+    assert render_trajectory(steps, result="").splitlines() == [
+        "Observation: a room",
+        "Observation: Nothing was done.",
+        "Thought: on",
+        "Action: go",
+        "Observation: a door",
+        "Observation: Nothing was done.",
+    ]
+    note = note_of(Episode("e", "d", "t", "task", tuple(steps), Outcome(success=False)), 0)
+    assert note.text.endswith("Thought: on\nAction: go")
 
 
 @pytest.mark.parametrize(("success", "succeeded"), [(True, True), (False, False), (None, False)])
