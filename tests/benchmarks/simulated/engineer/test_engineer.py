@@ -200,7 +200,7 @@ def test_work_when_steps_run_out_hands_in_the_best(cases: dict[str, Case]) -> No
 @pytest.mark.parametrize(
     "last",
     [
-        prompt("chain_continue").render(),
+        prompt("chain_continue").render(problem="your reply calls no tool"),
         prompt("chain_recovery").render(rule="the same call, four times"),
     ],
 )
