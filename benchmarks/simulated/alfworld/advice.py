@@ -1,73 +1,130 @@
 """Advice in plain English: which goals a line speaks of, and what it says to do or not to do.
 
-The rules look for words, not for sentences known beforehand. They read single clauses and
-simple negations, and can be fooled as any keyword rule can.
+Words for kinds of goal, for their steps and for places are here; negation, contrast and what is said
+of a step are read by `stances`.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Final
 
-from langgraft.benchmarks.simulated.alfworld.goals import Kind
+from langgraft.benchmarks.simulated.alfworld.goals import TREATED, Kind
 from langgraft.benchmarks.simulated.alfworld.habits import Care, Habits, Search
 from langgraft.benchmarks.simulated.alfworld.places import KINDS, SURFACES
 from langgraft.benchmarks.simulated.conversation import CACHED_TEXTS
+from langgraft.benchmarks.simulated.stances import parts_of, stances
 
 _SPECIAL: Mapping[Kind, re.Pattern[str]] = {
-    Kind.CLEAN: re.compile(r"\b(?:clean(?:ed|ing)?|wash\w*|rins\w+|dirty)\b"),
-    Kind.HEAT: re.compile(r"\b(?:hot|heat\w*|warm\w*|cook\w*)\b"),
-    Kind.COOL: re.compile(r"\b(?:cool(?:ed|ing)?|cold|chill\w*)\b"),
-    Kind.PAIR: re.compile(r"\b(?:two|both|pair|several)\b"),
-    Kind.LIGHT: re.compile(r"\b(?:\w*lamp|light|examin\w+|look(?:ing)? at)\b"),
+    Kind.CLEAN: re.compile(r"\b(?:clean(?:ed|ing|s)?|wash\w*|rins\w+|dirty|scrub\w*)\b"),
+    Kind.HEAT: re.compile(r"\b(?:hot|heat\w*|warm\w*|cook\w*|microwav(?:ed|ing))\b"),
+    Kind.COOL: re.compile(r"\b(?:cool(?:ed|ing|s)?|cold|chill\w*|refrigerat(?:e|ed|ing))\b"),
+    Kind.PAIR: re.compile(r"\b(?:two|both|pairs?|several|multiple|2(?= \w+s))\b"),
+    Kind.LIGHT: re.compile(
+        r"\b(?:\w*lamps?|light)\b|\b(?:examin\w+|look(?:ing)? at)(?= (?:\w+ ){0,8}(?:under|with|by|beneath)\b)"
+    ),
 }
 _PLAIN = re.compile(r"\b(?:put|putting|plac\w+|mov\w+|stor\w+|deliver\w*)\b")
-_ANYTHING = ["things?", "objects?", "items?", "something", "anything", "it", "what", "target"]
+_ANYTHING = re.compile(
+    r"(?:thing|object|item|target)s?|something|anything|it|what|to|is|first|one|in|on|for|them|you|things"
+)
 _SEARCHING = re.compile(
-    r"\b(?:find(?:ing)?|search(?:ing)?(?: for)?|look(?:ing)? for|locat(?:e|ing)"
+    r"\b(?:find(?:ing)?|search(?:ing)?(?: for)?|look(?:ing)? for|locat(?:e|ing)|seek\w*"
     r"|where)(?: (?:an?|the|some))? (?P<thing>\w+)"
 )
-_LEADING = re.compile(r"^(?:when|if|whenever|in case|for)\b:? (.+?)[:,;] (.+)$", re.DOTALL)
-_QUOTES = re.compile(r"(?<!\w)['‘’]|['‘’](?!\w)|[\"“”`*<>]")  # noqa: RUF001
-_CLAUSE = re.compile(r"[.;:!?]|\bbut\b|\bwhile\b|\bso that\b")
+_LOOK = re.compile(
+    r"\b(?:check|look|search|start|begin|inspect|found|scan|explor|visit|try|examin)\w*"
+    r"|\b(?:find|is|are|be) (?:\w+ )?(?:in|on)\b|\b(?:likely|usually|often|tends?)\b"
+)
 
 
-def _done_to(verbs: str, station: str) -> re.Pattern[str]:
-    """Look for a treatment that is advised, rather than for a thing that is to be treated."""
+def _treating(verb: str, always: str) -> re.Pattern[str]:
+    """Look for a treatment, rather than for a thing that is treated."""
     return re.compile(
-        rf"\b(?:{verbs})\b (?:\w+ ){{0,4}}?"
-        rf"(?:(?:with|using|under|before|first|beforehand)\b|(?:in|at) (?:an? |the )?{station})"
+        rf"(?<!\ba )(?<!\bthe )(?<!\bis )(?<!\bsome )\b(?:{verb})\b(?= (?:it|them|that|the|this|your|each"
+        rf"|every|an?|with|using|at|in|first|before\w*|under|thing|object|item|anything)\b)|\b(?:{always})\b"
     )
 
 
 _STEPS: Mapping[Kind, re.Pattern[str]] = {
-    Kind.CLEAN: _done_to("clean(?:ing)?|wash(?:ing)?|rins(?:e|ing)", "sink"),
-    Kind.HEAT: _done_to("heat(?:ing)?|warm(?:ing)?", "microwave"),
-    Kind.COOL: _done_to("cool(?:ing)?|chill(?:ing)?", "fridge"),
+    Kind.CLEAN: _treating("clean", r"cleaned|cleaning|cleans|wash\w*|rins\w+|scrub\w*"),
+    Kind.HEAT: _treating(
+        "warm|cook|microwave", r"heat\w*|warm(?:ed|ing)|cook(?:ed|ing)|microwav(?:ed|ing)"
+    ),
+    Kind.COOL: _treating("cool", r"cooled|cooling|chill\w*|refrigerat(?:e|ed|ing)"),
     Kind.PAIR: re.compile(
-        r"\bone (?:at a time|after the other|by one)\b|\b(?:the )?(?:second|other) one\b"
+        r"\bone (?:at a time|after (?:the other|another)|by one)\b|\b(?:the )?(?:second|other|another)"
+        r" (?:one|\w+)\b|\bsecond\b|\b(?:go|come|head|return)\w* back\b|\breturn\w*\b|\bseparate\w*"
+        r"|\b(?:two|2) (?:separate )?(?:trips|journeys|rounds|times)\b|\btwice\b|\brepeat\w*"
     ),
     Kind.LIGHT: re.compile(
-        r"\b(?:us|switch|turn)(?:e|ing)? (?:\w+ )?(?:on )?(?:the |a )?\w*lamp\b"
+        r"\b(?:us|switch|turn|toggl|activat|light)(?:e|ed|es|ing|ch|ched|ching)? (?:on )?(?:(?:up|the|an?|that"
+        r"|nearby|closest|nearest) )*(?:\w*lamp|light)(?: on)?\b|\b(?:\w*lamp|light) (?:\w+ ){0,3}on\b(?! the)"
+        r"|\b(?:switch|turn)\w* (?:it )?on\b"
     ),
 }
-_LOOK = re.compile(r"\b(?:check|look|search|start|begin|find|inspect|found)\w*\b")
-_LIKELY = re.compile(r"\b(?:likely|usual(?:ly)?|typical(?:ly)?|surfaces?|in the open)\b")
-_OPENS = re.compile(
-    r"\bopen(?:ing)? (?:\w+ )?(?:closed|shut|every|each|all|cabinets?|drawers?|them|it|what)\b"
+_AT: Mapping[Kind, re.Pattern[str]] = {
+    Kind.CLEAN: re.compile(
+        r"\bsink(?:basin)?s?\b(?! (?:is|was) (?:clean|cold|hot|empty|open|closed|full))"
+    ),
+    Kind.HEAT: re.compile(
+        r"\bmicrowaves?\b(?! (?:is|was) (?:clean|cold|hot|empty|open|closed|full))"
+    ),
+    Kind.COOL: re.compile(
+        r"\b(?:fridge|refrigerator)s?\b(?! (?:is|was) (?:clean|cold|hot|empty|open|closed|full))"
+    ),
+}
+"""Words for where it is done; where the text tells where to look, they are places like others."""
+_UNDONE: Mapping[frozenset[Kind], re.Pattern[str]] = {
+    TREATED: re.compile(r"\bas (?:it )?is\b|\buntreated\b"),
+    frozenset({Kind.CLEAN}): re.compile(r"\b(?:dirty|unwashed|uncleaned)\b"),
+    frozenset({Kind.PAIR}): re.compile(
+        r"\b(?:one|first) (?:of them )?(?:alone )?(?=(?:is|was) enough)|\bone(?= suffices)|\b(?:after|with)"
+        r" (?:just |only )?(?:the first|one)\b|\b(?:both|two|together)(?: \w+)? (?:at once|together"
+        r"|simultaneously|at the same time)\b"
+    ),
+    frozenset({Kind.LIGHT}): re.compile(r"\b(?:lamp|light) (?:\w+ )?off\b"),
+    frozenset(): re.compile(
+        r"\b(?:put|plac|leav|set|drop|insert|stor)\w* (?:\w+ ){0,3}(?:in|into|inside|on) (?:an? |the )?"
+        r"(?:sink(?:basin)?|microwave|fridge|refrigerator)\b"
+    ),
+}
+"""Words for leaving the step out or for what cannot be done; and for what is no treatment yet."""
+_LIKELY: Final = "likely"
+_IN_ORDER: Final = "in order"
+_OPENS: Final = "opens"
+_SEARCH: Mapping[str, re.Pattern[str]] = {
+    _LIKELY: re.compile(
+        r"\b(?:likely|usual(?:ly)?|typical(?:ly)?|common(?:ly)?|obvious|surfaces?|in the open|open (?:places|spots"
+        r"|areas))\b"
+    ),
+    _IN_ORDER: re.compile(
+        r"\b(?:list(?:ed)? order|order (?:of|in) the list|in (?:the )?order|alphabetical\w*)\b"
+    ),
+    _OPENS: re.compile(
+        r"\bopen(?:ing|ed)? (?:\w+ )?(?:closed|shut|every|each|all|cabinets?|drawers?|them|it|what|containers?"
+        r"|receptacles?|doors?)(?: (?!and|or)\w+)?(?: (?:and|or) \w+s)?\b|\blook\w* inside\b"
+    ),
+}
+_SPACED = re.compile(
+    r"\b(dining|coffee|side|counter|sink|garbage|tv|stove|arm|laundry|bathtub|coffee) "
+    r"(?=(?:table|top|basin|can|stand|burner|chair|hamper|machine))"
 )
-_NOT = re.compile(
-    r"\b(?:instead of|rather than|over|not|never|avoid\w*|without|no need|no use)\b|n't\b"
-)
-_NOT_YET = re.compile(r"\b(?:before|until|unless)\b")
-_KIND = re.compile(rf"\b({'|'.join(sorted(KINDS, key=len, reverse=True))})e?s?\b")
-_TABLES = {"table": ("diningtable", "coffeetable", "sidetable"), "counter": ("countertop",)}
-_SHORT = re.compile(r"\b(table|counter)s?\b")
+_ALSO: Mapping[str, tuple[str, ...]] = {
+    "table": ("diningtable", "coffeetable", "sidetable"),
+    "counter": ("countertop",),
+    "refrigerator": ("fridge",),
+    "shelve": ("shelf",),
+    "couch": ("sofa",),
+    "bookshelf": ("shelf",),
+}
+_PLACES = {name: re.compile(rf"\b{name}e?s?\b") for name in (*sorted(KINDS), *_ALSO)}
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """One line of advice."""
+    """What a line says for one situation."""
 
     kinds: frozenset[Kind]
     """The kinds of goal it is for."""
@@ -86,33 +143,46 @@ class Advice:
 
     def is_for(self, kind: Kind, thing: str) -> bool:
         """Say whether it speaks of a goal and a thing like these."""
-        return kind in self.kinds and self.about in {"", thing}
+        return kind in self.kinds and self.about in {"", thing, f"{thing}s"}
 
 
 @lru_cache(maxsize=CACHED_TEXTS)
-def parse_advice(line: str) -> Advice:
-    """Read one line of advice."""
-    text = _QUOTES.sub("", line.lower()).strip(" -•\t")
-    leading = _LEADING.match(text)
-    situation, advice = leading.groups() if leading else ("", text)
-    do, dont = _steps(advice)
-    first = () if do or not _LOOK.search(advice) else _places(advice)
-    likely = bool(not do and _LOOK.search(advice) and _LIKELY.search(advice))
+def parse_advice(line: str) -> tuple[Advice, ...]:
+    """Read one line of advice, situation by situation."""
+    return tuple(_advice(*part) for part in parts_of(_SPACED.sub(r"\1", line.lower()), _names_goal))
+
+
+def habits_advised(advice: Iterable[Advice], kind: Kind) -> Habits:
+    """Say what advice means for a kind of goal."""
+    habits = Habits()
+    for each in advice:
+        care = Care.DO if kind in each.do else Care.OMIT if kind in each.dont else None
+        search = Search.LIKELY if each.likely else None
+        habits = habits.or_else(Habits(care, search, each.first))
+    return habits
+
+
+def _advice(situation: str, text: str) -> Advice:
+    looks = _LOOK.search(text) is not None
+    do, dont = _steps(text, looks=looks)
+    named = frozenset() if situation else do | dont
+    kinds = named or _kinds_in(situation or text)
+    search = stances(text, _SEARCH | _PLACES)
+    first = _places(search) if looks and not (do | dont or search.get(_OPENS)) else ()
+    likely = looks and not do and (search.get(_LIKELY) or search.get(_IN_ORDER) is False)
     return Advice(
-        kinds=_kinds_in(situation) if leading else _kinds_in(text),
+        kinds=kinds,
         about=_about(situation),
-        do=do,
-        dont=dont,
+        do=do & kinds,
+        dont=dont & kinds,
         first=first,
         likely=likely or any(kind in SURFACES for kind in first),
-        opens=_OPENS.search(advice) is not None,
+        opens=search.get(_OPENS, False),
     )
 
 
-def habits_advised(advice: Advice, kind: Kind) -> Habits:
-    """Say what advice means for a kind of goal."""
-    care = Care.DO if kind in advice.do else Care.OMIT if kind in advice.dont else None
-    return Habits(care, Search.LIKELY if advice.likely else None, advice.first)
+def _names_goal(text: str) -> bool:
+    return any(each.search(text) for each in (*_SPECIAL.values(), _PLAIN, _SEARCHING))
 
 
 def _kinds_in(text: str) -> frozenset[Kind]:
@@ -126,33 +196,22 @@ def _kinds_in(text: str) -> frozenset[Kind]:
 
 def _about(situation: str) -> str:
     found = _SEARCHING.search(situation)
-    if found is None or any(re.fullmatch(word, found["thing"]) for word in _ANYTHING):
-        return ""
-    return found["thing"]
+    return "" if found is None or _ANYTHING.fullmatch(found["thing"]) else found["thing"]
 
 
-def _steps(text: str) -> tuple[frozenset[Kind], frozenset[Kind]]:
-    do: set[Kind] = set()
-    dont: set[Kind] = set()
-    for clause in _CLAUSE.split(text):
-        for kind, pattern in _STEPS.items():
-            if found := pattern.search(clause):
-                (dont if _negated(clause[: found.start()]) else do).add(kind)
+def _steps(text: str, *, looks: bool) -> tuple[frozenset[Kind], frozenset[Kind]]:
+    """Return the kinds of goal whose step a text says to do, and to leave out."""
+    done = [
+        (kind, words) for each in (_STEPS, {} if looks else _AT) for kind, words in each.items()
+    ]
+    acts = {(frozenset({kind}), True, words.pattern): words for kind, words in done}
+    acts |= {(kinds, False, words.pattern): words for kinds, words in _UNDONE.items()}
+    do, dont = set[Kind](), set[Kind]()
+    for (kinds, does, _), advised in stances(text, acts).items():
+        (do if advised is does else dont).update(kinds)
     return frozenset(do), frozenset(dont - do)
 
 
-def _negated(before: str) -> bool:
-    """Say whether what follows is advised against; `not … before` and the like advise it."""
-    negations = len(_NOT.findall(before))
-    first = _NOT.search(before)
-    if first and _NOT_YET.search(before, first.end()):
-        negations += 1
-    return negations % 2 == 1
-
-
-def _places(text: str) -> tuple[str, ...]:
-    named: list[tuple[int, tuple[str, ...]]] = [
-        *((found.start(), (str(found.group(1)),)) for found in _KIND.finditer(text)),
-        *((found.start(), _TABLES[found.group(1)]) for found in _SHORT.finditer(text)),
-    ]
-    return tuple(dict.fromkeys(kind for _, kinds in sorted(named) for kind in kinds))
+def _places(said: Mapping[str, bool]) -> tuple[str, ...]:
+    advised = [name for name, sought in said.items() if sought and name in _PLACES]
+    return tuple(dict.fromkeys(kind for name in advised for kind in _ALSO.get(name, (name,))))

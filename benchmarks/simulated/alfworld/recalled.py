@@ -21,7 +21,7 @@ def counsel_for(kind: Kind, thing: str, notes: str) -> Counsel:
             lacking = lacking or lacks_step(attempt, kind)
             continue
         advice = parse_advice(note.text)
-        if advice.is_for(kind, thing):
-            advised = advised.or_else(habits_advised(advice, kind))
-            opens = opens or advice.opens
+        fitting = [part for part in advice if part.is_for(kind, thing)]
+        advised = advised.or_else(habits_advised(fitting, kind))
+        opens = opens or any(part.opens for part in fitting)
     return Counsel(advised, shown, lacking, opens)

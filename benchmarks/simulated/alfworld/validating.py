@@ -56,7 +56,11 @@ def _opinion(goal: Goal, dice: Dice, told: Told, lesson: Shown) -> Opinion:
 
     if _speaks_against(attempt, goal, advised) and coin("wrong seen", SEES_WRONG):
         return CONTRADICTED
-    says_nothing = advised == Habits() and not advice.opens and lesson.text not in _STRAIGHT
+    says_nothing = (
+        advised == Habits()
+        and not any(part.opens for part in advice)
+        and lesson.text not in _STRAIGHT
+    )
     if says_nothing and coin("vague seen", SEES_VAGUE):
         return VAGUE
     return DOUBTED if coin("doubted", DOUBTS) else BORNE_OUT

@@ -1,88 +1,132 @@
 """Advice in plain English: which goals a line speaks of, and what it says to do or not to do.
 
-The rules look for words, not for sentences known beforehand. They read single clauses and
-simple negations, and can be fooled as any keyword rule can.
+Words for kinds of goal and for ways of acting are here; negation, contrast and what is said of a way
+of acting are read by `stances`.
 """
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
+from functools import lru_cache
+from typing import TypeAlias
 
 from langgraft.benchmarks.simulated.babyai.habits import Door, Habits, Search, Spelling
 from langgraft.benchmarks.simulated.babyai.sight import DOOR_KINDS, OBJECT_KINDS, OBJECTS, Kind
+from langgraft.benchmarks.simulated.conversation import CACHED_TEXTS
+from langgraft.benchmarks.simulated.stances import parts_of, stances
 
-_THINGS = rf"(?:{OBJECTS}|object|thing|item|target)(?:e?s)?"
+_THINGS = rf"(?:{OBJECTS}|object|thing|item)(?:e?s)?"
+_GO = r"(?:go|going|went|walk\w*|get|getting|mov\w+|head\w*|travel\w*|navigat\w+|step\w*)"
+_THING = re.compile(rf"\b{_THINGS}\b")
 _ARRIVE = (
-    r"(?:go(?:ing)? (?:up )?to|reach(?:ing)?|walk(?:ing)? (?:up )?to|get(?:ting)? to"
-    r"|stand(?:ing)? (?:at|before|in front of)|find(?:ing)?)"
+    rf"(?:{_GO} (?:(?:up|over|right|straight) )?to|reach\w*|approach\w*|arriv\w+ at"
+    r"|stand\w* (?:at|before|in front of))"
 )
 _KINDS = (
     (
         Kind.TAKE,
         re.compile(
-            r"\bpick(?:ing|ed|s)?[- ](?:\w+ ){0,4}?up\b|\bpickup\b|\b(?:grab|collect|fetch)\w*"
+            r"\bpick(?:ing|ed|s)?[- ](?:\w+ ){0,4}?up\b|\bpick_?ups?\b"
+            r"|\b(?:grab|collect|fetch|retriev|obtain|acquir)\w*"
             rf"|\btak(?:e|ing) (?:\w+ ){{0,2}}{_THINGS}\b"
         ),
     ),
     (
         Kind.OPEN,
         re.compile(
-            r"\bopen(?:ing)? (?:(?:a|an|the|any|some|this|that) |it\b)|\bopening doors?\b"
-            r"|\b(?:to|must|should) open\b"
+            r"\bopen(?:ing|ed|s)?[- ](?:up )?(?:(?:\w+ ){0,3}?doors?|it|one|goals?|tasks?|missions?)\b"
+            r"|\bdoors?[- ]opening\b|\b(?:to|must|should|be) open(?:ed)?\b|\bopened\b"
         ),
     ),
-    (Kind.REACH_DOOR, re.compile(rf"\b{_ARRIVE} (?:\w+ ){{0,2}}?doors?\b")),
-    (Kind.REACH_OBJECT, re.compile(rf"\b{_ARRIVE} (?:\w+ ){{0,2}}?{_THINGS}\b")),
+    (Kind.REACH_DOOR, re.compile(rf"\b{_ARRIVE} (?:\w+ ){{0,3}}?doors?\b")),
+    (Kind.REACH_OBJECT, re.compile(rf"\b{_ARRIVE} (?:\w+ ){{0,3}}?{_THINGS}\b")),
 )
-
-_LEADING = re.compile(r"^(?:when|if|whenever|in case|for)\b:? (.+?)[:,;] (.+)$", re.DOTALL)
-_TRAILING = re.compile(r"\b(?:when|if|whenever|in order to|to)\b([^,;:.]+)")
-_QUOTES = re.compile(r"(?<!\w)['‘’]|['‘’](?!\w)|[\"“”`*<>]")  # noqa: RUF001
-_CLAUSE = re.compile(r"[.;:,!?]|\bbut\b|\bwhile\b|\bso that\b")
+_OUT_OF_SIGHT = re.compile(
+    r"\b(?:not|never|nowhere|no) (?:\w+ ){0,2}?(?:visible|in (?:view|sight|th(?:e|is) room)|see\w*|saw|there|here|present"
+    r"|shown|listed|spot\w*|find|found|locate\w*|sign|trace)\b|\bout of (?:sight|view)\b|\binvisible\b"
+    r"|\b(?:un(?:seen|located)|hidden|missing|absent|search\w*|look(?:ing)? for|find\w*|locat\w+)\b"
+    r"|\bbehind\b"
+)
+_TRAILING = re.compile(
+    r"\b(?:when(?:ever)?|if|in order to|to|for|(?:goal|task|mission|objective)s?(?: of)?)\b([^,;:.]+)"
+)
+_LITERAL = re.compile(
+    r"(?:(?<=['\"`‘“])|(?:(?<=write )|(?<=type )|(?<=use )|(?<=using )|(?<=command )|(?<=action )))"  # noqa: RUF001
+    r"pick[ -]up\b"
+    r"|\bpick[ -]up(?= (?:(?:\w+ ){0,4}?(?:is|was|gets?|got|fails?|failed|does|never)|with|as|in)\b)"
+)
+_BESIDE_PICKUP = re.compile(
+    r"\bpick[ -]up\b(?! (?:an?|the|something|anything|it|objects?|things?)\b)"
+)
 
 
 class _Act(Enum):
     PASS = auto()
     TOGGLE = auto()
     FACE = auto()
+    OPEN = auto()
     JOINED = auto()
     SPACED = auto()
-    STAY = auto()
+    TURN = auto()
+    REMAIN = auto()
     LEAVE = auto()
 
 
-_MENTIONS = re.compile(
-    r"(?P<LEAVE>\bleav(?:e|ing) (?:the|this|that|your) (?:\w+ )?room"
-    r"|\b(?:other|another|next|new|unvisited|unexplored|further|more|different|unseen) rooms?\b"
-    r"|\brooms? (?:that )?(?:you )?(?:have |has |were |are )?(?:not|never)\b"
-    r"|\bexplor\w+|\broom (?:by|after) room\b|\b(?:each|every) room\b"
-    r"|\b(?:go|going|walk|walking|pass|passing|move|moving|step|stepping|search|searching)"
-    r" through (?:\w+ ){0,3}doors\b)"
-    r"|(?P<PASS>\b(?:toggl\w+|open) and (?:go|walk|pass|step)\w* through\b"
-    r"|\b(?:go|going|walk|walking|pass|passing|mov\w+|step\w*) through\b)"
-    r"|(?P<TOGGLE>\btoggl\w+)"
-    r"|(?P<FACE>\b(?:go|going|walk|walking|get|getting) (?:up )?to\b"
-    r"|\b(?:stop|stand)\w* (?:right )?in front of\b|\bfac(?:e|ing)\b)"
-    r"|(?P<JOINED>\bpickup\b|\b(?:one|single) word\b|\bwithout (?:a |the |any )?space\b)"
-    r"|(?P<SPACED>\btwo words\b|\bwith (?:a |the )?space\b)"
-    r"|(?P<STAY>\bturn\w* (?:\w+ )?(?:around|round|in place|left|right|on the spot)\b"
-    r"|\blook\w* (?:all )?around\b"
-    r"|\b(?:same|this|start|starting|first|current) room\b|\bstay\w*)"
+_OTHER = (
+    r"(?:other|another|next|new|adjacent|adjoining|neighbou?ring|unvisited|unexplored|further|more"
+    r"|different|unseen|remaining)"
 )
-_NOT_BEFORE = re.compile(
-    r"\b(?:instead of|rather than|not|never|avoid|don'?t|stop|without|no need to|no use)"
-    r"(?:\W+\w+){0,3}\W*$"
-)
-_NOT_AFTER = re.compile(
-    r"^\W*(?:\w+\W+){0,4}?(?:does not|doesn'?t|do not|don'?t|never|fail\w*|(?:is|was|were|are) not"
-    r"|isn'?t|wasn'?t|will not|won'?t|did not|didn'?t|cannot|can'?t|(?:is |was )?rejected"
-    r"|(?:is |was )?refused|(?:is |was )wrong|(?:is |was )?useless)\b"
-)
+_MENTIONS: Mapping[_Act, re.Pattern[str]] = {
+    _Act.LEAVE: re.compile(
+        r"\b(?:leav(?:e|ing)|exit\w*|left|out of|quit\w*|abandon\w*) (?:(?:the|this|that|your)"
+        rf" (?:\w+ )?(?:room|area|place)|right away|early|at once)\b|\b{_OTHER} (?:\w+ )?(?:rooms?|areas?)\b"
+        r"|\brooms? (?:that )?(?:you )?(?:have |has |were |are )?(?:not|never|yet)\b"
+        r"|\bexplor\w+(?! (?:this|the current|the same|here))|\broom (?:by|after) room\b"
+        rf"|\b(?:each|every) room\b|\b(?:{_GO}|pass\w*|search\w*|look\w*) (?:through|behind|beyond)"
+        r" (?:\w+ ){0,3}doors\b|\belsewhere\b|\bmov\w+ on\b|\bnext door\b|\bventur\w+"
+    ),
+    _Act.PASS: re.compile(
+        r"\b(?:toggl\w+|open\w*) (?:it )?and (?:then )?(?:go|walk|pass|step|mov)\w* through\b"
+        rf"|\b(?:{_GO}|pass\w*|run\w*|charg\w+|barg\w+|march\w*|cross\w*|proceed\w*) (?:\w+ )?"
+        r"(?:through|inside|into it|in)\b|\benter\w*\b|\bcross\w*\b|\b(?:the )?(?:other|far) side\b"
+        r"|\b(?:through|past|beyond) (?:it|(?:the|a|any) (?:\w+ )?door(?:way)?s?)\b"
+    ),
+    _Act.TOGGLE: re.compile(r"\btoggl\w+"),
+    _Act.FACE: re.compile(
+        rf"\b{_GO} (?:(?:up|over|right|straight|directly) )?to (?!(?:an? |the |any )?(?:{_OTHER}|\w* ?rooms?))"
+        r"|\b(?:stop|stand|halt|wait|stay|remain|end|park)\w* (?:\w+ )?(?:in front|before|there|at|next to"
+        r"|beside|outside|short|on (?:this|your) side)\b|\bfac(?:e|ing)\b|\b(?:reach|approach)\w*|\barriv\w+"
+        r"|\bin front of\b|\badjacent to\b|\bnext to\b|\b(?:stop|halt)\b(?! \w+ing)|\b(?:walk|go|get|come) (?:up|close)\b"
+    ),
+    _Act.OPEN: re.compile(
+        r"(?<!(?<!need )(?<!have )(?<!had )to )\b(?:open|tr[yi]|check|us[ei]|head(?:ing)? for|tak[ei])\w* (?:up )?"
+        r"(?:it|them|anything|(?:\w+ ){0,3}?doors?)\b"
+    ),
+    _Act.JOINED: re.compile(
+        r"\bpickup\b|\b(?:one|single) (?:\w+ )?word\b|\b(?:without|no|omit\w*|drop\w*|remov\w+|los[ei]\w*"
+        r"|leav\w+ out|delet\w+) (?:(?:a|the|any) )?(?:space|blank|gap)s?\b|\bjoin\w*\b"
+        r"|\b(?:cop(?:y|ied)|spell\w*|exact\w*|verbatim|as) (?:\w+ ){0,6}?(?:list\w*|shown|available actions)\b"
+    ),
+    _Act.SPACED: re.compile(
+        r"\bpick_up\b|\b(?:two|separate) words\b|\b(?:with )?(?:(?:a|the) )?(?:space|blank|gap)\b|\bsplit\w*"
+    ),
+    _Act.TURN: re.compile(
+        r"\b(?:turn|spin|rotat|whirl)\w* (?:\w+ )?(?:around|round|in place|(?:left|right)(?: (?:and|or) (?:left|right))?|on the spot|in circles"
+        r"|there|here)\b|\blook\w* (?:\w+ )?(?:around|about|in (?:all|every) directions?)\b|\bspin\w*|\brotat\w+"
+        r"|\bscan\w*|\bsurvey\w*|\bturning\b|\bfull (?:turn|circle|rotation)\b|\b360\b"
+        r"|\b(?:search|inspect|explor|check|sweep)\w* (?:this|the (?:current|same|whole|entire)) room\b"
+    ),
+    _Act.REMAIN: re.compile(
+        r"\b(?:same|this|start|starting|first|current) room\b|\b(?:stay|remain|linger|wait)\w*"
+    ),
+}
+_Avoided: TypeAlias = frozenset[Spelling | Door | Search]
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """One line of advice."""
+    """What a line says for one situation."""
 
     kinds: frozenset[Kind]
     """The kinds of goal it is for."""
@@ -92,35 +136,52 @@ class Advice:
     dont: frozenset[_Act]
 
 
-def parse_advice(line: str) -> Advice:
-    """Read one line of advice."""
-    text = _QUOTES.sub("", line.lower()).strip(" -•\t")
-    leading = _LEADING.match(text)
-    situation, advice = leading.groups() if leading else ("", text)
+@lru_cache(maxsize=CACHED_TEXTS)
+def parse_advice(line: str) -> tuple[Advice, ...]:
+    """Read one line of advice, situation by situation."""
+    words = _LITERAL.sub("pick_up", line.lower())
+    if "pickup" in words:
+        words = _BESIDE_PICKUP.sub("pick_up", words)
+    return tuple(_advice(*part) for part in parts_of(words, _names_goal))
+
+
+def habits_advised(advice: Iterable[Advice], kind: Kind) -> tuple[Habits, _Avoided]:
+    """Say what advice means for a kind of goal: options to take, and options to avoid."""
+    habits, avoided = Habits(), _Avoided()
+    for each in advice:
+        if kind in each.kinds:
+            option, poor = _advised(each, kind)
+            habits, avoided = habits.or_else(option), avoided | poor
+    return habits, avoided
+
+
+def _advice(situation: str, text: str) -> Advice:
     kinds = _kinds_in(situation)
-    if not kinds and not leading:
+    if not situation:
         clauses = [found.group(1) for found in _TRAILING.finditer(text)]
         kinds = next(filter(None, map(_kinds_in, clauses)), _kinds_in(text))
-    do, dont = _mentions(advice)
-    return Advice(kinds or _at_large(situation or text), bool(kinds), do, dont)
+        if kinds <= DOOR_KINDS and _OUT_OF_SIGHT.search(text) and _THING.search(text):
+            kinds = frozenset()  # Doors are means here: an object is searched for.
+    said = stances(text, _MENTIONS)
+    do = frozenset(act for act, advised in said.items() if advised)
+    if not kinds and said.keys() & {_Act.JOINED, _Act.SPACED}:
+        kinds = frozenset({Kind.TAKE})
+    return Advice(kinds or _at_large(situation or text), bool(kinds), do, said.keys() - do)
 
 
-def habits_advised(
-    advice: Advice, kind: Kind
-) -> tuple[Habits, frozenset[Spelling | Door | Search]]:
-    """Say what advice means for a kind of goal: options to take, and options to avoid."""
-    if kind not in advice.kinds:
-        return Habits(), frozenset()
+def _advised(advice: Advice, kind: Kind) -> tuple[Habits, _Avoided]:
     search, shunned = _search(advice, kind)
-    if not advice.named:
-        return Habits(search=search), shunned
-    if kind is Kind.TAKE:
+    if advice.named and kind is Kind.TAKE:
         spelling, avoided = _spelling(advice)
         return Habits(spelling=spelling, search=search), avoided | shunned
-    if kind in DOOR_KINDS:
+    if advice.named and kind in DOOR_KINDS:
         door, poor = _door(advice, kind)
         return Habits(door=door, search=search), poor | shunned
     return Habits(search=search), shunned
+
+
+def _names_goal(text: str) -> frozenset[Kind]:
+    return _kinds_in(text) or _at_large(text)
 
 
 def _kinds_in(text: str) -> frozenset[Kind]:
@@ -132,26 +193,15 @@ def _kinds_in(text: str) -> frozenset[Kind]:
 
 
 def _at_large(text: str) -> frozenset[Kind]:
-    if re.search(rf"\b{_THINGS}\b", text):
+    """Return the kinds of goal that a text is about without naming one."""
+    if _THING.search(text):
         return OBJECT_KINDS
-    return DOOR_KINDS if re.search(r"\bdoor\b", text) else frozenset()
+    if re.search(r"\bdoors?\b", text):
+        return DOOR_KINDS
+    return frozenset(Kind) if _OUT_OF_SIGHT.search(text) else frozenset()
 
 
-def _mentions(text: str) -> tuple[frozenset[_Act], frozenset[_Act]]:
-    do: set[_Act] = set()
-    dont: set[_Act] = set()
-    for clause in _CLAUSE.split(text):
-        found = list(_MENTIONS.finditer(clause))
-        starts = [0, *(mention.end() for mention in found)]
-        ends = [*(mention.start() for mention in found[1:]), len(clause)]
-        for mention, start, end in zip(found, starts, ends, strict=False):
-            before, after = clause[start : mention.start()], clause[mention.end() : end]
-            negated = _NOT_BEFORE.search(before) or _NOT_AFTER.match(after)
-            (dont if negated else do).add(_Act[mention.lastgroup or ""])
-    return frozenset(do), frozenset(dont - do)
-
-
-def _spelling(advice: Advice) -> tuple[Spelling | None, frozenset[Spelling | Door | Search]]:
+def _spelling(advice: Advice) -> tuple[Spelling | None, _Avoided]:
     if _Act.JOINED in advice.do:
         return Spelling.JOINED, frozenset()
     if _Act.SPACED in advice.do or _Act.JOINED in advice.dont:
@@ -159,7 +209,7 @@ def _spelling(advice: Advice) -> tuple[Spelling | None, frozenset[Spelling | Doo
     return None, frozenset({Spelling.SPACED} if _Act.SPACED in advice.dont else ())
 
 
-def _door(advice: Advice, kind: Kind) -> tuple[Door | None, frozenset[Spelling | Door | Search]]:
+def _door(advice: Advice, kind: Kind) -> tuple[Door | None, _Avoided]:
     if kind is Kind.OPEN and _Act.TOGGLE in advice.do:
         return Door.TOGGLE, frozenset()
     if kind is Kind.REACH_DOOR and _Act.FACE in advice.do:
@@ -169,18 +219,16 @@ def _door(advice: Advice, kind: Kind) -> tuple[Door | None, frozenset[Spelling |
     if _Act.FACE in advice.do and _Act.PASS not in advice.dont:
         return Door.FACE, frozenset()
     poor = {_Act.PASS: Door.PASS, _Act.TOGGLE: Door.TOGGLE, _Act.FACE: Door.FACE}
+    if kind is Kind.REACH_DOOR:
+        poor |= {_Act.OPEN: Door.PASS, _Act.TOGGLE: Door.PASS}
     return None, frozenset(door for act, door in poor.items() if act in advice.dont)
 
 
-def _search(
-    advice: Advice, kind: Kind
-) -> tuple[Search | None, frozenset[Spelling | Door | Search]]:
-    leaving = {_Act.LEAVE, _Act.PASS} if kind in OBJECT_KINDS else {_Act.LEAVE}
-    leave, stay = bool(leaving & advice.do), _Act.STAY in advice.do
-    if leave and stay:
-        return Search.SURVEY, frozenset()
+def _search(advice: Advice, kind: Kind) -> tuple[Search | None, _Avoided]:
+    leaving = {_Act.LEAVE, _Act.PASS, _Act.OPEN} if kind in OBJECT_KINDS else {_Act.LEAVE}
+    leave = bool(leaving & advice.do) or _Act.REMAIN in advice.dont
     if leave:
-        return Search.LEAVE, frozenset()
-    if stay or _Act.LEAVE in advice.dont:
+        return Search.SURVEY if _Act.TURN in advice.do else Search.LEAVE, frozenset()
+    if {_Act.TURN, _Act.REMAIN} & advice.do or _Act.LEAVE in advice.dont:
         return Search.STAY, frozenset()
-    return None, frozenset({Search.STAY} if _Act.STAY in advice.dont else ())
+    return None, frozenset({Search.STAY} if _Act.TURN in advice.dont else ())

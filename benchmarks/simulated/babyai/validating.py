@@ -49,7 +49,7 @@ def _opinion(goal: Goal, dice: Dice, told: Told, lesson: Shown) -> Opinion:
     def coin(name: str, chance: float) -> bool:
         return dice.coin(f"{name} {lesson.text}", chance)
 
-    if not advice.do | advice.dont:
+    if not any(part.do | part.dont for part in advice):
         return VAGUE if coin("vague seen", SEES_VAGUE) else BORNE_OUT
     advised, avoided = habits_advised(advice, goal.kind)
     shown = _shown(parse_attempt(told.trajectory), goal, success=told.success)

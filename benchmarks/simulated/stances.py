@@ -1,0 +1,252 @@
+"""What a note says for and against something, by words and clauses rather than by known sentences.
+
+    found = stances("Toggle it; walking through is a trap.", {"toggle": …, "through": …})
+    # {"toggle": True, "through": False}
+
+A learner brings words for the acts it knows. Each word of a note becomes a letter, by what it does
+to the words around it (`_WORDS`), and patterns over these letters (`_RULES`) tell whether an act is
+advised: by what stands before it (`never`, `instead of`, `forgot to`), and by what is said of it
+after (`fails`, `is a trap`, `did the job`). Two negations make none. What was done in a story counts
+by its end. What is asked, left open or said both ways says nothing.
+"""
+
+import re
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from typing import Final, TypeVar
+
+Act = TypeVar("Act", bound=Hashable)
+
+_CONTRACTED: Final = re.compile(
+    r"\b(do|does|did|is|was|are|were|wo|would|ca|could|should|has|have|had|must|need)n['’]?t\b"  # noqa: RUF001
+)
+_MARKS: Final = re.compile(r"(?<!\w)['‘’]|['‘’](?!\w)|[\"“”`*<>\[\]]")  # noqa: RUF001
+_BULLET: Final = re.compile(r"^\W*(?:\d+[.)]\W*)?")
+_DASH: Final = re.compile(r"\s(?:[-–—]+|→|[=-]>)\s|—")  # noqa: RUF001
+_SENTENCE: Final = re.compile(r"(?<=[.!?;])\s+")
+_HYPHEN: Final = re.compile(r"(?<=\w)-(?=\w)")
+
+_SITUATION: Final = (
+    re.compile(
+        r"^(?:when(?:ever)?|if|in case|for|in order to|to|once|where|on|should|given|with|in)\b:? "
+        r"(?P<when>(?!(?:you|i|we) (?:do|did) not (?!see|find|spot|know)).+?)"
+        r"(?:[:,;] ?| (?=(?:you (?:must|should|need|only|can)|just|simply|always|never|do not)\b))(?P<rest>.+)$"
+    ),
+    re.compile(r"^(?P<when>[^,.;:?]{3,80}?) ?[:?] (?P<rest>.+)$"),
+    re.compile(
+        r"^(?P<rest>.+?),? ?\b(?:even )?(?:when(?:ever)?|if|in case)\b (?P<when>[^,;:.]*\b(?:goal|task|asked|told"
+        r"|have to|had to|need|must|want|mission|objective|instruct\w+)\b[^,;:.?]*?)"
+        r"(?P<more>,.*| and (?:avoid|do not|never|then|just|stop|use)\b.*|[.;!]?)$"
+    ),
+)
+"""Where a sentence names the situation that it is for: before a comma, as a label, or at its end."""
+
+_BAD: Final = (
+    r"fail(?:s|ed|ures?|ing)?|refus\w+|reject\w+|un(?:recogni|success|help|necessar)\w+|in(?:valid"
+    r"|effective|correct|sufficient)|wrong(?:ly)?|mistakes?|errors?|traps?|useless|pointless|futile"
+    r"|in vain|wast\w+|bad|poor|backfir\w+|harm\w*|hurts?|nowhere|lost|los(?:es?|ing)|costs?|r[au]n out"
+    r"|stuck|dead end|illegal|ignored|nothing (?:happen\w*|chang\w*|came|comes)|(?:does|did|achiev\w+|gain\w*|br\w+) nothing|overshoot\w*|optional|worse|worthless"
+    r"|no (?:effect|good|progress|success|result|luck|avail)|tempt\w+|overkill|beware|pitfall|myth"
+    r"|redundant|forbidden|too (?:far|much|little)|out of (?:steps|rounds|moves|turns)|time[ds]? out"
+    r"|in circles|less (?:likely|useful|effective)|without (?:success|result|effect)|fruitless"
+)
+_GOOD: Final = (
+    r"work(?:s|ed)?|succe\w+|w[oi]ns?|solv\w+|complet\w+|correct|enough|suffic\w+|counts?|accepted"
+    r"|recogni[sz]ed|tricks?|finish\w*|done|help(?:s|ed)?|pays|reward\w*|(?:is|was) right|ends|ended"
+    r"|did it|does it|reliabl\w+|all (?:it|that|you)|needed|required|necessary|valid|best"
+)
+_NOT: Final = (
+    r"(?:do |should |must )?not|never|avoid\w*|instead of|rather than|than|refrain\w*|resist\w*|quit"
+    r"|neither|over|no(?: (?:need|use|point|reason|sense))?|needless|hardly|against|stop(?=\W+\w+ing\b)"
+)
+_WORDS: Final = (
+    # What looks like a negation and is none, or negates something else.
+    (
+        "w",
+        r"(?:you|we|that|which) (?:are|were|have|had|can) (?:not|never)|not yet|right (?:in|at)|over (?:and over|to)",
+    ),
+    ("o", r"not (?:only|just|merely|simply)"),
+    # Something was left out that should have been done.
+    (
+        "f",
+        r"forg[eo]t\w*|fail(?:s|ed|ing|ure)? to|neglect\w*|should have|hesitate to|miss(?:ed|ing)",
+    ),
+    ("b", _BAD),
+    ("g", _GOOD),
+    (
+        "d",
+        r"(?:did|had|have) not|(?:i|we|you|agent) never|(?:if|since|because|as) (?:\w+ )?(?:do|does|is) not",
+    ),
+    ("l", r"without|unless"),
+    ("u", r"before|until|till"),
+    (
+        "v",
+        r"(?:does|is|was|are|were|will|would|can|could|has) not|cannot|(?:not|never) (?:what|enough|sufficient|the way|how)",
+    ),
+    ("n", _NOT),
+    ("m", r"skip\w*|omit\w*|leav\w+ out|drop\w*"),
+    ("r", r"twice|again|more than once|second time|blindly|from (?:afar|a distance)"),
+    (
+        "t",
+        r"must|should|ought to|needs?|ha(?:ve|s) to|finally|eventually|in the end|only (?:\w+ ){0,4}(?:after|by|when|once|if)|always",
+    ),
+    ("q", r"whether|either|maybe|perhaps|unsure|unclear"),
+    ("c", r"when(?:ever)?|if|once"),
+    ("k", r"because|since|as|so that"),
+    ("x", r"otherwise|or else"),
+    (
+        "s",
+        r"i|we|my|agent|tr(?:ied|ying)|kept|used|spent|assumed|thought|expected|attempted|believed",
+    ),
+    (
+        "p",
+        r"it|that|this|which|they|these|those|doing so|the (?:goal|task|episode|environment|game)|you",
+    ),
+    ("h", r"to|was|is|were|are|by|from|of|with|came"),
+    (",", r"but|yet|while|whereas|although|though|then|so|hence|instead"),
+    ("+", r"and|or|nor"),
+    ("w", r"\w+"),
+)
+"""Letter → words, the first that fits. `A` is the act in question, `a` another one."""
+_MARKED: Final = {".": ".", ";": ".", "!": ".", "?": "?"}
+"""Letter of a punctuation mark; a comma, colon or bracket is a break between clauses."""
+_LEXICON: Final = re.compile(
+    "|".join(rf"(\b(?:{words})\b)" for _, words in _WORDS) + r"|[.;!?,:()]"
+)
+
+_NEAR: Final = r"[^,.?Aa+xcku]{0,7}"
+"""A few words of one clause."""
+_CLAUSE: Final = r"[^,.?Aa+xcku]{0,8}"
+_ON: Final = r"[,.+]{1,3}(?:[ps][wh]{0,6})?"
+"""How what is said of an act goes on in another clause: `…, but it …`."""
+_SAME: Final = re.compile("[whpk,]{0,3}")
+"""What may stand between two words for an act that are one mention of it."""
+
+_VERB: Final = re.compile(r"\w+(?:ing|[^e]ed)\b|went\b|left\b")
+_PASSIVE: Final = re.compile(r"\b(?:be|been|being|is|are|was|were|get|gets|it)\W*$")
+_FAILED: Final = re.compile("[bvd]|n[wh]{0,2}g")
+_LONGEST: Final = 1_000
+"""Characters of a line that are read: advice is shorter, and what reads it is no match for more."""
+FOR, AGAINST, OPEN, TOLD = "for", "against", "open", "told"
+_RULES: Final = tuple(
+    (re.compile(letters), stance)
+    for letters, stance in (
+        (r"A[^.]*\?|q[^,.]*A", OPEN),
+        (rf"o{_NEAR}A", OPEN),
+        # Never without it; not before it is done; do not forget it; it is no mistake.
+        (rf"[nvdb][^.x]*[lu]{_NEAR}A", FOR),
+        (rf"f{_NEAR}A|[nvd][wh]{{0,2}}m{_NEAR}A", FOR),
+        (rf"[nvd]{_NEAR}[bf]{_NEAR}A|b{_NEAR}[nvd]{_NEAR}A", FOR),
+        # Left out: to no good end, or to a good one.
+        (rf"[dl]{_NEAR}A[^.]*(?:\.[wp]{{0,2}})?[bvn]|[bfvn][^.]*d{_NEAR}A", FOR),
+        (rf"[dl]{_NEAR}A[^.]*g|g[^.]*d{_NEAR}A", AGAINST),
+        (rf"d{_NEAR}A", OPEN),
+        # Not yet; not once more; not at all.
+        (rf"[nv]{_NEAR}A[^.,Aa]*[ul]", FOR),
+        (rf"[nv]{_NEAR}A[wh]{{0,3}}r", OPEN),
+        (rf"[bnvm][^,.A]*a[whp]{{0,4}}n[wh]{{0,2}}A", FOR),
+        (
+            rf"[nvlm]{_NEAR}A|[nvlm]{_NEAR}a[wh]{{0,4}}\+[wh]{{0,2}}A",
+            AGAINST,
+        ),
+        (r"(?<![cp])b[wp]{0,2}h[whps]{0,3}A|bk[spw]{0,3}A", AGAINST),
+        # What is said of it after.
+        (rf"A{_CLAUSE}[nvd][wh]{{0,2}}b|A{_CLAUSE}{_ON}[nvd][wh]{{0,2}}b", FOR),
+        (rf"A{_CLAUSE}(?:b|[vd]|n[wh]{{0,2}}g)", AGAINST),
+        (rf"A{_CLAUSE}{_ON}(?:b|[vd]|n[wh]{{0,2}}g)(?![^,.ck]{{0,5}}a)", AGAINST),
+        (rf"A{_CLAUSE}(?:{_ON})?g", FOR),
+        (rf"c{_NEAR}A", OPEN),
+        (rf"t{_NEAR}A", FOR),
+        (rf"s{_NEAR}A", TOLD),
+        (r"A", FOR),
+    )
+)
+"""The first that is found in a note's letters decides on the act that is `A` in them."""
+
+
+def plain_words(line: str) -> str:
+    """Take marks off a line and spell contractions out."""
+    text = _CONTRACTED.sub(lambda found: _spelled_out(found[1]), line.lower())
+    text = _BULLET.sub("", _DASH.sub(" : ", _MARKS.sub("", text)))
+    return _HYPHEN.sub(" ", text).strip()
+
+
+def parts_of(line: str, names_goal: Callable[[str], object]) -> Iterator[tuple[str, str]]:
+    """Yield the situations that a line speaks of, and what it says of each.
+
+    Args:
+        line: A line of notes.
+        names_goal: Tells whether a clause names a situation that the learner knows.
+    """
+    situation, said = "", list[str]()
+    for sentence in _SENTENCE.split(plain_words(line[:_LONGEST])):
+        found = [each for pattern in _SITUATION if (each := pattern.match(sentence))]
+        named = next((each for each in found if names_goal(each["when"])), None)
+        if named is None:
+            said.append(sentence)
+            continue
+        if situation:
+            yield situation, " ".join(said)
+            said = []
+        said.append(named["rest"] + (named.groupdict().get("more") or ""))
+        situation = named["when"]
+    yield situation, " ".join(said)
+
+
+def stances(text: str, acts: Mapping[Act, re.Pattern[str]]) -> dict[Act, bool]:
+    """Say what a text advises (`True`) and advises against (`False`), in the order of its words.
+
+    Where the words for two acts overlap, those that begin first count, and the longer ones.
+    """
+    found = sorted(
+        ((m.start(), -m.end(), act) for act, words in acts.items() for m in words.finditer(text)),
+        key=lambda mention: mention[:2],
+    )
+    letters, end = "", 0
+    named, last = dict[int, Act](), None
+    for start, minus, act in found:
+        if start < end:
+            continue
+        between = _letters(text[end:start])
+        if act is not last or not _SAME.fullmatch(between):
+            letters += between + _manner(text, start, letters + between)
+            named[len(letters)] = last = act
+            letters += "a"
+        end = -minus
+    letters += _letters(text[end:])
+    said: dict[Act, set[bool]] = {}
+    for at, act in named.items():
+        stance = _stance(f"{letters[:at]}A{letters[at + 1 :]}")
+        if stance is not None:
+            said.setdefault(act, set()).add(stance)
+    return {act: stance.pop() for act, stance in said.items() if len(stance) == 1}
+
+
+def _spelled_out(verb: str) -> str:
+    return f"{ {'wo': 'will', 'ca': 'can'}.get(verb, verb) } not"
+
+
+def _letters(text: str) -> str:
+    return "".join(
+        _WORDS[found.lastindex - 1][0] if found.lastindex else _MARKED.get(found[0], ",")
+        for found in _LEXICON.finditer(text)
+    )
+
+
+def _manner(text: str, start: int, before: str) -> str:
+    """Return a letter for an act that is told of (`toggled`) or is a topic (`Toggling …`)."""
+    verb = _VERB.match(text, start)
+    if verb is None:
+        return ""
+    if verb[0].endswith("ing"):
+        return "c" if before[-1:] in {"", *".,+?"} else ""
+    return "" if _PASSIVE.search(text[:start]) else "s"
+
+
+def _stance(letters: str) -> bool | None:
+    stance = next(stance for pattern, stance in _RULES if pattern.search(letters))
+    if stance is not TOLD:
+        return None if stance is OPEN else stance is FOR
+    failed = _FAILED.search(letters) is not None
+    if failed == ("g" in _FAILED.sub("", letters)) or (failed and "a" in letters):
+        return None
+    return not failed
