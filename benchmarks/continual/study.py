@@ -55,6 +55,7 @@ LEARNER = (
     "langgraft.benchmarks.simulated.judging",
     "langgraft.benchmarks.simulated.notes",
     "langgraft.benchmarks.simulated.reflecting",
+    "langgraft.benchmarks.simulated.stances",
 )
 """What all simulated learners have in common."""
 

@@ -143,7 +143,7 @@ _RULES: Final = tuple(
         # Not yet; not once more; not at all.
         (rf"[nv]{_NEAR}A[^.,Aa]*[ul]", FOR),
         (rf"[nv]{_NEAR}A[wh]{{0,3}}r", OPEN),
-        (rf"[bnvm][^,.A]*a[whp]{{0,4}}n[wh]{{0,2}}A", FOR),
+        (r"[bnvm][^,.A]*a[whp]{0,4}n[wh]{0,2}A", FOR),
         (
             rf"[nvlm]{_NEAR}A|[nvlm]{_NEAR}a[wh]{{0,4}}\+[wh]{{0,2}}A",
             AGAINST,

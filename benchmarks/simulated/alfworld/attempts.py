@@ -1,5 +1,6 @@
 """Attempts written out as text, and the ways of acting they show."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -7,9 +8,14 @@ from functools import lru_cache
 from langgraft.benchmarks.simulated.alfworld.goals import TREATED, VERBS, Goal, Kind, parse_goal
 from langgraft.benchmarks.simulated.alfworld.habits import Care, Habits
 from langgraft.benchmarks.simulated.alfworld.scene import Scene, Turn, scene_of
-from langgraft.benchmarks.simulated.alfworld.sight import View, kind_of, parse_view
+from langgraft.benchmarks.simulated.alfworld.sight import View, imagined, kind_of, parse_view
 from langgraft.benchmarks.simulated.conversation import CACHED_TEXTS
-from langgraft.benchmarks.simulated.notes import fields_of
+from langgraft.benchmarks.simulated.notes import fields_of, succeeded
+
+_KNOWN = re.compile(
+    r"(?:go|take|pick|put|move|set|drop|open|close|clean|wash|heat|cool|use|turn|switch|toggle|look|examine"
+    r"|inventory|check|help|think)\b"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +27,8 @@ class Attempt:
     turns: tuple[Turn, ...]
     success: bool | None
     """`None` where the text does not say."""
+    whole: bool
+    """Whether all that was done is understood, so that it tells what was not done, too."""
 
     @property
     def end(self) -> Scene | None:
@@ -40,16 +48,31 @@ def parse_attempt(text: str) -> Attempt:
             case "Task":
                 goal = parse_goal(value)
             case "Action":
-                action = value.partition("\n")[0].strip().lower()
+                turns += _turn(action, "")
+                action = value
             case "Observation" if action:
-                turns.append(Turn(action, parse_view(value)))
+                turns += _turn(action, value)
                 action = ""
             case "Observation" if not turns:
                 first = parse_view(value)
                 goal = goal or parse_goal(value)
             case "Result":
-                success = {"success": True, "failure": False}.get(value.lower()[:7])
-    return Attempt(goal, first, tuple(turns), success)
+                success = succeeded(value)
+    turns += _turn(action, "")
+    whole = all(turn.view.refused or _understood(turn) for turn in turns)
+    return Attempt(goal, first, tuple(turns), success, whole)
+
+
+def _turn(action: str, observation: str) -> list[Turn]:
+    """Return a turn, if anything was done; where nothing tells what came of it, it did what it says."""
+    seen = parse_view(observation) if observation else imagined(action)
+    return [Turn(action, seen)] if action else []
+
+
+def _understood(turn: Turn) -> bool:
+    return bool(_KNOWN.match(turn.action)) and (
+        turn.view != View() or imagined(turn.action) == View()
+    )
 
 
 def shown_by(attempt: Attempt, kind: Kind) -> Habits:
@@ -68,7 +91,12 @@ def shown_by(attempt: Attempt, kind: Kind) -> Habits:
 def lacks_step(attempt: Attempt, kind: Kind) -> bool:
     """Say whether an attempt at a kind of goal failed after its thing was put down without the step."""
     end = attempt.end
-    if attempt.success is not False or end is None or end.goal.kind is not kind:
+    if (
+        attempt.success is not False
+        or end is None
+        or end.goal.kind is not kind
+        or not attempt.whole
+    ):
         return False
     if kind is Kind.LIGHT:
         return bool(end.held) and not end.lit
@@ -80,13 +108,10 @@ def lacks_step(attempt: Attempt, kind: Kind) -> bool:
 
 def _care_shown(attempt: Attempt, kind: Kind) -> Care | None:
     done = attempt.goal.kind if attempt.goal else None
-    if kind in TREATED:
-        if next(treatments_in(attempt), None):
-            return Care.DO
-        return None if done is Kind.LIGHT else Care.OMIT
-    if done is kind:
+    if next(treatments_in(attempt), None) if kind in TREATED else done is kind:
         return Care.DO
-    return Care.OMIT if kind is Kind.PAIR and done is not Kind.LIGHT else None
+    left_out = attempt.whole and attempt.end is not None and attempt.end.set_down
+    return Care.OMIT if left_out and kind is not Kind.LIGHT else None
 
 
 def treatments_in(attempt: Attempt) -> Iterator[Kind]:

@@ -17,6 +17,28 @@ _TAKEN = re.compile(rf"you pick up the ({_NAME}) from the ({_NAME})", re.IGNOREC
 _SET_DOWN = re.compile(rf"you (?:put|move) the ({_NAME}) (?:in/on|to) the ({_NAME})", re.IGNORECASE)
 _TREATED = re.compile(rf"you (clean|heat|cool) the ({_NAME}) using", re.IGNORECASE)
 _LIT = re.compile(rf"you turn on the ({_NAME})", re.IGNORECASE)
+_A_THING = r"(?:(?:the|an?|some) )?([a-z]+(?: \d+)?)"
+_TOLD = (
+    (
+        re.compile(
+            rf"(?:take|pick(?:ed)? up|grab(?:bed)?) {_A_THING} (?:from|off|out of|in|on) {_A_THING}"
+        ),
+        r"you pick up the {0} from the {1}",
+    ),
+    (
+        re.compile(
+            rf"(?:put|move|set|drop) {_A_THING}(?: down)? (?:in/on|into|onto|inside|in|on|to) {_A_THING}"
+        ),
+        r"you move the {0} to the {1}",
+    ),
+    (re.compile(rf"(clean|heat|cool|wash) {_A_THING}"), "you {0} the {1} using"),
+    (
+        re.compile(r"(?:use|turn on|switch on|toggle) (?:the )?(\w*lamp(?: \d+)?)"),
+        "you turn on the {0}",
+    ),
+)
+"""How an action is worded, or told of → what the world says when it is done."""
+_VERBS = ("clean", "heat", "cool")
 _REFUSED = ("nothing happen", "reply in the form")
 
 
@@ -61,6 +83,17 @@ def parse_view(text: str) -> View:
         lit=lit.group(1) if lit else "",
         refused=any(mark in words for mark in _REFUSED),
     )
+
+
+@lru_cache(maxsize=CACHED_TEXTS)
+def imagined(action: str) -> View:
+    """Return what would be seen if an action did what it says."""
+    for words, said in _TOLD:
+        if found := words.match(action):
+            names = [re.sub(r"^wash$", "clean", each) for each in found.groups()]
+            names = [each if " " in each or each in _VERBS else f"{each} 1" for each in names]
+            return parse_view(said.format(*names))
+    return View()
 
 
 def kind_of(name: str) -> str:

@@ -12,10 +12,13 @@ from langgraft.benchmarks.simulated.babyai.habits import (
 )
 from langgraft.benchmarks.simulated.babyai.sight import View, parse_view
 from langgraft.benchmarks.simulated.conversation import CACHED_TEXTS
-from langgraft.benchmarks.simulated.notes import fields_of
+from langgraft.benchmarks.simulated.notes import fields_of, succeeded
 
 _JOINED = re.compile(r"pickup\b")
 _SPACED = re.compile(r"(?:pick|take|grab|get|collect) ")
+_KNOWN = re.compile(
+    r"(?:go (?:to|through)|turn|move|pickup|pick|take|grab|get|collect|toggle|drop|check)\b"
+)
 LOOK_AROUND = 3
 """Turns that, with the first view, show all four sides."""
 
@@ -31,6 +34,11 @@ class Turn:
     def failed(self) -> bool:
         """Whether the world refused it."""
         return self.view.refused
+
+    @property
+    def unread(self) -> bool:
+        """Whether something was done that is not understood."""
+        return not (self.failed or _KNOWN.match(self.action))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +60,7 @@ def form_of(action: str) -> Spelling | Door | None:
         return Spelling.SPACED
     if action.startswith(("toggle and go through ", "go through ")):
         return Door.PASS
-    if action == "toggle":
+    if action.startswith("toggle"):
         return Door.TOGGLE
     return Door.FACE if action.startswith("go to ") else None
 
@@ -69,22 +77,17 @@ def parse_attempt(text: str) -> Attempt:
             case "Task":
                 task = value
             case "Action":
-                action = value.partition("\n")[0].strip().lower()
+                turns += [Turn(action, parse_view(""))] if action else []
+                action = value
             case "Observation" if action:
                 turns.append(Turn(action, parse_view(value)))
                 action = ""
             case "Observation" if not turns:
                 first = parse_view(value)
             case "Result":
-                success = _success(value)
+                success = succeeded(value)
+    turns += [Turn(action, parse_view(""))] if action else []
     return Attempt(task, first, tuple(turns), success)
-
-
-def _success(result: str) -> bool | None:
-    word = result.lower()
-    if "success" in word:
-        return True
-    return False if "fail" in word else None
 
 
 def habits_of(attempt: Attempt) -> Habits:
@@ -99,14 +102,16 @@ def habits_of(attempt: Attempt) -> Habits:
     )
 
 
-def search_of(attempt: Attempt) -> Search:
-    """Return how an attempt looked for its goal."""
+def search_of(attempt: Attempt) -> Search | None:
+    """Return how an attempt looked for its goal; `None` where too little of it is understood."""
     actions = [turn.action for turn in attempt.turns]
     passes = [i for i, action in enumerate(actions) if form_of(action) is Door.PASS]
     turned = [i for i, action in enumerate(actions) if action.startswith("turn ")]
     if passes:
         before = sum(1 for i in turned if i < passes[0])
         return Search.SURVEY if before >= LOOK_AROUND else Search.LEAVE
+    if not actions or any(turn.unread for turn in attempt.turns):
+        return None
     moved = actions.count("move forward")
     if moved > len(turned):
         return Search.WANDER

@@ -58,4 +58,4 @@ def first_failure(attempt: Attempt, kind: Kind) -> tuple[Spelling | Door | Searc
             return (form,)
     search = search_of(attempt)
     leaving = (Search.SURVEY, Search.LEAVE)
-    return leaving if search in leaving else (search,)
+    return leaving if search in leaving else (search,) if search else ()
