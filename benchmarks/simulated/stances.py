@@ -50,9 +50,12 @@ _BAD: Final = (
     r"|in circles|less (?:likely|useful|effective)|without (?:success|result|effect)|fruitless"
 )
 _GOOD: Final = (
-    r"work(?:s|ed)?|succe\w+|w[oi]ns?|solv\w+|complet\w+|correct|enough|suffic\w+|counts?|accepted"
-    r"|recogni[sz]ed|tricks?|finish\w*|done|help(?:s|ed)?|pays|reward\w*|(?:is|was) right|ends|ended"
-    r"|did it|does it|reliabl\w+|all (?:it|that|you)|needed|required|necessary|valid|best"
+    r"work(?:s|ed)?|succe\w+|w[oi]ns?|solv\w+|complet\w+|accepted|recogni[sz]ed|tricks?|finish\w*|done"
+    r"|help(?:s|ed)?|pays|reward\w*|ends|ended|did it|does it|led (?:\w+ )?to"
+)
+_FIT: Final = (
+    r"needed|required|necessary|mandatory|essential|crucial|enough|suffic\w+|correct|counts?|valid|best"
+    r"|(?:is|was) right|reliabl\w+|all (?:it|that|you)"
 )
 _NOT: Final = (
     r"(?:do |should |must )?not|never|avoid\w*|instead of|rather than|than|refrain\w*|resist\w*|quit"
@@ -62,7 +65,7 @@ _WORDS: Final = (
     # What looks like a negation and is none, or negates something else.
     (
         "w",
-        r"(?:you|we|that|which) (?:are|were|have|had|can) (?:not|never)|not yet|right (?:in|at)|over (?:and over|to)",
+        r"(?:you|we|that|which) (?:are|were|have|had|can) (?:not|never)|not yet|right (?:in|at)|over (?:and over|to)|(?:again|time) and again",
     ),
     ("o", r"not (?:only|just|merely|simply)"),
     # Something was left out that should have been done.
@@ -72,6 +75,7 @@ _WORDS: Final = (
     ),
     ("b", _BAD),
     ("g", _GOOD),
+    ("e", _FIT),
     (
         "d",
         r"(?:did|had|have) not|(?:i|we|you|agent) never|(?:if|since|because|as) (?:\w+ )?(?:do|does|is) not",
@@ -103,7 +107,8 @@ _WORDS: Final = (
     ),
     ("h", r"to|was|is|were|are|by|from|of|with|came"),
     (",", r"but|yet|while|whereas|although|though|then|so|hence|instead"),
-    ("+", r"and|or|nor"),
+    ("+", r"and"),
+    ("y", r"or|nor"),
     ("w", r"\w+"),
 )
 """Letter → words, the first that fits. `A` is the act in question, `a` another one."""
@@ -115,7 +120,7 @@ _LEXICON: Final = re.compile(
 
 _NEAR: Final = r"[^,.?Aa+xcku]{0,7}"
 """A few words of one clause."""
-_CLAUSE: Final = r"[^,.?Aa+xcku]{0,8}"
+_CLAUSE: Final = r"(?:[wh]{0,2}a)?[^,.?Aa+xcku]{0,8}"
 _ON: Final = r"[,.+]{1,3}(?:[ps][wh]{0,6})?"
 """How what is said of an act goes on in another clause: `…, but it …`."""
 _SAME: Final = re.compile("[whpk,]{0,3}")
@@ -135,25 +140,25 @@ _RULES: Final = tuple(
         # Never without it; not before it is done; do not forget it; it is no mistake.
         (rf"[nvdb][^.x]*[lu]{_NEAR}A", FOR),
         (rf"f{_NEAR}A|[nvd][wh]{{0,2}}m{_NEAR}A", FOR),
-        (rf"[nvd]{_NEAR}[bf]{_NEAR}A|b{_NEAR}[nvd]{_NEAR}A", FOR),
+        (rf"[nvd]{_NEAR}[bf]{_NEAR}A|bk?{_NEAR}[nvd]{_NEAR}A", FOR),
         # Left out: to no good end, or to a good one.
-        (rf"[dl]{_NEAR}A[^.]*(?:\.[wp]{{0,2}})?[bvn]|[bfvn][^.]*d{_NEAR}A", FOR),
-        (rf"[dl]{_NEAR}A[^.]*g|g[^.]*d{_NEAR}A", AGAINST),
+        (rf"[dl]{_NEAR}A[^.]*(?:\.[wp]{{0,2}})?[bfvn]|[bfvn][^.]*d{_NEAR}A", FOR),
+        (rf"[dl]{_NEAR}A[^.]*[ge]|g[^.]*d{_NEAR}A", AGAINST),
         (rf"d{_NEAR}A", OPEN),
         # Not yet; not once more; not at all.
         (rf"[nv]{_NEAR}A[^.,Aa]*[ul]", FOR),
         (rf"[nv]{_NEAR}A[wh]{{0,3}}r", OPEN),
         (r"[bnvm][^,.A]*a[whp]{0,4}n[wh]{0,2}A", FOR),
         (
-            rf"[nvlm]{_NEAR}A|[nvlm]{_NEAR}a[wh]{{0,4}}\+[wh]{{0,2}}A",
+            rf"[nvlm]{_NEAR}A|[nvlm]{_NEAR}a[wh]{{0,4}}[+y][wh]{{0,2}}A",
             AGAINST,
         ),
         (r"(?<![cp])b[wp]{0,2}h[whps]{0,3}A|bk[spw]{0,3}A", AGAINST),
         # What is said of it after.
         (rf"A{_CLAUSE}[nvd][wh]{{0,2}}b|A{_CLAUSE}{_ON}[nvd][wh]{{0,2}}b", FOR),
-        (rf"A{_CLAUSE}(?:b|[vd]|n[wh]{{0,2}}g)", AGAINST),
-        (rf"A{_CLAUSE}{_ON}(?:b|[vd]|n[wh]{{0,2}}g)(?![^,.ck]{{0,5}}a)", AGAINST),
-        (rf"A{_CLAUSE}(?:{_ON})?g", FOR),
+        (rf"A{_CLAUSE}(?:b|[vd]|n[wh]{{0,2}}[ge])", AGAINST),
+        (rf"A{_CLAUSE}{_ON}(?:b|[vd]|n[wh]{{0,2}}[ge])(?![^,.ck]{{0,5}}a)", AGAINST),
+        (rf"A{_CLAUSE}(?:{_ON})?[ge]", FOR),
         (rf"c{_NEAR}A", OPEN),
         (rf"t{_NEAR}A", FOR),
         (rf"s{_NEAR}A", TOLD),

@@ -43,7 +43,7 @@ _KINDS = (
     (Kind.REACH_OBJECT, re.compile(rf"\b{_ARRIVE} (?:\w+ ){{0,3}}?{_THINGS}\b")),
 )
 _OUT_OF_SIGHT = re.compile(
-    r"\b(?:not|never|nowhere|no) (?:\w+ ){0,2}?(?:visible|in (?:view|sight|th(?:e|is) room)|see\w*|saw|there|here|present"
+    r"\b(?:not|never|nowhere|no|nothing) (?:\w+ ){0,2}?(?:visible|in (?:view|sight|th(?:e|is) room)|see\w*|saw|there|here|present"
     r"|shown|listed|spot\w*|find|found|locate\w*|sign|trace)\b|\bout of (?:sight|view)\b|\binvisible\b"
     r"|\b(?:un(?:seen|located)|hidden|missing|absent|search\w*|look(?:ing)? for|find\w*|locat\w+)\b"
     r"|\bbehind\b"
@@ -84,7 +84,7 @@ _MENTIONS: Mapping[_Act, re.Pattern[str]] = {
         r"|\brooms? (?:that )?(?:you )?(?:have |has |were |are )?(?:not|never|yet)\b"
         r"|\bexplor\w+(?! (?:this|the current|the same|here))|\broom (?:by|after) room\b"
         rf"|\b(?:each|every) room\b|\b(?:{_GO}|pass\w*|search\w*|look\w*) (?:through|behind|beyond)"
-        r" (?:\w+ ){0,3}doors\b|\belsewhere\b|\bmov\w+ on\b|\bnext door\b|\bventur\w+"
+        r" (?:\w+ ){0,3}doors\b|\bleave(?=[.,;!]|$)|\belsewhere\b|\bmov\w+ on\b|\bnext door\b|\bventur\w+"
     ),
     _Act.PASS: re.compile(
         r"\b(?:toggl\w+|open\w*) (?:it )?and (?:then )?(?:go|walk|pass|step|mov)\w* through\b"
@@ -94,13 +94,13 @@ _MENTIONS: Mapping[_Act, re.Pattern[str]] = {
     ),
     _Act.TOGGLE: re.compile(r"\btoggl\w+"),
     _Act.FACE: re.compile(
-        rf"\b{_GO} (?:(?:up|over|right|straight|directly) )?to (?!(?:an? |the |any )?(?:{_OTHER}|\w* ?rooms?))"
+        rf"\b{_GO} (?:(?:up|over|right|straight|directly) )?to\b(?! (?:an? |the |any )?(?:{_OTHER}|\w* ?rooms?))"
         r"|\b(?:stop|stand|halt|wait|stay|remain|end|park)\w* (?:\w+ )?(?:in front|before|there|at|next to"
         r"|beside|outside|short|on (?:this|your) side)\b|\bfac(?:e|ing)\b|\b(?:reach|approach)\w*|\barriv\w+"
         r"|\bin front of\b|\badjacent to\b|\bnext to\b|\b(?:stop|halt)\b(?! \w+ing)|\b(?:walk|go|get|come) (?:up|close)\b"
     ),
     _Act.OPEN: re.compile(
-        r"(?<!(?<!need )(?<!have )(?<!had )to )\b(?:open|tr[yi]|check|us[ei]|head(?:ing)? for|tak[ei])\w* (?:up )?"
+        r"(?<!(?<!need )(?<!have )(?<!had )to )\b(?:open(?:ed|ing)?|try(?:ing)?|tried|check(?:ed|ing)?|us(?:e|ed|ing)|head(?:ed|ing)? for|tak(?:e|ing)|took) (?:up )?"
         r"(?:it|them|anything|(?:\w+ ){0,3}?doors?)\b"
     ),
     _Act.JOINED: re.compile(
