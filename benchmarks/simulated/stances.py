@@ -29,9 +29,9 @@ _SITUATION: Final = (
     re.compile(
         r"^(?:when(?:ever)?|if|in case|for|in order to|to|once|where|on|should|given|with|in)\b:? "
         r"(?P<when>(?!(?:you|i|we) (?:do|did) not (?!see|find|spot|know)).+?)"
-        r"(?:[:,;] ?| (?=(?:you (?:must|should|need|only|can)|just|simply|always|never|do not)\b))(?P<rest>.+)$"
+        r"(?:[:,;] ?|(?<!have) (?=(?:you (?:must|should|need|only|can)|just|simply|always|never|do not)\b))(?P<rest>.+)$"
     ),
-    re.compile(r"^(?P<when>[^,.;:?]{3,80}?) ?[:?] (?P<rest>.+)$"),
+    re.compile(r"^(?P<when>(?!.*\b(?:needs?|use|must)\b.*:)[^,.;:?]{3,80}?) ?[:?] (?P<rest>.+)$"),
     re.compile(
         r"^(?P<rest>.+?),? ?\b(?:even )?(?:when(?:ever)?|if|in case)\b (?P<when>[^,;:.]*\b(?:goal|task|asked|told"
         r"|have to|had to|need|must|want|mission|objective|instruct\w+)\b[^,;:.?]*?)"
@@ -45,27 +45,27 @@ _BAD: Final = (
     r"|effective|correct|sufficient)|wrong(?:ly)?|mistakes?|errors?|traps?|useless|pointless|futile"
     r"|in vain|wast\w+|bad|poor|backfir\w+|harm\w*|hurts?|nowhere|lost|los(?:es?|ing)|costs?|r[au]n out"
     r"|stuck|dead end|illegal|ignored|nothing (?:happen\w*|chang\w*|came|comes)|(?:does|did|achiev\w+|gain\w*|br\w+) nothing|overshoot\w*|optional|worse|worthless"
-    r"|no (?:effect|good|progress|success|result|luck|avail)|tempt\w+|overkill|beware|pitfall|myth"
+    r"|no (?:effect|good|progress|success|result|luck|avail)|tempt\w+|avoided|overkill|beware|pitfall|myth"
     r"|redundant|forbidden|too (?:far|much|little)|out of (?:steps|rounds|moves|turns)|time[ds]? out"
     r"|in circles|less (?:likely|useful|effective)|without (?:success|result|effect)|fruitless"
 )
 _GOOD: Final = (
     r"work(?:s|ed)?|succe\w+|w[oi]ns?|solv\w+|complet\w+|accepted|recogni[sz]ed|tricks?|finish\w*|done"
-    r"|help(?:s|ed)?|pays|reward\w*|ends|ended|did it|does it|led (?:\w+ )?to"
+    r"|help(?:s|ed)?|pays|reward\w*|ends|ended|paid off|(?:was|is) (?:reached|met|achieved)|did it|does it|led (?:\w+ )?to"
 )
 _FIT: Final = (
     r"needed|required|necessary|mandatory|essential|crucial|enough|suffic\w+|correct|counts?|valid|best"
     r"|(?:is|was) right|reliabl\w+|all (?:it|that|you)"
 )
 _NOT: Final = (
-    r"(?:do |should |must )?not|never|avoid\w*|instead of|rather than|than|refrain\w*|resist\w*|quit"
-    r"|neither|over|no(?: (?:need|use|point|reason|sense))?|needless|hardly|against|stop(?=\W+\w+ing\b)"
+    r"(?:do |should |must )?not|never|avoid(?:s|ing)?|instead of|rather than|than|refrain\w*|resist\w*|quit"
+    r"|neither|(?<!is )(?<!was )over|no(?: (?:need|use|point|reason|sense))?|needless|hardly|against|nothing (?:\w+ ){0,3}(?:by|from|in)"
 )
 _WORDS: Final = (
     # What looks like a negation and is none, or negates something else.
     (
         "w",
-        r"(?:you|we|that|which) (?:are|were|have|had|can) (?:not|never)|not yet|right (?:in|at)|over (?:and over|to)|(?:again|time) and again",
+        r"(?<=\w )(?:you|we|that|which) (?:are|were|have|had|can) (?:not|never)|not yet|right (?:in|at)|over (?:and over|to)|(?:again|time) and again",
     ),
     ("o", r"not (?:only|just|merely|simply)"),
     # Something was left out that should have been done.
@@ -78,7 +78,7 @@ _WORDS: Final = (
     ("e", _FIT),
     (
         "d",
-        r"(?:did|had|have) not|(?:i|we|you|agent) never|(?:if|since|because|as) (?:\w+ )?(?:do|does|is) not",
+        r"(?:did|had|have) not|skipp?ed|omitted|left out|(?:i|we|you|agent) never|(?:if|since|because|as) (?:\w+ )?(?:do|does|is) not",
     ),
     ("l", r"without|unless"),
     ("u", r"before|until|till"),
@@ -88,6 +88,7 @@ _WORDS: Final = (
     ),
     ("n", _NOT),
     ("m", r"skip\w*|omit\w*|leav\w+ out|drop\w*"),
+    ("j", r"stop(?:ped)?(?=\W+\w+ing\b|\W*$)"),
     ("r", r"twice|again|more than once|second time|blindly|from (?:afar|a distance)"),
     (
         "t",
@@ -140,9 +141,10 @@ _RULES: Final = tuple(
         # Never without it; not before it is done; do not forget it; it is no mistake.
         (rf"[nvdb][^.x]*[lu]{_NEAR}A", FOR),
         (rf"f{_NEAR}A|[nvd][wh]{{0,2}}m{_NEAR}A", FOR),
+        (r"[nlm][wh]{0,2}A[^,.?+]{0,6}h[wps]{0,3}b", FOR),
         (rf"[nvd]{_NEAR}[bf]{_NEAR}A|bk?{_NEAR}[nvd]{_NEAR}A", FOR),
         # Left out: to no good end, or to a good one.
-        (rf"[dl]{_NEAR}A[^.]*(?:\.[wp]{{0,2}})?[bfvn]|[bfvn][^.]*d{_NEAR}A", FOR),
+        (rf"[dl]{_NEAR}A[^.]*(?:\.[wp]{{0,2}})?[bfvn]|[bdfvn][^.]*d{_NEAR}A", FOR),
         (rf"[dl]{_NEAR}A[^.]*[ge]|g[^.]*d{_NEAR}A", AGAINST),
         (rf"d{_NEAR}A", OPEN),
         # Not yet; not once more; not at all.
@@ -150,7 +152,7 @@ _RULES: Final = tuple(
         (rf"[nv]{_NEAR}A[wh]{{0,3}}r", OPEN),
         (r"[bnvm][^,.A]*a[whp]{0,4}n[wh]{0,2}A", FOR),
         (
-            rf"[nvlm]{_NEAR}A|[nvlm]{_NEAR}a[wh]{{0,4}}[+y][wh]{{0,2}}A",
+            rf"jw?A|[nvlm]{_NEAR}A|[nvlm]{_NEAR}a[wh]{{0,4}}[+y][wh]{{0,2}}A",
             AGAINST,
         ),
         (r"(?<![cp])b[wp]{0,2}h[whps]{0,3}A|bk[spw]{0,3}A", AGAINST),
@@ -162,6 +164,7 @@ _RULES: Final = tuple(
         (rf"c{_NEAR}A", OPEN),
         (rf"t{_NEAR}A", FOR),
         (rf"s{_NEAR}A", TOLD),
+        (r"[nvlmd][^.,?]*A", OPEN),
         (r"A", FOR),
     )
 )
@@ -171,7 +174,7 @@ _RULES: Final = tuple(
 def plain_words(line: str) -> str:
     """Take marks off a line and spell contractions out."""
     text = _CONTRACTED.sub(lambda found: _spelled_out(found[1]), line.lower())
-    text = _BULLET.sub("", _DASH.sub(" : ", _MARKS.sub("", text)))
+    text = _BULLET.sub("", _MARKS.sub("", _DASH.sub(" : ", text)))
     return _HYPHEN.sub(" ", text).strip()
 
 

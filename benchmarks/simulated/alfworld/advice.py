@@ -61,26 +61,25 @@ _STEPS: Mapping[Kind, re.Pattern[str]] = {
     Kind.LIGHT: re.compile(
         r"\b(?:us|switch|turn|toggl|activat|light)(?:e|ed|es|ing|ch|ched|ching)? (?:on )?(?:(?:up|the|an?|that"
         r"|nearby|closest|nearest) )*(?:\w*lamp|light)(?: on)?\b|\b(?:\w*lamp|light) (?:\w+ ){0,3}on\b(?! the)"
-        r"|\b(?:switch|turn)\w* (?:it )?on\b"
+        r"|\blamp (?:\w+ ){0,2}used\b|\b(?:switch|turn)\w* (?:it )?on\b"
     ),
 }
 _AT: Mapping[Kind, re.Pattern[str]] = {
-    Kind.CLEAN: re.compile(
-        r"\bsink(?:basin)?s?\b(?! (?:is|was) (?:clean|cold|hot|empty|open|closed|full))"
-    ),
-    Kind.HEAT: re.compile(
-        r"\bmicrowaves?\b(?! (?:is|was) (?:clean|cold|hot|empty|open|closed|full))"
-    ),
-    Kind.COOL: re.compile(
-        r"\b(?:fridge|refrigerator)s?\b(?! (?:is|was) (?:clean|cold|hot|empty|open|closed|full))"
-    ),
+    kind: re.compile(
+        rf"(?<!^the )\b(?:{names})s?\b(?! (?:is|was) (?:clean|cold|hot|empty|open|closed|full))"
+    )
+    for kind, names in (
+        (Kind.CLEAN, "sink|sinkbasin"),
+        (Kind.HEAT, "microwave"),
+        (Kind.COOL, "fridge|refrigerator"),
+    )
 }
 """Words for where it is done; where the text tells where to look, they are places like others."""
 _UNDONE: Mapping[frozenset[Kind], re.Pattern[str]] = {
     TREATED: re.compile(r"\bas (?:it )?is\b|\buntreated\b"),
     frozenset({Kind.CLEAN}): re.compile(r"\b(?:dirty|unwashed|uncleaned)\b"),
     frozenset({Kind.PAIR}): re.compile(
-        r"\b(?:one|first) (?:of them )?(?:alone )?(?=(?:is|was) enough)|\bone(?= suffices)|\b(?:after|with)"
+        r"\b(?:one|first) (?:of them )?(?:alone )?(?=(?:is|was) (?:not )?enough)|\bone(?= suffices)|\b(?:stop\w* )?(?:after|with)"
         r" (?:just |only )?(?:the first|one)\b|\b(?:both|two|together)(?: \w+)? (?:at once|together"
         r"|simultaneously|at the same time)\b"
     ),
@@ -103,7 +102,7 @@ _SEARCH: Mapping[str, re.Pattern[str]] = {
         r"\b(?:list(?:ed)? order|order (?:of|in) the list|in (?:the )?order|alphabetical\w*)\b"
     ),
     _OPENS: re.compile(
-        r"\bopen(?:ing|ed)? (?:\w+ )?(?:closed|shut|every|each|all|cabinets?|drawers?|them|it|what|containers?"
+        r"\bopen(?:ing|ed)? (?:\w+ )?(?:closed|shut|every|each|all|every\w+|any\w+|cabinets?|drawers?|them|it|what|containers?"
         r"|receptacles?|doors?)(?: (?!and|or)\w+)?(?: (?:and|or) \w+s)?\b|\blook\w* inside\b"
     ),
 }

@@ -65,6 +65,7 @@ class _Act(Enum):
     PASS = auto()
     TOGGLE = auto()
     FACE = auto()
+    STOP = auto()
     OPEN = auto()
     JOINED = auto()
     SPACED = auto()
@@ -80,7 +81,7 @@ _OTHER = (
 _MENTIONS: Mapping[_Act, re.Pattern[str]] = {
     _Act.LEAVE: re.compile(
         r"\b(?:leav(?:e|ing)|exit\w*|left|out of|quit\w*|abandon\w*) (?:(?:the|this|that|your)"
-        rf" (?:\w+ )?(?:room|area|place)|right away|early|at once)\b|\b{_OTHER} (?:\w+ )?(?:rooms?|areas?)\b"
+        rf" (?:\w+ )?(?:room|area|place)|right away|early|at once|it)\b|\b{_OTHER} (?:\w+ )?(?:rooms?|areas?|ones?)\b"
         r"|\brooms? (?:that )?(?:you )?(?:have |has |were |are )?(?:not|never|yet)\b"
         r"|\bexplor\w+(?! (?:this|the current|the same|here))|\broom (?:by|after) room\b"
         rf"|\b(?:each|every) room\b|\b(?:{_GO}|pass\w*|search\w*|look\w*) (?:through|behind|beyond)"
@@ -95,9 +96,13 @@ _MENTIONS: Mapping[_Act, re.Pattern[str]] = {
     _Act.TOGGLE: re.compile(r"\btoggl\w+"),
     _Act.FACE: re.compile(
         rf"\b{_GO} (?:(?:up|over|right|straight|directly) )?to\b(?! (?:an? |the |any )?(?:{_OTHER}|\w* ?rooms?))"
-        r"|\b(?:stop|stand|halt|wait|stay|remain|end|park)\w* (?:\w+ )?(?:in front|before|there|at|next to"
-        r"|beside|outside|short|on (?:this|your) side)\b|\bfac(?:e|ing)\b|\b(?:reach|approach)\w*|\barriv\w+"
-        r"|\bin front of\b|\badjacent to\b|\bnext to\b|\b(?:stop|halt)\b(?! \w+ing)|\b(?:walk|go|get|come) (?:up|close)\b"
+        r"|\bfac(?:e|ing)\b|(?<!was )(?<!is )(?<!be )\breach\w*|\bapproach\w*|\barriv\w+|\b(?:walk|go|get|come)"
+        r" (?:up|close)\b"
+    ),
+    _Act.STOP: re.compile(
+        r"\b(?:stop|stand|halt|wait|stay|remain|end|park)\w* (?:\w+ )?(?:in front|before|there|at|next to"
+        r"|beside|outside|short|on (?:this|your) side)\b|\bin front of\b|\badjacent to\b"
+        r"|\bnext to\b|\b(?:stop|halt)\b(?! \w+ing)"
     ),
     _Act.OPEN: re.compile(
         r"(?<!(?<!need )(?<!have )(?<!had )to )\b(?:open(?:ed|ing)?|try(?:ing)?|tried|check(?:ed|ing)?|us(?:e|ed|ing)|head(?:ed|ing)? for|tak(?:e|ing)|took) (?:up )?"
@@ -109,7 +114,7 @@ _MENTIONS: Mapping[_Act, re.Pattern[str]] = {
         r"|\b(?:cop(?:y|ied)|spell\w*|exact\w*|verbatim|as) (?:\w+ ){0,6}?(?:list\w*|shown|available actions)\b"
     ),
     _Act.SPACED: re.compile(
-        r"\bpick_up\b|\b(?:two|separate) words\b|\b(?:with )?(?:(?:a|the) )?(?:space|blank|gap)\b|\bsplit\w*"
+        r"\bpick_up\b|\b(?:two|separate) words?\b|\b(?:with )?(?:(?:a|the) )?(?:space|blank|gap)\b|\bsplit\w*"
     ),
     _Act.TURN: re.compile(
         r"\b(?:turn|spin|rotat|whirl)\w* (?:\w+ )?(?:around|round|in place|(?:left|right)(?: (?:and|or) (?:left|right))?|on the spot|in circles"
@@ -118,7 +123,7 @@ _MENTIONS: Mapping[_Act, re.Pattern[str]] = {
         r"|\b(?:search|inspect|explor|check|sweep)\w* (?:this|the (?:current|same|whole|entire)) room\b"
     ),
     _Act.REMAIN: re.compile(
-        r"\b(?:same|this|start|starting|first|current) room\b|\b(?:stay|remain|linger|wait)\w*"
+        r"\b(?:same|this|start|starting|first|current) room\b|\b(?:stay|remain|linger|wait)\w*(?! (?:calm|cool|patient|careful|focused|alert))"
     ),
 }
 _Avoided: TypeAlias = frozenset[Spelling | Door | Search]
@@ -212,15 +217,17 @@ def _spelling(advice: Advice) -> tuple[Spelling | None, _Avoided]:
 def _door(advice: Advice, kind: Kind) -> tuple[Door | None, _Avoided]:
     if kind is Kind.OPEN and _Act.TOGGLE in advice.do:
         return Door.TOGGLE, frozenset()
-    if kind is Kind.REACH_DOOR and _Act.FACE in advice.do:
+    if kind is Kind.REACH_DOOR and {_Act.FACE, _Act.STOP} & advice.do:
         return Door.FACE, frozenset()
     if _Act.PASS in advice.do:
         return Door.PASS, frozenset()
-    if _Act.FACE in advice.do and _Act.PASS not in advice.dont:
+    if _Act.STOP in advice.do and _Act.PASS not in advice.dont:
         return Door.FACE, frozenset()
-    poor = {_Act.PASS: Door.PASS, _Act.TOGGLE: Door.TOGGLE, _Act.FACE: Door.FACE}
+    poor = {_Act.PASS: Door.PASS, _Act.FACE: Door.FACE, _Act.STOP: Door.FACE}
     if kind is Kind.REACH_DOOR:
         poor |= {_Act.OPEN: Door.PASS, _Act.TOGGLE: Door.PASS}
+    else:
+        poor[_Act.TOGGLE] = Door.TOGGLE
     return None, frozenset(door for act, door in poor.items() if act in advice.dont)
 
 
