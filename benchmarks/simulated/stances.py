@@ -65,9 +65,10 @@ _WORDS: Final = (
     # What looks like a negation and is none, or negates something else.
     (
         "w",
-        r"(?<=\w )(?:you|we|that|which) (?:are|were|have|had|can) (?:not|never)|not yet|right (?:in|at)|over (?:and over|to)|(?:again|time) and again",
+        r"(?<=\w )(?:you|we|that|which) (?:are|were|have|had|can) (?:not|never)|not yet|(?:is|are|was|were) not (?:\w+ )?(?:visible|in (?:view|sight)|seen|present|found)|right (?:in|at)|over (?:and over|to)|(?:again|time) and again",
     ),
     ("o", r"not (?:only|just|merely|simply)"),
+    ("n", r"(?:do not|never|avoid|without|stop) (?:wast\w+ (?:\w+ )?\w+|bother\w*)"),
     # Something was left out that should have been done.
     (
         "f",
@@ -164,7 +165,7 @@ _RULES: Final = tuple(
         (rf"c{_NEAR}A", OPEN),
         (rf"t{_NEAR}A", FOR),
         (rf"s{_NEAR}A", TOLD),
-        (r"[nvlmd][^.,?]*A", OPEN),
+        (rf"[nvlmd][^.,?]*A|k{_NEAR}A|A[^.?ax]*[bfv]", OPEN),
         (r"A", FOR),
     )
 )

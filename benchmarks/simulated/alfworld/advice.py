@@ -90,6 +90,7 @@ _UNDONE: Mapping[frozenset[Kind], re.Pattern[str]] = {
     ),
 }
 """Words for leaving the step out or for what cannot be done; and for what is no treatment yet."""
+_OPENING = re.compile(r"\bopen(?:ed|ing)\b|\bopen (?!surf|place|spot|area)")
 _LIKELY: Final = "likely"
 _IN_ORDER: Final = "in order"
 _OPENS: Final = "opens"
@@ -103,7 +104,7 @@ _SEARCH: Mapping[str, re.Pattern[str]] = {
     ),
     _OPENS: re.compile(
         r"\bopen(?:ing|ed)? (?:\w+ )?(?:closed|shut|every|each|all|every\w+|any\w+|cabinets?|drawers?|them|it|what|containers?"
-        r"|receptacles?|doors?)(?: (?!and|or)\w+)?(?: (?:and|or) \w+s)?\b|\blook\w* inside\b"
+        r"|receptacles?|doors?)(?: (?!and|or)\w+)?(?: (?:and|or) \w+s)?\b|\blook\w* inside\b|\b(?:closed|shut) \w+ (?:\w+ )?be opened\b"
     ),
 }
 _SPACED = re.compile(
@@ -167,7 +168,7 @@ def _advice(situation: str, text: str) -> Advice:
     named = frozenset() if situation else do | dont
     kinds = named or _kinds_in(situation or text)
     search = stances(text, _SEARCH | _PLACES)
-    first = _places(search) if looks and not (do | dont or search.get(_OPENS)) else ()
+    first = _places(search) if looks and not (do | dont or _OPENING.search(text)) else ()
     likely = looks and not do and (search.get(_LIKELY) or search.get(_IN_ORDER) is False)
     return Advice(
         kinds=kinds,

@@ -81,7 +81,7 @@ _OTHER = (
 _MENTIONS: Mapping[_Act, re.Pattern[str]] = {
     _Act.LEAVE: re.compile(
         r"\b(?:leav(?:e|ing)|exit\w*|left|out of|quit\w*|abandon\w*) (?:(?:the|this|that|your)"
-        rf" (?:\w+ )?(?:room|area|place)|right away|early|at once|it)\b|\b{_OTHER} (?:\w+ )?(?:rooms?|areas?|ones?)\b"
+        rf" (?:\w+ )?(?:room|area|place)|right away|early|at once|it(?! (?:closed|open|alone|be|as|at)))\b|\b{_OTHER} (?:\w+ )?(?:rooms?|areas?|ones?)\b"
         r"|\brooms? (?:that )?(?:you )?(?:have |has |were |are )?(?:not|never|yet)\b"
         r"|\bexplor\w+(?! (?:this|the current|the same|here))|\broom (?:by|after) room\b"
         rf"|\b(?:each|every) room\b|\b(?:{_GO}|pass\w*|search\w*|look\w*) (?:through|behind|beyond)"
@@ -90,7 +90,7 @@ _MENTIONS: Mapping[_Act, re.Pattern[str]] = {
     _Act.PASS: re.compile(
         r"\b(?:toggl\w+|open\w*) (?:it )?and (?:then )?(?:go|walk|pass|step|mov)\w* through\b"
         rf"|\b(?:{_GO}|pass\w*|run\w*|charg\w+|barg\w+|march\w*|cross\w*|proceed\w*) (?:\w+ )?"
-        r"(?:through|inside|into it|in)\b|\benter\w*\b|\bcross\w*\b|\b(?:the )?(?:other|far) side\b"
+        r"(?:through|inside|into it|in(?! front))\b|\benter\w*\b|\bcross\w*\b|\b(?:the )?(?:other|far) side\b"
         r"|\b(?:through|past|beyond) (?:it|(?:the|a|any) (?:\w+ )?door(?:way)?s?)\b"
     ),
     _Act.TOGGLE: re.compile(r"\btoggl\w+"),
