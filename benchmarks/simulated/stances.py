@@ -46,7 +46,7 @@ _BAD: Final = (
     r"|in vain|wast\w+|bad|poor|backfir\w+|harm\w*|hurts?|nowhere|lost|los(?:es?|ing)|costs?|r[au]n out"
     r"|stuck|dead end|illegal|ignored|nothing (?:happen\w*|chang\w*|came|comes)|(?:does|did|achiev\w+|gain\w*|br\w+) nothing|overshoot\w*|optional|worse|worthless"
     r"|no (?:effect|good|progress|success|result|luck|avail)|tempt\w+|avoided|overkill|beware|pitfall|myth"
-    r"|redundant|forbidden|too (?:far|much|little)|out of (?:steps|rounds|moves|turns)|time[ds]? out"
+    r"|redundant|forbidden|too (?:far|much|little|many)|no difference|not worth|out of (?:steps|rounds|moves|turns)|time[ds]? out"
     r"|in circles|less (?:likely|useful|effective)|without (?:success|result|effect)|fruitless"
 )
 _GOOD: Final = (
@@ -58,7 +58,7 @@ _FIT: Final = (
     r"|(?:is|was) right|reliabl\w+|all (?:it|that|you)"
 )
 _NOT: Final = (
-    r"(?:do |should |must )?not|never|avoid(?:s|ing)?|instead of|rather than|than|refrain\w*|resist\w*|quit"
+    r"(?:do |should |must )?not|never|avoid(?:s|ing)?|instead of|rather than|than|refrain\w*|resist\w*|quit|beats?|outperforms?"
     r"|neither|(?<!is )(?<!was )over|no(?: (?:need|use|point|reason|sense))?|needless|hardly|against|nothing (?:\w+ ){0,3}(?:by|from|in)"
 )
 _WORDS: Final = (
@@ -141,7 +141,7 @@ _RULES: Final = tuple(
         (rf"o{_NEAR}A", OPEN),
         # Never without it; not before it is done; do not forget it; it is no mistake.
         (rf"[nvdb][^.x]*[lu]{_NEAR}A", FOR),
-        (rf"f{_NEAR}A|[nvd][wh]{{0,2}}m{_NEAR}A", FOR),
+        (rf"f{_NEAR}A|[nvdb]{_NEAR}m{_NEAR}A", FOR),
         (r"[nlm][wh]{0,2}A[^,.?+]{0,6}h[wps]{0,3}b", FOR),
         (rf"[nvd]{_NEAR}[bf]{_NEAR}A|bk?{_NEAR}[nvd]{_NEAR}A", FOR),
         # Left out: to no good end, or to a good one.
@@ -151,12 +151,14 @@ _RULES: Final = tuple(
         # Not yet; not once more; not at all.
         (rf"[nv]{_NEAR}A[^.,Aa]*[ul]", FOR),
         (rf"[nv]{_NEAR}A[wh]{{0,3}}r", OPEN),
+        # Two negations that none of the above explains.
+        (rf"[nvdlmbf][^.,?a]*(?:[nvlm]{_NEAR}A|A{_CLAUSE}[bvd])", OPEN),
         (r"[bnvm][^,.A]*a[whp]{0,4}n[wh]{0,2}A", FOR),
         (
-            rf"jw?A|[nvlm]{_NEAR}A|[nvlm]{_NEAR}a[wh]{{0,4}}[+y][wh]{{0,2}}A",
+            rf"jw?A|[nvlm]{_NEAR}A|[nvlm]{_NEAR}a[wh]{{0,4}}(?:\+|y[wh]{{0,2}})A",
             AGAINST,
         ),
-        (r"(?<![cp])b[wp]{0,2}h[whps]{0,3}A|bk[spw]{0,3}A", AGAINST),
+        (r"(?<!c)(?<!cp)b[wp]{0,2}h[whps]{0,3}A|bk[spw]{0,3}A", AGAINST),
         # What is said of it after.
         (rf"A{_CLAUSE}[nvd][wh]{{0,2}}b|A{_CLAUSE}{_ON}[nvd][wh]{{0,2}}b", FOR),
         (rf"A{_CLAUSE}(?:b|[vd]|n[wh]{{0,2}}[ge])", AGAINST),
@@ -165,7 +167,7 @@ _RULES: Final = tuple(
         (rf"c{_NEAR}A", OPEN),
         (rf"t{_NEAR}A", FOR),
         (rf"s{_NEAR}A", TOLD),
-        (rf"[nvlmd][^.,?]*A|k{_NEAR}A|A[^.?ax]*[bfv]", OPEN),
+        (rf"[nvlmdb][^.,?]*A|k{_NEAR}A|A[^.?ax]*[bfv]", OPEN),
         (r"A", FOR),
     )
 )
