@@ -167,7 +167,7 @@ _RULES: Final = tuple(
         (rf"c{_NEAR}A", OPEN),
         (rf"t{_NEAR}A", FOR),
         (rf"s{_NEAR}A", TOLD),
-        (rf"[nvlmdb][^.,?]*A|k{_NEAR}A|A[^.?ax]*[bfv]", OPEN),
+        (rf"[nvlmdb][^.,?]*A|k{_NEAR}A|A[^.?axck]*[bv]", OPEN),
         (r"A", FOR),
     )
 )

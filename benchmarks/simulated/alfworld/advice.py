@@ -54,8 +54,8 @@ _STEPS: Mapping[Kind, re.Pattern[str]] = {
     ),
     Kind.COOL: _treating("cool", r"cooled|cooling|chill\w*|refrigerat(?:e|ed|ing)"),
     Kind.PAIR: re.compile(
-        r"\bone (?:at a time|after (?:the other|another)|by one)\b|\b(?:the )?(?:second|other|another)"
-        r" (?:one|\w+)\b|\bsecond\b|\b(?:go|come|head|return)\w* back\b|\breturn\w*\b|\bseparate\w*"
+        r"\bone (?:at a time|after (?:the other|another)|by one)\b|\bsecond(?: \w+)?\b|\bother one\b|\bthe other\b"
+        r"(?! \w)|\banother one\b|\b(?:go|come|head|return)\w* back\b|\breturn\w* for\b|\bseparately\b"
         r"|\b(?:two|2) (?:separate )?(?:trips|journeys|rounds|times)\b|\btwice\b|\brepeat\w*"
     ),
     Kind.LIGHT: re.compile(

@@ -90,17 +90,17 @@ _MENTIONS: Mapping[_Act, re.Pattern[str]] = {
     _Act.PASS: re.compile(
         r"\b(?:toggl\w+|open\w*) (?:it )?and (?:then )?(?:go|walk|pass|step|mov)\w* through\b"
         rf"|\b(?:{_GO}|pass\w*|run\w*|charg\w+|barg\w+|march\w*|cross\w*|proceed\w*) (?:\w+ )?"
-        r"(?:through|inside|into it|in(?! front))\b|\benter\w*\b|\bcross\w*\b|\b(?:the )?(?:other|far) side\b"
+        r"(?:through|inside|into it)\b|\b(?:walk|step|go|went|charg|barg)\w* (?:right |straight )?in\b(?! front)|\benter\w*\b|\bcross\w*\b|\b(?:the )?(?:other|far) side\b"
         r"|\b(?:through|past|beyond) (?:it|(?:the|a|any) (?:\w+ )?door(?:way)?s?)\b"
     ),
     _Act.TOGGLE: re.compile(r"\btoggl\w+"),
     _Act.FACE: re.compile(
-        rf"\b{_GO} (?:(?:up|over|right|straight|directly) )?to\b(?! (?:an? |the |any )?(?:{_OTHER}|\w* ?rooms?))"
+        rf"(?<!goal to )(?<!task to )\b{_GO} (?:(?:up|over|right|straight|directly) )?to\b(?! (?:an? |the |any )?(?:{_OTHER}|\w* ?rooms?))"
         r"|\bfac(?:e|ing)\b|(?<!was )(?<!is )(?<!be )\breach\w*|\bapproach\w*|\barriv\w+|\b(?:walk|go|get|come)"
         r" (?:up|close)\b"
     ),
     _Act.STOP: re.compile(
-        r"\b(?:stop|stand|halt|wait|stay|remain|end|park)\w* (?:\w+ )?(?:in front|before|there|at|next to"
+        r"\b(?:stop|stand|halt|wait|stay|remain|park)\w* (?:\w+ )?(?:in front|before|there|at|next to"
         r"|beside|outside|short|on (?:this|your) side)\b|\bin front of\b|\badjacent to\b"
         r"|\bnext to\b|\b(?:stop|halt)\b(?! \w+ing)"
     ),

@@ -13,6 +13,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from langgraft.benchmarks.simulated import SimulatedALFWorld, alfworld
 from langgraft.benchmarks.simulated.alfworld.goals import Goal, Kind, parse_goal
+from langgraft.benchmarks.simulated.alfworld.habits import Care
+from langgraft.benchmarks.simulated.alfworld.recalled import counsel_for
 from langgraft.memory.recall import render_block
 from langgraft.nodes.prompts import prompt
 from langgraft.nodes.reflect import parse_lessons
@@ -154,6 +156,62 @@ def test_firm_grasp_seldom_gives_way_to_a_foreign_attempt() -> None:
 def test_failure_of_the_same_kind_teaches_the_step_half_of_the_time() -> None:
     """A failed attempt is no example; what it lacks is seen now and then."""
     assert sinkward(CLEAN) < sinkward(CLEAN, FAILED) < sinkward(CLEAN, CLEANED)
+
+
+def steps_of(text: str) -> list[tuple[str, str]]:
+    """Return the actions and observations of an attempt as memory keeps it."""
+    lines = [line.partition(": ")[2] for line in text.splitlines()[2:-1]]
+    return list(zip(lines[::2], lines[1::2], strict=True))
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "Act: {action}\nObs: {seen}",
+        "**Action {n}:** `{action}`\n**Observation {n}:** {seen}",
+        "[Action] {action}\n[Observation] {seen}",
+        '"action": "{action}",\n"observation": "{seen}"',
+        "> {action}\n{seen}",
+        "Step {n}: {action}",
+        "{n}. {action}",
+    ],
+)
+@pytest.mark.parametrize("text", [PLACED, CLEANED, FAILED])
+def test_attempt_when_formatted_otherwise_shows_the_same(form: str, text: str) -> None:
+    """What an attempt teaches is in its steps, not in how they are labeled."""
+    told = (form.format(n=n, action=a, seen=s) for n, (a, s) in enumerate(steps_of(text), 1))
+    first, *_, last = text.splitlines()
+    again = "\n".join([first, *told, last.replace("Result", "**Outcome**")])
+    assert counsel_for(Kind.CLEAN, "mug", again) == counsel_for(Kind.CLEAN, "mug", text)
+
+
+@pytest.mark.parametrize(
+    ("text", "care"),
+    [
+        (
+            "I took the mug from the shelf, cleaned it with the sinkbasin and put it on the desk.",
+            Care.DO,
+        ),
+        ("I took the mug from the shelf and put it on the desk.", Care.OMIT),
+        ("I found the mug, dealt with it, and then put the mug on the desk.", None),
+        ("~ take mug 1 from shelf 1 ~\n~ clean mug 1 ~\n~ move mug 1 to desk 1 ~", None),
+        ("Action: take mug 1 from shelf 1", None),
+        ("Action: move mug 1 to desk 1\nObservation: You cannot do that here.", None),
+    ],
+)
+def test_attempt_when_told_in_words_is_read_or_else_shows_nothing(
+    text: str, care: Care | None
+) -> None:
+    """A step counts as left out only where all that was done is understood."""
+    counsel = counsel_for(Kind.CLEAN, "mug", f"Task: put a mug in desk\n{text}\nResult: success")
+    assert counsel.shown.care is care
+
+
+def test_advice_behind_an_attempt_without_a_result_is_still_read() -> None:
+    """An attempt ends where the next lesson begins."""
+    cut = attempt(CLEAN, SEEN, result="").removesuffix("\nResult: ")
+    lesson = "- When the task asks for a clean mug: clean it with the sinkbasin first."
+    assert counsel_for(Kind.CLEAN, "mug", f"{cut}\n\n{lesson}").advised.care is Care.DO
 
 
 @pytest.mark.parametrize(

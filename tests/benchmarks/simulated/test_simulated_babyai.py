@@ -196,6 +196,27 @@ def test_success_of_another_kind_is_imitated_for_worse() -> None:
     assert actions_of(messages) == {"go to red closed door 1"}
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Task: pick up the ball\nAct: turn left\nObs: ok\nAct: pickup red ball 1\nResult: success",
+        "**Task:** pick up the ball\n> turn left\nok\n> pickup red ball 1\nok\n**Outcome:** Success",
+        "Task: pick up the ball\n1. turn left\n2. `pickup red ball 1`\nStatus: solved",
+    ],
+)
+def test_attempt_when_formatted_otherwise_is_imitated_all_the_same(text: str) -> None:
+    """Labels make no difference to what an attempt shows."""
+    assert actions_of(pick_up(text)) == {"pickup grey key 1"}
+    assert actions_of(unseen_key(text)) == {"turn left"}
+
+
+@pytest.mark.parametrize("told", ["~ turn left ~", "It came to hand at last.", "Action: jump"])
+def test_attempt_that_is_not_understood_changes_nothing_but_the_draw(told: str) -> None:
+    """How an attempt searched is not guessed from steps that cannot be read."""
+    messages = unseen_key(f"Task: pick up the ball\n{told}\nResult: success")
+    assert len(actions_of(messages)) > 1
+
+
 def test_failure_of_the_same_kind_is_avoided() -> None:
     """What failed first in a like attempt is not tried again."""
     passed = ("toggle and go through blue closed door 1", "ok")
