@@ -28,44 +28,27 @@ _HYPHEN: Final = re.compile(r"(?<=\w)-(?=\w)")
 _SITUATION: Final = (
     re.compile(
         r"^(?:when(?:ever)?|if|in case|for|in order to|to|once|where|on|should|given|with|in)\b:? "
-        r"(?P<when>(?!(?:you|i|we) (?:do|did) not (?!see|find|spot|know)).+?)"
-        r"(?:[:,;] ?|(?<!have) (?=(?:you (?:must|should|need|only|can)|just|simply|always|never|do not)\b))(?P<rest>.+)$"
+        r"(?P<when>(?!(?:you|i|we) (?:do|did) not (?!see|find|spot|know)).+?)(?:[:,;] ?|(?<!have) "
+        r"(?=(?:you (?:must|should|need|only|can)|just|simply|always|never|do not)\b))(?P<rest>.+)$"
     ),
     re.compile(r"^(?P<when>(?!.*\b(?:needs?|use|must)\b.*:)[^,.;:?]{3,80}?) ?[:?] (?P<rest>.+)$"),
     re.compile(
-        r"^(?P<rest>.+?),? ?\b(?:even )?(?:when(?:ever)?|if|in case)\b (?P<when>[^,;:.]*\b(?:goal|task|asked|told"
-        r"|have to|had to|need|must|want|mission|objective|instruct\w+)\b[^,;:.?]*?)"
+        r"^(?P<rest>.+?),? ?\b(?:even )?(?:when(?:ever)?|if|in case)\b (?P<when>[^,;:.]*\b(?:goal|task"
+        r"|asked|told|have to|had to|need|must|want|mission|objective|instruct\w+)\b[^,;:.?]*?)"
         r"(?P<more>,.*| and (?:avoid|do not|never|then|just|stop|use)\b.*|[.;!]?)$"
     ),
 )
 """Where a sentence names the situation that it is for: before a comma, as a label, or at its end."""
 
-_BAD: Final = (
-    r"fail(?:s|ed|ures?|ing)?|refus\w+|reject\w+|un(?:recogni|success|help|necessar)\w+|in(?:valid"
-    r"|effective|correct|sufficient)|wrong(?:ly)?|mistakes?|errors?|traps?|useless|pointless|futile"
-    r"|in vain|wast\w+|bad|poor|backfir\w+|harm\w*|hurts?|nowhere|lost|los(?:es?|ing)|costs?|r[au]n out"
-    r"|stuck|dead end|illegal|ignored|nothing (?:happen\w*|chang\w*|came|comes)|(?:does|did|achiev\w+|gain\w*|br\w+) nothing|overshoot\w*|optional|worse|worthless"
-    r"|no (?:effect|good|progress|success|result|luck|avail)|tempt\w+|avoided|overkill|beware|pitfall|myth"
-    r"|redundant|forbidden|too (?:far|much|little|many)|no difference|not worth|out of (?:steps|rounds|moves|turns)|time[ds]? out"
-    r"|in circles|less (?:likely|useful|effective)|without (?:success|result|effect)|fruitless"
-)
-_GOOD: Final = (
-    r"work(?:s|ed)?|succe\w+|w[oi]ns?|solv\w+|complet\w+|accepted|recogni[sz]ed|tricks?|finish\w*|done"
-    r"|help(?:s|ed)?|pays|reward\w*|ends|ended|paid off|(?:was|is) (?:reached|met|achieved)|did it|does it|led (?:\w+ )?to"
-)
-_FIT: Final = (
-    r"needed|required|necessary|mandatory|essential|crucial|enough|suffic\w+|correct|counts?|valid|best"
-    r"|(?:is|was) right|reliabl\w+|all (?:it|that|you)"
-)
-_NOT: Final = (
-    r"(?:do |should |must )?not|never|avoid(?:s|ing)?|instead of|rather than|than|refrain\w*|resist\w*|quit|beats?|outperforms?"
-    r"|neither|(?<!is )(?<!was )over|no(?: (?:need|use|point|reason|sense))?|needless|hardly|against|nothing (?:\w+ ){0,3}(?:by|from|in)"
-)
 _WORDS: Final = (
-    # What looks like a negation and is none, or negates something else.
+    # Plain words, some of which look like negations or negate something else.
     (
         "w",
-        r"(?<=\w )(?:you|we|that|which) (?:are|were|have|had|can) (?:not|never)|not yet|(?:is|are|was|were) not (?:\w+ )?(?:visible|in (?:view|sight)|seen|present|found)|right (?:in|at)|over (?:and over|to)|(?:again|time) and again",
+        (
+            r"(?<=\w )(?:you|we|that|which) (?:are|were|have|had|can) (?:not|never)|not yet|right (?:in|at)"
+            r"|(?:is|are|was|were) not (?:\w+ )?(?:visible|in (?:view|sight)|seen|present|found)"
+            r"|over (?:and over|to)|(?:again|time) and again"
+        ),
     ),
     ("o", r"not (?:only|just|merely|simply)"),
     ("n", r"(?:do not|never|avoid|without|stop) (?:wast\w+ (?:\w+ )?\w+|bother\w*)"),
@@ -74,38 +57,87 @@ _WORDS: Final = (
         "f",
         r"forg[eo]t\w*|fail(?:s|ed|ing|ure)? to|neglect\w*|should have|hesitate to|miss(?:ed|ing)",
     ),
-    ("b", _BAD),
-    ("g", _GOOD),
-    ("e", _FIT),
+    # Bad; good, in the end; fit, as far as it goes.
+    (
+        "b",
+        (
+            r"fail(?:s|ed|ures?|ing)?|refus\w+|reject\w+|un(?:recogni|success|help|necessar)\w+|wrong(?:ly)?"
+            r"|in(?:valid|effective|correct|sufficient)|mistakes?|errors?|traps?|useless|pointless|futile"
+            r"|in vain|wast\w+|bad|poor|backfir\w+|harm\w*|hurts?|nowhere|lost|los(?:es?|ing)|costs?|stuck"
+            r"|dead end|illegal|ignored|nothing (?:happen\w*|chang\w*|came|comes)|overshoot\w*|optional"
+            r"|(?:does|did|achiev\w+|gain\w*|br\w+) nothing|worse|worthless|tempt\w+|avoided|overkill|beware"
+            r"|no (?:effect|good|progress|success|result|luck|avail|difference)|pitfall|myth|redundant"
+            r"|forbidden|too (?:far|much|little|many)|not worth|r[au]n out|time[ds]? out|in circles"
+            r"|out of (?:steps|rounds|moves|turns)|less (?:likely|useful|effective)|fruitless"
+            r"|without (?:success|result|effect)"
+        ),
+    ),
+    (
+        "g",
+        (
+            r"work(?:s|ed)?|succe\w+|w[oi]ns?|solv\w+|complet\w+|accepted|recogni[sz]ed|tricks?|finish\w*"
+            r"|done|help(?:s|ed)?|pays|paid off|reward\w*|ends|ended|(?:was|is) (?:reached|met|achieved)"
+            r"|did it|does it|led (?:\w+ )?to"
+        ),
+    ),
+    (
+        "e",
+        (
+            r"needed|required|necessary|mandatory|essential|crucial|enough|suffic\w+|correct|counts?|valid"
+            r"|best|(?:is|was) right|reliabl\w+|all (?:it|that|you)"
+        ),
+    ),
+    # Was not done; goes without; before; is denied; is advised against.
     (
         "d",
-        r"(?:did|had|have) not|skipp?ed|omitted|left out|(?:i|we|you|agent) never|(?:if|since|because|as) (?:\w+ )?(?:do|does|is) not",
+        (
+            r"(?:did|had|have) not|skipp?ed|omitted|left out|(?:i|we|you|agent) never"
+            r"|(?:if|since|because|as) (?:\w+ )?(?:do|does|is) not"
+        ),
     ),
     ("l", r"without|unless"),
     ("u", r"before|until|till"),
     (
         "v",
-        r"(?:does|is|was|are|were|will|would|can|could|has) not|cannot|(?:not|never) (?:what|enough|sufficient|the way|how)",
+        (
+            r"(?:does|is|was|are|were|will|would|can|could|has) not|cannot"
+            r"|(?:not|never) (?:what|enough|sufficient|the way|how)"
+        ),
     ),
-    ("n", _NOT),
+    (
+        "n",
+        (
+            r"(?:do |should |must )?not|never|avoid(?:s|ing)?|instead of|rather than|than|refrain\w*|neither"
+            r"|resist\w*|quit|beats?|outperforms?|(?<!is )(?<!was )over|needless|hardly|against"
+            r"|no(?: (?:need|use|point|reason|sense))?|nothing (?:\w+ ){0,3}(?:by|from|in)"
+        ),
+    ),
     ("m", r"skip\w*|omit\w*|leav\w+ out|drop\w*"),
     ("j", r"stop(?:ped)?(?=\W+\w+ing\b|\W*$)"),
     ("r", r"twice|again|more than once|second time|blindly|from (?:afar|a distance)"),
+    # Has to be; may be; on a condition; for a reason; or else.
     (
         "t",
-        r"must|should|ought to|needs?|ha(?:ve|s) to|finally|eventually|in the end|only (?:\w+ ){0,4}(?:after|by|when|once|if)|always",
+        (
+            r"must|should|ought to|needs?|ha(?:ve|s) to|finally|eventually|in the end|always"
+            r"|only (?:\w+ ){0,4}(?:after|by|when|once|if)"
+        ),
     ),
     ("q", r"whether|either|maybe|perhaps|unsure|unclear"),
     ("c", r"when(?:ever)?|if|once"),
     ("k", r"because|since|as|so that"),
     ("x", r"otherwise|or else"),
+    # A story; what points back; what links; what parts clauses.
     (
         "s",
         r"i|we|my|agent|tr(?:ied|ying)|kept|used|spent|assumed|thought|expected|attempted|believed",
     ),
     (
         "p",
-        r"it|that|this|which|they|these|those|doing so|the (?:goal|task|episode|environment|game)|you",
+        (
+            r"it|that|this|which|they|these|those|doing so|you"
+            r"|the (?:goal|task|episode|environment|game)"
+        ),
     ),
     ("h", r"to|was|is|were|are|by|from|of|with|came"),
     (",", r"but|yet|while|whereas|although|though|then|so|hence|instead"),
@@ -123,6 +155,7 @@ _LEXICON: Final = re.compile(
 _NEAR: Final = r"[^,.?Aa+xcku]{0,7}"
 """A few words of one clause."""
 _CLAUSE: Final = r"(?:[wh]{0,2}a)?[^,.?Aa+xcku]{0,8}"
+"""The rest of a clause that names an act, perhaps by two names."""
 _ON: Final = r"[,.+]{1,3}(?:[ps][wh]{0,6})?"
 """How what is said of an act goes on in another clause: `…, but it …`."""
 _SAME: Final = re.compile("[whpk,]{0,3}")
@@ -151,19 +184,17 @@ _RULES: Final = tuple(
         # Not yet; not once more; not at all.
         (rf"[nv]{_NEAR}A[^.,Aa]*[ul]", FOR),
         (rf"[nv]{_NEAR}A[wh]{{0,3}}r", OPEN),
-        # Two negations that none of the above explains.
+        # Two negations that none of the above explains; the better of two acts.
         (rf"[nvdlmbf][^.,?a]*(?:[nvlm]{_NEAR}A|A{_CLAUSE}[bvd])", OPEN),
         (r"[bnvm][^,.A]*a[whp]{0,4}n[wh]{0,2}A", FOR),
-        (
-            rf"jw?A|[nvlm]{_NEAR}A|[nvlm]{_NEAR}a[wh]{{0,4}}(?:\+|y[wh]{{0,2}})A",
-            AGAINST,
-        ),
+        (rf"jw?A|[nvlm]{_NEAR}(?:a[wh]{{0,4}}(?:\+|y[wh]{{0,2}}))?A", AGAINST),
         (r"(?<!c)(?<!cp)b[wp]{0,2}h[whps]{0,3}A|bk[spw]{0,3}A", AGAINST),
         # What is said of it after.
         (rf"A{_CLAUSE}[nvd][wh]{{0,2}}b|A{_CLAUSE}{_ON}[nvd][wh]{{0,2}}b", FOR),
         (rf"A{_CLAUSE}(?:b|[vd]|n[wh]{{0,2}}[ge])", AGAINST),
         (rf"A{_CLAUSE}{_ON}(?:b|[vd]|n[wh]{{0,2}}[ge])(?![^,.ck]{{0,5}}a)", AGAINST),
         (rf"A{_CLAUSE}(?:{_ON})?[ge]", FOR),
+        # Nothing is said of it: a condition, a duty, a story, something negated from afar.
         (rf"c{_NEAR}A", OPEN),
         (rf"t{_NEAR}A", FOR),
         (rf"s{_NEAR}A", TOLD),
@@ -233,7 +264,7 @@ def stances(text: str, acts: Mapping[Act, re.Pattern[str]]) -> dict[Act, bool]:
 
 
 def _spelled_out(verb: str) -> str:
-    return f"{ {'wo': 'will', 'ca': 'can'}.get(verb, verb) } not"
+    return {"wo": "will", "ca": "can"}.get(verb, verb) + " not"
 
 
 def _letters(text: str) -> str:
