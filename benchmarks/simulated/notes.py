@@ -18,7 +18,8 @@ _FIELDS: Final[Mapping[str, str]] = {
 }
 _NAMED: Final = "|".join(f"(?P<{name}>{words})" for name, words in _FIELDS.items())
 _FIELD: Final = re.compile(
-    rf"^[^\w\n]*(?:(?:step|turn|round)?[ \t]*\d+[^\w\n]+)?(?:{_NAMED})[ \t]*\d*[^\w\n]*?[:=>\]]+[*_\"' \t]*"
+    rf"^[^\w\n]*(?:(?:step|turn"
+    rf"|round)?[ \t]*\d+[^\w\n]+)?(?:{_NAMED})[ \t]*\d*[^\w\n]*?[:=>\]]+[*_\"' \t]*"
     r"|^[ \t]*(?P<step>>|(?:step[ \t]+)?\d+[.):])[*_`\"' \t]*(?=\w)",
     re.IGNORECASE | re.MULTILINE,
 )

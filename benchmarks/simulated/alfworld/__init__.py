@@ -21,12 +21,13 @@ Where to look            likely places first 0.7 · in the order of the list 0.2
                          that order, what is closed last 0.1
 =======================  =============================================================
 
-Memory. Lines of advice that fit goal and thing come first, then what the learner said before in
-the episode. The first successful attempt in the notes is followed with probability `mimicry`: with
-its step or without it, and with where it found things, also where it was for another kind of
-goal. A firm grasp gives way to an example without the step with probability 0.1 only. Of a
-followed failure at the same kind of goal the missing step is seen with 0.5. Notes that say
-nothing to the point change nothing: the reply is the same to the letter.
+Memory. Lines of advice that fit goal and thing come first, read with their polarity (`stances`); then
+what the learner said before in the episode. The first successful attempt in the notes is followed with
+probability `mimicry`: with its step or without it, and with where it found things, also where it was
+for another kind of goal; a step counts as left out only where all that was done is understood. A firm
+grasp gives way to an example without the step with probability 0.1 only. Of a followed failure at the
+same kind of goal the missing step is seen with 0.5. Notes that say nothing to the point change nothing:
+the reply is the same to the letter.
 
 Reflection. It names the step after a success with 0.7; after a failure it sees that the step was
 missing with 0.5, beside a success with 0.9; how to search with 0.5. It adds a commonplace with 0.3.

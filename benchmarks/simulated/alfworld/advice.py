@@ -22,12 +22,14 @@ _SPECIAL: Mapping[Kind, re.Pattern[str]] = {
     Kind.COOL: re.compile(r"\b(?:cool(?:ed|ing|s)?|cold|chill\w*|refrigerat(?:e|ed|ing))\b"),
     Kind.PAIR: re.compile(r"\b(?:two|both|pairs?|several|multiple|2(?= \w+s))\b"),
     Kind.LIGHT: re.compile(
-        r"\b(?:\w*lamps?|light)\b|\b(?:examin\w+|look(?:ing)? at)(?= (?:\w+ ){0,8}(?:under|with|by|beneath)\b)"
+        r"\b(?:\w*lamps?|light)\b|\b(?:examin\w+|look(?:ing)? at)(?= (?:\w+ ){0,8}(?:under|with"
+        r"|by|beneath)\b)"
     ),
 }
 _PLAIN = re.compile(r"\b(?:put|putting|plac\w+|mov\w+|stor\w+|deliver\w*)\b")
 _ANYTHING = re.compile(
-    r"(?:thing|object|item|target)s?|something|anything|it|what|to|is|first|one|in|on|for|them|you|things"
+    r"(?:thing|object|item|target)s?|something|anything|it|what|to|is|first|one|in|on|for|them"
+    r"|you|things"
 )
 _SEARCHING = re.compile(
     r"\b(?:find(?:ing)?|search(?:ing)?(?: for)?|look(?:ing)? for|locat(?:e|ing)|seek\w*"
@@ -42,8 +44,10 @@ _LOOK = re.compile(
 def _treating(verb: str, always: str) -> re.Pattern[str]:
     """Look for a treatment, rather than for a thing that is treated."""
     return re.compile(
-        rf"(?<!\ba )(?<!\bthe )(?<!\bis )(?<!\bsome )\b(?:{verb})\b(?= (?:it|them|that|the|this|your|each"
-        rf"|every|an?|with|using|at|in|first|before\w*|under|thing|object|item|anything)\b)|\b(?:{always})\b"
+        rf"(?<!\ba )(?<!\bthe )(?<!\bis )(?<!\bsome )\b(?:{verb})\b(?= (?:it|them|that|the|this"
+        rf"|your|each"
+        rf"|every|an?|with|using|at|in|first|before\w*|under|thing|object|item|anything)\b)"
+        rf"|\b(?:{always})\b"
     )
 
 
@@ -54,13 +58,16 @@ _STEPS: Mapping[Kind, re.Pattern[str]] = {
     ),
     Kind.COOL: _treating("cool", r"cooled|cooling|chill\w*|refrigerat(?:e|ed|ing)"),
     Kind.PAIR: re.compile(
-        r"\bone (?:at a time|after (?:the other|another)|by one)\b|\bsecond(?: \w+)?\b|\bother one\b|\bthe other\b"
+        r"\bone (?:at a time|after (?:the other|another)|by one)\b|\bsecond(?: \w+)?\b"
+        r"|\bother one\b|\bthe other\b"
         r"(?! \w)|\banother one\b|\b(?:go|come|head|return)\w* back\b|\breturn\w* for\b|\bseparately\b"
         r"|\b(?:two|2) (?:separate )?(?:trips|journeys|rounds|times)\b|\btwice\b|\brepeat\w*"
     ),
     Kind.LIGHT: re.compile(
-        r"\b(?:us|switch|turn|toggl|activat|light)(?:e|ed|es|ing|ch|ched|ching)? (?:on )?(?:(?:up|the|an?|that"
-        r"|nearby|closest|nearest) )*(?:\w*lamp|light)(?: on)?\b|\b(?:\w*lamp|light) (?:\w+ ){0,3}on\b(?! the)"
+        r"\b(?:us|switch|turn|toggl|activat|light)(?:e|ed|es|ing|ch|ched|ching)? (?:on )?(?:(?:up"
+        r"|the|an?|that"
+        r"|nearby|closest|nearest) )*(?:\w*lamp|light)(?: on)?\b|\b(?:\w*lamp"
+        r"|light) (?:\w+ ){0,3}on\b(?! the)"
         r"|\blamp (?:\w+ ){0,2}used\b|\b(?:switch|turn)\w* (?:it )?on\b"
     ),
 }
@@ -79,7 +86,8 @@ _UNDONE: Mapping[frozenset[Kind], re.Pattern[str]] = {
     TREATED: re.compile(r"\bas (?:it )?is\b|\buntreated\b"),
     frozenset({Kind.CLEAN}): re.compile(r"\b(?:dirty|unwashed|uncleaned)\b"),
     frozenset({Kind.PAIR}): re.compile(
-        r"\b(?:one|first) (?:of them )?(?:alone )?(?=(?:is|was) (?:not )?enough)|\bone(?= suffices)|\b(?:stop\w* )?(?:after|with)"
+        r"\b(?:one|first) (?:of them )?(?:alone )?(?=(?:is|was) (?:not )?enough)"
+        r"|\bone(?= suffices)|\b(?:stop\w* )?(?:after|with)"
         r" (?:just |only )?(?:the first|one)\b|\b(?:both|two|together)(?: \w+)? (?:at once|together"
         r"|simultaneously|at the same time)\b"
     ),
@@ -96,15 +104,18 @@ _IN_ORDER: Final = "in order"
 _OPENS: Final = "opens"
 _SEARCH: Mapping[str, re.Pattern[str]] = {
     _LIKELY: re.compile(
-        r"\b(?:likely|usual(?:ly)?|typical(?:ly)?|common(?:ly)?|obvious|surfaces?|in the open|open (?:places|spots"
+        r"\b(?:likely|usual(?:ly)?|typical(?:ly)?|common(?:ly)?|obvious|surfaces?|in the open"
+        r"|open (?:places|spots"
         r"|areas))\b"
     ),
     _IN_ORDER: re.compile(
         r"\b(?:list(?:ed)? order|order (?:of|in) the list|in (?:the )?order|alphabetical\w*)\b"
     ),
     _OPENS: re.compile(
-        r"\bopen(?:ing|ed)? (?:\w+ )?(?:closed|shut|every|each|all|every\w+|any\w+|cabinets?|drawers?|them|it|what|containers?"
-        r"|receptacles?|doors?)(?: (?!and|or)\w+)?(?: (?:and|or) \w+s)?\b|\blook\w* inside\b|\b(?:closed|shut) \w+ (?:\w+ )?be opened\b"
+        r"\bopen(?:ing|ed)? (?:\w+ )?(?:closed|shut|every|each|all|every\w+|any\w+|cabinets?"
+        r"|drawers?|them|it|what|containers?"
+        r"|receptacles?|doors?)(?: (?!and|or)\w+)?(?: (?:and|or) \w+s)?\b|\blook\w* inside\b"
+        r"|\b(?:closed|shut) \w+ (?:\w+ )?be opened\b"
     ),
 }
 _SPACED = re.compile(

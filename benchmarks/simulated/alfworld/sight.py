@@ -27,7 +27,8 @@ _TOLD = (
     ),
     (
         re.compile(
-            rf"(?:put|move|set|drop) {_A_THING}(?: down)? (?:in/on|into|onto|inside|in|on|to) {_A_THING}"
+            rf"(?:put|move|set|drop) {_A_THING}(?: down)? (?:in/on|into|onto|inside|in|on"
+            rf"|to) {_A_THING}"
         ),
         r"you move the {0} to the {1}",
     ),

@@ -23,8 +23,8 @@ Out of sight       turn around in the room 0.4 · look around once, then through
 Memory. The notes in front of the first observation take the place of these draws:
 
 * A line of advice counts if the situation it names fits the kind of the present goal; one
-  that names no kind of goal counts for searching only, if it speaks of objects or of doors.
-  Rules look for common English words and simple negations.
+  that names no kind of goal counts for searching only, if it speaks of objects, of doors, or of
+  what is out of sight. Polarity is read (`stances`); what cannot be read is silent.
 * A successful attempt is imitated in how it takes things, treats doors and searches, also
   where it was for another kind of goal. Of a failed attempt at the same kind of goal, what
   failed first is avoided; other failed attempts say nothing.

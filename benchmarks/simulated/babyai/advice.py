@@ -43,7 +43,8 @@ _KINDS = (
     (Kind.REACH_OBJECT, re.compile(rf"\b{_ARRIVE} (?:\w+ ){{0,3}}?{_THINGS}\b")),
 )
 _OUT_OF_SIGHT = re.compile(
-    r"\b(?:not|never|nowhere|no|nothing) (?:\w+ ){0,2}?(?:visible|in (?:view|sight|th(?:e|is) room)|see\w*|saw|there|here|present"
+    r"\b(?:not|never|nowhere|no|nothing) (?:\w+ ){0,2}?(?:visible|in (?:view|sight|th(?:e"
+    r"|is) room)|see\w*|saw|there|here|present"
     r"|shown|listed|spot\w*|find|found|locate\w*|sign|trace)\b|\bout of (?:sight|view)\b|\binvisible\b"
     r"|\b(?:un(?:seen|located)|hidden|missing|absent|search\w*|look(?:ing)? for|find\w*|locat\w+)\b"
     r"|\bbehind\b"
@@ -52,10 +53,11 @@ _TRAILING = re.compile(
     r"\b(?:when(?:ever)?|if|in order to|to|for|(?:goal|task|mission|objective)s?(?: of)?)\b([^,;:.]+)"
 )
 _LITERAL = re.compile(
-    r"(?:(?<=['\"`‘“])|(?:(?<=write )|(?<=type )|(?<=use )|(?<=using )|(?<=command )|(?<=action )))"  # noqa: RUF001
-    r"pick[ -]up\b"
-    r"|\bpick[ -]up(?= (?:(?:\w+ ){0,4}?(?:is|was|gets?|got|fails?|failed|does|never)|with|as|in)\b)"
+    r"(?:(?<=['\"`‘“])|(?<=write )|(?<=type )|(?<=use )|(?<=using )|(?<=command )|(?<=action ))"  # noqa: RUF001
+    r"pick[ -]up\b|\bpick[ -]up(?= (?:(?:\w+ ){0,4}?(?:is|was|gets?|got|fails?|failed|does|never)"
+    r"|with|as|in)\b)"
 )
+"""`pick up` as the wording of an action, and not as what is to be done."""
 _BESIDE_PICKUP = re.compile(
     r"\bpick[ -]up\b(?! (?:an?|the|something|anything|it|objects?|things?)\b)"
 )
@@ -81,22 +83,27 @@ _OTHER = (
 _MENTIONS: Mapping[_Act, re.Pattern[str]] = {
     _Act.LEAVE: re.compile(
         r"\b(?:leav(?:e|ing)|exit\w*|left|out of|quit\w*|abandon\w*) (?:(?:the|this|that|your)"
-        rf" (?:\w+ )?(?:room|area|place)|right away|early|at once|it(?! (?:closed|open|alone|be|as|at)))\b|\b{_OTHER} (?:\w+ )?(?:rooms?|areas?|ones?)\b"
+        rf" (?:\w+ )?(?:room|area|place)|right away|early|at once|it(?! (?:closed|open|alone|be"
+        rf"|as|at)))\b|\b{_OTHER} (?:\w+ )?(?:rooms?|areas?|ones?)\b"
         r"|\brooms? (?:that )?(?:you )?(?:have |has |were |are )?(?:not|never|yet)\b"
         r"|\bexplor\w+(?! (?:this|the current|the same|here))|\broom (?:by|after) room\b"
         rf"|\b(?:each|every) room\b|\b(?:{_GO}|pass\w*|search\w*|look\w*) (?:through|behind|beyond)"
-        r" (?:\w+ ){0,3}doors\b|\bleave(?=[.,;!]|$)|\belsewhere\b|\bmov\w+ on\b|\bnext door\b|\bventur\w+"
+        r" (?:\w+ ){0,3}doors\b|\bleave(?=[.,;!]|$)|\belsewhere\b|\bmov\w+ on\b|\bnext door\b"
+        r"|\bventur\w+"
     ),
     _Act.PASS: re.compile(
         r"\b(?:toggl\w+|open\w*) (?:it )?and (?:then )?(?:go|walk|pass|step|mov)\w* through\b"
         rf"|\b(?:{_GO}|pass\w*|run\w*|charg\w+|barg\w+|march\w*|cross\w*|proceed\w*) (?:\w+ )?"
-        r"(?:through|inside|into it)\b|\b(?:walk|step|go|went|charg|barg)\w* (?:right |straight )?in\b(?! front)|\benter\w*\b|\bcross\w*\b|\b(?:the )?(?:other|far) side\b"
+        r"(?:through|inside|into it)\b|\b(?:walk|step|go|went|charg|barg)\w* (?:right "
+        r"|straight )?in\b(?! front)|\benter\w*\b|\bcross\w*\b|\b(?:the )?(?:other|far) side\b"
         r"|\b(?:through|past|beyond) (?:it|(?:the|a|any) (?:\w+ )?door(?:way)?s?)\b"
     ),
     _Act.TOGGLE: re.compile(r"\btoggl\w+"),
     _Act.FACE: re.compile(
-        rf"(?<!goal to )(?<!task to )\b{_GO} (?:(?:up|over|right|straight|directly) )?to\b(?! (?:an? |the |any )?(?:{_OTHER}|\w* ?rooms?))"
-        r"|\bfac(?:e|ing)\b|(?<!was )(?<!is )(?<!be )\breach\w*|\bapproach\w*|\barriv\w+|\b(?:walk|go|get|come)"
+        rf"(?<!goal to )(?<!task to )\b{_GO} (?:(?:up|over|right|straight"
+        rf"|directly) )?to\b(?! (?:an? |the |any )?(?:{_OTHER}|\w* ?rooms?))"
+        r"|\bfac(?:e|ing)\b|(?<!was )(?<!is )(?<!be )\breach\w*|\bapproach\w*|\barriv\w+"
+        r"|\b(?:walk|go|get|come)"
         r" (?:up|close)\b"
     ),
     _Act.STOP: re.compile(
@@ -105,25 +112,32 @@ _MENTIONS: Mapping[_Act, re.Pattern[str]] = {
         r"|\bnext to\b|\b(?:stop|halt)\b(?! \w+ing)"
     ),
     _Act.OPEN: re.compile(
-        r"(?<!(?<!need )(?<!have )(?<!had )to )\b(?:open(?:ed|ing)?|try(?:ing)?|tried|check(?:ed|ing)?|us(?:e|ed|ing)|head(?:ed|ing)? for|tak(?:e|ing)|took) (?:up )?"
+        r"(?<!(?<!need )(?<!have )(?<!had )to )\b(?:open(?:ed|ing)?|try(?:ing)?|tried|check(?:ed"
+        r"|ing)?|us(?:e|ed|ing)|head(?:ed|ing)? for|tak(?:e|ing)|took) (?:up )?"
         r"(?:it|them|anything|(?:\w+ ){0,3}?doors?)\b"
     ),
     _Act.JOINED: re.compile(
-        r"\bpickup\b|\b(?:one|single) (?:\w+ )?word\b|\b(?:without|no|omit\w*|drop\w*|remov\w+|los[ei]\w*"
+        r"\bpickup\b|\b(?:one|single) (?:\w+ )?word\b|\b(?:without|no|omit\w*|drop\w*|remov\w+"
+        r"|los[ei]\w*"
         r"|leav\w+ out|delet\w+) (?:(?:a|the|any) )?(?:space|blank|gap)s?\b|\bjoin\w*\b"
-        r"|\b(?:cop(?:y|ied)|spell\w*|exact\w*|verbatim|as) (?:\w+ ){0,6}?(?:list\w*|shown|available actions)\b"
+        r"|\b(?:cop(?:y|ied)|spell\w*|exact\w*|verbatim|as) (?:\w+ ){0,6}?(?:list\w*|shown"
+        r"|available actions)\b"
     ),
     _Act.SPACED: re.compile(
-        r"\bpick_up\b|\b(?:two|separate) words?\b|\b(?:with )?(?:(?:a|the) )?(?:space|blank|gap)\b|\bsplit\w*"
+        r"\bpick_up\b|\b(?:two|separate) words?\b|\b(?:with )?(?:(?:a|the) )?(?:space|blank"
+        r"|gap)\b|\bsplit\w*"
     ),
     _Act.TURN: re.compile(
-        r"\b(?:turn|spin|rotat|whirl)\w* (?:\w+ )?(?:around|round|in place|(?:left|right)(?: (?:and|or) (?:left|right))?|on the spot|in circles"
-        r"|there|here)\b|\blook\w* (?:\w+ )?(?:around|about|in (?:all|every) directions?)\b|\bspin\w*|\brotat\w+"
+        r"\b(?:turn|spin|rotat|whirl)\w* (?:\w+ )?(?:around|round|in place|(?:left"
+        r"|right)(?: (?:and|or) (?:left|right))?|on the spot|in circles"
+        r"|there|here)\b|\blook\w* (?:\w+ )?(?:around|about|in (?:all|every) directions?)\b"
+        r"|\bspin\w*|\brotat\w+"
         r"|\bscan\w*|\bsurvey\w*|\bturning\b|\bfull (?:turn|circle|rotation)\b|\b360\b"
         r"|\b(?:search|inspect|explor|check|sweep)\w* (?:this|the (?:current|same|whole|entire)) room\b"
     ),
     _Act.REMAIN: re.compile(
-        r"\b(?:same|this|start|starting|first|current) room\b|\b(?:stay|remain|linger|wait)\w*(?! (?:calm|cool|patient|careful|focused|alert))"
+        r"\b(?:same|this|start|starting|first|current) room\b|\b(?:stay|remain|linger"
+        r"|wait)\w*(?! (?:calm|cool|patient|careful|focused|alert))"
     ),
 }
 _Avoided: TypeAlias = frozenset[Spelling | Door | Search]
@@ -169,9 +183,12 @@ def _advice(situation: str, text: str) -> Advice:
             kinds = frozenset()  # Doors are means here: an object is searched for.
     said = stances(text, _MENTIONS)
     do = frozenset(act for act, advised in said.items() if advised)
+    about = _at_large(situation or text)
     if not kinds and said.keys() & {_Act.JOINED, _Act.SPACED}:
         kinds = frozenset({Kind.TAKE})
-    return Advice(kinds or _at_large(situation or text), bool(kinds), do, said.keys() - do)
+    elif not kinds and about == DOOR_KINDS and _Act.TOGGLE in do:
+        kinds = frozenset({Kind.OPEN})
+    return Advice(kinds or about, bool(kinds), do, said.keys() - do)
 
 
 def _advised(advice: Advice, kind: Kind) -> tuple[Habits, _Avoided]:
