@@ -178,7 +178,7 @@ def _advice(situation: str, text: str) -> Advice:
     do, dont = _steps(text, looks=looks)
     named = frozenset() if situation else do | dont
     kinds = named or _kinds_in(situation or text)
-    search = stances(text, _SEARCH | _PLACES)
+    search = stances(text, {**_SEARCH, **_PLACES})
     first = _places(search) if looks and not (do | dont or _OPENING.search(text)) else ()
     likely = looks and not do and (search.get(_LIKELY) or search.get(_IN_ORDER) is False)
     return Advice(

@@ -188,7 +188,7 @@ def _advice(situation: str, text: str) -> Advice:
         kinds = frozenset({Kind.TAKE})
     elif not kinds and about == DOOR_KINDS and _Act.TOGGLE in do:
         kinds = frozenset({Kind.OPEN})
-    return Advice(kinds or about, bool(kinds), do, said.keys() - do)
+    return Advice(kinds or about, bool(kinds), do, frozenset(said.keys() - do))
 
 
 def _advised(advice: Advice, kind: Kind) -> tuple[Habits, _Avoided]:
