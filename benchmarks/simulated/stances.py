@@ -166,46 +166,46 @@ _PASSIVE: Final = re.compile(r"\b(?:be|been|being|is|are|was|were|get|gets|it)\W
 _FAILED: Final = re.compile("[bvd]|n[wh]{0,2}g")
 _LONGEST: Final = 1_000
 """Characters of a line that are read: advice is shorter, and what reads it is no match for more."""
-FOR, AGAINST, OPEN, TOLD = "for", "against", "open", "told"
+_FOR, _AGAINST, _OPEN, _TOLD = "for", "against", "open", "told"
 _RULES: Final = tuple(
     (re.compile(letters), stance)
     for letters, stance in (
-        (r"A[^.]*\?|q[^,.]*A", OPEN),
-        (rf"o{_NEAR}A", OPEN),
+        (r"A[^.]*\?|q[^,.]*A", _OPEN),
+        (rf"o{_NEAR}A", _OPEN),
         # Never without it; not before it is done; do not forget it; it is no mistake.
-        (rf"[nvdb][^.x]*[lu]{_NEAR}A", FOR),
-        (rf"f{_NEAR}A|[nvdb]{_NEAR}m{_NEAR}A", FOR),
-        (r"[nlm][wh]{0,2}A[^,.?+]{0,6}h[wps]{0,3}b", FOR),
-        (rf"[nvd]{_NEAR}[bf]{_NEAR}A|bk?{_NEAR}[nvd]{_NEAR}A", FOR),
+        (rf"[nvdb][^.x]*[lu]{_NEAR}A", _FOR),
+        (rf"f{_NEAR}A|[nvdb]{_NEAR}m{_NEAR}A", _FOR),
+        (r"[nlm][wh]{0,2}A[^,.?+]{0,6}h[wps]{0,3}b", _FOR),
+        (rf"[nvd]{_NEAR}[bf]{_NEAR}A|bk?{_NEAR}[nvd]{_NEAR}A", _FOR),
         # Left out: to no good end, or to a good one.
-        (rf"[dl]{_NEAR}A[^.]*(?:\.[wp]{{0,2}})?[bfvn]|[bdfvn][^.]*d{_NEAR}A", FOR),
-        (rf"[dl]{_NEAR}A[^.]*[ge]|g[^.]*d{_NEAR}A", AGAINST),
-        (rf"d{_NEAR}A", OPEN),
+        (rf"[dl]{_NEAR}A[^.]*(?:\.[wp]{{0,2}})?[bfvn]|[bdfvn][^.]*d{_NEAR}A", _FOR),
+        (rf"[dl]{_NEAR}A[^.]*[ge]|g[^.]*d{_NEAR}A", _AGAINST),
+        (rf"d{_NEAR}A", _OPEN),
         # Not yet; not once more; not at all.
-        (rf"[nv]{_NEAR}A[^.,Aa]*[ul]", FOR),
-        (rf"[nv]{_NEAR}A[wh]{{0,3}}r", OPEN),
+        (rf"[nv]{_NEAR}A[^.,Aa]*[ul]", _FOR),
+        (rf"[nv]{_NEAR}A[wh]{{0,3}}r", _OPEN),
         # Two negations that none of the above explains; the better of two acts.
-        (rf"[nvdlmbf][^.,?a]*(?:[nvlm]{_NEAR}A|A{_CLAUSE}[bvd])", OPEN),
-        (r"[bnvm][^,.A]*a[whp]{0,4}n[wh]{0,2}A", FOR),
-        (rf"jw?A|[nvlm]{_NEAR}(?:a[wh]{{0,4}}(?:\+|y[wh]{{0,2}}))?A", AGAINST),
-        (r"(?<!c)(?<!cp)b[wp]{0,2}h[whps]{0,3}A|bk[spw]{0,3}A", AGAINST),
+        (rf"[nvdlmbf][^.,?a]*(?:[nvlm]{_NEAR}A|A{_CLAUSE}[bvd])", _OPEN),
+        (r"[bnvm][^,.A]*a[whp]{0,4}n[wh]{0,2}A", _FOR),
+        (rf"jw?A|[nvlm]{_NEAR}(?:a[wh]{{0,4}}(?:\+|y[wh]{{0,2}}))?A", _AGAINST),
+        (r"(?<!c)(?<!cp)b[wp]{0,2}h[whps]{0,3}A|bk[spw]{0,3}A", _AGAINST),
         # What is said of it after.
-        (rf"A{_CLAUSE}[nvd][wh]{{0,2}}b|A{_CLAUSE}{_ON}[nvd][wh]{{0,2}}b", FOR),
-        (rf"A{_CLAUSE}(?:b|[vd]|n[wh]{{0,2}}[ge])", AGAINST),
-        (rf"A{_CLAUSE}{_ON}(?:b|[vd]|n[wh]{{0,2}}[ge])(?![^,.ck]{{0,5}}a)", AGAINST),
-        (rf"A{_CLAUSE}(?:{_ON})?[ge]", FOR),
+        (rf"A{_CLAUSE}[nvd][wh]{{0,2}}b|A{_CLAUSE}{_ON}[nvd][wh]{{0,2}}b", _FOR),
+        (rf"A{_CLAUSE}(?:b|[vd]|n[wh]{{0,2}}[ge])", _AGAINST),
+        (rf"A{_CLAUSE}{_ON}(?:b|[vd]|n[wh]{{0,2}}[ge])(?![^,.ck]{{0,5}}a)", _AGAINST),
+        (rf"A{_CLAUSE}(?:{_ON})?[ge]", _FOR),
         # Nothing is said of it: a condition, a duty, a story, something negated from afar.
-        (rf"c{_NEAR}A", OPEN),
-        (rf"t{_NEAR}A", FOR),
-        (rf"s{_NEAR}A", TOLD),
-        (rf"[nvlmdb][^.,?]*A|k{_NEAR}A|A[^.?axck]*[bv]", OPEN),
-        (r"A", FOR),
+        (rf"c{_NEAR}A", _OPEN),
+        (rf"t{_NEAR}A", _FOR),
+        (rf"s{_NEAR}A", _TOLD),
+        (rf"[nvlmdb][^.,?]*A|k{_NEAR}A|A[^.?axck]*[bv]", _OPEN),
+        (r"A", _FOR),
     )
 )
 """The first that is found in a note's letters decides on the act that is `A` in them."""
 
 
-def plain_words(line: str) -> str:
+def _plain_words(line: str) -> str:
     """Take marks off a line and spell contractions out."""
     text = _CONTRACTED.sub(lambda found: _spelled_out(found[1]), line.lower())
     text = _BULLET.sub("", _MARKS.sub("", _DASH.sub(" : ", text)))
@@ -220,7 +220,7 @@ def parts_of(line: str, names_goal: Callable[[str], object]) -> Iterator[tuple[s
         names_goal: Tells whether a clause names a situation that the learner knows.
     """
     situation, said = "", list[str]()
-    for sentence in _SENTENCE.split(plain_words(line[:_LONGEST])):
+    for sentence in _SENTENCE.split(_plain_words(line[:_LONGEST])):
         found = [each for pattern in _SITUATION if (each := pattern.match(sentence))]
         named = next((each for each in found if names_goal(each["when"])), None)
         if named is None:
@@ -286,8 +286,8 @@ def _manner(text: str, start: int, before: str) -> str:
 
 def _stance(letters: str) -> bool | None:
     stance = next(stance for pattern, stance in _RULES if pattern.search(letters))
-    if stance is not TOLD:
-        return None if stance is OPEN else stance is FOR
+    if stance is not _TOLD:
+        return None if stance is _OPEN else stance is _FOR
     failed = _FAILED.search(letters) is not None
     if failed == ("g" in _FAILED.sub("", letters)) or (failed and "a" in letters):
         return None
