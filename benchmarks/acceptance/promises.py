@@ -24,6 +24,7 @@ from langgraft.benchmarks.acceptance import (
     demo,
     fold,
     full_size,
+    intervals,
     kill,
     providers,
     remedies,
@@ -62,6 +63,7 @@ class Group:
 
 
 GROUPS: Final[tuple[Group, ...]] = (
+    Group("Intervals, corrected p values and power", intervals.measure),
     Group("The demo", demo.measure),
     Group("kill -9", kill.measure),
     Group("Memory is the fold of its deltas", fold.measure),

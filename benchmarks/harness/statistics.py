@@ -330,6 +330,9 @@ def _tail(found: Estimate) -> Callable[[float], float]:
 
 def _quantile(found: Estimate, alpha: float = 1 - CONFIDENCE) -> float:
     """Return the deviation that is exceeded, either way, with a probability of `alpha`."""
+    if found.orders is None:
+        special: Any = require("scipy.special", extra="bench", purpose="The analysis")
+        return float(special.stdtrit(found.df, 1 - alpha / 2)) * math.sqrt(found.items_variance)
     optimize: Any = require("scipy.optimize", extra="bench", purpose="The analysis")
     tail = _tail(found)
     most = max(found.se, ROUNDING)
