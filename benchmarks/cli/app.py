@@ -237,7 +237,7 @@ def status(directory: DirectoryArgument, *, json: JsonOption = False) -> None:
 
 @app.command()
 def report(directory: DirectoryArgument, *, json: JsonOption = False) -> None:
-    """Write the report of a run directory, finished or not."""
+    """Verify a run directory, finished or not, and write its report."""
     from langgraft.benchmarks.cli import running  # noqa: PLC0415
 
     running.report(directory, as_json=json)
@@ -245,7 +245,7 @@ def report(directory: DirectoryArgument, *, json: JsonOption = False) -> None:
 
 @app.command()
 def verify(directory: DirectoryArgument, *, json: JsonOption = False) -> None:
-    """Check a run directory against itself."""
+    """Check a run directory, log and report, against itself: integrity, not authenticity."""
     from langgraft.benchmarks.cli import listing  # noqa: PLC0415
 
     if listing.show_findings(directory, as_json=json):

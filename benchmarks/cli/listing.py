@@ -14,7 +14,7 @@ from langgraft.benchmarks.cli.plan_choice import read_plan, shipped_plans
 from langgraft.benchmarks.harness.graph import build_graph
 from langgraft.benchmarks.harness.log import PlanLog
 from langgraft.benchmarks.harness.plans import PreparedPlan
-from langgraft.benchmarks.harness.verify import verify_directory
+from langgraft.benchmarks.harness.verify import INTEGRITY, verify_directory
 
 
 def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
@@ -114,9 +114,10 @@ def show_findings(directory: Path, *, as_json: bool) -> bool:
         found: list[JSON] = [
             {"path": str(finding.path), "message": finding.message} for finding in findings
         ]
-        write_json({"findings": found})
+        write_json({"findings": found, "scope": INTEGRITY})
     else:
         for finding in findings:
             Console().print(str(finding), markup=False, highlight=False, soft_wrap=True)
-        Console().print(f"{len(findings)} findings" if findings else "nothing wrong found")
+        told = f"{len(findings)} findings" if findings else "nothing wrong found"
+        Console().print(f"{told}. {INTEGRITY}", highlight=False)
     return bool(findings)

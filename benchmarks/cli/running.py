@@ -24,9 +24,8 @@ from langgraft.benchmarks.harness.plans import PreparedPlan
 from langgraft.benchmarks.harness.progress import Progress, make_progress
 from langgraft.benchmarks.harness.schedule import run_plan
 from langgraft.benchmarks.harness.study import SIMULATED, Plan, RunSpec
+from langgraft.benchmarks.harness.verify import sealed_report
 
-REPORT = "report"
-"""Folder of a run directory that holds the report."""
 RESPONSES = "responses.sqlite"
 """File of a run directory that keeps the replies of a real model."""
 
@@ -118,11 +117,15 @@ def _real_model(plan: Plan, responses: ResponseCache | None) -> BaseChatModel:
 
 
 def report(directory: Path, *, as_json: bool) -> None:
-    """Write the report of a run directory and show its findings."""
-    log = PlanLog(directory)
-    study, plan = read_plan(directory / "plan.yaml")
+    """Verify a run directory, write its report and show its findings.
+
+    Raises:
+        RunDirectoryError: Its log is damaged; no report is written.
+    """
     try:
-        written = study.report(plan, log, directory / REPORT)
+        with sealed_report(directory) as folder:
+            study, plan = read_plan(directory / "plan.yaml")
+            written = study.report(plan, PlanLog(directory), folder)
     except MissingExtraError as error:
         sys.stderr.write(f"no report: {error}\n")
         return

@@ -1,7 +1,7 @@
 """`events.jsonl`: what may differ between two repetitions of a run.
 
-Clocks, durations, hosts and failed attempts, as plain JSON lines for people and dashboards.
-The file is not synced line by line, and nothing is ever decided from it.
+Clocks, durations, hosts and failed attempts, for people and dashboards, in lines with a checksum as
+those of `items.jsonl`. The file is not synced line by line, and nothing is ever decided from it.
 """
 
 import json
@@ -13,7 +13,9 @@ from typing import Any
 
 from langgraft._core.canonical import JSON
 from langgraft._core.clock import Clock
-from langgraft.benchmarks.harness.files import disk_errors, write_all
+from langgraft._core.errors import RunDirectoryError
+from langgraft.benchmarks.harness.files import disk_errors, read_bytes, whole_lines, write_all
+from langgraft.benchmarks.harness.records import checked_line, read_checked
 
 
 class EventWriter:
@@ -31,11 +33,9 @@ class EventWriter:
         self._path = path
         self._clock = clock
         with disk_errors("open for writing", path):
-            flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
-            self._descriptor = os.open(path, flags, 0o644)
-            size = os.fstat(self._descriptor).st_size
-            if size and os.pread(self._descriptor, 1, size - 1) != b"\n":
-                write_all(self._descriptor, b"\n")  # a crash cut the last event
+            self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            # A crash may have cut the last event.
+            os.ftruncate(self._descriptor, len(whole_lines(path.read_bytes())))
 
     def write(self, kind: str, fields: Mapping[str, JSON]) -> None:
         """Append one event.
@@ -44,9 +44,9 @@ class EventWriter:
             RunDirectoryError: The event cannot be written.
         """
         event = {"event": kind, "time": self._clock.time(), **fields}
-        line = json.dumps(event, ensure_ascii=True, default=str, separators=(",", ":"))
+        line = checked_line(json.dumps(event, default=str, separators=(",", ":")))
         with disk_errors("write", self._path):
-            write_all(self._descriptor, line.encode() + b"\n")
+            write_all(self._descriptor, line)
 
     def write_opened(self, committed: int, dropped: int) -> None:
         """Note that a process took up the run, and from where."""
@@ -66,12 +66,17 @@ class EventWriter:
 
 
 def read_events(path: Path) -> list[dict[str, Any]]:
-    """Read the events of a run; lines a crash cut short are left out."""
+    """Read the events of a run; one that a crash cut short is left out.
+
+    Raises:
+        RunDirectoryError: A line is damaged, or the file cannot be read.
+    """
     events = []
-    for line in path.read_bytes().split(b"\n") if path.exists() else ():
-        try:
-            event = json.loads(line)
-        except ValueError:
-            continue
+    lines = whole_lines(read_bytes(path)).splitlines() if path.exists() else []
+    for number, line in enumerate(lines, start=1):
+        event = read_checked(line)
+        if event is None:
+            msg = f"line {number} is damaged"
+            raise RunDirectoryError(msg, path=path)
         events.append(event)
     return events

@@ -81,3 +81,8 @@ def read_bytes(path: Path) -> bytes:
     except OSError as error:
         msg = f"cannot be read: {error.strerror or error}"
         raise RunDirectoryError(msg, path=path) from error
+
+
+def whole_lines(data: bytes) -> bytes:
+    """Return bytes up to their last line break: what follows is a line that a crash cut short."""
+    return data[: data.rfind(b"\n") + 1]

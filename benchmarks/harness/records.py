@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.errors import InputError, RunDirectoryError
@@ -75,12 +75,18 @@ def encode_record(
             "result": result,
             "deltas": [delta.to_json() for delta in deltas],
         }
-    ).encode()
-    return b"%08x %s\n" % (zlib.crc32(body), body)
+    )
+    return checked_line(body)
 
 
-def decode_record(line: bytes) -> Record | None:
-    """Read a line without its line break; `None` where it is damaged."""
+def checked_line(body: str) -> bytes:
+    """Return a line of a log: the CRC-32 of a JSON object, and the object."""
+    written = body.encode()
+    return b"%08x %s\n" % (zlib.crc32(written), written)
+
+
+def read_checked(line: bytes) -> dict[str, Any] | None:
+    """Return the object of a line without its line break; `None` where it is damaged."""
     body = line[_CRC_LENGTH + 1 :]
     # Comparing the bytes, not the number, also notices a digit that changed its case.
     if line[: _CRC_LENGTH + 1] != b"%08x " % zlib.crc32(body):
@@ -89,9 +95,14 @@ def decode_record(line: bytes) -> Record | None:
         value = json.loads(body)
     except ValueError:
         return None
-    if not isinstance(value, dict) or value.keys() != _FIELDS:
+    return value if isinstance(value, dict) else None
+
+
+def decode_record(line: bytes) -> Record | None:
+    """Read a line without its line break; `None` where it is damaged."""
+    fields = read_checked(line)
+    if fields is None or fields.keys() != _FIELDS:
         return None
-    fields = cast("dict[str, Any]", value)
     return Record(fields["index"], fields["item_id"], fields["result"], fields["deltas"])
 
 

@@ -1,17 +1,42 @@
-"""Check a run directory against itself; nothing is changed, no study is needed."""
+"""Check a run directory and its report against themselves; no study is needed.
 
-from collections.abc import Iterator
+What is shown is integrity: that nothing has changed since it was written. It is not authenticity:
+whoever rewrites a file can rewrite the checksums and digests, too.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
-from langgraft._core.canonical import digest
+from langgraft._core.canonical import JSON, canonical_json, digest
 from langgraft._core.errors import RunDirectoryError
 from langgraft.benchmarks.harness.directory import plan_digest
+from langgraft.benchmarks.harness.events import read_events
+from langgraft.benchmarks.harness.files import atomic_write, read_bytes, whole_lines
 from langgraft.benchmarks.harness.graph import PlannedRun, run_to_json
 from langgraft.benchmarks.harness.log import PlanLog, fold_log, read_json, run_folder, start_deltas
 from langgraft.benchmarks.harness.records import LogContent, read_deltas
 from langgraft.benchmarks.harness.stream import check_done, read_items, spec_json
+from langgraft.benchmarks.harness.study import WORK
 from langgraft.memory.deltas import BankContent
+
+REPORT: Final = "report"
+"""Folder of a run directory that holds the report."""
+DIGESTS: Final = "digests.json"
+"""File of the report that lists what it was made from, and all that it is."""
+INTEGRITY: Final = (
+    "This is about integrity, that nothing changed since it was written; not about authenticity,"
+    " who wrote it."
+)
+
+_DIRECTORY_FILES: Final = ("manifest.json", "plan.yaml", "runs.jsonl")
+_RUN_FILES: Final = ("spec.json", "items.jsonl", "events.jsonl", "DONE.json")
+_RUN_FOLDERS: Final = ("kept", WORK)
+_DRAFTS: Final = (".spec.json.tmp", ".DONE.json.tmp")
+"""What a crash in the middle of writing a file leaves behind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +46,8 @@ class Finding:
     path: Path
     """The file or folder."""
     message: str
+    interrupted: bool = False
+    """Whether it is only what an interrupted run leaves behind, and no damage."""
 
     def __str__(self) -> str:
         return (
@@ -31,11 +58,12 @@ class Finding:
 
 
 def verify_directory(out: Path) -> list[Finding]:
-    """Check a run directory, finished or not.
+    """Check a run directory, finished or not, and its report where there is one.
 
     Checked are the checksum, index and item of every line, the ids of the runs, the banks
     they start from, that deltas fold and are absent from frozen runs, the marks of finished
-    runs, and that plan and runs are those of the manifest.
+    runs, that plan and runs are those of the manifest; and that every file of the report and of
+    what it was made from is as the report's list of digests says.
 
     Returns:
         What is wrong; empty when all is well.
@@ -43,6 +71,34 @@ def verify_directory(out: Path) -> list[Finding]:
     Raises:
         RunDirectoryError: `out` is not a run directory.
     """
+    return [*_verify_log(out), *_verify_report(out)]
+
+
+@contextmanager
+def sealed_report(out: Path) -> Iterator[Path]:
+    """Verify a log, then list the digests of the report that the block writes of it.
+
+    Yields:
+        The folder for the report.
+
+    Raises:
+        RunDirectoryError: `out` is not a run directory, or its log is damaged; nothing is written.
+    """
+    damage = [finding for finding in _verify_log(out) if not finding.interrupted]
+    if damage:
+        first, others = damage[0], len(damage) - 1
+        more = f" (and {others} more: see `langgraft verify`)" if others else ""
+        msg = f"{first.message}; no report is made of a damaged log{more}"
+        raise RunDirectoryError(msg, path=first.path)
+    yield out / REPORT
+    listed: dict[str, JSON] = {
+        path.relative_to(out).as_posix(): _digest_of(read_bytes(path), path)
+        for path in (*_evidence(out), *_report_files(out))
+    }
+    atomic_write(out / REPORT / DIGESTS, f"{canonical_json({'files': listed})}\n".encode())
+
+
+def _verify_log(out: Path) -> list[Finding]:
     try:
         log = PlanLog(out)
     except RunDirectoryError as error:
@@ -50,6 +106,66 @@ def verify_directory(out: Path) -> list[Finding]:
             raise
         return [_finding(error)]
     return [*_verify_plan(log), *_verify_folders(log), *_verify_runs(log)]
+
+
+def _verify_report(out: Path) -> Iterator[Finding]:
+    present = {path.relative_to(out).as_posix() for path in _report_files(out)}
+    path = out / REPORT / DIGESTS
+    if not path.is_file():
+        if present:
+            yield Finding(path, "is missing: the report was not finished; write it again")
+        return
+    try:
+        listed = read_json(path).get("files")
+    except RunDirectoryError as error:
+        yield _finding(error)
+        return
+    if not isinstance(listed, Mapping):
+        yield Finding(path, "is damaged: it lists no files")
+        return
+    for name, expected in listed.items():
+        yield from _verify_listed(out / name, expected)
+    for name in sorted(present - listed.keys()):
+        yield Finding(out / name, "is not of the report: its list of digests does not name it")
+
+
+def _verify_listed(path: Path, expected: JSON) -> Iterator[Finding]:
+    try:
+        data = read_bytes(path) if path.exists() else None
+    except RunDirectoryError as error:
+        yield _finding(error)
+        return
+    if data is None:
+        yield Finding(path, "is missing, and the report's list of digests names it")
+        return
+    if _grows(path) and isinstance(expected, Mapping) and isinstance(expected.get("bytes"), int):
+        data = data[: expected["bytes"]]  # runs go on after a report of them
+    if _digest_of(data, path) != expected:
+        yield Finding(path, "is not what it was when the report was written")
+
+
+def _evidence(out: Path) -> Iterator[Path]:
+    """Find the files that a report rests on; those kept to look at are final once a run is done."""
+    yield from (out / name for name in _DIRECTORY_FILES)
+    for folder in sorted((out / "runs").iterdir()):
+        yield from (path for name in _RUN_FILES if (path := folder / name).is_file())
+        if (folder / "DONE.json").exists():
+            yield from sorted(path for path in (folder / "kept").rglob("*") if path.is_file())
+
+
+def _report_files(out: Path) -> list[Path]:
+    found = (path for path in (out / REPORT).rglob("*") if path.is_file())
+    return sorted(path for path in found if path != out / REPORT / DIGESTS)
+
+
+def _digest_of(data: bytes, path: Path) -> JSON:
+    content = whole_lines(data) if _grows(path) else data
+    return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+
+
+def _grows(path: Path) -> bool:
+    """Say whether a file is a log, to which runs under way append."""
+    return path.name in {"items.jsonl", "events.jsonl"} and path.parent.parent.name == "runs"
 
 
 def _finding(error: RunDirectoryError) -> Finding:
@@ -88,11 +204,17 @@ def _verify_runs(log: PlanLog) -> Iterator[Finding]:
 
 def _verify_run(log: PlanLog, run: PlannedRun, folder: Path) -> Iterator[Finding]:
     items = folder / "items.jsonl"
+    finished = (folder / "DONE.json").exists()  # before its log is read: it may be under way
     content = read_items(folder, run)
-    if content.tail and not (folder / "DONE.json").exists():
+    if finished:
+        check_done(folder, run, content)
+    elif content.tail:
         text = f"ends in {content.tail} bytes of no record; running the plan again drops them"
-        yield Finding(items, text)
-    check_done(folder, run, content)
+        yield Finding(items, text, interrupted=True)
+    read_events(folder / "events.jsonl")
+    for entry in sorted(folder.iterdir()):
+        if entry.name not in {*_RUN_FILES, *_RUN_FOLDERS, *_DRAFTS}:
+            yield Finding(entry, "is no file of a run")
     if run.spec.frozen and any(_changes(content)):
         yield Finding(items, "changes memory, and the run's bank is frozen")
     if not (folder / "spec.json").exists():

@@ -156,6 +156,7 @@ def edit(key: str, value: object) -> Callable[[Path], None]:
         ("0/second", "spec.json", edit("identity", {}), "does not describe run '0/second'"),
         ("0/second", "spec.json", edit("bank", "0" * 64), "no longer comes out of its source"),
         ("0/second", "spec.json", Path.unlink, "is missing"),
+        ("0/first", "events.jsonl", flip_byte, "line 1 is damaged"),
     ],
 )
 def test_verify_when_a_run_is_harmed_then_file_and_harm_are_named(
