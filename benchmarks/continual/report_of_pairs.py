@@ -11,7 +11,7 @@ from langgraft.benchmarks.continual.pair_log import PairLog
 from langgraft.benchmarks.continual.paper import write_paper_report
 from langgraft.benchmarks.continual.plan import ContinualPlan
 from langgraft.benchmarks.continual.report import check_extra, run_ids, write_report
-from langgraft.benchmarks.harness.study import PlanLogReader, Report
+from langgraft.benchmarks.harness.study import PlanLogReader, Report, is_simulated
 
 
 def write_reports(plan: ContinualPlan, log: PlanLogReader, out: Path) -> Report:
@@ -32,7 +32,7 @@ def write_reports(plan: ContinualPlan, log: PlanLogReader, out: Path) -> Report:
         own = {run.removeprefix(f"{name}/"): each for run, each in ids.items()}
         analyses[name] = analyze(view)
         reports[name] = write_report(part, view, out / name, analysis=analyses[name], ids=own)
-    over_all = write_paper_report(plan, analyses, out)
+    over_all = write_paper_report(plan, analyses, out, simulated=is_simulated(plan, log))
     return _together(over_all, reports)
 
 

@@ -24,6 +24,7 @@ from langgraft.benchmarks.harness.replies import (
     failure_reply,
     from_cache,
     is_complete,
+    says_simulated,
     settled,
     tokens_of,
 )
@@ -203,8 +204,11 @@ class Exchange:
 
     def _accept(self, result: ChatResult, *, tokens: TokenCounts | None, hit: bool = False) -> None:
         self.reply = result
+        simulated = says_simulated(result)
         for meter in self._meters:
-            meter.count_reply(tokens, hit=hit, node=self._node, request=self._request)
+            meter.count_reply(
+                tokens, hit=hit, simulated=simulated, node=self._node, request=self._request
+            )
 
     def _failed(
         self, failure: Failure, error: Exception | None, *, tokens: TokenCounts | None = None

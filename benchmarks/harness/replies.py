@@ -13,6 +13,10 @@ from langgraft.benchmarks.harness.usage import TokenCounts
 FAILURE_KEY = "failure"
 """Where, in `response_metadata`, a reply says that the model failed."""
 
+SIMULATED_FINGERPRINT = "simulated"
+"""The `system_fingerprint` in the `response_metadata` of a reply that no language model wrote. It is a
+field of OpenAI's format, so that clients hand it on when such a model is served over HTTP."""
+
 _TRUNCATED = {"length", "max_tokens", "max_output_tokens", "model_context_window_exceeded"}
 _FILTERED = {"content_filter", "safety", "prohibited_content", "blocklist", "recitation"}
 _REFUSED = {"refusal"}
@@ -39,6 +43,14 @@ def is_complete(generations: Sequence[Generation]) -> bool:
     return bool(generations) and all(
         finish_reason(generation) not in bad and not _refusal(generation)
         for generation in generations
+    )
+
+
+def says_simulated(result: ChatResult) -> bool:
+    """Tell whether a reply says that a simulated model wrote it."""
+    return any(
+        generation.message.response_metadata.get("system_fingerprint") == SIMULATED_FINGERPRINT
+        for generation in result.generations
     )
 
 

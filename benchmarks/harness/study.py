@@ -313,3 +313,14 @@ class PlanLogReader(Protocol):
     def manifest(self) -> Mapping[str, JSON]:
         """The manifest of the run directory."""
         ...
+
+
+def is_simulated(plan: Plan, log: PlanLogReader) -> bool:
+    """Say whether a simulated model played: by the plan, or by what the replies say of themselves.
+
+    They say it also where the model was served over HTTP under another name.
+    """
+    if plan.model == SIMULATED:
+        return True
+    usages = (result.get("usage") for run in log.runs for result in log.results(run.name))
+    return any(isinstance(usage, Mapping) and usage.get("simulated_replies") for usage in usages)

@@ -66,13 +66,15 @@ class Used:
     def __init__(self) -> None:
         self._replies = 0
         self._uncounted = 0
+        self._simulated = 0
         self._tokens = TokenCounts()
         self._by_node: dict[str, _NodeUse] = {}
 
-    def add(self, tokens: TokenCounts | None, node: str) -> None:
+    def add(self, tokens: TokenCounts | None, node: str, *, simulated: bool) -> None:
         """Add a reply; `tokens` is `None` where the provider did not say."""
         self._replies += 1
         self._uncounted += tokens is None
+        self._simulated += simulated
         self._tokens += tokens or TokenCounts()
         if node:
             self._by_node[node] = self._by_node.get(node, _NodeUse()).and_one(tokens)
@@ -82,6 +84,7 @@ class Used:
         return {
             "replies": self._replies,
             "replies_without_usage": self._uncounted,
+            "simulated_replies": self._simulated,
             **self._tokens.as_json(),
             "by_node": {
                 node: {"replies": use.replies, "tokens": use.tokens}
@@ -93,7 +96,7 @@ class Used:
 class Ledger(Protocol):
     """Notes used replies so that they outlive the process (see `langgraft.benchmarks.harness.ledger`)."""
 
-    def note(self, request: str, node: str, tokens: TokenCounts | None) -> None:
+    def note(self, request: str, node: str, tokens: TokenCounts | None, *, simulated: bool) -> None:
         """Note the reply to a request; one that is noted again replaces the one before."""
         ...
 
@@ -121,21 +124,28 @@ class UsageMeter:
             self._attempts += 1
 
     def count_reply(
-        self, tokens: TokenCounts | None, *, hit: bool, node: str = "", request: str = ""
+        self,
+        tokens: TokenCounts | None,
+        *,
+        hit: bool,
+        simulated: bool = False,
+        node: str = "",
+        request: str = "",
     ) -> None:
         """Count a reply that was used.
 
         Args:
             tokens: Its tokens; `None` if the provider did not say.
             hit: It came from the response cache and cost nothing.
+            simulated: It says that no language model wrote it.
             node: The graph's node that asked; empty outside of graphs.
             request: Key of the request; needed where there is a ledger.
         """
         with self._lock:
             if self.ledger is None:
-                self._used.add(tokens, node)
+                self._used.add(tokens, node, simulated=simulated)
             else:
-                self.ledger.note(request, node, tokens)
+                self.ledger.note(request, node, tokens, simulated=simulated)
             if hit:
                 self._hits += 1
 

@@ -18,7 +18,7 @@ from langgraft._core.canonical import text_digest
 from langgraft._core.extras import require
 from langgraft.benchmarks.continual.wording import flat, listing, several
 from langgraft.benchmarks.harness.files import atomic_write, make_directory
-from langgraft.benchmarks.harness.study import SIMULATED, Plan, PlanLogReader, Report
+from langgraft.benchmarks.harness.study import Plan, PlanLogReader, Report, is_simulated
 from langgraft.benchmarks.mle.analysis import Analysis, analyze_agents
 from langgraft.benchmarks.mle.behaviour.timelines import timeline_text
 from langgraft.benchmarks.mle.contrasts import in_family
@@ -76,10 +76,12 @@ def write_report(plan: Plan, log: PlanLogReader, out: Path) -> Report:
     write_tables(analyses, out / "tables")
     for name, svg in {k: v for found in drawn.values() for k, v in found.items()}.items():
         atomic_write(out / "figures" / f"{name}.svg", f"{svg}\n".encode())
-    _write_trees(plan, [run for each in analyses for run in each.searches.trees], out / TREES)
+    simulated = is_simulated(plan, log)
+    trees = [run for each in analyses for run in each.searches.trees]
+    _write_trees(trees, out / TREES, simulated=simulated)
     page = out / PAGE
-    atomic_write(page, render(plan, analyses, drawn).encode())
-    return _short(plan, analyses, page)
+    atomic_write(page, render(plan, analyses, drawn, simulated=simulated).encode())
+    return _short(plan, analyses, page, simulated=simulated)
 
 
 def roles_of(plan: Plan) -> Roles:
@@ -114,7 +116,7 @@ def tree_name(search: Search) -> str:
     return f"{_UNSAFE.sub('-', name)[:80]}-{text_digest(name)[:6]}.html"
 
 
-def _write_trees(plan: Plan, searches: Sequence[TreeSearch], out: Path) -> None:
+def _write_trees(searches: Sequence[TreeSearch], out: Path, *, simulated: bool) -> None:
     """Write the tree of every search; one of an earlier report that is none now is removed."""
     names = {tree_name(search) for search in searches}
     for stale in out.glob("*.html"):
@@ -129,11 +131,17 @@ def _write_trees(plan: Plan, searches: Sequence[TreeSearch], out: Path) -> None:
             lower_is_better=search.lower_is_better,
             chosen=search.chosen if search.chosen in known else "",
             report=search.report,
-            simulated=plan.model == SIMULATED,
+            simulated=simulated,
         )
 
 
-def render(plan: Plan, analyses: Sequence[Analysis], drawn: Mapping[str, Mapping[str, str]]) -> str:
+def render(
+    plan: Plan,
+    analyses: Sequence[Analysis],
+    drawn: Mapping[str, Mapping[str, str]],
+    *,
+    simulated: bool,
+) -> str:
     """Return the page as HTML; `drawn` are SVG figures of ours by agent and name."""
     markup: Any = require("jinja2", extra="bench", purpose=_PURPOSE).utils.markupsafe.Markup
     pages = environment()
@@ -142,7 +150,7 @@ def render(plan: Plan, analyses: Sequence[Analysis], drawn: Mapping[str, Mapping
         plan=plan,
         title=title_of(plan, analyses),
         alone=alone,
-        simulated=plan.model == SIMULATED,
+        simulated=simulated,
         analyses=analyses,
         a=analyses[0],
         s=analyses[0].searches,
@@ -226,10 +234,10 @@ def _own_models(plan: Plan) -> list[str]:
     return [f"{each.name}: {each.model}" for each in plan.agents if each.model is not None]
 
 
-def _short(plan: Plan, analyses: Sequence[Analysis], page: Path) -> Report:
+def _short(plan: Plan, analyses: Sequence[Analysis], page: Path, *, simulated: bool) -> Report:
     """Return what a terminal shows of the report."""
     columns, rows = summary_rows(analyses)
-    notice = ("The model is simulated.",) if plan.model == SIMULATED else ()
+    notice = ("The model is simulated.",) if simulated else ()
     trees = sum(len(each.searches.trees) for each in analyses)
     lines = [*notice, INTERVALS, *named_sentences(analyses)]
     if trees or is_tree_alone(analyses):

@@ -268,7 +268,7 @@ def _written(order: Order, competition: Competition, found: Found, run: str) -> 
     if competition.prepared and found.submission is not None:
         report = grade(submission, competition)
         atomic_write(out / GRADE, f"{json.dumps(report, indent=2)}\n".encode())
-    simulated = order.plan.model == SIMULATED
+    simulated = order.plan.model == SIMULATED or bool(found.usage.get("simulated_replies"))
     files |= agent.leave(
         found.came, out, run=run, competition=competition, report=report, simulated=simulated
     )

@@ -21,6 +21,7 @@ from pydantic import Field
 
 from langgraft._core.canonical import JSON, text_digest
 from langgraft._core.tokens import count_tokens_approximately
+from langgraft.benchmarks.harness.replies import SIMULATED_FINGERPRINT
 from langgraft.nodes.sampling import SAMPLE
 
 
@@ -133,7 +134,11 @@ class SimulatedChatModel(BaseChatModel):
         message = _message(text, reply.calls, _call_id(messages, sample))
         message.usage_metadata = _usage(given, _tokens(message))
         finish = "tool_calls" if reply.calls else "stop"
-        message.response_metadata = {"model_name": self.model_name, "finish_reason": finish}
+        message.response_metadata = {
+            "model_name": self.model_name,
+            "finish_reason": finish,
+            "system_fingerprint": SIMULATED_FINGERPRINT,
+        }
         return ChatResult(generations=[ChatGeneration(message=message)])
 
     def _sampling(self, sample: str, settings: Mapping[str, Any]) -> Sampling:

@@ -217,6 +217,9 @@ def _completion(message: AIMessage, call: CallRecord, model_name: str) -> dict[s
         "choices": [choice],
         "usage": _usage(message),
     }
+    fingerprint = message.response_metadata.get("system_fingerprint")
+    if fingerprint is not None:
+        reply["system_fingerprint"] = fingerprint
     if fault is not None and fault.kind is FaultKind.EMPTY_CHOICES:
         reply["choices"] = []
     if fault is not None and fault.kind is FaultKind.MISSING_USAGE:
@@ -272,7 +275,8 @@ async def _stream(
 
 def _chunks(reply: dict[str, Any], *, with_usage: bool) -> list[dict[str, Any]]:
     """Cut a reply into the chunks of a stream."""
-    head = {name: reply[name] for name in ("id", "created", "model")}
+    told = ("id", "created", "model", "system_fingerprint")
+    head = {name: reply[name] for name in told if name in reply}
     head["object"] = "chat.completion.chunk"
     chunks: list[dict[str, Any]] = []
     for choice in reply["choices"]:

@@ -44,7 +44,7 @@ from langgraft.benchmarks.continual.published.printed import (
 )
 from langgraft.benchmarks.continual.report import notices
 from langgraft.benchmarks.harness.files import atomic_write, make_directory
-from langgraft.benchmarks.harness.study import SIMULATED, Report
+from langgraft.benchmarks.harness.study import Report
 
 PAGE: Final = "index.html"
 _TEMPLATE: Final = "paper.html.jinja"
@@ -52,13 +52,16 @@ _PURPOSE: Final = "The report"
 _TITLE: Final = "Continual learning"
 
 
-def write_paper_report(plan: ContinualPlan, analyses: Mapping[str, Analysis], out: Path) -> Report:
+def write_paper_report(
+    plan: ContinualPlan, analyses: Mapping[str, Analysis], out: Path, *, simulated: bool
+) -> Report:
     """Write the page over all pairs of a study; `<out>/<pair>/` are their own reports.
 
     Args:
         plan: The plan.
         analyses: The analysis of each pair, by the pair's name, in plan order.
         out: Folder for the page; made where it is missing.
+        simulated: Whether a simulated model played.
 
     Raises:
         MissingExtraError: The extra `bench` is not installed.
@@ -76,8 +79,8 @@ def write_paper_report(plan: ContinualPlan, analyses: Mapping[str, Analysis], ou
     for name, svg in drawn.items():
         atomic_write(out / "figures" / f"{name}.svg", f"{svg}\n".encode())
     page = out / PAGE
-    atomic_write(page, _render(plan, sides, tables, drawn).encode())
-    return _short(plan, sides, page)
+    atomic_write(page, _render(plan, sides, tables, drawn, simulated=simulated).encode())
+    return _short(plan, sides, page, simulated=simulated)
 
 
 def paper_tables(plan: ContinualPlan, sides: Sequence[Side]) -> dict[str, PaperTable]:
@@ -110,10 +113,10 @@ def _csv_only(plan: ContinualPlan, sides: Sequence[Side]) -> tuple[Table, ...]:
     return (*settings_tables(plan), Table("signs", columns, rows))
 
 
-def _short(plan: ContinualPlan, sides: Sequence[Side], page: Path) -> Report:
+def _short(plan: ContinualPlan, sides: Sequence[Side], page: Path, *, simulated: bool) -> Report:
     """Return what a terminal shows of the page."""
     rows = tuple((side.name, ", ".join(side.analysis.domains.values())) for side in sides)
-    told = notices(plan.model, generated=any(side.generated for side in sides))
+    told = notices(simulated=simulated, generated=any(side.generated for side in sides))
     lines = (*told, *sentences(sides, roles(plan)))
     return Report(page, plan.title or _TITLE, ("pair", "task families"), rows, lines)
 
@@ -129,6 +132,8 @@ def _render(
     sides: Sequence[Side],
     tables: Mapping[str, PaperTable],
     drawn: Mapping[str, str],
+    *,
+    simulated: bool,
 ) -> str:
     markup: Any = require("jinja2", extra="bench", purpose=_PURPOSE).utils.markupsafe.Markup
     jinja = environment(_load)
@@ -151,7 +156,7 @@ def _render(
         least_key_diversity=LEAST_KEY_DIVERSITY,
         cases=_cases(sides, cast),
         small=SMALLEST_SUBSET,
-        simulated=plan.model == SIMULATED,
+        simulated=simulated,
         limit=next((limit for limit in limits if limit is not None), None),
         complete=all(side.complete for side in sides),
     )

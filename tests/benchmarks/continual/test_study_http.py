@@ -148,6 +148,7 @@ async def test_command_when_the_model_is_behind_http_then_items_are_those_of_the
         ended = await command(plan, out, url, "--model", MODEL)
     assert ended.code == 0, ended.stderr
     assert logs(out) == expected
+    assert "The model is simulated." in (out / "report" / "index.html").read_text()
     assert verify_directory(out) == []
     assert (out / "report" / "index.html").exists()
     _check_requests(server)

@@ -80,16 +80,17 @@ def test_ledger_when_a_line_was_cut_off_then_it_is_dropped(tmp_path: Path) -> No
     """A crash in the middle of a line loses that line alone."""
     path = tmp_path / "usage.jsonl"
     ledger = UsageFile(path)
-    ledger.note("a", "write", TokenCounts(1, 2, 3, 4))
-    ledger.note("b", "", None)
+    ledger.note("a", "write", TokenCounts(1, 2, 3, 4), simulated=True)
+    ledger.note("b", "", None, simulated=False)
     ledger.close()
     path.write_bytes(path.read_bytes() + b'["c","write",{"prom')
     again = UsageFile(path)
-    again.note("d", "write", TokenCounts(1))
+    again.note("d", "write", TokenCounts(1), simulated=True)
     again.close()
     totals = UsageFile(path).used().totals()
     assert totals["replies"] == 3
     assert totals["replies_without_usage"] == 1
+    assert totals["simulated_replies"] == 2
     assert totals["by_node"] == {"write": {"replies": 2, "tokens": 4}}
 
 

@@ -32,6 +32,7 @@ def test_metered_when_calls_are_made_then_totals_and_billing_are_json() -> None:
     assert json.loads(json.dumps(usage.totals())) == {
         "replies": 3,
         "replies_without_usage": 1,
+        "simulated_replies": 0,
         "prompt_tokens": 20,
         "completion_tokens": 6,
         "cached_prompt_tokens": 4,

@@ -111,7 +111,7 @@ def test_page_when_the_only_agent_is_no_tree_does_not_call_it_a_search() -> None
     log = TreeLog(Tree(agents=("chain",), conditions=("off", "warm"), seeds=1))
     analyses = analyze_agents(log)
     assert title_of(plan(), analyses) == "Chain agent with memory"
-    page = render(plan(), analyses, {"chain": {}})
+    page = render(plan(), analyses, {"chain": {}}, simulated=True)
     shown = re.sub(r"<style.*?</style>|<[^>]*>", "", page, flags=re.DOTALL)
     assert "search" not in shown.partition("Published figures")[0].lower()
 
@@ -125,7 +125,8 @@ def test_page_when_runs_say_hostile_things_escapes_them(tmp_path: Path) -> None:
         told=HOSTILE,
         modality=HOSTILE,
     )
-    text = render(plan(title=HOSTILE), analyze_agents(TreeLog(tree)), {"chain": {}, "mlab": {}})
+    analyses = analyze_agents(TreeLog(tree))
+    text = render(plan(title=HOSTILE), analyses, {"chain": {}, "mlab": {}}, simulated=True)
     page = tmp_path / "page.html"
     page.write_text(text)
     assert "script" not in Page(page).tags
@@ -140,6 +141,7 @@ def test_page_when_an_agent_has_not_begun_is_written_and_says_so() -> None:
     tree = Tree(agents=AGENTS, conditions=("off", "warm"), seeds=1)
     missing = [run.name for run in TreeLog(tree).runs if run.factors["agent"] != "tree"]
     analyses = analyze_agents(TreeLog(tree, missing=missing))
-    assert "The study is incomplete." in render(plan(), analyses, {name: {} for name in AGENTS})
+    drawn: dict[str, dict[str, str]] = {name: {} for name in AGENTS}
+    assert "The study is incomplete." in render(plan(), analyses, drawn, simulated=True)
     counts = [row[2] for row in summary_rows(analyses)[1]]
     assert counts == ["3/3", "3/3", "0/3", "0/3", "0/3", "0/3"]
