@@ -94,6 +94,21 @@ class Analysis:
         return any(domain.startswith(GENERATED) for domain in self.domains.values())
 
     @property
+    def verdicts(self) -> str:
+        """What came of each memory, in a paragraph."""
+        return findings.verdicts(self.family)
+
+    @property
+    def control_findings(self) -> str:
+        """What the controls show."""
+        return findings.control_findings(self.controls, self.noise)
+
+    @property
+    def gate_findings(self) -> str:
+        """Which checks of the study did not pass."""
+        return findings.gate_findings(self.gates)
+
+    @property
     def summary(self) -> str:
         """The findings in a paragraph."""
         return findings.summary(self.family, self.controls, self.noise)

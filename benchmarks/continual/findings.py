@@ -1,9 +1,10 @@
 """The findings in plain words: one sentence per condition, and a paragraph for the top."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from langgraft.benchmarks.continual.contrasts import Contrast, Noise, Verdict
+from langgraft.benchmarks.continual.contrasts import Contrast, Noise
+from langgraft.benchmarks.continual.gates import Gate
 from langgraft.benchmarks.continual.wording import (
     detectable,
     for_these_orders,
@@ -32,15 +33,11 @@ def sentence(contrast: Contrast) -> str:
             f"{name} is incomplete: {metric.done:,} of {metric.planned:,} episodes have a result."
             f" So far {numbers}); this takes part in no test."
         )
-    if contrast.verdict in {"helped", "hurt"}:
-        return f"{name} {contrast.verdict}: {numbers}{corrected})."
-    if contrast.verdict == "too few runs":
-        return f"{name} has too few runs for a verdict: {numbers})."
     if contrast.verdict == "unclear":
-        return (
-            f"What {name} does is unclear: {numbers}{corrected}). Without one of the runs without"
-            " memory the verdict would be another."
-        )
+        doubt = "without one of the runs without memory the verdict would be another"
+        return f"What {name} does is unclear, for {doubt}: {numbers}{corrected})."
+    if contrast.verdict != "no detectable difference":
+        return f"{_clause([name], contrast.verdict)}: {numbers}{corrected})."
     alone = ""
     if not estimate.low <= 0 <= estimate.high:
         alone = " Taken alone its interval excludes 0; corrected for the others it does not count."
@@ -68,11 +65,28 @@ def _power(contrast: Contrast) -> str:
 
 def summary(family: Sequence[Contrast], controls: Sequence[Contrast], noise: Noise) -> str:
     """Say in a paragraph what the study found."""
-    parts = [_verdicts(family), _extremes(family), _controls(controls, noise), _doubt(noise)]
-    return " ".join(part for part in parts if part)
+    return f"{verdicts(family)} {control_findings(controls, noise)}".strip()
 
 
-_VERBS: dict[Verdict, str] = {
+def verdicts(family: Sequence[Contrast]) -> str:
+    """Say what came of each memory, and of which the most."""
+    return " ".join(part for part in (_verdicts(family), _extremes(family)) if part)
+
+
+def control_findings(controls: Sequence[Contrast], noise: Noise) -> str:
+    """Say what the controls show, and whether chance alone does as much."""
+    return " ".join(part for part in (_controls(controls, noise), _doubt(noise)) if part)
+
+
+def gate_findings(gates: Sequence[Gate]) -> str:
+    """Name the checks of the study that a reader has to know of: those that did not pass."""
+    others = [f"“{gate.name}” is {gate.state}" for gate in gates if gate.state != "passed"]
+    return (
+        f"Of {several(len(gates), 'check')} {listing(others)}." if others else "All checks passed."
+    )
+
+
+_VERBS: Mapping[str, str] = {
     "helped": "helped",
     "hurt": "hurt",
     "no detectable difference": "made no detectable difference",
@@ -85,15 +99,20 @@ def _verdicts(family: Sequence[Contrast]) -> str:
     if not family:
         return "The plan has no memory to compare."
     clauses = []
-    for verdict, verb in _VERBS.items():
+    for verdict in dict.fromkeys((*_VERBS, *(c.verdict for c in family))):
         names = [c.condition for c in family if c.verdict == verdict]
         if names:
-            clauses.append(f"{listing(names)} {verb}")
-    missing = [c.condition for c in family if c.verdict == "incomplete"]
-    if missing:
-        clauses.append(f"{listing(missing)} {'is' if len(missing) == 1 else 'are'} incomplete")
+            clauses.append(_clause(names, verdict))
     memories = several(len(family), "memory", "memories")
     return f"Of {memories} compared with no memory, {listing(clauses)}."
+
+
+def _clause(names: Sequence[str], verdict: str) -> str:
+    if verdict in _VERBS:
+        return f"{listing(names)} {_VERBS[verdict]}"
+    if verdict == "incomplete":
+        return f"{listing(names)} {'is' if len(names) == 1 else 'are'} incomplete"
+    return f"{listing(names)} gave no verdict ({verdict})"
 
 
 def _extremes(family: Sequence[Contrast]) -> str:

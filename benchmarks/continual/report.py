@@ -9,7 +9,7 @@ The same log gives the same bytes. What comes from outside (titles, ids, model n
 escaped; the page runs no script and fetches nothing.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +20,28 @@ from langgraft.benchmarks.continual.case_pages import case_pages
 from langgraft.benchmarks.continual.cases import RULES
 from langgraft.benchmarks.continual.cross_recall import SUBSETS
 from langgraft.benchmarks.continual.metrics import SMALLEST_SUBSET
+from langgraft.benchmarks.continual.page_one import (
+    MOST_ROWS,
+    cost_sentences,
+    extremes,
+    transfer_sentences,
+)
 from langgraft.benchmarks.continual.pages import environment
 from langgraft.benchmarks.continual.retrieval import SHARES
 from langgraft.benchmarks.continual.tables import write_tables
 from langgraft.benchmarks.continual.wording import flat
 from langgraft.benchmarks.harness.files import atomic_write, make_directory
-from langgraft.benchmarks.harness.study import Plan, PlanLogReader, Report, RunSpec, run_id
+from langgraft.benchmarks.harness.study import (
+    Plan,
+    PlanLogReader,
+    Report,
+    RunSpec,
+    is_simulated,
+    run_id,
+)
 from langgraft.memory.rankers.tfidf import VECTORIZER
 
 PAGE = "index.html"
-SIMULATED = "simulated"
 _TEMPLATE = "report.html.jinja"
 _CASE_TEMPLATE = "case.html.jinja"
 _PURPOSE = "The report"
@@ -66,10 +78,11 @@ def write_report(
     write_tables(analysis, out / "tables")
     for name, svg in drawn.items():
         atomic_write(out / "figures" / f"{name}.svg", f"{svg}\n".encode())
-    _write_cases(plan, analysis, log, out / "cases")
+    simulated = is_simulated(plan, log)
+    _write_cases(analysis, log, out / "cases", simulated=simulated)
     page = out / PAGE
-    atomic_write(page, render(plan, analysis, drawn, ids).encode())
-    return _short(plan, analysis, page)
+    atomic_write(page, _render(plan, analysis, drawn, ids, simulated=simulated).encode())
+    return _short(plan, analysis, page, simulated=simulated)
 
 
 def check_extra() -> None:
@@ -82,7 +95,7 @@ def check_extra() -> None:
         require(module, extra="bench", purpose=_PURPOSE)
 
 
-def _short(plan: Plan, analysis: Analysis, page: Path) -> Report:
+def _short(plan: Plan, analysis: Analysis, page: Path, *, simulated: bool) -> Report:
     """Return what a terminal shows of the report."""
     tasks = tuple(f"success {task}, %" for task, _ in analysis.baseline)
     rows = (
@@ -90,16 +103,21 @@ def _short(plan: Plan, analysis: Analysis, page: Path) -> Report:
         for row in summary_table(analysis)
     )
     columns = ("condition", *tasks, "against none [95 %]", "verdict")
-    notice = notices(plan.model, generated=analysis.generated)
-    lines = (*notice, analysis.summary, *analysis.sentences)
+    lines = (
+        *notices(simulated=simulated, generated=analysis.generated),
+        *(analysis.summary, analysis.gate_findings),
+        *transfer_sentences(extremes(analysis)),
+        *cost_sentences(analysis, simulated=simulated),
+        *analysis.sentences,
+    )
     return Report(page, plan.title or _TITLE, columns, tuple(rows), lines)
 
 
-def notices(model: str, *, generated: bool) -> tuple[str, ...]:
+def notices(*, simulated: bool, generated: bool) -> tuple[str, ...]:
     """Return what has to be known before any number, for a terminal."""
-    simulated = ("The model is simulated.",) if model == SIMULATED else ()
+    model = ("The model is simulated: with it, memory helps by construction.",) if simulated else ()
     games = ("The games are generated here: no number is an ALFWorld score.",) if generated else ()
-    return (*simulated, *games)
+    return (*model, *games)
 
 
 def _drawn(analysis: Analysis) -> dict[str, str]:
@@ -108,11 +126,13 @@ def _drawn(analysis: Analysis) -> dict[str, str]:
     return draw(analysis)
 
 
-def render(
+def _render(
     plan: Plan,
     analysis: Analysis,
     drawn: Mapping[str, str],
-    ids: Mapping[str, str] | None = None,
+    ids: Mapping[str, str] | None,
+    *,
+    simulated: bool,
 ) -> str:
     """Return the page as HTML; `drawn` are SVG figures of ours by name, `ids` as for the report."""
     specs = [run.spec for run in (*analysis.study.training, *analysis.study.runs)]
@@ -128,7 +148,11 @@ def render(
             vectorizer=VECTORIZER,
             shares=SHARES,
             subsets=SUBSETS,
-            simulated=plan.model == SIMULATED,
+            simulated=simulated,
+            sections=list(_sections(analysis)),
+            most_rows=MOST_ROWS,
+            extremes=extremes(analysis),
+            cost=cost_sentences(analysis, simulated=simulated),
             complete=all(run.done == run.planned for run in analysis.study.runs),
             figures={name: markup(svg) for name, svg in drawn.items()},
             settings=flat(plan.model_dump(mode="json")),
@@ -145,7 +169,26 @@ def render(
     return f"{page}\n"
 
 
-def _write_cases(plan: Plan, analysis: Analysis, log: PlanLogReader, out: Path) -> None:
+def _sections(analysis: Analysis) -> Iterator[tuple[str, str]]:
+    """List what folds out below the first page: headings and templates."""
+    yield "Every comparison with no memory", "help"
+    yield "Forward transfer", "forward"
+    yield "Backward transfer", "backward"
+    yield "Learning", "learning"
+    yield "What was retrieved", "retrieval"
+    yield "Memory dilution", "dilution"
+    if analysis.distillations:
+        yield "Lessons", "distillation"
+    if analysis.crossings or analysis.remedies:
+        yield "Crossed probes and remedies", "probes"
+    if analysis.cases:
+        yield "Cases", "cases"
+    yield "Costs", "costs"
+    yield "Gates", "gates"
+    yield "Provenance", "provenance"
+
+
+def _write_cases(analysis: Analysis, log: PlanLogReader, out: Path, *, simulated: bool) -> None:
     """Write the pages of the cases; one of an earlier report that is no case now is removed."""
     template = environment().get_template(_CASE_TEMPLATE)
     for stale in out.glob("case-*.html"):
@@ -154,7 +197,7 @@ def _write_cases(plan: Plan, analysis: Analysis, log: PlanLogReader, out: Path) 
         html: str = template.render(
             page=page,
             rule=RULES[page.case.rule],
-            simulated=plan.model == SIMULATED,
+            simulated=simulated,
             generated=analysis.generated,
         )
         atomic_write(out / f"{page.case.name}.html", f"{html}\n".encode())

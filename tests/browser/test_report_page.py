@@ -24,17 +24,20 @@ WORLD = World(
 )
 TITLE = "Continual learning on BabyAI with " + "an_extraordinarily_long_word_" * 4
 
-PROBE = """<!doctype html><meta charset="utf-8"><title>probe</title>
+PROBE = r"""<!doctype html><meta charset="utf-8"><title>probe</title>
 %(frames)s
 <script>
 addEventListener("load", () => {
   const drawn = box => box.width > 100 && box.height > 50;
   const seen = [...document.querySelectorAll("iframe")].map(frame => {
     const page = frame.contentDocument, root = page.documentElement;
+    const words = page.body.innerText.trim().split(/\s+/).length;
+    page.querySelectorAll("details").forEach(e => e.open = true);
     const boxes = name => [...page.querySelectorAll(name)].map(e => e.getBoundingClientRect());
     return {
       page: frame.name,
       width: frame.clientWidth,
+      words,
       needed: Math.max(root.scrollWidth, page.body.scrollWidth),
       tables: boxes("table").length,
       figures: boxes("figure svg").filter(drawn).length,
@@ -102,6 +105,14 @@ def test_page_when_shown_at_a_width_then_fits_into_it(
 ) -> None:
     """Neither on a phone nor on a desk does the page scroll sideways."""
     assert seen[page, width]["needed"] <= width
+
+
+def test_page_when_nothing_is_unfolded_then_shows_at_most_six_hundred_words(
+    seen: dict[tuple[str, int], dict[str, Any]],
+) -> None:
+    """What a browser shows before anyone unfolds anything is read in a few minutes."""
+    assert 200 < seen["complete", DESK]["words"] <= 600
+    assert all(result["words"] <= 600 for result in seen.values())
 
 
 @pytest.mark.parametrize("width", [PHONE, DESK])

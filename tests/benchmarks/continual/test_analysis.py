@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import cast
 
 import pytest
 from synthetic_log import SyntheticLog, World
@@ -11,7 +12,7 @@ from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError
 from langgraft.benchmarks.continual.analysis import Analysis, analyze, summary_table
 from langgraft.benchmarks.continual.contrasts import Contrast, Noise, Verdict
-from langgraft.benchmarks.continual.findings import summary
+from langgraft.benchmarks.continual.findings import sentence, summary
 from langgraft.benchmarks.continual.gates import control_gates, like_orders, no_difference
 from langgraft.benchmarks.continual.metrics import Metric
 from langgraft.benchmarks.harness.statistics import Estimate
@@ -80,6 +81,13 @@ def test_summary_when_read_alone_then_names_every_memory_and_control(mixed: Anal
     """The paragraph at the top leaves nobody out."""
     for name in ("raw hurt", "agg helped", "same made", "agg+placebo", "agg+shuffled"):
         assert name in mixed.summary
+
+
+def test_findings_when_a_verdict_is_of_another_kind_then_take_its_words(mixed: Analysis) -> None:
+    """A verdict that is neither help, harm nor no difference is told as it is worded."""
+    unclear = replace(mixed.family[0], verdict=cast("Verdict", "too few runs"))
+    assert "raw gave no verdict (too few runs)" in summary([unclear], mixed.controls, mixed.noise)
+    assert sentence(unclear).startswith("raw gave no verdict (too few runs): −")  # noqa: RUF001
 
 
 def test_gates_when_all_is_well_then_all_pass(mixed: Analysis) -> None:

@@ -21,6 +21,7 @@ from langgraft.benchmarks.continual.analysis import analyze
 from langgraft.benchmarks.continual.columns import meaning
 from langgraft.benchmarks.continual.report import write_report
 from langgraft.benchmarks.continual.tables import tables
+from langgraft.benchmarks.continual.wording import interval, signed
 from langgraft.benchmarks.harness.study import Plan, Report
 from langgraft.memory.deltas import MemoryDelta
 
@@ -41,6 +42,7 @@ class Page(HTMLParser):
         self.tags: list[str] = []
         self.attributes: list[tuple[str, str | None]] = []
         self.words: list[str] = []
+        self.unfolded: list[str] = []
         self.open: list[str] = []
         self.feed(html)
 
@@ -64,6 +66,8 @@ class Page(HTMLParser):
         """Take in text, styles aside."""
         if self.open[-1:] != ["style"]:
             self.words.append(data)
+            if "head" not in self.open and ("details" not in self.open or "summary" in self.open):
+                self.unfolded += data.split()
 
     @property
     def text(self) -> str:
@@ -148,6 +152,40 @@ def test_page_when_model_is_simulated_then_says_so_before_any_number(html: str) 
     text = Page(html).text
     assert "The model is simulated." in text
     assert text.index("The model is simulated.") < text.index("Of 2 memories")
+
+
+def test_page_when_nothing_is_unfolded_then_answers_in_six_hundred_words(tmp_path: Path) -> None:
+    """Whether memory helped, transfer at its best and worst, cost, controls and limits come first."""
+    world = replace(WORLD, conditions=("agg", "raw", *map(str, range(12))), tokens=(900, 134))
+    analysis = analyze(SyntheticLog(world))
+    report = write_report(PLAN, SyntheticLog(world), tmp_path, analysis=analysis)
+    shown = Page(report.page.read_text(encoding="utf-8")).unfolded
+    assert len(shown) <= 600
+    text = " ".join(shown)
+    for words in ("agg helped", "raw hurt", "4 more stand below", "agg+placebo", "tokens without"):
+        assert words in text
+    for direction, name in (("forward", "FWT"), ("backward", "BWT")):
+        found = [row for row in analysis.transfers if row.direction == direction]
+        values = {row.transfer.estimate for row in found if row.condition in world.conditions}
+        ranked = sorted(values - {None}, key=lambda each: each.value if each else 0.0)
+        for label, estimate in (("worst", ranked[0]), ("best", ranked[-1])):
+            assert estimate is not None
+            told = f"{signed(estimate.value)} {interval(estimate)}"
+            assert re.search(rf"{label} {name} [^A-Z]*[A-Z→ ]*[\d. →]* {re.escape(told)}", text)
+
+
+def test_page_when_replies_were_simulated_behind_another_name_then_says_so(tmp_path: Path) -> None:
+    """What replies say of themselves counts, whatever the plan calls the model."""
+
+    class Served(SyntheticLog):
+        def results(self, name: str) -> list[Mapping[str, JSON]]:
+            usage: dict[str, JSON] = {"replies": 3, "simulated_replies": 3}
+            return [{**result, "usage": usage} for result in super().results(name)]
+
+    plan = Plan(study="continual", model="openai:gpt-4.1-mini")
+    report = write_report(plan, Served(WORLD), tmp_path)
+    assert "The model is simulated." in report.page.read_text(encoding="utf-8")
+    assert "by construction" in report.lines[0]
 
 
 def test_page_when_model_is_real_then_names_it(tmp_path: Path) -> None:
@@ -280,7 +318,7 @@ def test_page_when_plan_is_limited_then_says_so(tmp_path: Path) -> None:
 def test_terminal_table_when_returned_then_fits_its_columns(written: Report) -> None:
     """Rows are as wide as the header, and the findings come with the notice first."""
     assert {len(row) for row in written.rows} == {len(written.columns)} == {5}
-    assert written.lines[0] == "The model is simulated."
+    assert written.lines[0].startswith("The model is simulated")
     assert any(line.startswith("agg helped") for line in written.lines)
     assert written.json_rows()[0]["condition"] == "none"
 

@@ -1,0 +1,109 @@
+"""What the first page of a report answers beside the verdicts: best and worst transfer, cost, limits."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from langgraft.benchmarks.continual.analysis import Analysis
+from langgraft.benchmarks.continual.cells import BASELINE
+from langgraft.benchmarks.continual.costs import Cost
+from langgraft.benchmarks.continual.metrics import Direction, Transfer
+from langgraft.benchmarks.continual.spreads import Spread
+from langgraft.benchmarks.continual.wording import listing, points, several
+
+MOST_ROWS: Final = 10
+"""Memories in the table of the first page; the first section below has them all."""
+
+_NAMES: Final[Mapping[Direction, str]] = {"forward": "FWT", "backward": "BWT"}
+
+
+@dataclass(frozen=True, slots=True)
+class Extreme:
+    """The best or the worst transfer of a direction, over all memories and sequences."""
+
+    label: str
+    """Such as `best FWT`."""
+    row: Transfer
+    among: int
+    """How many it was chosen from."""
+
+    @property
+    def where(self) -> str:
+        """Which memory, after what, tested on what."""
+        after = self.row.sequence.replace(">", "→")
+        return f"{self.row.condition}, {after}, tested on {self.row.task}"
+
+
+def extremes(analysis: Analysis) -> tuple[Extreme, ...]:
+    """Return best and worst forward and backward transfer of memories whose episodes are all there."""
+    found = []
+    for direction, name in _NAMES.items():
+        rows = [
+            row
+            for row in analysis.transfers
+            if row.direction == direction
+            and row.condition in analysis.study.memories
+            and row.transfer.complete
+            and row.transfer.estimate is not None
+        ]
+        ranked = sorted(rows, key=_value, reverse=True)
+        if ranked:
+            found.append(Extreme(f"best {name}", ranked[0], len(rows)))
+        if len(ranked) > 1:
+            found.append(Extreme(f"worst {name}", ranked[-1], len(rows)))
+    return tuple(found)
+
+
+def _value(row: Transfer) -> float:
+    assert row.transfer.estimate is not None
+    return row.transfer.estimate.value
+
+
+def transfer_sentences(found: Sequence[Extreme]) -> Iterator[str]:
+    """Say for a terminal where transfer helped or hurt most."""
+    for extreme in found:
+        assert extreme.row.transfer.estimate is not None
+        label = f"{extreme.label[0].upper()}{extreme.label[1:]} of {extreme.among}"
+        yield f"{label}: {points(extreme.row.transfer.estimate)} ({extreme.where})."
+
+
+def cost_sentences(analysis: Analysis, *, simulated: bool) -> tuple[str, ...]:
+    """Say what memory cost: replies and tokens of a test episode, then all of the study's."""
+    tests = {cost.condition: cost for cost in analysis.costs if cost.kind != "train"}
+    memories = [tests[name] for name in analysis.study.memories if name in tests]
+    compared = [
+        text
+        for noun in ("replies", "tokens")
+        for text in _compared(noun, tests.get(BASELINE), memories)
+    ]
+    episodes, replies, tokens = _bill(analysis)
+    whole = [several(episodes, "episode"), several(replies, "reply", "replies")]
+    whole += [several(tokens, "token")] * bool(tokens)
+    money = "nothing was paid" if simulated else "the log holds no prices"
+    return (*compared, f"The whole study, training included: {listing(whole)}; {money}.")
+
+
+def _compared(noun: str, bare: Cost | None, memories: Sequence[Cost]) -> Iterator[str]:
+    spreads: list[tuple[str, Spread]] = [
+        (cost.condition, found) for cost in memories if (found := getattr(cost, noun)) is not None
+    ]
+    without: Spread | None = None if bare is None else getattr(bare, noun)
+    if without is None or not spreads:
+        return
+    ranked = sorted(spreads, key=lambda pair: pair[1].mean)
+    digits = 1 if noun == "replies" else 0
+    ends = dict([ranked[0], ranked[-1]])
+    told = " to ".join(f"{found.mean:,.{digits}f} ({name})" for name, found in ends.items())
+    yield f"A test episode took {without.mean:,.{digits}f} {noun} without memory, with it {told}."
+
+
+def _bill(analysis: Analysis) -> tuple[int, int, int]:
+    """Count episodes, replies and tokens of the whole study."""
+    results = [result for run in analysis.study.runs for result in run.results]
+    usages = [cast("Mapping[str, Any]", result.get("usage") or {}) for result in results]
+    replies = sum(
+        int(usage.get("replies", cast("int", result.get("rounds") or 0)))
+        for usage, result in zip(usages, results, strict=True)
+    )
+    kinds = ("prompt_tokens", "completion_tokens")
+    return len(results), replies, sum(int(usage.get(kind, 0)) for usage in usages for kind in kinds)
