@@ -125,22 +125,21 @@ def _apart(memory: CodingMemory, journals: Sequence[Journal], how: str) -> Figur
 
 
 def _hits(journals: Sequence[Journal], tasks: Literal["all", "same"]) -> list[Figure]:
+    """Tell of all errors first: those that name nothing cannot be hit, and count as missed."""
     asked = leave_one_run_out(journals, tasks=tasks)
-    named = [each for each in asked if each.telling]
-    if not named:
-        what = f"Leave one run out, entries of {tasks} tasks"
+    scope = "memory of all tasks" if tasks == "all" else "memory of the same task"
+    if not asked:
+        what = f"Leave one run out, {scope}"
         return [Figure(what, "", "no error to ask about", "", passed=None)]
-    scope = "all tasks" if tasks == "all" else "the same task"
-    found = compare(named)
+    found = compare(asked)
+    named = [each for each in asked if each.telling]
     judged = tasks == "all" and found.runs >= FEWEST_RUNS
-    total = compare(asked)
     return [
         Figure(
-            f"Leave one run out, entries of {scope}: hits (same exception class and package, or"
-            " same API symbol) beyond chance",
-            _how(found, named),
-            f"{_told(found)}. Of all {total.n} errors, those that name nothing included, hits"
-            f" {total.rate:.1%}, chance {total.chance:.1%}",
+            f"Leave one run out, {scope}: hits (same exception class and package, or same API"
+            " symbol) beyond chance",
+            _how(found, asked),
+            f"{_told(found)}. {_of_named(named)}",
             "lower end by runs > 0" if judged else "reported, not judged: too few runs",
             passed=found.low > 0 if judged else None,
         )
@@ -150,8 +149,17 @@ def _hits(journals: Sequence[Journal], tasks: Literal["all", "same"]) -> list[Fi
 def _how(found: Comparison, asked: Sequence[Asked]) -> str:
     recalled = max(each.recalled for each in asked)
     return (
-        f"{found.n} errors of {found.runs} runs that name a class or a symbol; {recalled} entries"
-        " recalled; chance is exact"
+        f"all {found.n} errors of {found.runs} runs; {recalled} entries recalled; chance is exact"
+    )
+
+
+def _of_named(named: Sequence[Asked]) -> str:
+    if not named:
+        return "None of them names a class or a symbol"
+    found = compare(named)
+    return (
+        f"Of the {found.n} that name a class or a symbol, hits {found.rate:.1%}, chance"
+        f" {found.chance:.1%}"
     )
 
 
