@@ -19,6 +19,7 @@ from langgraft.benchmarks.continual.cross_recall import SUBSETS, CrossRecall
 from langgraft.benchmarks.continual.csv_tables import Table
 from langgraft.benchmarks.continual.mechanisms import explain_transfer
 from langgraft.benchmarks.continual.metrics import SMALLEST_SUBSET
+from langgraft.benchmarks.continual.page_one import extremes, transfer_sentences
 from langgraft.benchmarks.continual.pages import environment, template
 from langgraft.benchmarks.continual.paper.roles import others, roles
 from langgraft.benchmarks.continual.paper.rows import Cell, PaperTable
@@ -149,6 +150,7 @@ def _render(
         table_8=table_8(plan),
         figures={name: markup(svg) for name, svg in drawn.items()},
         sentences=sentences(sides, cast),
+        told_of={side.name: [*transfer_sentences(extremes(side.analysis))] for side in sides},
         causes=_causes(sides, cast),
         told=_told(sides, cast),
         subsets=SUBSETS,

@@ -156,13 +156,14 @@ def test_page_when_model_is_simulated_then_says_so_before_any_number(html: str) 
 
 def test_page_when_nothing_is_unfolded_then_answers_in_six_hundred_words(tmp_path: Path) -> None:
     """Whether memory helped, transfer at its best and worst, cost, controls and limits come first."""
-    world = replace(WORLD, conditions=("agg", "raw", *map(str, range(12))), tokens=(900, 134))
+    names = ("agg", "raw", *(f"same-{number}" for number in range(10)))
+    world = replace(WORLD, conditions=names, train_items=4, test_items=25, tokens=(900, 134))
     analysis = analyze(SyntheticLog(world))
     report = write_report(PLAN, SyntheticLog(world), tmp_path, analysis=analysis)
     shown = Page(report.page.read_text(encoding="utf-8")).unfolded
     assert len(shown) <= 600
     text = " ".join(shown)
-    for words in ("agg helped", "raw hurt", "4 more stand below", "agg+placebo", "tokens without"):
+    for words in ("agg helped", "raw hurt", "6 more stand below", "agg+placebo", "tokens without"):
         assert words in text
     for direction, name in (("forward", "FWT"), ("backward", "BWT")):
         found = [row for row in analysis.transfers if row.direction == direction]
