@@ -154,7 +154,8 @@ def _evidence(out: Path) -> Iterator[Path]:
 
 
 def _report_files(out: Path) -> list[Path]:
-    found = (path for path in (out / REPORT).rglob("*") if path.is_file())
+    """Find what a report is, without its list and without drafts that a crash left behind."""
+    found = (path for path in (out / REPORT).rglob("[!.]*") if path.is_file())
     return sorted(path for path in found if path != out / REPORT / DIGESTS)
 
 

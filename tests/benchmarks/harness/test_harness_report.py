@@ -134,6 +134,17 @@ def test_report_when_the_log_is_damaged_then_is_refused_in_one_line(copy: Path) 
     assert before == {path: path.read_bytes() for path in before}
 
 
+def test_report_when_an_earlier_one_was_cut_short_then_its_drafts_are_no_part_of_it(
+    copy: Path,
+) -> None:
+    """A kill in the middle of writing a file, the list of digests included, harms no later report."""
+    for name in ("digests.json", "report.txt"):
+        (copy / "report" / f".{name}.tmp").write_text("half of", encoding="utf-8")
+    assert found(copy) == {}
+    report(copy)
+    assert found(copy) == {}
+
+
 def test_report_when_a_run_was_cut_short_then_is_written(copy: Path) -> None:
     """A torn last line is what a kill leaves behind, and no reason to refuse."""
     path = max((copy / "runs").glob("*/items.jsonl"))
