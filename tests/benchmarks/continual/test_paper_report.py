@@ -68,7 +68,7 @@ def analyses() -> dict[str, Analysis]:
 @pytest.fixture(scope="module")
 def written(analyses: dict[str, Analysis], tmp_path_factory: pytest.TempPathFactory) -> Report:
     """Write the page over both."""
-    return write_paper_report(PLAN, analyses, tmp_path_factory.mktemp("paper"))
+    return write_paper_report(PLAN, analyses, tmp_path_factory.mktemp("paper"), simulated=True)
 
 
 @pytest.fixture(scope="module")
@@ -215,7 +215,7 @@ def test_report_when_written_again_has_the_same_bytes(tmp_path: Path) -> None:
     found = analyze(SyntheticLog(small))
     plan = PLAN.model_copy(update={"conditions": PLAN.conditions[:1], "controls": ()})
     first, again = (
-        write_paper_report(plan, {"back": found}, tmp_path / name).page.read_bytes()
+        write_paper_report(plan, {"back": found}, tmp_path / name, simulated=True).page.read_bytes()
         for name in ("first", "again")
     )
     assert first == again
@@ -248,5 +248,5 @@ def test_page_when_nothing_is_done_yet_still_stands(tmp_path: Path) -> None:
     small = World(conditions=("whole",), controls=(), train_items=2, test_items=4)
     done = {run.name: 0 for run in SyntheticLog(small).runs}
     found = analyze(SyntheticLog(small, done=done))
-    report = write_paper_report(PLAN, {"back": found}, tmp_path)
+    report = write_paper_report(PLAN, {"back": found}, tmp_path, simulated=True)
     assert "The study is incomplete." in report.page.read_text(encoding="utf-8")
