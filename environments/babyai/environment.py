@@ -34,8 +34,8 @@ class BabyAIEnvironment:
 
     Args:
         level: A level id known to minigrid, such as those in `LEVELS`.
-        seed: Which world of the level. For seeds 0-299 of the two families it is the same one
-            in minigrid 2.3.1, 3.0.0 and 3.2.0 (notes §1).
+        seed: Which world of the level. For seeds 0-299 of the paper's two families it is the same
+            one in minigrid 2.3.1, 3.0.0 and 3.2.0 (notes §1).
         semantics: `compat` or `fixed`; the package's docstring lists how they differ.
         max_rounds: How many replies the agent has. Whoever runs the episode counts them.
 

@@ -1,4 +1,4 @@
-"""BabyAI's two task families, by task id."""
+"""BabyAI's task families, by task id."""
 
 from dataclasses import dataclass
 
