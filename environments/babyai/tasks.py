@@ -8,10 +8,9 @@ from langgraft.environments.text import TextTask
 FAMILIES: dict[str, str] = {
     "babyai/action_obj_door": "BabyAI-ActionObjDoor-v0",
     "babyai/find_obj": "BabyAI-FindObjS7-v0",
-    "babyai/go_to_obj_maze_s4": "BabyAI-GoToObjMazeS4-v0",
+    "babyai/pickup_loc": "BabyAI-PickupLoc-v0",
 }
-"""Task family → level id. FindObjS7 is the one of the three sizes that AgentGym uses; GoToObjMazeS4,
-which it does not use, is the smallest maze whose rooms hide what is sought."""
+"""Task family → level id. FindObjS7 is the one of the three sizes that AgentGym uses."""
 
 SPLITS: dict[str, range] = {"train": range(200), "test": range(200, 300)}
 """Split → seeds. AgentGym has about 22 instances a level, too few: these are fresh (notes §2.1)."""
