@@ -1,7 +1,7 @@
 """`MemoryItem`: one piece of text that an agent may be given again."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
@@ -12,6 +12,11 @@ ItemType: TypeAlias = Literal["strategic", "operational", "error_trace", "other"
 """What kind of knowledge an item holds (memory-transplants §3.1)."""
 
 Scalar: TypeAlias = str | int | float | bool
+
+CONFIDENTIAL: Final = "confidential"
+"""Type of a pydantic error about a value that no message may quote."""
+_TOLD: Final = 5
+"""Problems of one object that are told."""
 
 
 class MemoryItem(BaseModel):
@@ -98,17 +103,24 @@ class MemoryItem(BaseModel):
 
 
 def describe_validation(error: ValidationError) -> str:
-    """Put a pydantic error into one line: each field with what is wrong and what it got."""
+    """Put a pydantic error into one line: each field with what is wrong and what it got.
+
+    Of many, the first are told. What a problem of type `CONFIDENTIAL` got is not.
+    """
     parts = []
-    for problem in error.errors(include_url=False, include_context=False):
+    problems = error.errors(include_url=False, include_context=False)
+    for problem in problems[:_TOLD]:
         where = ".".join(_printable(str(part)) for part in problem["loc"])
         said = problem["msg"].removeprefix("Value error, ")
         said = said[:1].lower() + said[1:]
         if not where and problem["type"] == "value_error":
             parts.append(said)  # about several fields, which it names
             continue
-        got = "" if problem["type"] == "missing" else f" (got {problem['input']!r:.80})"
+        told = problem["type"] not in {"missing", CONFIDENTIAL}
+        got = f" (got {problem['input']!r:.80})" if told else ""
         parts.append(f"{where or 'value'}: {said}{got}")
+    if len(problems) > _TOLD:
+        parts.append(f"and {len(problems) - _TOLD} more")
     return "; ".join(parts)
 
 

@@ -112,6 +112,8 @@ def _real_model(plan: Plan, responses: ResponseCache | None) -> BaseChatModel:
         base_url=plan.base_url,
         temperature=plan.temperature,
         max_tokens=plan.max_tokens,
+        call_seconds=plan.call_seconds,
+        reply_bytes=plan.reply_bytes,
         responses=responses,
     )
 

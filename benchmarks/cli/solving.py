@@ -179,6 +179,8 @@ def make_models(order: Order, opened: ExitStack | None) -> Models:
         base_url=plan.base_url,
         temperature=plan.temperature,
         max_tokens=plan.max_tokens,
+        call_seconds=plan.call_seconds,
+        reply_bytes=plan.reply_bytes,
         responses=responses,
     )
     return models_of(plan, order.settings, made)

@@ -1,12 +1,12 @@
 """`langgraft tree`: the page of a tree search, from its journal."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from langgraft._core.errors import CompetitionError, InputError
+from langgraft._core.untrusted import load_json, read_most
 from langgraft.benchmarks.cli.memory.printing import say, write_json
 from langgraft.benchmarks.mle.journals import read_journal, told_direction
 from langgraft.benchmarks.mle.tree_page import write_tree_page
@@ -83,11 +83,11 @@ def _board_direction(task: str) -> bool | None:
 
 def _report(path: Path) -> Mapping[str, Any]:
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = load_json(read_most(path))
     except OSError as error:
         msg = f"--report {path}: cannot be read: {error.strerror or error}"
         raise InputError(msg) from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         msg = f"--report {path}: not JSON: {error}"
         raise InputError(msg) from error
     if not isinstance(value, dict):

@@ -35,6 +35,9 @@ from langgraft.benchmarks.harness.replies import is_complete
 SCHEMA_VERSION = 1
 """Part of every key and of the file: raise it when kept replies can no longer be trusted."""
 
+MOST_CHARACTERS = 16 << 20
+"""Of a reply that is kept, as JSON."""
+
 LOCK_SECONDS = 60.0
 """How long to wait for another process that is writing."""
 
@@ -83,8 +86,9 @@ def current_replicate() -> str:
 class ResponseCache(BaseCache):
     """Replies in a SQLite file. The first answer to a request wins and never changes.
 
-    Truncated, filtered, refused and empty replies are not kept. Values are JSON, from which
-    nothing but plain generations and AI messages can be read: nothing is pickled.
+    Truncated, filtered, refused and empty replies are not kept, nor are those of more than
+    `MOST_CHARACTERS`. Values are JSON, from which nothing but plain generations and AI messages can
+    be read: nothing is pickled.
 
     | setting | meaning |
     | --- | --- |
@@ -145,6 +149,8 @@ class ResponseCache(BaseCache):
         except (TypeError, ValueError) as error:
             msg = f"{self.path}: a reply cannot be kept as JSON: {error}; use cache mode 'off'"
             raise InputError(msg) from error
+        if len(value) > MOST_CHARACTERS:
+            return replies
         with self._connection() as connection:
             written = connection.execute(
                 "INSERT OR IGNORE INTO replies (key, value) VALUES (?, ?)", (key, value)

@@ -19,11 +19,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import yaml
 from filelock import FileLock, Timeout
 
 from langgraft._core.canonical import JSON, canonical_json, digest
 from langgraft._core.errors import ResumeRefusedError, RunDirectoryError
+from langgraft._core.untrusted import load_yaml
 from langgraft.benchmarks.harness.differences import differences
 from langgraft.benchmarks.harness.files import (
     atomic_write,
@@ -134,11 +134,11 @@ def _directory_differences(out: Path, prepared: PreparedPlan[Any]) -> Iterator[s
 
 
 def _read_plan(out: Path) -> Mapping[str, JSON]:
+    path = out / "plan.yaml"
     try:
-        plan = yaml.safe_load(read_bytes(out / "plan.yaml"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        msg = "is damaged: not YAML"
-        raise RunDirectoryError(msg, path=out / "plan.yaml") from error
+        plan = load_yaml(read_bytes(path).decode())
+    except ValueError as error:
+        raise RunDirectoryError(f"is damaged: {error}", path=path) from error
     return plan if isinstance(plan, dict) else {}
 
 

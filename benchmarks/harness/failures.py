@@ -11,11 +11,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
+from typing import Final
 
 from langchain_core.exceptions import ContextOverflowError, ModelError
 from pydantic import ValidationError
 
 from langgraft._core.errors import BudgetExceededError
+from langgraft._core.printable import in_a_line
 
 
 class FailureKind(StrEnum):
@@ -52,6 +54,18 @@ class Failure:
     """No sign that a model server listens there at all."""
 
 
+TOLD: Final = 300
+"""Characters that are told of what a provider said."""
+
+
+class RefusedReplyError(Exception):
+    """A reply that came whole, and is a failure by what it says."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.detail)
+        self.failure = failure
+
+
 def classify(error: BaseException, *, now: float) -> Failure:
     """Say what kind of failure an exception of a model call is.
 
@@ -68,8 +82,12 @@ def classify(error: BaseException, *, now: float) -> Failure:
         return Failure(FailureKind.BUDGET_EXCEEDED, "budget", detail)
     if not isinstance(error, Exception) or isinstance(error, asyncio.CancelledError):
         return Failure(FailureKind.CANCELLED, "cancelled", detail)
+    for link in _chain(error):  # clients wrap it
+        if isinstance(link, RefusedReplyError):
+            return link.failure
     return (
         _model_behavior(error, detail)
+        or _in_a_reply(error)
         or _http_status(error, detail, now)
         or _broken_reply(error, detail)
         or _network(error, detail)
@@ -78,10 +96,9 @@ def classify(error: BaseException, *, now: float) -> Failure:
     )
 
 
-def one_line(error: BaseException, *, limit: int = 300) -> str:
-    """Return the message of an exception in one line of at most `limit` characters."""
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+def one_line(error: BaseException) -> str:
+    """Return the message of an exception in one printable line of at most `TOLD` characters."""
+    return in_a_line(str(error), TOLD) or type(error).__name__
 
 
 # Errors that clients raise, while parsing, about a reply that came back as it should.
@@ -117,6 +134,12 @@ def _model_behavior(error: Exception, detail: str) -> Failure | None:
     return None
 
 
+def _in_a_reply(error: Exception) -> Failure | None:
+    """Classify what LangChain raises for an `error` in a reply with status 200."""
+    told = error.args[0] if isinstance(error, ValueError) and error.args else None
+    return reported(told) if isinstance(told, Mapping) else None
+
+
 def _http_status(error: Exception, detail: str, now: float) -> Failure | None:
     """Classify by HTTP status, with a look at the text where a status means several things."""
     status = _status_of(error)
@@ -124,6 +147,11 @@ def _http_status(error: Exception, detail: str, now: float) -> Failure | None:
         return None
     # The body says more than the message: some providers give their code there only.
     said = f"{error} {getattr(error, 'code', '')} {getattr(error, 'body', '')}".lower()
+    wait = retry_after(_headers_of(error), now=now)
+    return _of_status(status, said, detail, wait)
+
+
+def _of_status(status: int, said: str, detail: str, wait: float | None = None) -> Failure:
     if status in (400, 403, 413, 422) and any(sign in said for sign in _FILTER_SIGNS):
         return Failure(FailureKind.MODEL_BEHAVIOR, "content_filter", detail)
     if status == 413 or (status in (400, 422) and any(sign in said for sign in _CONTEXT_SIGNS)):  # noqa: PLR2004
@@ -132,7 +160,6 @@ def _http_status(error: Exception, detail: str, now: float) -> Failure | None:
         return _permanent("quota", detail, "check the account's credit")
     if status in (408, 409, 425, 429) or (status >= 500 and status not in (501, 505)):  # noqa: PLR2004
         reason = "rate_limit" if status == 429 else f"http_{status}"  # noqa: PLR2004
-        wait = retry_after(_headers_of(error), now=now)
         return Failure(FailureKind.PROVIDER_TRANSIENT, reason, detail, retry_after=wait)
     if status in (401, 403):
         return _permanent("credentials", detail, "check the API key and what it may use")
@@ -141,16 +168,46 @@ def _http_status(error: Exception, detail: str, now: float) -> Failure | None:
     return _permanent(f"http_{status}", detail, "check the model's settings")
 
 
+_STATUS_OF_CODE = {
+    "authentication_error": 401,
+    "content_filter": 400,
+    "context_length_exceeded": 400,
+    "insufficient_quota": 402,
+    "invalid_api_key": 401,
+    "invalid_request_error": 400,
+    "model_not_found": 404,
+    "not_found_error": 404,
+    "permission_error": 403,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+}
+"""What providers write where others have the status of HTTP."""
+
+
+def reported(problem: object) -> Failure:
+    """Classify an error that stands in a reply with status 200, as OpenRouter sends it.
+
+    Its code may be a status, as a number or in digits, or a word. What nobody knows may pass.
+    """
+    code, message = None, problem
+    if isinstance(problem, Mapping):
+        code, message = problem.get("code") or problem.get("type"), problem.get("message")
+    detail = in_a_line(str(message or problem), TOLD)
+    digits = isinstance(code, str) and code.isascii() and code.isdigit()
+    status = int(code[:3]) if digits else _STATUS_OF_CODE.get(str(code), code)
+    if status in range(400, 600):
+        return _of_status(status, f"{code} {message}".lower(), detail)
+    return Failure(FailureKind.PROVIDER_TRANSIENT, "provider_error", detail)
+
+
 def _permanent(reason: str, detail: str, hint: str) -> Failure:
     return Failure(FailureKind.PROVIDER_PERMANENT, reason, detail, hint)
 
 
 def _status_of(error: Exception) -> int | None:
-    """Return the HTTP status of an error, also of one reported inside a reply with status 200."""
+    """Return the HTTP status of an error."""
     reply = getattr(error, "response", None)
     candidates = [getattr(error, "status_code", None), getattr(reply, "status_code", None)]
-    if isinstance(error, ValueError) and error.args and isinstance(error.args[0], Mapping):
-        candidates.append(error.args[0].get("code"))
     failing = range(400, 600)
     return next((code for code in candidates if isinstance(code, int) and code in failing), None)
 

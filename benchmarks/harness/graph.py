@@ -1,6 +1,6 @@
 """The runs of a plan as a directed acyclic graph: which run starts from whose bank."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -155,7 +155,7 @@ def run_to_json(run: PlannedRun) -> dict[str, JSON]:
     return {"run_id": run.id, "identity": run.identity}
 
 
-def runs_from_json(rows: Sequence[Mapping[str, JSON]]) -> RunGraph:
+def runs_from_json(rows: Iterable[Mapping[str, JSON]]) -> RunGraph:
     """Read back the runs that `run_to_json` wrote.
 
     Raises:

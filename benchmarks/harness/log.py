@@ -1,6 +1,5 @@
 """Read a run directory: runs, results, deltas and the bank at any point."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,6 +7,7 @@ from pathlib import Path
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError, PlanError, RunDirectoryError
+from langgraft._core.untrusted import check_number, load_json
 from langgraft.benchmarks.harness.files import read_bytes
 from langgraft.benchmarks.harness.graph import PlannedRun, RunGraph, runs_from_json
 from langgraft.benchmarks.harness.records import LogContent, Record, read_deltas, read_log
@@ -40,7 +40,7 @@ def read_json(path: Path) -> Mapping[str, JSON]:
         RunDirectoryError: The file cannot be read or holds no JSON object.
     """
     try:
-        value = json.loads(read_bytes(path))
+        value = load_json(read_bytes(path))
     except ValueError as error:
         msg = f"is damaged: {error}"
         raise RunDirectoryError(msg, path=path) from error
@@ -70,7 +70,9 @@ def read_graph(out: Path) -> RunGraph:
     """
     path = out / "runs.jsonl"
     try:
-        return runs_from_json([json.loads(row) for row in read_bytes(path).splitlines()])
+        data = read_bytes(path)
+        check_number(data)
+        return runs_from_json(map(load_json, data.splitlines()))
     except (ValueError, KeyError, TypeError, PlanError) as error:
         msg = f"is damaged: {error}"
         raise RunDirectoryError(msg, path=path) from error

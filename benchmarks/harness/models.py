@@ -5,7 +5,8 @@ model. What happens to a request:
 
 1. A kept reply of the response cache is returned; it costs nothing and no cap stops it.
 2. A cap that would be exceeded raises `BudgetExceededError` before the call.
-3. The inner model is called; its client must not retry by itself.
+3. The inner model is called; its client must not retry by itself. A call has a deadline, and of
+   OpenAI's family a reply has a most size: see `http_replies`.
 4. A transient failure is repeated after a while, as `RetryPolicy` says, and raises
    `InfrastructureError` when patience ends. A permanent one (key, model name, unsupported
    parameter) raises `InputError`. Where the *model* failed (context exceeded, refusal,
@@ -17,13 +18,20 @@ model. What happens to a request:
 A request whose metadata names a sample (`langgraft.nodes.sampling`) shares its answers with
 requests of that name alone: at temperature above zero, two drafts of a search are two draws.
 
-A truncated reply (`finish_reason` `length`) is returned as it is. Streaming a wrapped model
+A truncated reply (`finish_reason` `length`) is returned as it is, and so is an empty one; neither
+is kept. Streaming a wrapped model
 yields the whole reply as one chunk: a half-streamed reply could be neither repeated nor kept.
 """
 
+import asyncio
 import os
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import asynccontextmanager
+from contextvars import copy_context
+from functools import partial
+from threading import Thread
+from typing import Any, TypeVar
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -38,12 +46,20 @@ from langgraft._core.errors import InputError, SettingsError
 from langgraft.benchmarks.harness.cache import ResponseCache
 from langgraft.benchmarks.harness.exchange import Exchange, ExchangeRules, Reached
 from langgraft.benchmarks.harness.failures import one_line
+from langgraft.benchmarks.harness.http_replies import (
+    CALL_SECONDS,
+    REPLY_BYTES,
+    bounded_clients,
+)
 from langgraft.benchmarks.harness.retry import RetryPolicy, Timing
+from langgraft.benchmarks.harness.server_url import check_server_url
 from langgraft.benchmarks.harness.usage import CallBudget
 from langgraft.nodes.sampling import SAMPLE
 
 TIMEOUT_SECONDS = 300.0
 """How long a server may stay silent within one call, by default."""
+
+T = TypeVar("T")
 
 _OPENAI_FAMILY = frozenset({"openai", "azure_openai"})
 
@@ -69,6 +85,8 @@ class MeteredChatModel(BaseChatModel):
     """Clock and sleep."""
     max_completion: int = 0
     """Most tokens of a reply, set aside before a call under a cap on tokens; 0 if unknown."""
+    call_seconds: float = CALL_SECONDS
+    """How long a call may take in all; then it has failed, and may be repeated."""
 
     _reached: Reached = PrivateAttr(default_factory=Reached)
 
@@ -138,8 +156,9 @@ class MeteredChatModel(BaseChatModel):
                 self.timing.sleep(exchange.delay)
             if self.inner.rate_limiter:
                 self.inner.rate_limiter.acquire()
+            call = partial(self.inner._generate, messages, stop, run_manager, **kwargs)  # noqa: SLF001
             with exchange.attempt() as attempt:
-                attempt.result = self.inner._generate(messages, stop, run_manager, **kwargs)  # noqa: SLF001
+                attempt.result = _within(self.call_seconds, call)
         return exchange.reply
 
     async def _agenerate(
@@ -156,7 +175,10 @@ class MeteredChatModel(BaseChatModel):
             if self.inner.rate_limiter:
                 await self.inner.rate_limiter.aacquire()
             with exchange.attempt() as attempt:
-                attempt.result = await self.inner._agenerate(messages, stop, run_manager, **kwargs)  # noqa: SLF001
+                async with _deadline(self.call_seconds):
+                    attempt.result = await self.inner._agenerate(  # noqa: SLF001
+                        messages, stop, run_manager, **kwargs
+                    )
         return exchange.reply
 
     def bind_tools(
@@ -188,6 +210,8 @@ def make_model(
     seed: int | None = None,
     api_key: str | None = None,
     timeout: float = TIMEOUT_SECONDS,
+    call_seconds: float = CALL_SECONDS,
+    reply_bytes: int = REPLY_BYTES,
     responses: ResponseCache | None = None,
     budget: CallBudget | None = None,
     retry: RetryPolicy | None = None,
@@ -198,10 +222,12 @@ def make_model(
     | setting | meaning |
     | --- | --- |
     | `name` | what `init_chat_model` understands: `openai:gpt-4.1-mini` |
-    | `base_url` | another server of the same kind: OpenRouter, vLLM, Ollama's `/v1` |
+    | `base_url` | another server of the same kind: OpenRouter, vLLM, Ollama's `/v1`; holds no secret |
     | `temperature`, `max_tokens`, `seed` | sampling; `None` leaves the provider's default |
     | `api_key` | default: the provider's environment variable |
     | `timeout` | seconds a server may stay silent within a call |
+    | `call_seconds` | seconds a call may take in all |
+    | `reply_bytes` | most bytes of a reply of OpenAI's family |
     | `responses`, `budget`, `retry`, `timing` | see `MeteredChatModel` |
 
     With `base_url` and no key anywhere the key is `none`, as local servers need no other.
@@ -210,7 +236,7 @@ def make_model(
         InputError: No such provider, its package or key is missing, or a setting is no good.
     """
     provider = name.partition(":")[0]
-    _check_url(base_url)
+    _check_url("base_url", base_url)
     sampling = {"temperature": temperature, "max_tokens": max_tokens, "seed": seed}
     settings: dict[str, Any] = {key: value for key, value in sampling.items() if value is not None}
     fetching: dict[str, Any] = {"timeout": timeout, "max_retries": 0}
@@ -219,6 +245,7 @@ def make_model(
     if provider in _OPENAI_FAMILY:
         # Off by default with a base_url of one's own: streamed tokens would count as zero.
         fetching["stream_usage"] = True
+        fetching |= bounded_clients(base_url, reply_bytes, call_seconds)
     key = api_key or _keyless(provider, base_url)
     if key is not None:
         fetching["api_key"] = key
@@ -231,13 +258,16 @@ def make_model(
         retry=retry or RetryPolicy(),
         timing=timing or Timing(),
         max_completion=max_tokens or 0,
+        call_seconds=call_seconds,
     )
 
 
-def _check_url(base_url: str | None) -> None:
-    if base_url is not None and not base_url.startswith(("http://", "https://")):
-        msg = f"base_url {base_url!r} does not begin with http:// or https://"
-        raise InputError(msg)
+def _check_url(what: str, url: str | None) -> None:
+    try:
+        if url is not None:
+            check_server_url(url)
+    except ValueError as error:
+        raise InputError(f"{what}: {error}") from error
 
 
 def _keyless(provider: str, base_url: str | None) -> str | None:
@@ -285,4 +315,50 @@ def _endpoint(inner: BaseChatModel, base_url: str | None) -> str | None:
         return base_url.rstrip("/")
     client = getattr(inner, "root_client", None)
     url = getattr(client, "base_url", None) or getattr(inner, "base_url", None)
+    _check_url("the server's URL in the environment", str(url) if url else None)
     return str(url).rstrip("/") if url else None
+
+
+@asynccontextmanager
+async def _deadline(seconds: float) -> AsyncIterator[None]:
+    """Cancel what takes longer.
+
+    Raises:
+        TimeoutError: It did.
+    """
+    try:
+        async with asyncio.timeout(seconds) as limit:
+            yield
+    except TimeoutError as error:
+        if not limit.expired():
+            raise
+        raise TimeoutError(_late(seconds)) from error
+
+
+def _within(seconds: float, call: Callable[[], T]) -> T:
+    """Call in a thread, and leave it to itself where it takes longer.
+
+    A client that reads what drips cannot be stopped from outside; `bounded_clients` ends it.
+
+    Raises:
+        TimeoutError: It did.
+    """
+    ended: Future[T] = Future()
+
+    def work() -> None:
+        try:
+            ended.set_result(call())
+        except BaseException as error:  # noqa: BLE001 - raised where it was called for
+            ended.set_exception(error)
+
+    Thread(target=copy_context().run, args=(work,), daemon=True).start()
+    try:
+        return ended.result(seconds)
+    except TimeoutError as error:
+        if ended.done():
+            raise
+        raise TimeoutError(_late(seconds)) from error
+
+
+def _late(seconds: float) -> str:
+    return f"no whole reply in {seconds:g} s"

@@ -2,7 +2,7 @@
 
 import importlib.metadata
 import platform
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic
@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from langgraft._core.canonical import JSON, digest
 from langgraft._core.errors import PlanError
+from langgraft._core.untrusted import MOST_YAML_BYTES, load_yaml, read_most
 from langgraft.benchmarks.harness.graph import RunGraph, build_graph, run_to_json
 from langgraft.benchmarks.harness.study import Plan, PlanT, Study
 from langgraft.memory.items import describe_validation
@@ -36,21 +37,6 @@ PACKAGES = (
 """The packages whose version may change a result."""
 
 
-class _UniqueKeyLoader(yaml.SafeLoader):
-    """A safe loader that refuses a key given twice, where YAML would keep the last one."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen: set[object] = set()
-        for key_node, _ in node.value:
-            key = key_node.value
-            if isinstance(key, str) and key in seen:
-                msg = f"the key {key!r} is given twice"
-                raise yaml.constructor.ConstructorError(None, None, msg, key_node.start_mark)
-            if isinstance(key, str):
-                seen.add(key)
-        return super().construct_mapping(node, deep)
-
-
 def load_plan(path: Path, studies: Studies) -> tuple[Study[Any], Plan]:
     """Read a plan file.
 
@@ -65,17 +51,15 @@ def load_plan(path: Path, studies: Studies) -> tuple[Study[Any], Plan]:
         PlanError: The file cannot be read, is not YAML, or names an unknown study or field.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        data = load_yaml(read_most(path, MOST_YAML_BYTES).decode())
     except OSError as error:
         msg = f"cannot be read: {error.strerror or error}"
         raise PlanError(msg, path=path) from error
     except UnicodeDecodeError as error:
         msg = f"is not UTF-8 text (byte {error.start})"
         raise PlanError(msg, path=path) from error
-    try:
-        data = yaml.load(text, _UniqueKeyLoader)  # noqa: S506 - derives from SafeLoader
-    except yaml.YAMLError as error:
-        raise PlanError(_describe_yaml(error), path=path) from error
+    except ValueError as error:
+        raise PlanError(f"is not YAML: {error}", path=path) from error
     return plan_from_data(data, studies, path)
 
 
@@ -87,7 +71,7 @@ def plan_from_data(data: object, studies: Studies, path: Path) -> tuple[Study[An
         raise PlanError(msg, path=path)
     name = data.get("study")
     if not isinstance(name, str) or name not in studies:
-        got = repr(name) if "study" in data else "nothing"
+        got = f"{name!r:.80}" if "study" in data else "nothing"
         msg = f"study: expected one of {known}; got {got}"
         raise PlanError(msg, path=path)
     study = studies[name]
@@ -95,13 +79,6 @@ def plan_from_data(data: object, studies: Studies, path: Path) -> tuple[Study[An
         return study, study.plan_model.model_validate(data)
     except ValidationError as error:
         raise PlanError(describe_validation(error), path=path) from error
-
-
-def _describe_yaml(error: yaml.YAMLError) -> str:
-    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
-        mark = error.problem_mark
-        return f"line {mark.line + 1}, column {mark.column + 1}: not YAML: {error.problem}"
-    return "not YAML: " + " ".join(str(error).split())
 
 
 def package_versions() -> dict[str, str]:

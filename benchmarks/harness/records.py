@@ -93,7 +93,7 @@ def read_checked(line: bytes) -> dict[str, Any] | None:
         return None
     try:
         value = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 

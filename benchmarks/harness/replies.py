@@ -7,8 +7,9 @@ from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, ChatResult, Generation
 
 from langgraft._core.canonical import JSON
-from langgraft.benchmarks.harness.failures import Failure, FailureKind, broken_reply
-from langgraft.benchmarks.harness.usage import TokenCounts
+from langgraft._core.printable import in_a_line
+from langgraft.benchmarks.harness.failures import TOLD, Failure, FailureKind, broken_reply
+from langgraft.benchmarks.harness.usage import TokenCounts, is_count
 
 FAILURE_KEY = "failure"
 """Where, in `response_metadata`, a reply says that the model failed."""
@@ -38,10 +39,16 @@ def finish_reason(generation: Generation) -> str | None:
 
 
 def is_complete(generations: Sequence[Generation]) -> bool:
-    """Tell whether replies are worth keeping: there is one, none cut short, filtered or refused."""
+    """Tell whether replies are worth keeping: none is cut short, filtered, refused or empty.
+
+    An empty reply is the model's answer, but there is nothing to it: it is asked again whenever the
+    request comes again.
+    """
     bad = _TRUNCATED | _FILTERED | _REFUSED | _BROKEN
     return bool(generations) and all(
-        finish_reason(generation) not in bad and not _refusal(generation)
+        finish_reason(generation) not in bad
+        and not _refusal(generation)
+        and not _is_empty(generation)
         for generation in generations
     )
 
@@ -54,6 +61,14 @@ def says_simulated(result: ChatResult) -> bool:
     )
 
 
+def _is_empty(generation: Generation) -> bool:
+    if not isinstance(generation, ChatGeneration):
+        return not generation.text.strip()
+    message = generation.message
+    calls = (getattr(message, name, None) for name in ("tool_calls", "invalid_tool_calls"))
+    return not any(calls) and not message.text.strip()
+
+
 def failure_in(result: ChatResult) -> Failure | None:
     """Find the failure that a reply without an error carries inside."""
     if not result.generations:
@@ -61,9 +76,11 @@ def failure_in(result: ChatResult) -> Failure | None:
     for generation in result.generations:
         reason = finish_reason(generation)
         if reason in _BROKEN:
-            return Failure(FailureKind.PROVIDER_TRANSIENT, "provider_error", f"finished: {reason}")
+            return Failure(
+                FailureKind.PROVIDER_TRANSIENT, "provider_error", f"finished: {reason:.80}"
+            )
         if reason in _FILTERED:
-            detail = f"the reply was filtered: {reason}"
+            detail = f"the reply was filtered: {reason:.80}"
             return Failure(FailureKind.MODEL_BEHAVIOR, "content_filter", detail)
         if reason in _REFUSED or _refusal(generation):
             return Failure(FailureKind.MODEL_BEHAVIOR, "refusal", _refusal(generation))
@@ -73,24 +90,33 @@ def failure_in(result: ChatResult) -> Failure | None:
 def _refusal(generation: Generation) -> str:
     if not isinstance(generation, ChatGeneration):
         return ""
-    return str(generation.message.additional_kwargs.get("refusal") or "")
+    return in_a_line(str(generation.message.additional_kwargs.get("refusal") or ""), TOLD)
 
 
 def tokens_of(result: ChatResult) -> TokenCounts | None:
     """Return the tokens of a result; `None` if the provider did not count them."""
     total: TokenCounts | None = None
     for generation in result.generations:
-        usage = getattr(generation.message, "usage_metadata", None)
-        if usage is not None:
-            counts = TokenCounts(
-                prompt=usage["input_tokens"],
-                completion=usage["output_tokens"],
-                cached_prompt=usage.get("input_token_details", {}).get("cache_read") or 0,
-                reasoning=usage.get("output_token_details", {}).get("reasoning") or 0,
-            )
-            # Providers report the usage of the whole call with each of its choices.
-            total = counts if total is None else total
+        # Providers report the usage of the whole call with each of its choices.
+        total = total or _counts(getattr(generation.message, "usage_metadata", None))
     return total
+
+
+def _counts(usage: Any) -> TokenCounts | None:
+    """Read token counts; `None` where one of them is none."""
+    if not isinstance(usage, Mapping):
+        return None
+    prompt, completion = usage.get("input_tokens"), usage.get("output_tokens")
+    cached, reasoning = (
+        (usage.get(details) or {}).get(name) or 0
+        for details, name in (
+            ("input_token_details", "cache_read"),
+            ("output_token_details", "reasoning"),
+        )
+    )
+    if all(map(is_count, (prompt, completion, cached, reasoning))):
+        return TokenCounts(prompt, completion, cached, reasoning)
+    return None
 
 
 def settled(result: ChatResult) -> ChatResult:
@@ -109,6 +135,8 @@ def settled(result: ChatResult) -> ChatResult:
         }
         content = _encodable(generation.message.content)
         update = {"id": None, "content": content, "response_metadata": metadata}
+        if _counts(getattr(generation.message, "usage_metadata", None)) is None:
+            update["usage_metadata"] = None
         message = generation.message.model_copy(update=update)
         info = generation.generation_info
         generations.append(ChatGeneration(message=message, generation_info=info))

@@ -15,9 +15,11 @@ from typing import ClassVar, Generic, Protocol, Self, TypeVar
 
 from langchain_core.language_models import BaseChatModel
 from langgraph.store.base import BaseStore
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from langgraft._core.canonical import JSON, digest
+from langgraft.benchmarks.harness.http_replies import CALL_SECONDS, REPLY_BYTES
+from langgraft.benchmarks.harness.server_url import ServerUrl
 from langgraft.memory.deltas import MemoryDelta
 
 RUN_ID_LENGTH = 12
@@ -32,7 +34,8 @@ SIMULATED = "simulated"
 class Plan(BaseModel):
     """What every plan file holds; each study adds its own fields."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # An error with what was given would show a secret in a URL.
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     study: str
     """Name of the study the plan belongs to."""
@@ -40,8 +43,12 @@ class Plan(BaseModel):
     """One line for people."""
     model: str = SIMULATED
     """`simulated`, or any string `init_chat_model` understands, such as `openai:gpt-4.1-mini`."""
-    base_url: str | None = None
+    base_url: ServerUrl | None = None
     """Where an OpenAI-compatible server listens, for models that take it."""
+    call_seconds: float = Field(default=CALL_SECONDS, gt=0, exclude=True)
+    """How long one call of a real model may take in all, in seconds; it decides no result."""
+    reply_bytes: int = Field(default=REPLY_BYTES, gt=0, exclude=True)
+    """Most bytes of a reply; more is a failed call. It decides no result."""
     temperature: float = 0.5
     """Sampling temperature."""
     max_tokens: int = 4096

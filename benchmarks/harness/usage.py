@@ -6,12 +6,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol, TypeGuard
 
 from langchain_core.runnables.config import var_child_runnable_config
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import BudgetExceededError
+
+MOST_TOKENS: Final = 10**9
+"""Of one reply; who counts more counts something else."""
+
+
+def is_count(value: object) -> TypeGuard[int]:
+    """Say whether a number of tokens is one: providers give texts, fractions and less than none."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS
 
 
 @dataclass(frozen=True, slots=True)

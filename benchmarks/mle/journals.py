@@ -5,10 +5,7 @@ AIDE's own `journal.json` (an object with `nodes` and `node2parent`, metrics as 
 `_term_out`).
 """
 
-import gzip
-import json
 import re
-import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +13,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from langgraft._core.errors import InputError
+from langgraft._core.untrusted import load_json, read_most, unzipped
 from langgraft.memory.items import describe_validation
 from langgraft.nodes.search.journal import Journal, JournalNode
 
@@ -102,13 +100,11 @@ def _own_form(node: Any, parents: Mapping[str, Any]) -> Any:
 
 def _load(path: Path) -> Any:
     try:
-        data = path.read_bytes()
-        text = gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
-        return json.loads(text.decode("utf-8"))
+        return load_json(unzipped(read_most(path)))
     except OSError as error:
         msg = f"{path}: cannot be read: {error.strerror or error}"
         raise InputError(msg) from error
-    except (ValueError, EOFError, zlib.error, RecursionError) as error:
+    except ValueError as error:
         msg = f"{path}: not JSON, plain or compressed with gzip, or it is cut off: {error}"
         raise InputError(msg) from error
 

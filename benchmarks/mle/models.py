@@ -71,7 +71,14 @@ def _made(
 ) -> BaseChatModel:
     name, url = named
     temperature = plan.temperature_of(agent)
-    made = make_model(name, base_url=url, temperature=temperature, max_tokens=plan.max_tokens)
+    made = make_model(
+        name,
+        base_url=url,
+        temperature=temperature,
+        max_tokens=plan.max_tokens,
+        call_seconds=plan.call_seconds,
+        reply_bytes=plan.reply_bytes,
+    )
     if not isinstance(model, MeteredChatModel):
         return made
     return made.model_copy(update={shared: getattr(model, shared) for shared in _SHARED})

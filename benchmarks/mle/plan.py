@@ -9,6 +9,7 @@ from typing_extensions import override
 
 from langgraft._core.canonical import JSON
 from langgraft.benchmarks.harness.statistics import MARGIN
+from langgraft.benchmarks.harness.server_url import ServerUrl
 from langgraft.benchmarks.harness.study import SIMULATED, Plan
 from langgraft.benchmarks.mle.agents.settings import (
     MODEL_FIELDS,
@@ -79,7 +80,7 @@ class MlePlan(Plan):
     """Wall clock of one execution (Table 6: 7,200)."""
     feedback_model: str | None = None
     """The model that reviews and diagnoses (Table 6: GPT-4.1); `None`: `model`."""
-    feedback_base_url: str | None = None
+    feedback_base_url: ServerUrl | None = None
     """Where its server listens; `None`: where that of `model` does."""
     temperature: float = Field(default=0.5, ge=0, allow_inf_nan=False)
     """Sampling temperature (AIDE's default; reasoning models such as o3 take 1 alone)."""

@@ -48,7 +48,7 @@ from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.preparing import not_prepared, prepare_competition
 from langgraft.environments.sandboxes.cached import CachedSandbox
 from langgraft.memory.provider import MemoryProvider
-from langgraft.memory.stores.named import open_store
+from langgraft.memory.stores.named import open_store, shown
 
 ASKED: Final = "solve.json"
 GRADE: Final = "grade.json"
@@ -188,7 +188,7 @@ def _asked(order: Order) -> dict[str, JSON]:
     return {
         "format": 1,
         "plan": plan,
-        "memory": order.memory,
+        "memory": None if order.memory is None else shown(order.memory),
         "fingerprints": dict(MleStudy().fingerprints(order.plan)),
         "packages": dict(package_versions()),
     }

@@ -17,10 +17,10 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from langgraft._core.errors import CompetitionError
+from langgraft._core.untrusted import load_yaml
 from langgraft.environments.competitions.competition import MetricGroup, Modality
 
 CONFIG: Final = "config.yaml"
@@ -111,28 +111,16 @@ def read_text(path: Path) -> str:
         raise CompetitionError(f"is not UTF-8 at byte {error.start}", path=path) from error
 
 
-class _PlainLoader(yaml.SafeLoader):
-    """YAML without aliases: a few lines of them unfold to gigabytes."""
-
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        if self.check_event(yaml.AliasEvent):
-            event = self.peek_event()  # type: ignore[no-untyped-call]
-            raise yaml.YAMLError(f"line {event.start_mark.line + 1}: aliases are not allowed")
-        return super().compose_node(parent, index)
-
-
 def read_yaml(path: Path) -> Any:
     """Read a YAML file of a competition's folder.
 
     Raises:
         CompetitionError: It cannot be read, or is not YAML.
     """
-    text = read_text(path)
     try:
-        return yaml.load(text, Loader=_PlainLoader)  # noqa: S506  (a SafeLoader)
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        why = " ".join(str(error).split())[:200] or type(error).__name__
-        raise CompetitionError(f"is not YAML: {why}", path=path) from error
+        return load_yaml(read_text(path))
+    except ValueError as error:
+        raise CompetitionError(f"is not YAML: {error}", path=path) from error
 
 
 def read_config(folder: Path) -> CompetitionConfig:

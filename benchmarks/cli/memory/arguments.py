@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
 from pydantic import ValidationError
 
 from langgraft._core.errors import InputError
+from langgraft._core.untrusted import load_yaml, read_most
 from langgraft.memory.importing import METADATA, ImportChoices
 from langgraft.memory.items import Scalar, describe_validation
 
@@ -28,12 +28,12 @@ def mapping(option: str, text: str) -> dict[str, Any]:
         return {}
     try:
         # What looks like a file and is none would be refused as no mapping: say the better thing.
-        value = yaml.safe_load(Path(text).read_bytes() if text.endswith(_FILES) else text)
+        value = load_yaml(read_most(Path(text)).decode() if text.endswith(_FILES) else text)
     except OSError as error:
         msg = f"{option}: {text!r} cannot be read: {error.strerror}"
         raise InputError(msg) from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        msg = f"{option}: neither YAML nor JSON: {' '.join(str(error).split()):.200}"
+    except ValueError as error:
+        msg = f"{option}: neither YAML nor JSON: {error}"
         raise InputError(msg) from error
     if not isinstance(value, dict):
         msg = f"{option} takes a mapping such as '{{name: value}}', got {value!r:.80}"

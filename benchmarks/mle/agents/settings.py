@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from langgraft.benchmarks.harness.server_url import ServerUrl
 from langgraft.benchmarks.mle.conditions import spelled
 
 AgentName: TypeAlias = Literal["tree", "chain", "mlab"]
@@ -48,12 +49,12 @@ class AgentSettings(BaseModel):
     asks memory once, as a run begins, a condition that starts cold is none."""
     model: str | None = None
     """The model that acts; `None`: that of the plan."""
-    base_url: str | None = None
+    base_url: ServerUrl | None = None
     """Where its server listens; `None`: where that of the plan's does."""
     feedback_model: str | None = None
     """The model that reviews, diagnoses and judges; `None`: that of the plan, or else the one
     that acts."""
-    feedback_base_url: str | None = None
+    feedback_base_url: ServerUrl | None = None
     """Where its server listens; `None`: where that of the plan's does."""
     temperature: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     """Sampling temperature of both; `None`: that of the plan."""

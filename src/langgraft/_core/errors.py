@@ -19,15 +19,26 @@
     ├── BudgetExceededError        a cap on calls, tokens or money was reached
     └── StudyError                 a study or the harness has a bug (carries `run` and `item`)
 
-Each message says what was wrong, the value, where, and what to do next.
+Each message says what was wrong, the value, where, and what to do next. What it quotes of a
+server, a program or a file may be of any length: of a long message, the middle is left out.
 """
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
+
+MOST_CHARACTERS: Final = 2_000
+"""Of a message."""
 
 
 class LanggraftError(Exception):
     """Root of all errors raised by langgraft."""
+
+    def __init__(self, message: str = "") -> None:
+        if len(message) > MOST_CHARACTERS:
+            half = MOST_CHARACTERS // 2 - 1
+            message = f"{message[:half]} … {message[-half + 1 :]}"
+        super().__init__(message)
 
 
 class InputError(LanggraftError):

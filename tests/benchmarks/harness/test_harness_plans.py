@@ -21,10 +21,10 @@ STUDIES = {"chain": ChainStudy()}
         (b"study: [chain]\n", r"study: expected one of chain; got \['chain'\]"),
         (b"- study\n", "a plan is a mapping of fields, got list"),
         (b"", "a plan is a mapping of fields, got NoneType"),
-        (b"study: chain\n items: 3\n", "line 2, column 7: not YAML"),
+        (b"study: chain\n items: 3\n", "is not YAML: line 2, column 7"),
         (b"study: chain\nitems: 3\nitems: 4\n", "line 3, column 1: .*'items' is given twice"),
-        (b"study: !!python/object:os.system x\n", "line 1, column 8: not YAML"),
-        (b"study: chain\x00\n", "not YAML"),
+        (b"study: !!python/object:os.system x\n", "is not YAML: line 1, column 8"),
+        (b"study: chain\x00\n", "is not YAML"),
         (b"study: \xff\n", r"is not UTF-8 text \(byte 7\)"),
     ],
 )

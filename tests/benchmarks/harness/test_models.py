@@ -678,7 +678,7 @@ async def test_make_model_when_sampling_is_given_then_it_is_sent(ask: Ask) -> No
         ("martian:x", {}, "'martian' is no provider"),
         ("groq:x", {}, "pip install langchain-groq"),
         ("openai:gpt-4o", {}, "'openai:gpt-4o' .*OPENAI_API_KEY"),
-        ("openai:gpt-4o", {"base_url": "localhost:8000"}, "base_url 'localhost:8000'"),
+        ("openai:gpt-4o", {"base_url": "localhost:8000"}, "base_url: 'localhost:8000' does not"),
         ("openai:gpt-4o", {"api_key": "k", "temperature": "hot"}, "temperature"),
     ],
 )

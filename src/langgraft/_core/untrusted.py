@@ -1,0 +1,182 @@
+"""JSON and YAML of others, read within bounds: a small file must not become gigabytes or minutes.
+
+What is out of bounds is refused before it is built. A value takes some 100 bytes once it is built,
+so that the bound on their number is one on memory.
+"""
+
+import gzip
+import io
+import json
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+MOST_BYTES: Final = 1 << 24
+"""Of a JSON text, once it is decompressed."""
+MOST_VALUES: Final = 1_000_000
+"""Values of a JSON text; of longer ones (logs), one in `_BYTES_A_VALUE` bytes."""
+MOST_DEPTH: Final = 100
+"""Lists and mappings within each other."""
+MOST_YAML_BYTES: Final = 1 << 20
+MOST_YAML_VALUES: Final = 20_000
+
+_BYTES_A_VALUE: Final = 16
+_MOST_DIGITS: Final = 1000
+_GZIP: Final = b"\x1f\x8b"
+_Yaml: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def read_most(path: Path, most: int = MOST_BYTES) -> bytes:
+    """Read a file of at most `most` bytes.
+
+    Raises:
+        OSError: It cannot be read.
+        ValueError: It is larger.
+    """
+    with path.open("rb") as file:
+        data = file.read(most + 1)
+    _refuse_larger(data, most)
+    return data
+
+
+def unzipped(data: bytes, most: int = MOST_BYTES) -> bytes:
+    """Return what was compressed with gzip, at most `most` bytes; anything else as it is.
+
+    Raises:
+        ValueError: There is more, or it is damaged.
+    """
+    if not data.startswith(_GZIP):
+        return data
+    try:
+        with gzip.open(io.BytesIO(data)) as file:
+            found = file.read(most + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        msg = f"damaged: {error}"
+        raise ValueError(msg) from error
+    _refuse_larger(found, most)
+    return found
+
+
+def load_json(data: bytes) -> Any:
+    """Read a JSON text.
+
+    Raises:
+        ValueError: It is not JSON, or out of bounds; one line says how.
+    """
+    _refuse_larger(data, MOST_BYTES)
+    check_number(data)
+    try:
+        value = json.loads(data)
+    except RecursionError as error:
+        raise ValueError(_TOO_DEEP) from error
+    if data.count(b"[") + data.count(b"{") > MOST_DEPTH:
+        _refuse_deeper(value)
+    return value
+
+
+def check_number(data: bytes) -> None:
+    """Check that a JSON text, or lines of them, hold no more values than memory is good for.
+
+    Raises:
+        ValueError: They may.
+    """
+    most = max(MOST_VALUES, len(data) // _BYTES_A_VALUE)
+    if len(data) > most and sum(map(data.count, (b",", b":", b"[", b"{"))) > most:
+        msg = f"holds more than {most:,} values"
+        raise ValueError(msg)
+
+
+def load_yaml(text: str) -> Any:
+    """Read YAML as a plan holds it: without aliases, tags of its own and keys given twice.
+
+    Raises:
+        ValueError: It is not YAML, or out of bounds, or holds a value that cannot be, such as the
+            99th of a month; one line says where.
+    """
+    if len(text) > MOST_YAML_BYTES:
+        msg = f"is larger than {MOST_YAML_BYTES:,} characters"
+        raise ValueError(msg)
+    try:
+        _check_events(yaml.parse(text, Loader=_Yaml))
+        return yaml.load(text, Loader=_Yaml)  # noqa: S506  (a safe loader)
+    except yaml.YAMLError as error:
+        raise ValueError(_described(error)) from error
+
+
+def _check_events(events: Iterable[yaml.Event]) -> None:
+    """Refuse what is out of bounds while nothing of it is built.
+
+    Of each open list or mapping it is kept how many nodes it has so far, and its keys.
+    """
+    opened: list[tuple[list[int], set[str] | None]] = []
+    values = 0
+    for event in events:
+        if isinstance(event, yaml.AliasEvent):
+            raise _at(event, f"aliases are not allowed (*{event.anchor})")
+        if isinstance(event, yaml.CollectionEndEvent):
+            opened.pop()
+        if not isinstance(event, yaml.NodeEvent):
+            continue
+        values += 1
+        if values > MOST_YAML_VALUES:
+            raise _at(event, f"holds more than {MOST_YAML_VALUES:,} values")
+        if opened:
+            _check_key(event, *opened[-1])
+        if isinstance(event, yaml.ScalarEvent):
+            _check_scalar(event)
+            continue
+        opened.append(([0], set() if isinstance(event, yaml.MappingStartEvent) else None))
+        if len(opened) > MOST_DEPTH:
+            raise _at(event, _TOO_DEEP)
+
+
+def _check_key(event: yaml.NodeEvent, count: list[int], keys: set[str] | None) -> None:
+    count[0] += 1
+    if keys is None or count[0] % 2 == 0 or not isinstance(event, yaml.ScalarEvent):
+        return
+    if event.value in keys:
+        raise _at(event, f"the key {event.value!r:.80} is given twice")
+    keys.add(event.value)
+
+
+def _check_scalar(event: yaml.ScalarEvent) -> None:
+    """Refuse a number that would take quadratic time to read."""
+    if event.implicit[0] and len(event.value) > _MOST_DIGITS and event.value[0] in "+-.0123456789":
+        raise _at(event, f"a number of {len(event.value):,} characters")
+
+
+def _at(event: yaml.Event, problem: str) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
+
+
+def _described(error: yaml.YAMLError) -> str:
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+        mark = error.problem_mark
+        return f"line {mark.line + 1}, column {mark.column + 1}: {error.problem}"
+    return " ".join(str(error).split())
+
+
+_TOO_DEEP: Final = f"nested more than {MOST_DEPTH} levels deep"
+
+
+def _refuse_larger(data: bytes, most: int) -> None:
+    if len(data) > most:
+        msg = f"is larger than {most:,} bytes"
+        raise ValueError(msg)
+
+
+def _refuse_deeper(value: Any) -> None:
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(MOST_DEPTH + 1):
+        level = [
+            each
+            for one in level
+            for each in (one.values() if isinstance(one, dict) else one)
+            if isinstance(each, dict | list)
+        ]
+        if not level:
+            return
+    raise ValueError(_TOO_DEEP)
