@@ -3,13 +3,16 @@
 """  # noqa: D205
 
 import io
+import logging
 import sys
+import traceback
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from langgraft._core.errors import InputError, LanggraftError, MissingExtraError
+from langgraft._core.printable import printable
 from langgraft.benchmarks.cli.competitions.app import app as competitions_app
 from langgraft.benchmarks.cli.memory.app import app as memory_app
 from langgraft.benchmarks.cli.sandbox.app import app as sandbox_app
@@ -302,14 +305,27 @@ def run_command_line() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A terminal that is not UTF-8 gets `\u2026` for what it cannot show, not a traceback.
         sys.stdout.reconfigure(errors="backslashreplace")
+    if logging.lastResort is not None:  # what nobody configured is written to standard error
+        logging.lastResort.setFormatter(_Printable())
     try:
         app()
-    except LanggraftError as error:
-        if _debug:
-            raise
-        # The harness's own notes say where; LangGraph's say in which of its tasks.
-        notes = [note for note in getattr(error, "__notes__", ()) if note.startswith("in run")]
-        line = " ".join(" ".join([str(error), *notes]).split())
-        sys.stderr.write(f"langgraft: {line}\n")
-        bad_input = isinstance(error, InputError | MissingExtraError)
+    except (LanggraftError, RecursionError) as error:
+        sys.stderr.write(f"{_told(error)}\n")
+        bad_input = isinstance(error, InputError | MissingExtraError | RecursionError)
         sys.exit(EXIT_BAD_INPUT if bad_input else EXIT_FAILED)
+
+
+class _Printable(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return printable(super().format(record))
+
+
+def _told(error: Exception) -> str:
+    """Return what is said of an error: a line, or all there is; nothing in it steers a terminal."""
+    if _debug:
+        return "\n".join(map(printable, "".join(traceback.format_exception(error)).split("\n")))
+    if isinstance(error, RecursionError):
+        return "langgraft: what was read is nested too deeply; --debug shows where"
+    # The harness's own notes say where; LangGraph's say in which of its tasks.
+    notes = [note for note in getattr(error, "__notes__", ()) if note.startswith("in run")]
+    return printable("langgraft: " + " ".join(" ".join([str(error), *notes]).split()))

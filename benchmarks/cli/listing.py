@@ -1,35 +1,17 @@
 """Commands that only show: `plans`, `preview`, `status`, `verify`."""
 
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
-from langgraft._core.canonical import JSON, canonical_json
+from langgraft._core.canonical import JSON
 from langgraft._core.errors import PlanError
 from langgraft.benchmarks.cli.plan_choice import read_plan, shipped_plans
+from langgraft.benchmarks.cli.printing import say, show_table, write_json
 from langgraft.benchmarks.harness.graph import build_graph
 from langgraft.benchmarks.harness.log import PlanLog
 from langgraft.benchmarks.harness.plans import PreparedPlan
 from langgraft.benchmarks.harness.verify import INTEGRITY, verify_directory
-
-
-def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print a table; all columns after the first are set to the right."""
-    table = Table(title=title, title_justify="left", header_style="bold")
-    for number, column in enumerate(columns):
-        table.add_column(column, justify="right" if number else "left")
-    for row in rows:
-        table.add_row(*(str(cell) for cell in row))
-    Console().print(table)
-
-
-def write_json(value: JSON) -> None:
-    """Print one line of JSON."""
-    print(canonical_json(value))  # noqa: T201
 
 
 def show_plans(*, as_json: bool) -> None:
@@ -39,10 +21,11 @@ def show_plans(*, as_json: bool) -> None:
     if as_json:
         write_json([dict(zip(names, row, strict=True)) for row in rows])
         return
-    show("Plans", names[:4], [["-" if cell is None else cell for cell in row[:4]] for row in rows])
+    told = [["-" if cell is None else cell for cell in row[:4]] for row in rows]
+    show_table("Plans", names[:4], told)
     for name, *_, missing in rows:
         if missing is not None:
-            Console().print(f"{name}: {missing}", markup=False, highlight=False)
+            say(f"{name}: {missing}")
 
 
 def _plan_row(name: str, path: Path) -> tuple[str, str, int | None, int | None, str | None]:
@@ -73,7 +56,11 @@ def show_preview(prepared: PreparedPlan[Any], *, as_json: bool) -> None:
         calls[group] += prepared.study.most_calls(prepared.plan, run.spec)
     rows = [(*group, runs[group], items[group], calls[group]) for group in runs]
     total = (runs.total(), items.total(), calls.total())
-    notes = prepared.study.notes(prepared.plan, [run.spec for run in prepared.graph])
+    foreign = prepared.study.foreign_code(prepared.plan)
+    notes = (
+        *prepared.study.notes(prepared.plan, [run.spec for run in prepared.graph]),
+        *(f"running it imports {name}, which was not looked at" for name in foreign),
+    )
     if as_json:
         names = ("condition", "kind", "runs", "items", "most_model_calls")
         groups: list[JSON] = [dict(zip(names, row, strict=True)) for row in rows]
@@ -81,9 +68,9 @@ def show_preview(prepared: PreparedPlan[Any], *, as_json: bool) -> None:
         write_json({"plan": dict(prepared.resolved), **shown})
         return
     columns = ("condition", "kind", "runs", "items", "model calls ≤")
-    show(prepared.plan.title, columns, [*rows, ("total", "", *total)])
+    show_table(prepared.plan.title, columns, [*rows, ("total", "", *total)])
     for line in (f"model: {prepared.plan.model}", *notes):
-        Console().print(line, markup=False, highlight=False)
+        say(line)
 
 
 def show_status(directory: Path, *, as_json: bool) -> None:
@@ -100,11 +87,10 @@ def show_status(directory: Path, *, as_json: bool) -> None:
     unfinished = [run for run in progress if not run.finished]
     rows = [(run.name, run.done, run.planned) for run in unfinished]
     if rows:
-        show("Unfinished runs", ("run", "done", "planned"), rows)
+        show_table("Unfinished runs", ("run", "done", "planned"), rows)
     finished = len(progress) - len(unfinished)
     done, planned = sum(run.done for run in progress), sum(run.planned for run in progress)
-    line = f"{finished} of {len(progress)} runs finished, {done} of {planned} items committed"
-    Console().print(line, highlight=False)
+    say(f"{finished} of {len(progress)} runs finished, {done} of {planned} items committed")
 
 
 def show_findings(directory: Path, *, as_json: bool) -> bool:
@@ -117,7 +103,7 @@ def show_findings(directory: Path, *, as_json: bool) -> bool:
         write_json({"findings": found, "scope": INTEGRITY})
     else:
         for finding in findings:
-            Console().print(str(finding), markup=False, highlight=False, soft_wrap=True)
+            say(str(finding))
         told = f"{len(findings)} findings" if findings else "nothing wrong found"
-        Console().print(f"{told}. {INTEGRITY}", highlight=False)
+        say(f"{told}. {INTEGRITY}")
     return bool(findings)

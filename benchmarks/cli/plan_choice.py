@@ -1,6 +1,5 @@
 """From what a user typed to a prepared plan."""
 
-import sys
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -39,15 +38,11 @@ def plan_path(plan: str) -> Path:
 
 
 def read_plan(path: Path) -> tuple[Study[Any], Plan]:
-    """Read a plan file; a provider it names may lie in the current folder.
+    """Read a plan file.
 
     Raises:
         PlanError: The plan cannot be read.
     """
-    # A console script, unlike `python -m`, does not look there.
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.append(here)
     return load_plan(path, studies())
 
 

@@ -1,7 +1,6 @@
 """Commands that do something: `run` and `report`."""
 
 import asyncio
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
@@ -9,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
-from rich.console import Console
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import MissingExtraError
-from langgraft.benchmarks.cli.listing import show, write_json
 from langgraft.benchmarks.cli.plan_choice import read_plan
+from langgraft.benchmarks.cli.printing import complain, say, show_table, write_json
 from langgraft.benchmarks.harness.cache import ResponseCache
+from langgraft.benchmarks.harness.foreign_code import look_here
 from langgraft.benchmarks.harness.interrupts import stop_on_signals
 from langgraft.benchmarks.harness.log import PlanLog
 from langgraft.benchmarks.harness.models import make_model
@@ -47,6 +46,9 @@ def run(
         store: Where banks lie meanwhile; `None`: as the study has it.
         as_json: Whether progress and findings are written as JSON.
     """
+    look_here()
+    for name in prepared.study.foreign_code(prepared.plan):
+        complain(f"importing {name}, which the plan names")
     with _models(prepared, out) as model_for:
         progress = make_progress("json" if as_json else "auto")
         try:
@@ -56,11 +58,11 @@ def run(
         finally:
             progress.close()
     for problem in outcome.problems:
-        sys.stderr.write(f"{problem.name}: {problem.message}\n")
+        complain(f"{problem.name}: {problem.message}")
     if outcome.complete:
         report(out, as_json=as_json)
     else:
-        sys.stderr.write("not finished; run the same command again to go on\n")
+        complain("not finished; run the same command again to go on")
     return outcome.exit_code
 
 
@@ -129,13 +131,12 @@ def report(directory: Path, *, as_json: bool) -> None:
             study, plan = read_plan(directory / "plan.yaml")
             written = study.report(plan, PlanLog(directory), folder)
     except MissingExtraError as error:
-        sys.stderr.write(f"no report: {error}\n")
+        complain(f"no report: {error}")
         return
     if as_json:
         rows: list[JSON] = [*written.json_rows()]
         write_json({"report": str(written.page), "findings": list(written.lines), "rows": rows})
         return
-    show(written.title, written.columns, written.rows)
-    for line in written.lines:
-        Console().print(line, markup=False, highlight=False)
-    Console().print(f"report: {written.page}", markup=False, highlight=False, soft_wrap=True)
+    show_table(written.title, written.columns, written.rows)
+    for line in (*written.lines, f"report: {written.page}"):
+        say(line)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final, Protocol
 
 from langgraft._core.canonical import JSON
-from langgraft.benchmarks.cli.memory.printing import in_a_line
+from langgraft._core.printable import in_a_line
 from langgraft.benchmarks.mle.agents.base import Came, Told
 from langgraft.nodes.search.journal import JournalNode
 from langgraft.nodes.search.selection import candidates

@@ -1,7 +1,6 @@
 """`langgraft solve`: one competition, from its data to a submission."""
 
 import asyncio
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from langgraft._core.errors import (
     InfrastructureError,
     SettingsError,
 )
-from langgraft.benchmarks.cli.memory.printing import say, write_json
+from langgraft.benchmarks.cli.printing import complain, say, write_json
 from langgraft.benchmarks.cli.solve_lines import lines_of
 from langgraft.benchmarks.harness.cache import ResponseCache
 from langgraft.benchmarks.harness.interrupts import stop_on_signals
@@ -134,10 +133,11 @@ def run(asked: Asked, *, as_json: bool) -> int:
         try:
             solution = asyncio.run(_solved(order, models, progress))
         except (InfrastructureError, BudgetExceededError) as error:
-            sys.stderr.write(f"langgraft: {' '.join(str(error).split())}\n{_AGAIN}\n")
+            complain(f"langgraft: {' '.join(str(error).split())}")
+            complain(_AGAIN)
             return EXIT_INCOMPLETE
     if solution is None:
-        sys.stderr.write(f"{_AGAIN}\n")
+        complain(_AGAIN)
         return EXIT_INTERRUPTED
     progress.end(solution)
     return EXIT_COMPLETE if solution.submitted else EXIT_INCOMPLETE

@@ -5,7 +5,8 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from langgraft._core.errors import SettingsError
-from langgraft.memory.providers import provider_class, provider_settings
+from langgraft.benchmarks.harness.foreign_code import check_provider, is_foreign, provider_place
+from langgraft.memory.providers import provider_settings
 
 
 class Condition(BaseModel):
@@ -28,7 +29,7 @@ class Condition(BaseModel):
     @model_validator(mode="after")
     def _known(self) -> Self:
         try:
-            provider_settings(self.provider, self.settings)
+            check_provider(self.provider, self.settings)
         except SettingsError as error:
             raise ValueError(str(error)) from error
         return self
@@ -97,12 +98,14 @@ def check_readable(probe: CrossedProbe, retrieval: Condition, pool: Condition) -
     if probe.retrieval == probe.pool:
         msg = f"probe {probe.name!r} reads its own banks: that is the condition itself"
         raise ValueError(msg)
-    if provider_class(retrieval.provider) is not provider_class(pool.provider):
+    if provider_place(retrieval.provider) != provider_place(pool.provider):
         msg = (
             f"probe {probe.name!r}: {pool.provider!r} keeps what {retrieval.provider!r} does not"
             " read; retrieval and pool must be of one provider"
         )
         raise ValueError(msg)
+    if is_foreign(pool.provider):
+        return  # what its settings mean is not known
     wanted, kept = (
         getattr(provider_settings(each.provider, each.settings), "granularity", None)
         for each in (retrieval, pool)

@@ -22,6 +22,9 @@ from langgraft.benchmarks.harness.study import SIMULATED, Plan
 
 Sequence_: TypeAlias = Literal["A>B", "B>A"]
 
+MOST_PARTS = 100
+"""Pairs, conditions, controls or probes of a plan."""
+
 MOST_RUNS = 1000
 """Model seeds that are kept for the baseline; those of its re-run come after them."""
 
@@ -43,12 +46,14 @@ class ContinualPlan(Plan):
     tasks: Tasks = Tasks()
     learner: dict[str, JsonValue] = Field(default_factory=dict)
     """Settings of the simulated learner, such as `mimicry` of ALFWorld's."""
-    pairs: tuple[TaskPair, ...] = ()
+    pairs: tuple[TaskPair, ...] = Field(default=(), max_length=MOST_PARTS)
     """Several pairs of task families, each a study of its own; `semantics`, `tasks` and `learner`
     are the one pair's where there are none."""
-    conditions: tuple[Condition, ...] = Field(default_factory=paper_conditions)
-    controls: tuple[ControlCondition, ...] = ()
-    probes: tuple[CrossedProbe, ...] = ()
+    conditions: tuple[Condition, ...] = Field(
+        default_factory=paper_conditions, max_length=MOST_PARTS
+    )
+    controls: tuple[ControlCondition, ...] = Field(default=(), max_length=MOST_PARTS)
+    probes: tuple[CrossedProbe, ...] = Field(default=(), max_length=MOST_PARTS)
     """One condition's retrieval on another's banks; outside the family of hypotheses."""
     sequences: tuple[Sequence_, ...] = ("A>B", "B>A")
     """The directions to study."""

@@ -16,6 +16,8 @@ from langgraft.benchmarks.continual.plan import ContinualPlan
 from langgraft.benchmarks.continual.power import detectable_line
 from langgraft.benchmarks.continual.runs import PAIR, RunList, of_pair
 from langgraft.benchmarks.continual.session import ContinualSession
+from langgraft.benchmarks.harness.foreign_code import is_foreign
+from langgraft.benchmarks.harness.graph import list_runs
 from langgraft.benchmarks.harness.models import MeteredChatModel
 from langgraft.benchmarks.harness.source import source_digests
 from langgraft.benchmarks.harness.study import (
@@ -30,7 +32,6 @@ from langgraft.benchmarks.harness.study import (
 from langgraft.memory.deltas import MemoryDelta
 from langgraft.memory.policy import Need
 from langgraft.memory.providers import (
-    PROVIDERS,
     make_provider,
     provider_class,
     provider_settings,
@@ -104,14 +105,23 @@ class ContinualStudy(Study[ContinualPlan]):
             PlanError: A task family does not exist, or a memory needs what the agent does not make.
         """
         for condition in plan.conditions:
-            _check_needs(condition)
+            if not is_foreign(condition.provider):
+                _check_needs(condition)
         try:
-            return tuple(run for name, part in plan.parts.items() for run in _runs(name, part))
+            return list_runs(run for name, part in plan.parts.items() for run in _runs(name, part))
         except SettingsError as error:
             raise PlanError(str(error)) from error
 
     def fingerprints(self, plan: ContinualPlan) -> Mapping[str, JSON]:
-        """Return digests of prompts, code, the worlds' rules and the memories' architectures."""
+        """Return digests of prompts, code, the worlds' rules and the memories' architectures.
+
+        Raises:
+            PlanError: A memory that is not langgraft's own needs what the agent does not make.
+            SettingsError: It cannot be imported, or has no such setting.
+        """
+        for condition in plan.conditions:
+            if is_foreign(condition.provider):
+                _check_needs(condition)
         architectures: dict[str, JSON] = {
             condition.name: digest(_architecture(condition)) for condition in plan.conditions
         }
@@ -164,19 +174,26 @@ class ContinualStudy(Study[ContinualPlan]):
         """Return how many model calls a run makes: a reply a round, and what memory needs.
 
         That is what lessons take where they are kept, a draft and its judgment where there is a
-        gate, and the judgment of an episode; memories of this study ask one question about it.
+        gate, and the judgment of an episode; memories of this study ask one question about it. One
+        that is not langgraft's own is taken to need all of this.
         """
         part = _part_of(plan, run)
         calls = part.world.max_rounds(part.semantics)
         name = str(run.factors.get("retrieval", run.factors["condition"])).partition("+")[0]
         for condition in plan.conditions:
             if condition.name == name:
-                needs = _needs(condition)
+                foreign = is_foreign(condition.provider)
+                needs = frozenset(ASKING) if foreign else _needs(condition)
                 calls += CALLS_BEFORE * ("draft" in needs)
                 if not run.frozen:
                     calls += CALLS_TO_DISTILL[condition.distillation] * ("lessons" in needs)
                     calls += CALLS_TO_JUDGE * ("verdicts" in needs)
         return run.length * calls
+
+    @override
+    def foreign_code(self, plan: ContinualPlan) -> tuple[str, ...]:
+        """Return the memories that are not langgraft's own."""
+        return tuple(each.provider for each in plan.conditions if is_foreign(each.provider))
 
     @override
     def notes(self, plan: ContinualPlan, runs: Sequence[RunSpec]) -> tuple[str, ...]:
@@ -266,7 +283,7 @@ def _architecture(condition: Condition) -> dict[str, JSON]:
         "provider": provider.name,
         "settings": provider_settings(condition.provider, condition.settings).describe(),
     }
-    if condition.provider not in PROVIDERS:
+    if is_foreign(condition.provider):
         described["code"] = _code(provider)
     return described
 

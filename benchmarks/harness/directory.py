@@ -97,10 +97,11 @@ def check_directory(out: Path, prepared: PreparedPlan[Any]) -> None:
         ResumeRefusedError: It was started with another plan, fingerprint or version.
         RunDirectoryError: It is not a run directory.
     """
+    manifest = prepared.manifest  # what it depends on is found missing before anything is made
     if not out.exists():
         return
     if (out / "manifest.json").exists():
-        found = list(_directory_differences(out, prepared))
+        found = list(_directory_differences(out, prepared, manifest))
         if found:
             msg = "was started with something else (use another directory, or go back)"
             raise ResumeRefusedError(msg, path=out, differences=found)
@@ -114,8 +115,10 @@ def check_directory(out: Path, prepared: PreparedPlan[Any]) -> None:
         raise RunDirectoryError(msg, path=out)
 
 
-def _directory_differences(out: Path, prepared: PreparedPlan[Any]) -> Iterator[str]:
-    old, new = read_manifest(out), prepared.manifest
+def _directory_differences(
+    out: Path, prepared: PreparedPlan[Any], new: Mapping[str, JSON]
+) -> Iterator[str]:
+    old = read_manifest(out)
     # A digest names what differs badly: where one differs, compare what it stands for.
     if old.get("plan") != new["plan"]:
         found = list(differences(_read_plan(out), prepared.resolved, "plan"))

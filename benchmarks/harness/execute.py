@@ -18,6 +18,7 @@ from langgraft._core.errors import (
     InputError,
     StudyError,
 )
+from langgraft.benchmarks.harness.failures import one_line
 from langgraft.benchmarks.harness.graph import PlannedRun
 from langgraft.benchmarks.harness.outcome import RunOutcome, RunStatus
 from langgraft.benchmarks.harness.places import Places, places_in_memory
@@ -177,7 +178,7 @@ class _Execution:
         try:
             await tidying
         except Exception as error:  # noqa: BLE001 - any failure is noted, none may hide another
-            text = f"{what} failed: {type(error).__name__}: {error}"
+            text = f"{what} failed: {type(error).__name__}: {one_line(error)}"
             self._stream.note("untidy", text)
             self._report("note", text=text)
 

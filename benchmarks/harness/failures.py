@@ -193,9 +193,11 @@ def reported(problem: object) -> Failure:
     if isinstance(problem, Mapping):
         code, message = problem.get("code") or problem.get("type"), problem.get("message")
     detail = in_a_line(str(message or problem), TOLD)
-    digits = isinstance(code, str) and code.isascii() and code.isdigit()
-    status = int(code[:3]) if digits else _STATUS_OF_CODE.get(str(code), code)
-    if status in range(400, 600):
+    status = code
+    if isinstance(code, str):
+        digits = code.isascii() and code.isdigit()
+        status = int(code[:3]) if digits else _STATUS_OF_CODE.get(code)
+    if isinstance(status, int) and status in range(400, 600):
         return _of_status(status, f"{code} {message}".lower(), detail)
     return Failure(FailureKind.PROVIDER_TRANSIENT, "provider_error", detail)
 

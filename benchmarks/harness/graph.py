@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Final
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import PlanError
@@ -71,6 +72,32 @@ class RunGraph:
             chain.append(needed)
             needed = self.needed(needed[0])
         return chain[::-1]
+
+
+MOST_RUNS: Final = 10_000
+"""Runs of a plan: a few words of it could ask for millions."""
+MOST_ITEMS: Final = 1_000_000
+"""Items of all runs of a plan together."""
+
+
+def list_runs(specs: Iterable[RunSpec]) -> tuple[RunSpec, ...]:
+    """List the runs of a plan while they are made, unless there are too many.
+
+    Raises:
+        PlanError: There are.
+    """
+    listed: list[RunSpec] = []
+    items = 0
+    for spec in specs:
+        listed.append(spec)
+        items += spec.length
+        if len(listed) > MOST_RUNS or items > MOST_ITEMS:
+            msg = (
+                f"the plan has more than {MOST_RUNS:,} runs, or more than {MOST_ITEMS:,} items:"
+                " make several plans of it"
+            )
+            raise PlanError(msg)
+    return tuple(listed)
 
 
 def build_graph(specs: Sequence[RunSpec], limit: int | None = None) -> RunGraph:
@@ -172,6 +199,9 @@ def runs_from_json(rows: Iterable[Mapping[str, JSON]]) -> RunGraph:
             raise TypeError(msg)
         names[str(row["run_id"])] = str(identity["name"])
         identities.append(identity)
+        if len(identities) > MOST_RUNS:
+            msg = f"there are more than {MOST_RUNS:,} runs"
+            raise PlanError(msg)
     return build_graph([_spec_from_json(identity, names) for identity in identities])
 
 

@@ -1,5 +1,6 @@
 """Read a run directory: runs, results, deltas and the bank at any point."""
 
+import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -72,7 +73,7 @@ def read_graph(out: Path) -> RunGraph:
     try:
         data = read_bytes(path)
         check_number(data)
-        return runs_from_json(map(load_json, data.splitlines()))
+        return runs_from_json(map(load_json, io.BytesIO(data)))
     except (ValueError, KeyError, TypeError, PlanError) as error:
         msg = f"is damaged: {error}"
         raise RunDirectoryError(msg, path=path) from error

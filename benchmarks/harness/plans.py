@@ -3,7 +3,8 @@
 import importlib.metadata
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic
 
@@ -101,7 +102,34 @@ class PreparedPlan(Generic[PlanT]):
     graph: RunGraph
     resolved: Mapping[str, JSON]
     """The plan with every default written out."""
-    manifest: Mapping[str, JSON]
+    limit: int | None = None
+    """At most so many items a run."""
+    packages: Mapping[str, str] = field(default_factory=package_versions)
+    """Package versions to hold the runs to."""
+
+    @cached_property
+    def manifest(self) -> Mapping[str, JSON]:
+        """All that decides the results.
+
+        Raises:
+            PlanError: The fingerprints are not JSON, or cannot be taken.
+            SettingsError: Code that the plan names cannot be imported.
+        """
+        manifest: dict[str, JSON] = {
+            "format": MANIFEST_FORMAT,
+            "study": self.study.name,
+            "plan": digest(self.resolved),
+            "limit": self.limit,
+            "runs": {
+                "count": len(self.graph),
+                "digest": digest([run_to_json(run) for run in self.graph]),
+            },
+            "fingerprints": dict(self.study.fingerprints(self.plan)),
+            "packages": dict(self.packages),
+            "python": platform.python_version(),
+        }
+        _check_json(manifest)
+        return manifest
 
 
 def prepare(
@@ -111,7 +139,7 @@ def prepare(
     limit: int | None = None,
     packages: Mapping[str, str] | None = None,
 ) -> PreparedPlan[PlanT]:
-    """Expand a plan to its runs; nothing is executed or written.
+    """Expand a plan to its runs; nothing is executed or written, and no code it names imported.
 
     Args:
         study: The study.
@@ -126,22 +154,17 @@ def prepare(
         plan = plan.limited(max(limit, 1))
     graph = build_graph(study.expand(plan), limit)
     resolved: dict[str, JSON] = plan.model_dump(mode="json")
+    _check_json(resolved)
+    versions = package_versions() if packages is None else packages
+    return PreparedPlan(study, plan, graph, resolved, limit, versions)
+
+
+def _check_json(value: JSON) -> None:
     try:
-        manifest: dict[str, JSON] = {
-            "format": MANIFEST_FORMAT,
-            "study": study.name,
-            "plan": digest(resolved),
-            "limit": limit,
-            "runs": {"count": len(graph), "digest": digest([run_to_json(run) for run in graph])},
-            "fingerprints": dict(study.fingerprints(plan)),
-            "packages": dict(package_versions() if packages is None else packages),
-            "python": platform.python_version(),
-        }
-        digest(manifest)
+        digest(value)
     except (TypeError, ValueError) as error:
         msg = f"the plan or its fingerprints are not JSON: {error}"
         raise PlanError(msg) from error
-    return PreparedPlan(study, plan, graph, resolved, manifest)
 
 
 def resolved_yaml(resolved: Mapping[str, JSON]) -> bytes:

@@ -1,11 +1,13 @@
 """Tell people or programs how far a plan is: a bar, plain lines, or JSON."""
 
+import json
 import sys
 from dataclasses import dataclass
 from typing import Literal, Protocol, TextIO, TypeAlias
 
-from langgraft._core.canonical import JSON, canonical_json
+from langgraft._core.canonical import JSON
 from langgraft._core.clock import Clock, SystemClock
+from langgraft._core.printable import printable
 
 EventKind: TypeAlias = Literal["plan", "run", "item", "note", "failed", "run_end", "end"]
 """`plan`, once at the start; `run` started; `item` committed; `note`; `failed`, an item;
@@ -52,7 +54,7 @@ class NoProgress:
 
 
 class JsonProgress:
-    """One JSON object a line for each event."""
+    """One JSON object a line for each event, in ASCII, which steers no terminal."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -66,7 +68,7 @@ class JsonProgress:
             "total": event.total,
             "text": event.text,
         }
-        self._stream.write(canonical_json(row) + "\n")
+        self._stream.write(json.dumps(row, sort_keys=True, separators=(",", ":")) + "\n")
         self._stream.flush()
 
     def close(self) -> None:
@@ -157,7 +159,7 @@ class PlainProgress:
             self._write(self._tally.line())
 
     def _write(self, line: str) -> None:
-        self._stream.write(f"{line}\n")
+        self._stream.write(f"{printable(line)}\n")
         self._stream.flush()
 
     def close(self) -> None:
@@ -182,7 +184,7 @@ class BarProgress:
             BarColumn(bar_width=30),
             TextColumn("{task.fields[state]}", markup=False),
             TextColumn("{task.fields[runs]}", style="dim", markup=False),
-            console=Console(file=stream),
+            console=Console(file=stream, markup=False, highlight=False),
         )
         self._task = self._bar.add_task("items", total=None, state="", runs="")
         self._bar.start()
@@ -196,15 +198,15 @@ class BarProgress:
             case "run_end":
                 self._running.pop(event.run, None)
             case "failed" | "note":
-                self._bar.console.print(f"{event.run}: {event.text}", markup=False)
+                self._bar.console.print(printable(f"{event.run}: {event.text}"))
             case "end":
-                self._bar.console.print(event.text, markup=False)
+                self._bar.console.print(printable(event.text))
         self._bar.update(
             self._task,
             completed=self._tally.done,
             total=self._tally.total,
             state=self._tally.line(),
-            runs=next(reversed(self._running), ""),
+            runs=printable(next(reversed(self._running), "")),
         )
 
     def close(self) -> None:

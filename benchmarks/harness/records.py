@@ -11,13 +11,14 @@ import hashlib
 import json
 import os
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.errors import InputError, RunDirectoryError
+from langgraft._core.untrusted import check_number
 from langgraft.benchmarks.harness.files import disk_errors, read_bytes, write_all
 from langgraft.memory.deltas import MemoryDelta
 
@@ -118,10 +119,14 @@ def read_log(path: Path) -> LogContent:
 
 def parse_log(data: bytes, path: Path) -> LogContent:
     """Read the bytes of a commit log; see `read_log`."""
-    *lines, _unfinished = data.split(b"\n")
+    try:
+        check_number(data)
+    except ValueError as error:
+        raise RunDirectoryError(f"is no log of ours: {error}", path=path) from error
     records: list[Record] = []
     size = 0
-    for number, line in enumerate(lines, start=1):
+    lines = enumerate(_whole_lines(data), start=1)
+    for number, line in lines:
         record = decode_record(line)
         if record is None:
             _refuse_sound_lines(lines, number, path)
@@ -134,8 +139,16 @@ def parse_log(data: bytes, path: Path) -> LogContent:
     return LogContent(tuple(records), data[:size], len(data) - size)
 
 
-def _refuse_sound_lines(lines: Sequence[bytes], damaged: int, path: Path) -> None:
-    for number, line in enumerate(lines[damaged:], start=damaged + 1):
+def _whole_lines(data: bytes) -> Iterator[bytes]:
+    """Yield the lines that end, one at a time: there may be millions of them."""
+    start = 0
+    while (end := data.find(b"\n", start)) >= 0:
+        yield data[start:end]
+        start = end + 1
+
+
+def _refuse_sound_lines(lines: Iterable[tuple[int, bytes]], damaged: int, path: Path) -> None:
+    for number, line in lines:
         if decode_record(line) is not None:
             msg = (
                 f"line {damaged} is damaged but line {number} is sound, so this is no "

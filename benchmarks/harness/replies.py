@@ -106,17 +106,15 @@ def _counts(usage: Any) -> TokenCounts | None:
     """Read token counts; `None` where one of them is none."""
     if not isinstance(usage, Mapping):
         return None
-    prompt, completion = usage.get("input_tokens"), usage.get("output_tokens")
-    cached, reasoning = (
-        (usage.get(details) or {}).get(name) or 0
-        for details, name in (
-            ("input_token_details", "cache_read"),
-            ("output_token_details", "reasoning"),
-        )
+    told, made = usage.get("input_token_details"), usage.get("output_token_details")
+    counts = (
+        usage.get("input_tokens"),
+        usage.get("output_tokens"),
+        (told or {}).get("cache_read") or 0,
+        (made or {}).get("reasoning") or 0,
     )
-    if all(map(is_count, (prompt, completion, cached, reasoning))):
-        return TokenCounts(prompt, completion, cached, reasoning)
-    return None
+    numbers = [each for each in counts if is_count(each)]
+    return TokenCounts(*numbers) if len(numbers) == len(counts) else None
 
 
 def settled(result: ChatResult) -> ChatResult:

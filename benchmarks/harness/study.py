@@ -217,7 +217,7 @@ class Study(ABC, Generic[PlanT]):
 
     @abstractmethod
     def expand(self, plan: PlanT) -> tuple[RunSpec, ...]:
-        """List the runs of a plan; sources come before the runs that start from them.
+        """List the runs of a plan with `list_runs`; sources come before those that need them.
 
         Raises:
             PlanError: The plan asks for something impossible.
@@ -263,6 +263,14 @@ class Study(ABC, Generic[PlanT]):
             LanggraftError: Something is missing; the message says how to get it.
         """
         del plan
+
+    def foreign_code(self, plan: PlanT) -> tuple[str, ...]:
+        """Return what runs import beside langgraft's own code, as `package.module:Class`.
+
+        Nothing else of the study but `fingerprints` and `open` may import it.
+        """
+        del plan
+        return ()
 
     def notes(self, plan: PlanT, runs: Sequence[RunSpec]) -> tuple[str, ...]:
         """Return what is worth knowing before the runs are paid for, a line each.

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, m
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import SettingsError
+from langgraft.benchmarks.harness.foreign_code import check_provider
 from langgraft.memory.providers import provider_settings
 from langgraft.memory.providers.coding.presets import coding_preset
 from langgraft.memory.providers.coding.settings import CodingSettings
@@ -80,7 +81,10 @@ class MemoryCondition(BaseModel):
     @model_validator(mode="after")
     def _known(self) -> Self:
         try:
-            self.architecture()
+            if self.provider is None:
+                self.architecture()
+            else:
+                check_provider(self.provider, cast("Mapping[str, JSON]", self.settings))
         except SettingsError as error:
             raise ValueError(str(error)) from error
         return self

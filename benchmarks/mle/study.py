@@ -11,6 +11,8 @@ from typing_extensions import override
 
 from langgraft._core.canonical import JSON, digest, text_digest
 from langgraft._core.errors import PlanError, SandboxUnavailableError
+from langgraft.benchmarks.harness.foreign_code import is_foreign
+from langgraft.benchmarks.harness.graph import list_runs
 from langgraft.benchmarks.harness.log import PlanLog
 from langgraft.benchmarks.harness.models import MeteredChatModel
 from langgraft.benchmarks.harness.source import source_digests
@@ -40,7 +42,7 @@ from langgraft.benchmarks.mle.session import MleSession, check_memories
 from langgraft.benchmarks.mle.sizing import size_lines
 from langgraft.benchmarks.mle.submissions import list_submissions
 from langgraft.memory.deltas import MemoryDelta
-from langgraft.memory.providers import PROVIDERS, provider_class
+from langgraft.memory.providers import provider_class
 from langgraft.nodes.prompts import prompt
 
 CODE: Final = (
@@ -82,8 +84,9 @@ class MleStudy(Study[MlePlan]):
 
         Raises:
             CompetitionError: There is no such competition, or its files are not as they should be.
+            PlanError: There are too many runs.
         """
-        return tuple(runs_at(plan, [each.id for each in competitions_of(plan)]))
+        return list_runs(runs_at(plan, [each.id for each in competitions_of(plan)]))
 
     @override
     def fingerprints(self, plan: MlePlan) -> Mapping[str, JSON]:
@@ -176,6 +179,11 @@ class MleStudy(Study[MlePlan]):
         return run.length * agent_named(section.name).most_calls(section, memory=memory)
 
     @override
+    def foreign_code(self, plan: MlePlan) -> tuple[str, ...]:
+        """Return the memories that are not langgraft's own."""
+        return tuple(each.provider_name for each in plan.memory if is_foreign(each.provider_name))
+
+    @override
     def notes(self, plan: MlePlan, runs: Sequence[RunSpec]) -> tuple[str, ...]:
         """Say how many programs the plan runs at most, how long that takes, and what is missing."""
         lines = list(size_lines(plan, runs, workers=self.default_workers))
@@ -236,6 +244,6 @@ def _architecture(condition: MemoryCondition) -> dict[str, JSON]:
         "provider": provider.name,
         "settings": condition.architecture().describe(),
     }
-    if condition.provider_name not in PROVIDERS:
+    if is_foreign(condition.provider_name):
         described["code"] = text_digest(inspect.getsource(inspect.getmodule(provider) or provider))
     return described

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from langgraft._core.errors import CompetitionError
 from langgraft.benchmarks.cli.competitions.showing import show_columns
-from langgraft.benchmarks.cli.memory.printing import say, write_json
+from langgraft.benchmarks.cli.printing import say, write_json
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.grading import (
     CompetitionReport,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import redirect_stdout
 
 from langgraft._core.canonical import JSON
-from langgraft.benchmarks.cli.memory.printing import say, write_json
+from langgraft.benchmarks.cli.printing import say, write_json
 from langgraft.environments.competitions.preparing import prepare_competition
 from langgraft.environments.competitions.registry import Registry
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import CompetitionError
-from langgraft.benchmarks.cli.memory.printing import say, write_json
+from langgraft.benchmarks.cli.printing import say, write_json
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.registry import Registry
 

@@ -1,6 +1,5 @@
 """From what a user typed to a bank: a file, or one in a store."""
 
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from langgraph.store.base import BaseStore
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError
 from langgraft.benchmarks.cli.memory.arguments import mapping
+from langgraft.benchmarks.harness.foreign_code import look_here
 from langgraft.memory.bank import Namespace, place, read_content
 from langgraft.memory.bundle import Bundle, Manifest, read_bank_file
 from langgraft.memory.deltas import BankContent
@@ -98,7 +98,7 @@ def provider_at(address: Address, *, dry_run: bool) -> Iterator[MemoryProvider[A
     if not dry_run and store_kind(store) == "memory":
         msg = "an import into the store 'memory' is gone when the command ends: name another store"
         raise InputError(msg)
-    _look_here()
+    look_here()
     settings = mapping("--settings", address.settings)
     provider_settings(name, settings)
     namespace = _namespace(address)
@@ -125,7 +125,7 @@ def _read_store(address: Address) -> Bank:
         raise InputError(msg)
     settings = mapping("--settings", address.settings)
     if address.provider is not None:
-        _look_here()
+        look_here()
         provider_settings(address.provider, settings)
     with open_store(spec) as store:
         return _read_bank(store, shown(spec), address.provider, settings, namespace)
@@ -163,10 +163,3 @@ def _is_missing(spec: str) -> bool:
 
 def _folder(spec: str) -> Path:
     return Path(spec.partition(":")[2]).expanduser()
-
-
-def _look_here() -> None:
-    """Let a provider lie in the current folder, where a console script does not look."""
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.append(here)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft.benchmarks.cli.memory.banks import Bank
-from langgraft.benchmarks.cli.memory.printing import say, write_json
+from langgraft.benchmarks.cli.printing import say, write_json
 from langgraft.memory.items import MemoryItem
 
 

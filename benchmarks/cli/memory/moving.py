@@ -10,7 +10,7 @@ from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError
 from langgraft.benchmarks.cli.memory.arguments import mapping
 from langgraft.benchmarks.cli.memory.banks import Address, Bank, provider_at
-from langgraft.benchmarks.cli.memory.printing import say, write_json
+from langgraft.benchmarks.cli.printing import say, write_json
 from langgraft.memory.bank_format import write_items
 from langgraft.memory.bundle import Provenance, read_bank_file, write_bundle
 from langgraft.memory.deltas import Add, MemoryDelta, Remove

@@ -8,8 +8,8 @@ from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError, LanggraftError
 from langgraft.benchmarks.cli.memory.arguments import mapping
 from langgraft.benchmarks.cli.memory.banks import Bank
-from langgraft.benchmarks.cli.memory.printing import say, write_json
 from langgraft.benchmarks.cli.memory.showing import show_items
+from langgraft.benchmarks.cli.printing import say, write_json
 from langgraft.memory.bank import (
     INDEXED_FIELD,
     ORDER_FIELD,

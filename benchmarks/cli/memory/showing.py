@@ -6,13 +6,9 @@ from typing import Final
 
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.errors import InputError
+from langgraft._core.printable import in_a_line
 from langgraft.benchmarks.cli.memory.banks import Bank
-from langgraft.benchmarks.cli.memory.printing import (
-    in_a_line,
-    say,
-    show_table,
-    write_json,
-)
+from langgraft.benchmarks.cli.printing import say, show_table, write_json
 from langgraft.memory.bundle import Manifest
 from langgraft.memory.items import MemoryItem
 

@@ -3,7 +3,7 @@
 from contextlib import closing
 from pathlib import Path
 
-from langgraft.benchmarks.cli.memory.printing import say
+from langgraft.benchmarks.cli.printing import say
 from langgraft.environments.sandboxes.docker.engine import IMAGE, connect
 from langgraft.environments.sandboxes.image.build import build_image
 

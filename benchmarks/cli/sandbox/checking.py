@@ -5,7 +5,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from langgraft._core.canonical import JSON
-from langgraft.benchmarks.cli.memory.printing import say, show_table, write_json
+from langgraft.benchmarks.cli.printing import say, show_table, write_json
 from langgraft.environments.sandboxes.docker.engine import (
     IMAGE,
     connect,

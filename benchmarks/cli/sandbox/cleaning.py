@@ -2,7 +2,7 @@
 
 from contextlib import closing
 
-from langgraft.benchmarks.cli.memory.printing import say
+from langgraft.benchmarks.cli.printing import say
 from langgraft.environments.sandboxes.docker.engine import connect
 from langgraft.environments.sandboxes.docker.owner import remove_all, remove_orphans
 from langgraft.environments.sandboxes.image.build import remove_images

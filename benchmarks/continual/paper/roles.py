@@ -10,7 +10,8 @@ from typing import Any, Final
 from langgraft.benchmarks.continual.conditions import Condition, paper_conditions
 from langgraft.benchmarks.continual.plan import ContinualPlan
 from langgraft.benchmarks.continual.published.printed import ROLES, Role
-from langgraft.memory.providers import provider_class, provider_settings
+from langgraft.benchmarks.harness.foreign_code import provider_place
+from langgraft.memory.providers import provider_settings
 
 _OPEN: Final = frozenset({"top_k", "requery_interval", "success_only", "ranker"})
 _FIELDS: Final = frozenset({"key_fields", "query_fields", "requery_fields"})
@@ -51,7 +52,7 @@ def departures(condition: Condition, ideal: Condition) -> dict[str, tuple[Any, A
 def _plays(condition: Condition, ideal: Condition) -> bool:
     if condition.mends is not None or condition.distillation != "plain":
         return False
-    if provider_class(condition.provider) is not provider_class(ideal.provider):
+    if provider_place(condition.provider) != provider_place(ideal.provider):
         return False
     found = departures(condition, ideal)
     asks = found.get("requery_interval", (1, 1))

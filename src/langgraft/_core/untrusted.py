@@ -149,7 +149,8 @@ def _check_scalar(event: yaml.ScalarEvent) -> None:
 
 
 def _at(event: yaml.Event, problem: str) -> yaml.MarkedYAMLError:
-    return yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
+    mark: Any = event.start_mark  # of libyaml's own type, where that reads
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=mark)
 
 
 def _described(error: yaml.YAMLError) -> str:

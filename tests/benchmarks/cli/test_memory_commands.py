@@ -19,9 +19,9 @@ from memory_cases import make_item
 from table_embeddings import TableEmbeddings
 
 from langgraft._core.errors import LanggraftError
+from langgraft._core.printable import printable
 from langgraft.benchmarks.cli.app import run_command_line
 from langgraft.benchmarks.cli.memory.banks import read_file
-from langgraft.benchmarks.cli.memory.printing import printable
 from langgraft.benchmarks.cli.memory.searching import _found
 from langgraft.memory.bank_format import read_items, write_items
 from langgraft.memory.bundle import read_bundle, write_bundle

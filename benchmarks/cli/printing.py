@@ -1,6 +1,7 @@
-"""Texts of others on a terminal: what is stored in a bank may be anything."""
+"""All that commands print goes through here: much of it was written by others."""
 
 import json
+import sys
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -8,19 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from langgraft._core.canonical import JSON
-
-
-def printable(text: str) -> str:
-    r"""Return a text in which nothing steers a terminal: `\x1b`, `\u202e` … are spelled out."""
-    return "".join(
-        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
-    )
-
-
-def in_a_line(text: str, width: int) -> str:
-    """Return the beginning of a text, printable, in at most `width` characters."""
-    line = printable(" ".join(text[: 4 * width].split()))
-    return line if len(line) <= width and len(text) <= 4 * width else line[: width - 1] + "…"
+from langgraft._core.printable import printable
 
 
 def say(line: str) -> None:
@@ -28,12 +17,17 @@ def say(line: str) -> None:
     Console().print(Text(printable(line)), soft_wrap=True)
 
 
+def complain(line: str) -> None:
+    """Write a line to standard error."""
+    sys.stderr.write(f"{printable(line)}\n")
+
+
 def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Print a table; columns of numbers are set to the right."""
     say(title)
     table = Table(header_style="bold")
     for number, column in enumerate(columns):
-        numbers = bool(rows) and all(isinstance(row[number], int | float) for row in rows)
+        numbers = bool(rows) and all(str(row[number])[:1] in "+-.0123456789" for row in rows)
         table.add_column(column, justify="right" if numbers else "left")
     for row in rows:
         table.add_row(*(Text(printable(str(cell))) for cell in row))
