@@ -171,7 +171,7 @@ def _refuse_larger(data: bytes, most: int) -> None:
 
 def _refuse_deeper(value: Any) -> None:
     level = [value] if isinstance(value, dict | list) else []
-    for _ in range(MOST_DEPTH + 1):
+    for _ in range(MOST_DEPTH):
         level = [
             each
             for one in level

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import pytest
 import yaml
 
+from langgraft._core.printable import printable
 from langgraft.benchmarks.cli.app import run_command_line
 
 SMALL = {
@@ -262,3 +263,79 @@ def test_module_when_run_in_a_process_refuses_the_same_way(tmp_path: Path) -> No
     command = [sys.executable, "-m", "langgraft", "status", str(tmp_path)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert str(tmp_path) in refusal(Done(ended.returncode, ended.stdout, ended.stderr))
+
+
+TITLES = [
+    "\x1b[2J\x1b]0;owned\x07",
+    "[bold red]x[/nope]",
+    "[link=http://x]y[/link]",
+    "\u202eabc\x9b2J",
+]
+
+
+@pytest.mark.parametrize("title", TITLES)
+def test_preview_when_the_title_holds_escapes_then_they_are_spelled_out(
+    title: str, tmp_path: Path
+) -> None:
+    """What steers a terminal is shown, not obeyed, in tables, JSON and errors; markup is text."""
+    path = tmp_path / "plan.yaml"
+    path.write_text(json.dumps({**SMALL, "title": title}))
+    shown = langgraft("preview", path)
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text(json.dumps({**SMALL, title: title}))
+    for done in (shown, langgraft("preview", path, "--json"), langgraft("preview", wrong)):
+        assert all(each.isprintable() for each in (done.stdout + done.stderr).replace("\n", ""))
+    assert printable(title) in shown.stdout
+
+
+def test_traceback_when_asked_for_then_steers_no_terminal(tmp_path: Path) -> None:
+    """All is told with --debug, in lines that can be read."""
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text(json.dumps({**SMALL, "a\x1b[2J": 1}))
+    done = langgraft("--debug", "preview", wrong)
+    assert done.returncode == 2
+    assert "Traceback" in done.stderr
+    assert "\x1b" not in done.stderr
+
+
+def test_plan_when_it_names_code_then_only_run_imports_it_and_says_so(
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To look at somebody's plan, and at what came of it, nothing of theirs is executed."""
+    marker = tmp_path / "marker"
+    (tmp_path / "foreign_memory.py").write_text(f"open({str(marker)!r}, 'w').close()\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    named = "foreign_memory:Memory"
+    path = tmp_path / "plan.yaml"
+    path.write_text(yaml.safe_dump({**SMALL, "conditions": [{"name": "agg", "provider": named}]}))
+    copy = tmp_path / "copy"
+    shutil.copytree(finished, copy)
+    resolved = (copy / "plan.yaml").read_text()
+    (copy / "plan.yaml").write_text(resolved.replace("provider: insight", f"provider: {named}"))
+    shown = langgraft("preview", path)
+    assert shown.returncode == 0
+    assert named in shown.stdout
+    for command in ("status", "verify", "report"):
+        langgraft(command, copy)
+    assert not marker.exists()
+    ran = langgraft("run", path, "--out", tmp_path / "out")
+    assert ran.returncode == 2
+    assert ran.stderr.startswith(f"importing {named}, which the plan names\n")
+    assert marker.exists()
+    assert not (tmp_path / "out").exists()
+
+
+def test_log_when_made_of_empty_lines_or_objects_then_refused_in_one_line(
+    finished: Path, tmp_path: Path
+) -> None:
+    """Millions of lines or values are no log; deep ones are damage like any other."""
+    for data in (b"{}\n" * 2_000_000, b"[" * 100_000):
+        copy = tmp_path / "copy"
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(finished, copy)
+        (copy / "runs.jsonl").write_bytes(data)
+        assert "is damaged: " in refusal(langgraft("status", copy))
+        shutil.copy(finished / "runs.jsonl", copy)
+        (copy / "manifest.json").write_bytes(data)
+        assert "is damaged: " in refusal(langgraft("status", copy))

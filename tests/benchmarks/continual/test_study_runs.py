@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from langgraft._core.errors import PlanError
+from langgraft._core.errors import PlanError, SettingsError
 from langgraft.benchmarks import plans
-from langgraft.benchmarks.continual.conditions import paper_conditions
+from langgraft.benchmarks.continual.conditions import Condition, paper_conditions
 from langgraft.benchmarks.continual.plan import ContinualPlan
 from langgraft.benchmarks.continual.study import ContinualStudy
+from langgraft.benchmarks.harness.directory import hold_directory
 from langgraft.benchmarks.harness.plans import PreparedPlan, load_plan, plan_from_data, prepare
 from langgraft.benchmarks.harness.study import RunSpec
 from langgraft.memory.providers import provider_settings
@@ -384,17 +385,12 @@ INSIGHT = {"name": "a", "provider": "insight"}
             {"conditions": [{**INSIGHT, "provider": "x"}]},
             "conditions.0: unknown provider 'x'; .*ins",
         ),
-        ({"conditions": [{**INSIGHT, "provider": "no_such:X"}]}, "No module named 'no_such'"),
-        ({"conditions": [{**INSIGHT, "provider": "os:path"}]}, "'os:path' is no `MemoryProvider`"),
+        ({"conditions": [{**INSIGHT, "provider": "os; x:Y"}]}, "unknown provider 'os; x:Y'"),
         ({"conditions": [{**INSIGHT, "settings": {"top_k": 0}}]}, "top_k: .*or equal to 1"),
         ({"conditions": [{**INSIGHT, "settings": {"topk": 1}}]}, "topk: extra inputs"),
         (
             {"conditions": [{"name": "c", "provider": "coding"}]},
             "condition 'c': provider 'coding' needs errors, but the agent of this study has only",
-        ),
-        (
-            {"conditions": [{**INSIGHT, "provider": "langgraft.memory:MemoryProvider"}]},
-            "'langgraft.memory:MemoryProvider' has no `_learn`, `_recall`",
         ),
         ({"conditions": [{**INSIGHT, "mends": "x"}]}, r"condition 'a' mends 'x', not one of \[\]"),
         ({"conditions": [{**INSIGHT, "mends": "a"}]}, r"condition 'a' mends 'a', not one of \[\]"),
@@ -425,6 +421,25 @@ def test_plan_when_impossible_then_is_one_clear_error(fields: dict[str, Any], sa
         planned(**fields)
     assert "\n" not in str(caught.value)
     assert "after validation" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("provider", "says"),
+    [
+        ("no_such:X", "No module named 'no_such'"),
+        ("os:path", "'os:path' is no `MemoryProvider`"),
+        ("langgraft.memory:MemoryProvider", "has no `_learn`, `_recall`"),
+    ],
+)
+def test_plan_when_its_code_is_no_memory_then_refused_where_it_is_imported(
+    provider: str, says: str, tmp_path: Path
+) -> None:
+    """To run a plan its code is imported, and checked before anything is written."""
+    plan = ContinualPlan(conditions=(Condition(name="a", provider=provider),))
+    prepared = prepare(STUDY, plan, limit=1)
+    with pytest.raises(SettingsError, match=says), hold_directory(tmp_path / "out", prepared):
+        pass
+    assert not (tmp_path / "out").exists()
 
 
 def test_remedies_plan_when_a_remedy_is_probed_then_reads_the_banks_of_what_it_mends() -> None:
