@@ -3,14 +3,22 @@
 import json
 import shutil
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 
 import yaml
 from langgraph.store.memory import InMemoryStore
 
 from langgraft._core.errors import BankFormatError
-from langgraft.benchmarks.acceptance.command import contents, langgraft
+from langgraft.benchmarks.acceptance.command import (
+    Ended,
+    command_line,
+    contents,
+    cost,
+    langgraft,
+)
 from langgraft.benchmarks.acceptance.figure import Figure, Setting, share
+from langgraft.benchmarks.acceptance.hostile_files import SIZE, attacks, usual
 from langgraft.benchmarks.acceptance.kill import small_plan
 from langgraft.memory.bank_format import write_items
 from langgraft.memory.items import MemoryItem
@@ -34,9 +42,14 @@ SPOILED: dict[str, tuple[int, Spoil]] = {
 """What is wrong with a memory file → the row it must be found in, and how to spoil a good file."""
 
 
+MOST_SECONDS = 2
+"""CPU time that a hostile file may cost beyond a usual one."""
+MOST_MEGABYTES = 200
+
+
 def measure(setting: Setting) -> list[Figure]:
     """Give wrong input to the command line and to a bank."""
-    return [_command_line(setting), _banks(setting)]
+    return [_command_line(setting), _banks(setting), _hostile(setting)]
 
 
 def _command_line(setting: Setting) -> Figure:
@@ -58,6 +71,47 @@ def _command_line(setting: Setting) -> Figure:
         "all: exit code 2, one line on stderr, every file as it was",
         not wrong,
     )
+
+
+def _hostile(setting: Setting) -> Figure:
+    """Read hostile files; the first figure has made the run directory they are copies of."""
+    folder, bad = setting.work / "hostile", setting.work / "bad"
+    folder.mkdir()
+    size = setting.size(SIZE, 1 << 20)
+    known = usual(folder, bad / "run", bad / "plan.yaml")
+    for command in known.values():
+        langgraft(*command)  # compiles what is imported
+    expected = {name: cost(command_line(*command)) for name, command in known.items()}
+    seconds = megabytes = 0.0
+    wrong = []
+    read = list(islice(attacks(folder, bad / "run", size), 0, None, setting.size(1, 6)))
+    for attack in read:
+        setting.say(f"bad input: {attack.name}")
+        attack.write()
+        spent = cost(command_line(*attack.command))
+        more = spent.seconds - expected[attack.usual].seconds
+        room = spent.megabytes - expected[attack.usual].megabytes
+        seconds, megabytes = max(seconds, more), max(megabytes, room)
+        if more > MOST_SECONDS or room > MOST_MEGABYTES or not _is_told(spent.ended):
+            wrong.append(f"{attack.name} (+{more:.1f} s, +{room:.0f} MB, code {spent.ended.code})")
+    return Figure(
+        "A hostile file costs neither time nor memory, and steers no terminal",
+        f"{len(read)} plans, journals and run directories of up to {size / 2**20:g} MiB,"
+        " each read by a process of its own",
+        f"{share(len(read) - len(wrong), len(read), wrong)}; at most +{seconds:.1f} s CPU"
+        f" and +{megabytes:.0f} MB",
+        f"beyond the same command on a usual file at most {MOST_SECONDS} s and"
+        f" {MOST_MEGABYTES} MB; read, or refused in one line that can be printed",
+        not wrong,
+    )
+
+
+def _is_told(ended: Ended) -> bool:
+    """Say whether a command did as asked, or said in a line that can be printed why not."""
+    lines = (ended.stdout + ended.stderr).splitlines()
+    refused = ended.code == 2 and len(lines) == 1 and lines[0].startswith("langgraft: ")  # noqa: PLR2004
+    printed = all(line.isprintable() for line in lines)
+    return printed and (refused or ended.code in (0, 1)) and "Traceback" not in ended.stderr
 
 
 def _cases(folder: Path) -> dict[str, tuple[object, ...]]:

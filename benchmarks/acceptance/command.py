@@ -35,6 +35,38 @@ def run(
     return Ended(done.returncode, done.stdout, done.stderr, time.perf_counter() - started)
 
 
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a command took."""
+
+    ended: Ended
+    seconds: float
+    """CPU time."""
+    megabytes: float
+    """Most memory at a time."""
+
+
+def cost(command: list[str]) -> Cost:
+    """Run a command to its end, and measure it.
+
+    It is started by a small process: a child is charged with the memory of what started it.
+    """
+    ended = run([sys.executable, "-S", "-c", _MEASURING, *command])
+    stderr, _, used = ended.stderr.rpartition("\0")
+    seconds, kilobytes = map(float, used.split())
+    said = Ended(ended.code, ended.stdout, stderr, ended.seconds)
+    return Cost(said, seconds, kilobytes / 1024)
+
+
+_MEASURING = """
+import resource, subprocess, sys
+done = subprocess.run(sys.argv[1:])
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+sys.stderr.write(f"\\0{used.ru_utime + used.ru_stime} {used.ru_maxrss}")
+sys.exit(done.returncode)
+"""
+
+
 def command_line(*arguments: object) -> list[str]:
     """Return the command of `langgraft` with these arguments."""
     return [sys.executable, "-m", "langgraft", *map(str, arguments)]

@@ -6,6 +6,7 @@ import shutil
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -20,34 +21,43 @@ class Attack:
     """A hostile file, and the command that is to read it."""
 
     name: str
+    write: Callable[[], object]
+    """Write the file; what was written for another attack is gone."""
     command: Command
     usual: str
     """Name of the command on a usual file that it is measured against."""
 
 
 def attacks(folder: Path, run: Path, size: int) -> Iterator[Attack]:
-    """Write hostile files, one after another, and yield what reads them.
+    """List hostile files, and what is to read them.
 
     Args:
-        folder: Where to write; what was yielded before may be gone.
+        folder: Where to write them, one at a time.
         run: A finished run directory, which is copied.
         size: Bytes of the large ones.
     """
+    path = folder / "plan.yaml"
     for name, text in _plans(size).items():
-        path = folder / "plan.yaml"
-        path.write_bytes(text.encode("utf-8", "surrogatepass"))
-        yield Attack(f"a plan: {name}", ("preview", path), "preview")
+        write = partial(path.write_text, text, encoding="utf-8")
+        yield Attack(f"a plan: {name}", write, ("preview", path), "preview")
+    path = folder / "journal.json"
     for name, data in _journals(size).items():
-        path = folder / "journal.json"
-        path.write_bytes(data())
-        yield Attack(f"a journal: {name}", ("tree", path), "tree")
+        yield Attack(f"a journal: {name}", partial(_write, path, data), ("tree", path), "tree")
+    copy = folder / "run"
     for name, spoil in _runs(size).items():
         for command in ("status", "verify", "report"):
-            copy = folder / "run"
-            shutil.rmtree(copy, ignore_errors=True)
-            shutil.copytree(run, copy)
-            spoil(copy)
-            yield Attack(f"a run directory: {name} ({command})", (command, copy), command)
+            write = partial(_spoiled, run, copy, spoil)
+            yield Attack(f"a run directory: {name} ({command})", write, (command, copy), command)
+
+
+def _write(path: Path, data: Callable[[], bytes]) -> None:
+    path.write_bytes(data())
+
+
+def _spoiled(run: Path, copy: Path, spoil: Callable[[Path], object]) -> None:
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(run, copy)
+    spoil(copy)
 
 
 def usual(folder: Path, run: Path, plan: Path) -> dict[str, Command]:
@@ -129,6 +139,10 @@ def _journals(size: int) -> dict[str, Callable[[], bytes]]:
         "a long chain of nodes": lambda: _journal(
             *(_node(n, parent_id=f"n{n - 1}" if n else None) for n in range(count))
         ),
+        "as many nodes as may be": lambda: _journal(
+            *(_node(n, parent_id=f"n{n - 1}" if n else None) for n in range(2000))
+        ),
+        "more nodes than may be": lambda: _journal(*(_node(n) for n in range(20_000))),
         "output in many pieces": lambda: _journal(_node(0, _term_out=["x"] * (size // 6))),
         "bytes that are not UTF-8": lambda: b"\xff" * size,
         "no node": lambda: b'["%s"]' % text.encode(),

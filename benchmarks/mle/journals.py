@@ -19,6 +19,8 @@ from langgraft.nodes.search.journal import Journal, JournalNode
 
 _RUN = re.compile(r"^(?P<task>.+)-[0-9a-f]{8}$")
 _ENDINGS: Final = (".json.gz", ".json")
+MOST_NODES: Final = 2_000
+"""Of a journal: searches are of hundreds, and a page of more would be of no use."""
 
 
 def read_journals(folder: Path) -> list[Journal]:
@@ -49,7 +51,11 @@ def read_journal(path: Path, *, task: str | None = None) -> Journal:
         run = run.removesuffix(ending)
     match = _RUN.match(run)
     named = task or (match["task"] if match else run)
-    nodes = [_node(path, number, value) for number, value in enumerate(_listed(path))]
+    listed = _listed(path)
+    if len(listed) > MOST_NODES:
+        msg = f"{path}: holds {len(listed):,} nodes; a journal has at most {MOST_NODES:,}"
+        raise InputError(msg)
+    nodes = [_node(path, number, value) for number, value in enumerate(listed)]
     return Journal(run, named, tuple(_in_order(path, nodes)))
 
 
