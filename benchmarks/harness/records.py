@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from langgraft.benchmarks.harness.files import disk_errors, read_bytes, write_al
 from langgraft.memory.deltas import MemoryDelta
 
 _CRC_LENGTH = 8
+_LIKE_A_RECORD = re.compile(rb"^[0-9a-f]{8} \{.*\}$", re.MULTILINE)
 _FIELDS = {"index", "item_id", "result", "deltas"}
 
 
@@ -125,11 +127,10 @@ def parse_log(data: bytes, path: Path) -> LogContent:
         raise RunDirectoryError(f"is no log of ours: {error}", path=path) from error
     records: list[Record] = []
     size = 0
-    lines = enumerate(_whole_lines(data), start=1)
-    for number, line in lines:
+    for number, line in enumerate(_whole_lines(data), start=1):
         record = decode_record(line)
         if record is None:
-            _refuse_sound_lines(lines, number, path)
+            _refuse_sound_lines(data, size + len(line), number, path)
             break
         if record.index != len(records):
             msg = f"line {number} holds index {record.index}, expected {len(records)}"
@@ -147,9 +148,11 @@ def _whole_lines(data: bytes) -> Iterator[bytes]:
         start = end + 1
 
 
-def _refuse_sound_lines(lines: Iterable[tuple[int, bytes]], damaged: int, path: Path) -> None:
-    for number, line in lines:
-        if decode_record(line) is not None:
+def _refuse_sound_lines(data: bytes, start: int, damaged: int, path: Path) -> None:
+    """Look for a sound line after the damaged one, which ends at `start`."""
+    for found in _LIKE_A_RECORD.finditer(data, start, data.rfind(b"\n") + 1):
+        if decode_record(found[0]) is not None:
+            number = damaged + data.count(b"\n", start, found.start())
             msg = (
                 f"line {damaged} is damaged but line {number} is sound, so this is no "
                 "interrupted write; restore the file, or delete its folder to redo the run"
