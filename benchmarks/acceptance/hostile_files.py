@@ -46,8 +46,8 @@ def attacks(folder: Path, run: Path, size: int) -> Iterator[Attack]:
     copy = folder / "run"
     for name, spoil in _runs(size).items():
         for command in ("status", "verify", "report"):
-            write = partial(_spoiled, run, copy, spoil)
-            yield Attack(f"a run directory: {name} ({command})", write, (command, copy), command)
+            spoiled = partial(_spoiled, run, copy, spoil)
+            yield Attack(f"a run directory: {name} ({command})", spoiled, (command, copy), command)
 
 
 def _write(path: Path, data: Callable[[], bytes]) -> None:
