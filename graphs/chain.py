@@ -12,19 +12,19 @@ lie in `artifacts`.
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, cast
 
 from langchain_core.language_models import BaseChatModel
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Checkpointer
 
+from langgraft._core.arguments import checked
 from langgraft._core.errors import SettingsError
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.submissions import sample_file
 from langgraft.environments.sandboxes.sandbox import Sandbox
 from langgraft.graphs.given import (
-    check_model,
     check_seconds,
     check_whole,
     contents_of,
@@ -41,8 +41,8 @@ from langgraft.nodes.chain.sight import Condenser, ObservationMasking, Observati
 from langgraft.nodes.chain.think import think_node
 from langgraft.nodes.chain.tools import Schema, tool_schemas
 from langgraft.nodes.chain.watch import OnStuck, after_thinking, after_watching, watch_node
+from langgraft.nodes.chat_models import ChatModel, Model, chat_model
 from langgraft.nodes.graph_node import GraphNode
-from langgraft.nodes.talking import Model
 from langgraft.nodes.workbench.desk import Desk
 from langgraft.nodes.workbench.limits import RunLimits, TokenPrices, check_limits
 from langgraft.nodes.workbench.recall import memory_needs, recall_run_node
@@ -66,12 +66,13 @@ CHAIN_LIMITS: Final = RunLimits(steps=500, hours=24.0)
 _NODES_A_STEP: Final = 7
 
 
+@checked
 def build_chain_agent(
-    model: BaseChatModel,
+    model: ChatModel,
     *,
     competition: Competition,
     sandbox: Sandbox,
-    feedback_model: BaseChatModel | None = None,
+    feedback_model: ChatModel | None = None,
     memory: MemoryProvider[Any] | None = None,
     learn: bool = True,
     artifacts: Artifacts | None = None,
@@ -133,7 +134,7 @@ def build_chain_agent(
     same again.
 
     Args:
-        model: Any LangChain chat model that calls tools.
+        model: Any LangChain chat model that calls tools, or the name of one (`openai:gpt-4.1-mini`).
         competition: Prepared.
         sandbox: Made with `inputs={"input": competition.public_dir}`.
         feedback_model: `None` takes `model`.
@@ -167,9 +168,10 @@ def build_chain_agent(
         CompetitionError: The data is not prepared.
         InputError: It is no competition.
     """
-    check_model(model)
+    model = chat_model(model, "`model` of build_chain_agent")
+    feedback = chat_model(feedback_model, "`feedback_model` of build_chain_agent") or model
     check_limits(limits, prices)
-    _check(seconds, context, on_stuck, recoveries, browse)
+    _check(seconds, context, recoveries)
     sample_file(competition)
     needs = memory_needs(memory, learn=learn)
     folder = None if folder is None else Path(folder)
@@ -189,7 +191,6 @@ def build_chain_agent(
     room = Room(desk, briefing, tools, shown, context, browse)
 
     teaching: Teaching = {}
-    feedback = feedback_model or model
     if "errors" in needs:
         teaching["diagnose"] = diagnose_run_node(desk, feedback, prompt=prompts.diagnose)
     if memory is not None and "verdicts" in needs:
@@ -251,15 +252,15 @@ def _teach(graph: Graph, room: Room, teaching: Teaching) -> None:
     graph.add_conditional_edges("act", acted, {"teach": first, "watch": "watch"})
 
 
-def _with_tools(model: BaseChatModel, tools: Sequence[Schema]) -> Model:
+def _with_tools(model: Model, tools: Sequence[Schema]) -> Model:
     """Bind the tools to a model.
 
     Raises:
         SettingsError: It calls none.
     """
     try:
-        return model.bind_tools(tools)
-    except NotImplementedError as error:
+        return cast("BaseChatModel", model).bind_tools(tools)
+    except (AttributeError, NotImplementedError) as error:
         msg = (
             f"{type(model).__name__} calls no tools, which is how the chain agent acts: give a"
             " model that does, or take build_mlab_agent, whose model replies in text"
@@ -267,15 +268,8 @@ def _with_tools(model: BaseChatModel, tools: Sequence[Schema]) -> Model:
         raise SettingsError(msg) from error
 
 
-def _check(
-    seconds: float, context: int | None, on_stuck: str, recoveries: int, browse: object
-) -> None:
+def _check(seconds: float, context: int | None, recoveries: int) -> None:
     check_seconds(seconds)
     check_whole("recoveries", recoveries, 0)
     if context is not None:
         check_whole("context", context)
-    if on_stuck not in ("stop", "recover"):
-        raise SettingsError(f"on_stuck is 'stop' or 'recover', got {on_stuck!r:.80}")
-    if browse is not None and not callable(browse):
-        msg = f"browse is a function of an address that returns a page's text, got {browse!r:.80}"
-        raise SettingsError(msg)

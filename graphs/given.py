@@ -3,9 +3,7 @@
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, cast
-
-from langchain_core.runnables import Runnable
+from typing import Final
 
 from langgraft._core.errors import SettingsError
 from langgraft.nodes.artifacts import Artifacts, FolderArtifacts, MemoryArtifacts
@@ -22,49 +20,30 @@ def contents_of(artifacts: Artifacts | None, folder: Path | None) -> Artifacts:
     return MemoryArtifacts() if folder is None else FolderArtifacts(folder / ARTIFACTS)
 
 
-def check_model(model: object) -> None:
-    """Refuse what is no model, such as a model's name.
-
-    Raises:
-        SettingsError: It is none.
-    """
-    if not isinstance(model, Runnable):
-        msg = f"{model!r:.80} is no chat model: make one with LangChain's init_chat_model(…)"
-        raise SettingsError(msg)
-
-
 def package_names(packages: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the packages that a prompt names; `None` takes those of the image that ships.
-
-    Raises:
-        SettingsError: It is one text.
-    """
+    """Return the packages that a prompt names; `None` takes those of the image that ships."""
     if packages is None:
         return shipped_packages()
-    if isinstance(packages, str):
-        msg = f"packages is a list of names, got {packages!r:.80}"
-        raise SettingsError(msg)
     return tuple(packages) or ("none beyond Python's own library",)
 
 
-def check_whole(name: str, value: object, least: int = 1) -> None:
-    """Refuse what is no whole number of at least `least`.
+def check_whole(name: str, value: int, least: int = 1) -> None:
+    """Refuse a number below `least`.
 
     Raises:
-        SettingsError: It is none.
+        SettingsError: It is.
     """
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+    if value < least:
         msg = f"{name} must be a whole number of at least {least}, got {value!r:.80}"
         raise SettingsError(msg)
 
 
-def check_seconds(seconds: object) -> None:
+def check_seconds(seconds: float) -> None:
     """Refuse what is no span of time.
 
     Raises:
         SettingsError: It is none.
     """
-    number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-    if not number or not 0 < cast("float", seconds) < math.inf:
+    if not 0 < seconds < math.inf:
         msg = f"seconds must be a number above 0, got {seconds!r:.80}"
         raise SettingsError(msg)

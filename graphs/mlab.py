@@ -14,16 +14,15 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from langchain_core.language_models import BaseChatModel
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Checkpointer
 
+from langgraft._core.arguments import checked
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.submissions import sample_file
 from langgraft.environments.sandboxes.sandbox import Sandbox
 from langgraft.graphs.given import (
-    check_model,
     check_seconds,
     check_whole,
     contents_of,
@@ -32,6 +31,7 @@ from langgraft.graphs.given import (
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget
 from langgraft.nodes.artifacts import Artifacts
+from langgraft.nodes.chat_models import ChatModel, chat_model
 from langgraft.nodes.graph_node import GraphNode
 from langgraft.nodes.mlab.act import act_node, is_long, summarize_node
 from langgraft.nodes.mlab.briefing import Briefing
@@ -63,13 +63,14 @@ MLAB_LIMITS: Final = RunLimits(steps=2000, hours=24.0)
 _NODES_A_STEP: Final = 7
 
 
+@checked
 def build_mlab_agent(
-    model: BaseChatModel,
+    model: ChatModel,
     *,
     competition: Competition,
     sandbox: Sandbox,
-    feedback_model: BaseChatModel | None = None,
-    edit_model: BaseChatModel | None = None,
+    feedback_model: ChatModel | None = None,
+    edit_model: ChatModel | None = None,
     memory: MemoryProvider[Any] | None = None,
     learn: bool = True,
     artifacts: Artifacts | None = None,
@@ -121,7 +122,7 @@ def build_mlab_agent(
     `durability="sync"`. Its workspace is built anew by doing again what the log says was done.
 
     Args:
-        model: Any LangChain chat model.
+        model: Any LangChain chat model, or the name of one (`openai:gpt-4.1-mini`).
         competition: Prepared.
         sandbox: Made with `inputs={"input": competition.public_dir}`.
         feedback_model: `None` takes `model`.
@@ -149,7 +150,8 @@ def build_mlab_agent(
         CompetitionError: The data is not prepared.
         InputError: It is no competition.
     """
-    check_model(model)
+    model = chat_model(model, "`model` of build_mlab_agent")
+    feedback = chat_model(feedback_model, "`feedback_model` of build_mlab_agent") or model
     check_limits(limits, prices)
     check_whole("window", window)
     check_whole("retries", retries, 0)
@@ -165,13 +167,14 @@ def build_mlab_agent(
         seconds=seconds,
     )
     desk = Desk(competition, contents_of(artifacts, folder), workspaces, limits, prices, clock)
-    feedback, prompts = feedback_model or model, prompts or MLABPrompts()
+    editing = chat_model(edit_model, "`edit_model` of build_mlab_agent") or model
+    prompts = prompts or MLABPrompts()
     briefing = Briefing(desk, prompts, package_names(packages), window)
 
     graph: Graph = StateGraph(RunState, input_schema=RunInput, output_schema=RunOutput)
     graph.add_node("start", start_run_node(desk, memory=memory if learn else None))
     graph.add_node("think", think_node(briefing, model, retries=retries))
-    graph.add_node("consult", consult_node(desk, edit_model or model, feedback, prompts))
+    graph.add_node("consult", consult_node(desk, editing, feedback, prompts))
     graph.add_node("act", act_node(desk))
     graph.add_node("summarize", summarize_node(desk, feedback, prompts))
     graph.add_node("submit", submit_node(desk, folder=folder))

@@ -6,20 +6,21 @@ and gate before recall, judge before remember.
 """
 
 from collections.abc import Callable
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Checkpointer
 
+from langgraft._core.arguments import checked
 from langgraft._core.errors import SettingsError
 from langgraft._core.prompts import Prompt
 from langgraft.environments.text import TextWorldFactory
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget
 from langgraft.nodes.act import act_node
+from langgraft.nodes.chat_models import ChatModel, Model, chat_model
 from langgraft.nodes.counterpart import KeepsAttempts, counterpart_node
 from langgraft.nodes.deduplicate import deduplicate_node
 from langgraft.nodes.draft import draft_node
@@ -45,14 +46,15 @@ LONGEST_EPISODE = 1000
 """Rounds after which a graph stops whatever the world says: a runaway guard."""
 
 
+@checked
 def build_react_agent(
-    model: BaseChatModel,
+    model: ChatModel,
     *,
     environment: TextWorldFactory,
     memory: MemoryProvider[Any] | None = None,
     learn: bool = True,
-    reflection_model: BaseChatModel | None = None,
-    judge_model: BaseChatModel | None = None,
+    reflection_model: ChatModel | None = None,
+    judge_model: ChatModel | None = None,
     budget: Budget | None = None,
     max_rounds: int | None = None,
     act_prompt: Prompt | None = None,
@@ -67,7 +69,7 @@ def build_react_agent(
     recalls and the memory deltas it caused.
 
     Args:
-        model: Any LangChain chat model.
+        model: Any LangChain chat model, or the name of one (`openai:gpt-4.1-mini`).
         environment: Makes the world of a task.
         memory: The provider; `None` leaves recall, reflect and remember out of the graph.
         learn: Take episodes in. `False` evaluates on memory as it stands.
@@ -91,6 +93,9 @@ def build_react_agent(
             world does not give.
     """
     _check_distillation(distillation, reflect_prompt)
+    model = chat_model(model, "`model` of build_react_agent")
+    reflecting = chat_model(reflection_model, "`reflection_model` of build_react_agent") or model
+    judge = chat_model(judge_model, "`judge_model` of build_react_agent") or model
     sessions = EnvironmentSessions(environment)
     graph = StateGraph(AgentState, input_schema=AgentInput, output_schema=AgentOutput)
     graph.add_node("start", start_node(sessions, max_rounds=max_rounds))
@@ -102,13 +107,11 @@ def build_react_agent(
         graph.add_edge("start", "think")
         graph.add_conditional_edges("act", _until_done, {"go on": "think", "end": END})
     else:
-        judge = judge_model or model
         asked = {"recall": recall_node(memory, budget=budget)}
         _add_chain(graph, {**_before_recall(memory, model, judge), **asked}, after="start")
         graph.add_edge("recall", "think")
         learning: Chain = {}
         if learn:
-            reflecting = reflection_model or model
             learning = _after_episode(memory, reflecting, judge, reflect_prompt, distillation)
             _add_chain(graph, learning)
             graph.add_edge("remember", END)
@@ -122,9 +125,7 @@ def build_react_agent(
     return compiled.with_config(recursion_limit=limit)
 
 
-def _before_recall(
-    memory: MemoryProvider[Any], model: BaseChatModel, judge_model: BaseChatModel
-) -> Chain:
+def _before_recall(memory: MemoryProvider[Any], model: Model, judge_model: Model) -> Chain:
     """Return what has to happen before memory is asked for the first time."""
     if "draft" not in memory.needs:
         return {}
@@ -133,8 +134,8 @@ def _before_recall(
 
 def _after_episode(
     memory: MemoryProvider[Any],
-    reflection_model: BaseChatModel,
-    judge_model: BaseChatModel,
+    reflection_model: Model,
+    judge_model: Model,
     prompt: Prompt | None,
     distillation: Distillation,
 ) -> Chain:
@@ -155,7 +156,7 @@ def _after_episode(
     return {**nodes, "remember": remember_node(memory)}
 
 
-def _distilling(memory: MemoryProvider[Any], model: BaseChatModel) -> Chain:
+def _distilling(memory: MemoryProvider[Any], model: Model) -> Chain:
     """Return what draws lessons by outcome, and keeps those that hold and are new."""
     comparing: Chain = {}
     if isinstance(memory, KeepsAttempts):
@@ -169,10 +170,6 @@ def _distilling(memory: MemoryProvider[Any], model: BaseChatModel) -> Chain:
 
 
 def _check_distillation(distillation: str, prompt: Prompt | None) -> None:
-    if distillation not in get_args(Distillation):
-        known = " or ".join(map(repr, get_args(Distillation)))
-        msg = f"distillation is {known}, got {distillation!r:.80}"
-        raise SettingsError(msg)
     if prompt is not None and distillation != "plain":
         msg = (
             f"reflect_prompt {prompt.name!r} would not be asked with distillation"

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from langchain_core.language_models import BaseChatModel
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Checkpointer
 
+from langgraft._core.arguments import checked
 from langgraft._core.errors import SettingsError
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.submissions import sample_file
@@ -24,6 +24,7 @@ from langgraft.graphs.given import check_seconds, check_whole, contents_of, pack
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget
 from langgraft.nodes.artifacts import Artifacts
+from langgraft.nodes.chat_models import ChatModel, chat_model
 from langgraft.nodes.graph_node import GraphNode
 from langgraft.nodes.search.aide_policy import AIDEPolicy
 from langgraft.nodes.search.briefing import TreePrompts
@@ -62,12 +63,13 @@ Branch: TypeAlias = dict[str, GraphNode[BranchState]]
 """Nodes of a branch by name, in the order they run."""
 
 
+@checked
 def build_tree_agent(
-    code_model: BaseChatModel,
+    code_model: ChatModel,
     *,
     competition: Competition,
     sandbox: Sandbox,
-    feedback_model: BaseChatModel | None = None,
+    feedback_model: ChatModel | None = None,
     memory: MemoryProvider[Any] | None = None,
     learn: bool = True,
     artifacts: Artifacts | None = None,
@@ -129,7 +131,7 @@ def build_tree_agent(
     same `episode_id`; another `episode_id` begins anew.
 
     Args:
-        code_model: Any LangChain chat model.
+        code_model: Any LangChain chat model, or the name of one (`openai:gpt-4.1-mini`).
         competition: Prepared; its board says which way the metric goes.
         sandbox: Made with `inputs={"input": competition.public_dir}`.
         feedback_model: `None` takes `code_model`.
@@ -163,9 +165,10 @@ def build_tree_agent(
     check_seconds(seconds)
     sample_file(competition)
     needs = tree_memory_needs(memory, learn=learn)
+    code_model = chat_model(code_model, "`code_model` of build_tree_agent")
+    feedback = chat_model(feedback_model, "`feedback_model` of build_tree_agent") or code_model
     folder = None if folder is None else Path(folder)
     place = Place(competition, contents_of(artifacts, folder))
-    feedback = feedback_model or code_model
     prompts = prompts or TreePrompts()
     taught = memory if learn else None
 

@@ -2,6 +2,7 @@
 
 from langchain_core.runnables import Runnable
 
+from langgraft._core.arguments import checked
 from langgraft.memory.recall import strip_block
 from langgraft.nodes.prompts import prompt as shipped
 from langgraft.nodes.sessions import EnvironmentSessions
@@ -12,6 +13,7 @@ GOAL_REACHED = "goal reached"
 ENDED = "ended by the world"
 
 
+@checked
 def act_node(sessions: EnvironmentSessions) -> Runnable[AgentState, Update]:
     """Make the node that takes the chosen action.
 

@@ -13,15 +13,16 @@ again: the history of a conversation never fills up with memory, and memory neve
 itself. The state's `messages` must use LangGraph's `add_messages`, as in `MessagesState`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
-from langchain_core.runnables import Runnable, RunnableLambda
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langgraph.graph import MessagesState
 
+from langgraft._core.arguments import check_argument, checked
 from langgraft._core.canonical import canonical_json
 from langgraft._core.errors import InputError, SettingsError
 from langgraft._core.prompts import Prompt
@@ -30,6 +31,7 @@ from langgraft.memory.episodes import Episode, Lesson, Outcome, Step
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.questions import Question, Verdict
 from langgraft.memory.recall import Budget, Recall, RecallContext, Receipt, strip_block
+from langgraft.nodes.chat_models import ChatModel, chat_model
 from langgraft.nodes.draft import drafting
 from langgraft.nodes.judge import answering
 from langgraft.nodes.prompts import prompt as shipped
@@ -38,19 +40,25 @@ from langgraft.nodes.replies import encodable, reply_text
 from langgraft.nodes.state import Update
 from langgraft.nodes.structured import Conversation, aconverse, converse
 
-JudgeOutcome: TypeAlias = Callable[[Any], Outcome]
+Ended: TypeAlias = Outcome | bool
+"""How a turn ended, or no more than whether it succeeded."""
+JudgeOutcome: TypeAlias = Callable[[Any], Ended | Awaitable[Ended]]
 """Says how the turn ended, from the state of the graph."""
+
+_READ: Final = "__pregel_read"
+"""What a node's configuration reads the graph's channels by."""
 
 RECEIPTS = "langgraft_receipts"
 """Where the receipts wait, in the human message's `additional_kwargs`, until it is remembered."""
 
 
+@checked
 def recall_for_messages(
     memory: MemoryProvider[Any],
     *,
     domain: str = "chat",
     budget: Budget | None = None,
-    model: BaseChatModel | None = None,
+    model: ChatModel | None = None,
 ) -> Runnable[MessagesState, Update]:
     """Make the node that asks memory about the last human message.
 
@@ -65,38 +73,42 @@ def recall_for_messages(
     Raises:
         SettingsError: The provider needs a draft and there is no model to write it.
     """
+    model = chat_model(model, "`model` of recall_for_messages")
     drafts = "draft" in memory.needs
     if drafts and model is None:
         msg = f"{type(memory).__name__} compares with a draft: pass `model` to have one written"
         raise SettingsError(msg)
 
-    def recall(state: MessagesState) -> Update:
-        asked, rest = _turn(state)
+    def recall(state: MessagesState, config: RunnableConfig) -> Update:
+        messages = _messages(state, config)
+        asked, rest = _turn(messages)
         task, context = _task(asked), _context(domain, asked, rest)
         if drafts:
             context = replace(context, draft=converse(drafting(task), model))
             questions = memory.draft_questions(task, context)
             context = replace(context, verdicts=converse(_answering(questions), model))
-        return _with_memory(state, memory.provide(task, context, budget))
+        return _with_memory(messages, memory.provide(task, context, budget))
 
-    async def arecall(state: MessagesState) -> Update:
-        asked, rest = _turn(state)
+    async def arecall(state: MessagesState, config: RunnableConfig) -> Update:
+        messages = _messages(state, config)
+        asked, rest = _turn(messages)
         task, context = _task(asked), _context(domain, asked, rest)
         if drafts:
             context = replace(context, draft=await aconverse(drafting(task), model))
             questions = await memory.adraft_questions(task, context)
             context = replace(context, verdicts=await aconverse(_answering(questions), model))
-        return _with_memory(state, await memory.aprovide(task, context, budget))
+        return _with_memory(messages, await memory.aprovide(task, context, budget))
 
     return RunnableLambda(recall, afunc=arecall, name="recall")
 
 
+@checked
 def remember_messages(
     memory: MemoryProvider[Any],
     *,
     domain: str = "chat",
     outcome: JudgeOutcome | None = None,
-    model: BaseChatModel | None = None,
+    model: ChatModel | None = None,
     prompt: Prompt | None = None,
 ) -> Runnable[MessagesState, Update]:
     """Make the node that files the turn since the last human message as one episode.
@@ -107,14 +119,18 @@ def remember_messages(
     Args:
         memory: The provider to hand the episode to.
         domain: The task family, where an application has several.
-        outcome: A function of the graph's state that says how the turn ended; `None`: nobody
-            can tell.
+        outcome: A function of the graph's state that says how the turn ended: an `Outcome`, or
+            whether it succeeded. It may be async where the graph is run with `ainvoke`. `None`:
+            nobody can tell.
         model: Reflects on the turn and answers what memory asks, for providers that need it.
         prompt: Prompt with `$task`, `$outcome`, `$trajectory` and `$limit`.
 
     Raises:
         SettingsError: The provider needs lessons or verdicts and there is no model to ask, or
             it needs error records, which a turn has not; or `outcome` cannot be called.
+
+    The node raises `InputError`, and files nothing, where `outcome` returns anything else, or the
+    state's `messages` are not merged by id.
     """
     if "errors" in memory.needs:
         msg = (
@@ -122,22 +138,26 @@ def remember_messages(
             f" diagnose in a node of your own and file the episode with `take_in`"
         )
         raise SettingsError(msg)
-    if not (outcome is None or callable(outcome)):
-        msg = f"`outcome` is a function of the graph's state, got {outcome!r:.80}"
-        raise SettingsError(msg)
+    model = chat_model(model, "`model` of remember_messages")
     needed = sorted({"lessons", "verdicts"} & memory.needs)
     if needed and model is None:
         msg = f"{type(memory).__name__} needs {' and '.join(needed)}: pass `model` to have them"
         raise SettingsError(msg)
     template = prompt or shipped("reflect")
 
-    def turn(state: MessagesState) -> tuple[HumanMessage, Episode]:
-        ended = Outcome(success=None) if outcome is None else outcome(state)
-        asked, rest = _turn(state)
-        return asked, _episode(domain, asked, rest, ended)
+    judge: JudgeOutcome = outcome or (lambda _: Outcome(success=None))
 
-    def remember(state: MessagesState) -> Update:
-        asked, episode = turn(state)
+    def turn(messages: Sequence[AnyMessage], ended: object) -> tuple[HumanMessage, Episode]:
+        check_argument("what `outcome` of remember_messages returns", ended, Ended)
+        asked, rest = _turn(messages)
+        told = ended if isinstance(ended, Outcome) else Outcome(success=bool(ended))
+        return asked, _episode(domain, asked, rest, told)
+
+    def remember(state: MessagesState, config: RunnableConfig) -> Update:
+        if inspect.iscoroutinefunction(judge):
+            msg = "`outcome` of remember_messages is async: run the graph with `ainvoke`"
+            raise InputError(msg)
+        asked, episode = turn(_messages(state, config), judge(state))
         if "lessons" in memory.needs:
             episode = converse(_reflecting(episode, template), model)
         questions = memory.questions(episode)
@@ -145,8 +165,10 @@ def remember_messages(
         deltas = (memory.take_in(episode), memory.manage())
         return _without_memory(asked, deltas)
 
-    async def aremember(state: MessagesState) -> Update:
-        asked, episode = turn(state)
+    async def aremember(state: MessagesState, config: RunnableConfig) -> Update:
+        messages, ended = _messages(state, config), judge(state)
+        told = await ended if inspect.isawaitable(ended) else ended
+        asked, episode = turn(messages, told)
         if "lessons" in memory.needs:
             episode = await aconverse(_reflecting(episode, template), model)
         questions = await memory.aquestions(episode)
@@ -157,9 +179,29 @@ def remember_messages(
     return RunnableLambda(remember, afunc=aremember, name="remember")
 
 
-def _turn(state: MessagesState) -> tuple[HumanMessage, Sequence[AnyMessage]]:
+def _messages(state: Any, config: RunnableConfig) -> Sequence[AnyMessage]:
+    """Return the history of a state, whatever its schema is, where a message in it can be replaced.
+
+    Nodes are told of no reducer; the channels are taken from where LangGraph's `ToolNode` has them.
+    """
+    read = config.get("configurable", {}).get(_READ)
+    channel = None if read is None else read.args[1].get("messages")
+    if channel is not None:
+        tried = channel.from_checkpoint([HumanMessage("", id="0"), HumanMessage("", id="1")])
+        tried.update([[HumanMessage("new", id="0")]])
+        if [message.text for message in tried.get()] != ["new", ""]:
+            msg = (
+                "recalled memory would replace or repeat the history: the state's `messages` need"
+                " a reducer that goes by message ids. Declare `messages: Annotated[list[AnyMessage],"
+                " add_messages]`, as in LangGraph's MessagesState"
+            )
+            raise InputError(msg)
+    held = state.get("messages") if isinstance(state, Mapping) else state.messages
+    return held or []
+
+
+def _turn(messages: Sequence[AnyMessage]) -> tuple[HumanMessage, Sequence[AnyMessage]]:
     """Return the last human message and what came after it."""
-    messages = state.get("messages") or []
     for position in range(len(messages) - 1, -1, -1):
         message = messages[position]
         if isinstance(message, HumanMessage):
@@ -186,14 +228,14 @@ def _context(domain: str, asked: HumanMessage, rest: Sequence[AnyMessage]) -> Re
     )
 
 
-def _with_memory(state: MessagesState, recalled: Recall) -> Update:
+def _with_memory(messages: Sequence[AnyMessage], recalled: Recall) -> Update:
     """Put what was recalled before the question, and take it out of turns that broke off."""
-    asked, _ = _turn(state)
+    asked, _ = _turn(messages)
     receipts = [*asked.additional_kwargs.get(RECEIPTS, ()), recalled.receipt.to_json()]
     extra = {**asked.additional_kwargs, RECEIPTS: receipts}
     left = [
         _cleaned(message)
-        for message in state["messages"]
+        for message in messages
         if isinstance(message, HumanMessage)
         and message.id != asked.id
         and RECEIPTS in message.additional_kwargs

@@ -9,6 +9,7 @@ from typing import Protocol, runtime_checkable
 
 from langchain_core.runnables import Runnable
 
+from langgraft._core.arguments import checked
 from langgraft.memory.episodes import Attempt, Episode
 from langgraft.nodes.remember import episode_of
 from langgraft.nodes.state import AgentState, Node, Update
@@ -25,6 +26,7 @@ class KeepsAttempts(Protocol):
         """Do as `counterpart` does, asynchronously."""
 
 
+@checked
 def counterpart_node(memory: KeepsAttempts) -> Runnable[AgentState, Update]:
     """Make the node that asks memory for an attempt that ended the other way.
 

@@ -12,13 +12,15 @@ more than the same phrases are alike.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
 from langchain_core.runnables import Runnable
 
+from langgraft._core.arguments import checked
 from langgraft._core.errors import SettingsError
 from langgraft.memory.episodes import Episode, Lesson
+from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.rankers.diversity import Similarity
 from langgraft.memory.rankers.selection import Floats
 from langgraft.memory.rankers.tfidf import TfIdf
@@ -54,8 +56,9 @@ class KeepsLessons(Protocol):
         """Do as `lessons_like` does, asynchronously."""
 
 
+@checked
 def deduplicate_node(
-    memory: object = None, *, above: float = ALIKE
+    memory: MemoryProvider[Any] | KeepsLessons | None = None, *, above: float = ALIKE
 ) -> Runnable[AgentState, Update]:
     """Make the node that drops lessons which say what memory, or a lesson before them, says.
 

@@ -14,15 +14,16 @@ import re
 from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any, Final
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import Runnable
 from pydantic import BaseModel, BeforeValidator
 
+from langgraft._core.arguments import checked
 from langgraft._core.prompts import Prompt
 from langgraft.memory.episodes import ErrorKind, ErrorRecord
 from langgraft.memory.providers.coding.fixes import fix_needs
 from langgraft.memory.recall import strip_block
+from langgraft.nodes.chat_models import ChatModel, Model
 from langgraft.nodes.code_names import code_names
 from langgraft.nodes.prompts import prompt as shipped
 from langgraft.nodes.replies import encodable
@@ -81,9 +82,7 @@ class Diagnosis:
     """How often a model was asked."""
 
 
-def diagnose(
-    failure: Failure, model: BaseChatModel | None, *, prompt: Prompt | None = None
-) -> Diagnosis:
+def diagnose(failure: Failure, model: Model | None, *, prompt: Prompt | None = None) -> Diagnosis:
     """Diagnose a failure.
 
     Args:
@@ -95,14 +94,15 @@ def diagnose(
 
 
 async def adiagnose(
-    failure: Failure, model: BaseChatModel | None, *, prompt: Prompt | None = None
+    failure: Failure, model: Model | None, *, prompt: Prompt | None = None
 ) -> Diagnosis:
     """Do what `diagnose` does, without blocking."""
     return await aconverse(diagnosing(failure, prompt), model)
 
 
+@checked
 def diagnose_node(
-    model: BaseChatModel | None, *, prompt: Prompt | None = None
+    model: ChatModel | None, *, prompt: Prompt | None = None
 ) -> Runnable[AgentState, Update]:
     """Make the node that adds an error record to the state's `errors`.
 

@@ -1,11 +1,12 @@
 """`draft`: a tentative answer, before memory is asked, for memory that looks for contradictions."""
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import Runnable
 
+from langgraft._core.arguments import checked
 from langgraft._core.prompts import Prompt
 from langgraft.memory.recall import strip_block
+from langgraft.nodes.chat_models import ChatModel
 from langgraft.nodes.prompts import prompt as shipped
 from langgraft.nodes.state import AgentState, Update
 from langgraft.nodes.structured import Conversation, conversation_node
@@ -13,8 +14,9 @@ from langgraft.nodes.structured import Conversation, conversation_node
 NOTHING_KNOWN = "(nothing)"
 
 
+@checked
 def draft_node(
-    model: BaseChatModel | None, *, prompt: Prompt | None = None
+    model: ChatModel | None, *, prompt: Prompt | None = None
 ) -> Runnable[AgentState, Update]:
     """Make the node that asks for a short answer or plan to the instruction.
 
@@ -22,7 +24,7 @@ def draft_node(
     memory has nothing to ask about it.
 
     Args:
-        model: Any chat model.
+        model: Any chat model, or the name of one (`openai:gpt-4.1-mini`).
         prompt: Prompt with the placeholders `$task` and `$situation`.
     """
     template = prompt or shipped("draft")

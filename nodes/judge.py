@@ -14,16 +14,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import Runnable
 from pydantic import ValidationError
 
+from langgraft._core.arguments import checked
 from langgraft._core.errors import InputError, SettingsError
 from langgraft._core.prompts import Prompt
 from langgraft.memory.items import describe_validation
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.questions import By, Question, Verdict
+from langgraft.nodes.chat_models import ChatModel, Model, chat_model
 from langgraft.nodes.judging.contradiction import Contradiction
 from langgraft.nodes.judging.novelty import Novelty
 from langgraft.nodes.judging.shown import Ruling, Shown
@@ -62,7 +63,7 @@ class Judgment:
 
 def answer(
     question: Question,
-    model: BaseChatModel | None,
+    model: Model | None,
     *,
     lessons: Sequence[str] = (),
     prompts: Prompts | None = None,
@@ -85,7 +86,7 @@ def answer(
 
 async def aanswer(
     question: Question,
-    model: BaseChatModel | None,
+    model: Model | None,
     *,
     lessons: Sequence[str] = (),
     prompts: Prompts | None = None,
@@ -109,9 +110,10 @@ def answering(
     return _judgment(question, said.value, "model", said.why, said.calls)
 
 
+@checked
 def judge_node(
     memory: MemoryProvider[Any],
-    model: BaseChatModel | None,
+    model: ChatModel | None,
     *,
     about: Literal["episode", "draft"] = "episode",
     prompts: Prompts | None = None,
@@ -131,12 +133,10 @@ def judge_node(
     Raises:
         SettingsError: A prompt is for a kind that does not exist, or `about` is something else.
     """
-    if about not in ("episode", "draft"):
-        msg = f"`about` is 'episode' or 'draft', got {about!r:.80}"
-        raise SettingsError(msg)
     if unknown := sorted(set(prompts or ()) - set(KINDS)):
         msg = f"no question is of the kind {', '.join(unknown)}; prompts may be for {list(KINDS)}"
         raise SettingsError(msg)
+    model = chat_model(model, "`model` of judge_node")
 
     def judge(state: AgentState) -> Update:
         if about == "draft":

@@ -4,12 +4,14 @@ from typing import Any
 
 from langchain_core.runnables import Runnable
 
+from langgraft._core.arguments import checked
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.questions import Verdict
 from langgraft.memory.recall import Budget, Recall, RecallContext
 from langgraft.nodes.state import AgentState, Node, Update
 
 
+@checked
 def recall_node(
     memory: MemoryProvider[Any], *, budget: Budget | None = None
 ) -> Runnable[AgentState, Update]:

@@ -11,14 +11,15 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, TypeAlias
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import Runnable
 from pydantic import BaseModel, BeforeValidator, Field
 
+from langgraft._core.arguments import checked
 from langgraft._core.prompts import Prompt
 from langgraft.memory.episodes import Attempt, Lesson, Outcome, Step, render_trajectory
 from langgraft.memory.recall import strip_block
+from langgraft.nodes.chat_models import ChatModel, chat_model
 from langgraft.nodes.prompts import prompt as shipped
 from langgraft.nodes.replies import reply_text
 from langgraft.nodes.state import AgentState, Node, StepState, Update
@@ -38,19 +39,21 @@ QUOTED = 200
 """Most characters a lesson by rules quotes of a task or an action."""
 
 
+@checked
 def reflect_node(
-    model: BaseChatModel, *, prompt: Prompt | None = None, max_lessons: int = MAX_LESSONS
+    model: ChatModel, *, prompt: Prompt | None = None, max_lessons: int = MAX_LESSONS
 ) -> Runnable[AgentState, Update]:
     """Make the node that asks a model for lessons.
 
     A reply that cannot be read gives no lessons; `reflection` in the state then says why.
 
     Args:
-        model: Any chat model.
+        model: Any chat model, or the name of one (`openai:gpt-4.1-mini`).
         prompt: Prompt with the placeholders `$task`, `$outcome`, `$trajectory`, `$limit`.
         max_lessons: Most lessons kept of one episode.
     """
     template = prompt or shipped("reflect")
+    model = chat_model(model, "`model` of reflect_node")
 
     def messages(state: AgentState) -> list[BaseMessage]:
         steps = episode_steps(state["steps"])
@@ -160,8 +163,9 @@ class Distilled:
     """How often a model was asked."""
 
 
+@checked
 def reflect_by_outcome_node(
-    model: BaseChatModel | None,
+    model: ChatModel | None,
     *,
     other_attempt: OtherAttempt = counterpart_in,
     prompts: ReflectionPrompts | None = None,
@@ -173,7 +177,7 @@ def reflect_by_outcome_node(
     `reflection` in the state says why.
 
     Args:
-        model: Any chat model; `None` leaves reflecting to the rules.
+        model: Any chat model, or the name of one; `None` leaves reflecting to the rules.
         other_attempt: Finds another attempt; where it does, the two are compared. By default it
             is the one that `counterpart_node` put into the state.
         prompts: One for each occasion; `None` takes those that ship.

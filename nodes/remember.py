@@ -4,6 +4,7 @@ from typing import Any
 
 from langchain_core.runnables import Runnable
 
+from langgraft._core.arguments import checked
 from langgraft._core.canonical import JSON
 from langgraft.memory.deltas import MemoryDelta
 from langgraft.memory.episodes import Episode, ErrorRecord, Lesson, Outcome
@@ -14,6 +15,7 @@ from langgraft.nodes.reflect import episode_steps
 from langgraft.nodes.state import AgentState, Node, Update
 
 
+@checked
 def remember_node(memory: MemoryProvider[Any]) -> Runnable[AgentState, Update]:
     """Make the node that files an episode: `take_in`, then `manage`."""
 

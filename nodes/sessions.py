@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from langgraft._core.arguments import checked
 from langgraft._core.errors import SettingsError
 from langgraft.environments.text import Reset, TextEnvironment, TextWorldFactory, Transition
 
@@ -32,6 +33,7 @@ class EnvironmentSessions:
         SettingsError: `capacity` is below 1.
     """
 
+    @checked
     def __init__(self, factory: TextWorldFactory, *, capacity: int = 256) -> None:
         if capacity < 1:
             msg = f"capacity must be at least 1, got {capacity}"

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from langchain_core.runnables import Runnable
 from langgraph.types import Overwrite
 
+from langgraft._core.arguments import checked
 from langgraft._core.errors import InputError, SettingsError
 from langgraft.nodes.sessions import EnvironmentSessions
 from langgraft.nodes.state import AgentState, Node, StepState, Update
 
 
+@checked
 def start_node(
     sessions: EnvironmentSessions, *, max_rounds: int | None = None
 ) -> Runnable[AgentState, Update]:

@@ -16,12 +16,13 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import Runnable
 from pydantic import TypeAdapter, ValidationError
 
+from langgraft._core.arguments import checked
 from langgraft._core.prompts import Prompt
+from langgraft.nodes.chat_models import ChatModel, Model, chat_model
 from langgraft.nodes.json_values import cleaned, json_values
 from langgraft.nodes.prompts import prompt as shipped
 from langgraft.nodes.replies import encodable, in_turns, reply_text
@@ -79,7 +80,7 @@ class Answer(Generic[T]):
         return "; ".join(self.problems) or "ok"
 
 
-def ask(model: BaseChatModel | None, messages: Sequence[BaseMessage], read: Reader[T]) -> Answer[T]:
+def ask(model: Model | None, messages: Sequence[BaseMessage], read: Reader[T]) -> Answer[T]:
     """Ask a model for a value; a reply with problems is sent back once to be corrected.
 
     Without a model there is no value, and `problems` says so.
@@ -87,9 +88,7 @@ def ask(model: BaseChatModel | None, messages: Sequence[BaseMessage], read: Read
     return converse(asking(messages, read), model)
 
 
-async def aask(
-    model: BaseChatModel | None, messages: Sequence[BaseMessage], read: Reader[T]
-) -> Answer[T]:
+async def aask(model: Model | None, messages: Sequence[BaseMessage], read: Reader[T]) -> Answer[T]:
     """Do what `ask` does, without blocking."""
     return await aconverse(asking(messages, read), model)
 
@@ -233,7 +232,7 @@ class _Ended(Generic[T]):
     value: T
 
 
-def converse(conversation: Conversation[T], model: BaseChatModel | None) -> T:
+def converse(conversation: Conversation[T], model: Model | None) -> T:
     """Hold a conversation with a model, or with nobody."""
     step = _advance(conversation)
     while not isinstance(step, _Ended):
@@ -242,7 +241,7 @@ def converse(conversation: Conversation[T], model: BaseChatModel | None) -> T:
     return step.value
 
 
-async def aconverse(conversation: Conversation[T], model: BaseChatModel | None) -> T:
+async def aconverse(conversation: Conversation[T], model: Model | None) -> T:
     """Do what `converse` does, without blocking."""
     step = _advance(conversation)
     while not isinstance(step, _Ended):
@@ -262,12 +261,14 @@ def _advance(
         return _Ended(stop.value)
 
 
+@checked
 def conversation_node(
     name: str,
-    model: BaseChatModel | None,
+    model: ChatModel | None,
     begin: Callable[[AgentState], Conversation[Update]],
 ) -> Runnable[AgentState, Update]:
     """Make the node that holds a conversation about the state; its result is the update."""
+    model = chat_model(model, f"`model` of the node {name!r}")
 
     def run(state: AgentState) -> Update:
         return converse(begin(state), model)

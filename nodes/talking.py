@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from langchain_core.exceptions import ContextOverflowError
-from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import BaseMessage
-from langchain_core.runnables import Runnable
 from pydantic import ValidationError
 
+from langgraft._core.arguments import checked
+from langgraft.nodes.chat_models import Model
 from langgraft.nodes.graph_node import GraphNode, S, Update
 from langgraft.nodes.replies import encodable, reply_text
 from langgraft.nodes.sampling import sample_config
@@ -30,9 +30,6 @@ _OVERFLOW: Final = "context_length"
 UNREADABLE: Final = "unreadable"
 """Failure of a reply whose call has arguments that are JSON and no object: no message can hold it."""
 _MESSAGES: Final = ("AIMessage", "AIMessageChunk")
-
-Model: TypeAlias = Runnable[LanguageModelInput, BaseMessage]
-"""What is talked with: a chat model, or one that tools are bound to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +74,7 @@ def spoken(conversation: Conversation[T], what: str) -> Talk[T]:
         reply = (yield Ask(messages, what)).text
 
 
+@checked
 def talking_node(name: str, model: Model, begin: Begin[S], whose: Name[S]) -> GraphNode[S]:
     """Make the node that talks about the state; the talk's result is the update."""
 

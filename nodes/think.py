@@ -4,12 +4,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import Runnable
 
+from langgraft._core.arguments import checked
 from langgraft._core.errors import ActionFormatError
 from langgraft._core.prompts import Prompt
+from langgraft.nodes.chat_models import ChatModel, chat_model
 from langgraft.nodes.prompts import prompt as shipped
 from langgraft.nodes.replies import in_turns
 from langgraft.nodes.state import AgentState, Node, StepState, Update
@@ -79,16 +80,16 @@ def render_messages(system: str, recalled: str, steps: Sequence[StepState]) -> l
     return in_turns(messages)
 
 
-def think_node(
-    model: BaseChatModel, *, prompt: Prompt | None = None
-) -> Runnable[AgentState, Update]:
+@checked
+def think_node(model: ChatModel, *, prompt: Prompt | None = None) -> Runnable[AgentState, Update]:
     """Make the node that decides on the next action.
 
     Args:
-        model: Any chat model.
+        model: Any chat model, or the name of one (`openai:gpt-4.1-mini`).
         prompt: System prompt with the placeholder `$instructions`.
     """
     template = prompt or shipped("act")
+    model = chat_model(model, "`model` of think_node")
 
     def messages(state: AgentState) -> list[BaseMessage]:
         system = template.render(instructions=state["world_instructions"])

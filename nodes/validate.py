@@ -9,14 +9,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import Runnable
 from pydantic import BaseModel, Field
 
+from langgraft._core.arguments import checked
 from langgraft._core.prompts import Prompt
 from langgraft.memory.episodes import Outcome, Step, render_trajectory
 from langgraft.memory.questions import By
+from langgraft.nodes.chat_models import ChatModel
 from langgraft.nodes.judging.shown import by_line, same_words
 from langgraft.nodes.prompts import prompt as shipped
 from langgraft.nodes.reflect import describe_outcome, episode_steps
@@ -74,8 +75,9 @@ class Validation:
         return DroppedLesson(text=self.text, node="validate", reason=reason, score=self.score)
 
 
+@checked
 def validate_node(
-    model: BaseChatModel | None, *, prompt: Prompt | None = None
+    model: ChatModel | None, *, prompt: Prompt | None = None
 ) -> Runnable[AgentState, Update]:
     """Make the node that drops lessons which do not hold.
 
@@ -84,7 +86,7 @@ def validate_node(
     rules, and say so.
 
     Args:
-        model: Any chat model; `None` leaves it to the rules.
+        model: Any chat model, or the name of one; `None` leaves it to the rules.
         prompt: Prompt with `$task`, `$outcome`, `$lessons` and `$trajectory`.
     """
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from pydantic import JsonValue
 
+from langgraft._core.arguments import checked
 from langgraft.nodes.chain.calls import no_call_told, surplus_told
 from langgraft.nodes.chain.perform import IN_WORKSPACE
 from langgraft.nodes.chain.room import Browse, Room
@@ -22,6 +23,7 @@ _TOLD: Final = {THINK: "Noted.", FINISH: "The work ends here."}
 _LONGEST_PROBLEM: Final = 500
 
 
+@checked
 def act_node(room: Room) -> GraphNode[RunState]:
     """Make the node that does what was asked for.
 

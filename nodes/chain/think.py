@@ -3,13 +3,15 @@
 from dataclasses import asdict, dataclass
 from typing import Final
 
+from langgraft._core.arguments import checked
 from langgraft.nodes.chain.calls import Asked, asked
 from langgraft.nodes.chain.condense import cut_to_fit
 from langgraft.nodes.chain.room import Room
 from langgraft.nodes.chain.sight import Cut
 from langgraft.nodes.chain.stuck import first_condensation
+from langgraft.nodes.chat_models import Model
 from langgraft.nodes.graph_node import GraphNode, Update
-from langgraft.nodes.talking import Ask, Model, Talk, talking_node
+from langgraft.nodes.talking import Ask, Talk, talking_node
 from langgraft.nodes.workbench.events import CONDENSATION, Action, Event, keepable
 from langgraft.nodes.workbench.limits import ended_by
 from langgraft.nodes.workbench.log import append_events
@@ -31,6 +33,7 @@ class Thought:
     """What was left out for that."""
 
 
+@checked
 def think_node(room: Room, model: Model) -> GraphNode[RunState]:
     """Make the node that asks for the next action, where the run may go on at all.
 

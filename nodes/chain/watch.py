@@ -2,6 +2,7 @@
 
 from typing import Final, Literal, TypeAlias
 
+from langgraft._core.arguments import checked
 from langgraft.nodes.chain.room import Room
 from langgraft.nodes.chain.stuck import find_stuck
 from langgraft.nodes.graph_node import GraphNode, Update
@@ -13,6 +14,7 @@ OnStuck: TypeAlias = Literal["stop", "recover"]
 STUCK: Final = "stuck"
 
 
+@checked
 def watch_node(room: Room, *, on_stuck: OnStuck, recoveries: int) -> GraphNode[RunState]:
     """Make the node that looks for circles after each step.
 

@@ -3,8 +3,8 @@
 import asyncio
 from typing import Final
 
-from langchain_core.language_models import BaseChatModel
-
+from langgraft._core.arguments import checked
+from langgraft.nodes.chat_models import Model
 from langgraft.nodes.graph_node import GraphNode, Update
 from langgraft.nodes.mlab.answers import summarizing
 from langgraft.nodes.mlab.consult import said_action
@@ -26,6 +26,7 @@ from langgraft.nodes.workbench.state import RunState
 FINISHED: Final = "finished"
 
 
+@checked
 def act_node(desk: Desk) -> GraphNode[RunState]:
     """Make the node that does an action, and notes it and what was observed of it in the log."""
 
@@ -72,7 +73,8 @@ def _done(desk: Desk, state: RunState, action: Action, seen: Observation, second
     return {**update, "ended": FINISHED} if action.name == FINAL_ANSWER else update
 
 
-def summarize_node(desk: Desk, model: BaseChatModel, prompts: MLABPrompts) -> GraphNode[RunState]:
+@checked
+def summarize_node(desk: Desk, model: Model, prompts: MLABPrompts) -> GraphNode[RunState]:
     """Make the node that has a long observation shortened; it does nothing for others.
 
     Args:

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from langchain_core.language_models import BaseChatModel
-
+from langgraft._core.arguments import checked
+from langgraft.nodes.chat_models import Model
 from langgraft.nodes.graph_node import GraphNode, Update
 from langgraft.nodes.mlab import tools
 from langgraft.nodes.mlab.answers import LONGEST_SCRIPT, Answered, editing, understanding
@@ -43,8 +43,9 @@ class _Looked:
     """Why there is nothing to ask."""
 
 
+@checked
 def consult_node(
-    desk: Desk, edit_model: BaseChatModel, reading_model: BaseChatModel, prompts: MLABPrompts
+    desk: Desk, edit_model: Model, reading_model: Model, prompts: MLABPrompts
 ) -> GraphNode[RunState]:
     """Make the node that asks what a tool needs a model for; other tools have no answer.
 
@@ -55,7 +56,7 @@ def consult_node(
         prompts: For both.
     """
 
-    def model(action: Action) -> BaseChatModel:
+    def model(action: Action) -> Model:
         return edit_model if action.name == tools.EDIT else reading_model
 
     def consult(state: RunState) -> Update:

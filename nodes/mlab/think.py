@@ -3,9 +3,10 @@
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
+from langgraft._core.arguments import checked
+from langgraft.nodes.chat_models import Model
 from langgraft.nodes.graph_node import GraphNode, Update
 from langgraft.nodes.mlab.briefing import Briefing, Cut, cuts
 from langgraft.nodes.mlab.replies import ACTION_INPUT, THOUGHT, Reply
@@ -36,7 +37,8 @@ class Thought:
     """Why the run ends; empty where it goes on."""
 
 
-def think_node(briefing: Briefing, model: BaseChatModel, *, retries: int) -> GraphNode[RunState]:
+@checked
+def think_node(briefing: Briefing, model: Model, *, retries: int) -> GraphNode[RunState]:
     """Make the node that asks for the next step, where the run may go on at all.
 
     Args:

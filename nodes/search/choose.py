@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
+from langgraft._core.arguments import checked
 from langgraft.environments.competitions.attempts import Attempt, aattempt, attempt
 from langgraft.environments.sandboxes.programs import PythonProgram
 from langgraft.environments.sandboxes.sandbox import Sandbox
@@ -18,6 +19,7 @@ FRESH_SPLITS = (1, 2)
 """Values of `SPLIT_SEED` that the best programs are run again with; the search has 0."""
 
 
+@checked
 def choose_node(place: Place, *, count: int) -> GraphNode[TreeState]:
     """Make the node that lists the programs that may be submitted, and then chooses one.
 
@@ -51,6 +53,7 @@ def choose_node(place: Place, *, count: int) -> GraphNode[TreeState]:
     return GraphNode("choose", list_or_choose)
 
 
+@checked
 def rescore_node(place: Place, sandbox: Sandbox, *, seconds: float) -> GraphNode[TreeState]:
     """Make the node that runs one candidate on one fresh split; the graph comes back for more.
 

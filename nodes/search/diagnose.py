@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from langchain_core.language_models import BaseChatModel
-
+from langgraft._core.arguments import checked
 from langgraft._core.canonical import JSON
 from langgraft.memory.episodes import Attempt, Outcome, Step
+from langgraft.nodes.chat_models import Model
 from langgraft.nodes.competing import instruction
 from langgraft.nodes.diagnose import Failure, diagnosing
 from langgraft.nodes.execution_text import with_limit
@@ -19,8 +19,9 @@ from langgraft.nodes.search.state import BranchState, Work, of_branch
 from langgraft.nodes.talking import Talk, spoken, talking_node
 
 
+@checked
 def diagnose_program_node(
-    place: Place, model: BaseChatModel, prompts: TreePrompts
+    place: Place, model: Model, prompts: TreePrompts
 ) -> GraphNode[BranchState]:
     """Make the node that turns a failure into an error record, for memory that keeps errors.
 
@@ -62,7 +63,8 @@ def _failure(code: str, executed: Mapping[str, Any], analysis: str) -> Failure:
     )
 
 
-def reflect_program_node(place: Place, model: BaseChatModel) -> GraphNode[BranchState]:
+@checked
+def reflect_program_node(place: Place, model: Model) -> GraphNode[BranchState]:
     """Make the node that draws lessons from a program, for memory that keeps lessons."""
     task = instruction(place.competition)
 

@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import replace
 from typing import Any, Final
 
+from langgraft._core.arguments import checked
 from langgraft.environments.competitions.attempts import Attempt, aattempt, attempt, told
 from langgraft.environments.sandboxes.limits import Limits
 from langgraft.environments.sandboxes.programs import PythonProgram
@@ -18,6 +19,7 @@ SPLIT_SEED: Final = "SPLIT_SEED"
 """Environment variable that says which split a program holds out; see `tree_rules.md`."""
 
 
+@checked
 def execute_node(place: Place, sandbox: Sandbox, *, seconds: float) -> GraphNode[BranchState]:
     """Make the node that runs the program that was written; without one, it does nothing.
 

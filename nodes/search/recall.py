@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any
 
+from langgraft._core.arguments import checked
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget, Recall, RecallContext
 from langgraft.nodes.competing import domain, instruction
@@ -13,6 +14,7 @@ from langgraft.nodes.search.place import Place
 from langgraft.nodes.search.state import BranchState, Work
 
 
+@checked
 def recall_program_node(
     place: Place, memory: MemoryProvider[Any], *, budget: Budget | None = None
 ) -> GraphNode[BranchState]:

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from langchain_core.language_models import BaseChatModel
-
+from langgraft._core.arguments import checked
 from langgraft.memory.deltas import MemoryDelta
 from langgraft.memory.episodes import Episode
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.questions import Question, Verdict
+from langgraft.nodes.chat_models import Model
 from langgraft.nodes.graph_node import GraphNode, Update
 from langgraft.nodes.search.best import keep_best
 from langgraft.nodes.search.gathering import episode_of, node_of, submission_of
@@ -27,8 +27,9 @@ from langgraft.nodes.talking import Talk, atalk, talk
 from langgraft.nodes.verdicts import answering_all
 
 
+@checked
 def judge_program_node(
-    place: Place, memory: MemoryProvider[Any], model: BaseChatModel
+    place: Place, memory: MemoryProvider[Any], model: Model
 ) -> GraphNode[TreeState]:
     """Make the node that answers what memory asks about the program that is filed next.
 
@@ -56,6 +57,7 @@ def _judging(place: Place, episode: Episode, asked: Sequence[Question]) -> Talk[
     return {"judged": place.keep(answers)} if answers else {}
 
 
+@checked
 def remember_program_node(
     place: Place, memory: MemoryProvider[Any] | None, *, folder: Path | None
 ) -> GraphNode[TreeState]:

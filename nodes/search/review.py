@@ -12,12 +12,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Final
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage
 from pydantic import BaseModel, BeforeValidator, StrictBool
 
+from langgraft._core.arguments import checked
 from langgraft.memory.questions import By
 from langgraft.memory.recall import strip_block
+from langgraft.nodes.chat_models import Model
 from langgraft.nodes.graph_node import GraphNode, Update
 from langgraft.nodes.replies import encodable
 from langgraft.nodes.search.briefing import TreePrompts
@@ -53,7 +54,8 @@ class Review:
     """How often the model was asked."""
 
 
-def review_node(place: Place, model: BaseChatModel, prompts: TreePrompts) -> GraphNode[BranchState]:
+@checked
+def review_node(place: Place, model: Model, prompts: TreePrompts) -> GraphNode[BranchState]:
     """Make the node that reviews a program; what holds no program is buggy without asking.
 
     Args:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from langgraph.types import Send
 
+from langgraft._core.arguments import checked
 from langgraft._core.errors import InputError
 from langgraft.nodes.graph_node import GraphNode, Update
 from langgraft.nodes.search.journal import JournalNode
@@ -12,6 +13,7 @@ from langgraft.nodes.search.policy import Expansion, SearchPolicy
 from langgraft.nodes.search.state import BranchState, TreeState, Work
 
 
+@checked
 def select_node(
     place: Place, policy: SearchPolicy, *, steps: int, width: int
 ) -> GraphNode[TreeState]:

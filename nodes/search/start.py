@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any, Final
 
+from langgraft._core.arguments import checked
 from langgraft.environments.competitions.preview import data_preview
 from langgraft.environments.sandboxes.sandbox import Sandbox
 from langgraft.memory.provider import MemoryProvider
@@ -13,6 +14,7 @@ from langgraft.nodes.search.state import Begun, TreeState
 from langgraft.nodes.starting import check_data, checked_name, data_probe
 
 
+@checked
 def start_search_node(
     place: Place, sandbox: Sandbox, *, memory: MemoryProvider[Any] | None
 ) -> GraphNode[TreeState]:

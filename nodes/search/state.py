@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from typing_extensions import TypedDict
 
+from langgraft._core.arguments import checked
 from langgraft.nodes.graph_node import GraphNode, Update
 from langgraft.nodes.search.journal import Stage
 
@@ -119,6 +120,7 @@ class BranchState(BranchOutput, total=False):
     work: Work
 
 
+@checked
 def bringing(node: GraphNode[BranchState]) -> GraphNode[BranchState]:
     """Make the last node of a branch of one: it hands over what the branch made."""
 

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Final
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
+from langgraft._core.arguments import checked
 from langgraft._core.prompts import Prompt
 from langgraft.environments.sandboxes.telling import span
+from langgraft.nodes.chat_models import Model
 from langgraft.nodes.graph_node import GraphNode, Update
 from langgraft.nodes.replies import encodable, in_turns
 from langgraft.nodes.search.briefing import TreePrompts
@@ -50,8 +51,9 @@ class Assignment:
     """What can be imported."""
 
 
+@checked
 def write_node(
-    place: Place, model: BaseChatModel, assignment: Assignment, prompts: TreePrompts
+    place: Place, model: Model, assignment: Assignment, prompts: TreePrompts
 ) -> GraphNode[BranchState]:
     """Make the node that asks for a program.
 

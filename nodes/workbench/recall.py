@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any, Final
 
+from langgraft._core.arguments import checked
 from langgraft._core.errors import SettingsError
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget, Recall, RecallContext
@@ -18,6 +19,7 @@ _GIVEN: Final = frozenset({"errors", "verdicts"})
 """What an agent that works step by step gives to memory."""
 
 
+@checked
 def recall_run_node(
     desk: Desk, memory: MemoryProvider[Any], *, budget: Budget | None = None
 ) -> GraphNode[RunState]:
@@ -63,9 +65,6 @@ def memory_needs(memory: MemoryProvider[Any] | None, *, learn: bool) -> frozense
     """
     if memory is None:
         return frozenset()
-    if not isinstance(memory, MemoryProvider):
-        msg = f"{type(memory).__name__} is no memory provider: give CodingMemory(store), say"
-        raise SettingsError(msg)
     needs = frozenset(memory.needs)
     if "draft" in needs:
         msg = (

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any, Literal
 
-from langchain_core.language_models import BaseChatModel
-
+from langgraft._core.arguments import checked
 from langgraft._core.canonical import JSON
 from langgraft._core.prompts import Prompt
 from langgraft.memory.deltas import MemoryDelta
 from langgraft.memory.episodes import Episode
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.questions import Question
+from langgraft.nodes.chat_models import Model
 from langgraft.nodes.diagnose import diagnosing
 from langgraft.nodes.graph_node import GraphNode, Update
 from langgraft.nodes.talking import Talk, atalk, spoken, talk, talking_node
@@ -45,8 +45,9 @@ def after_acting(desk: Desk, state: RunState) -> Literal["failed", "resolving", 
     return "other" if put_right(log) is None else "resolving"
 
 
+@checked
 def diagnose_run_node(
-    desk: Desk, model: BaseChatModel, *, prompt: Prompt | None = None
+    desk: Desk, model: Model, *, prompt: Prompt | None = None
 ) -> GraphNode[RunState]:
     """Make the node that turns a failed execution into an error record.
 
@@ -80,9 +81,8 @@ def diagnose_run_node(
     return talking_node("diagnose", model, begin, lambda state: _whose(desk, state))
 
 
-def judge_run_node(
-    desk: Desk, memory: MemoryProvider[Any], model: BaseChatModel
-) -> GraphNode[RunState]:
+@checked
+def judge_run_node(desk: Desk, memory: MemoryProvider[Any], model: Model) -> GraphNode[RunState]:
     """Make the node that answers what memory asks about the agent's last action.
 
     Args:
@@ -105,6 +105,7 @@ def judge_run_node(
     return GraphNode("judge", judge, ajudge)
 
 
+@checked
 def remember_run_node(desk: Desk, memory: MemoryProvider[Any]) -> GraphNode[RunState]:
     """Make the node that files the agent's last action in memory, and what that changed in the log.
 

@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any, Final
 
+from langgraft._core.arguments import checked
 from langgraft.environments.competitions.preview import data_preview
 from langgraft.memory.provider import MemoryProvider
 from langgraft.nodes.graph_node import GraphNode, Update
@@ -25,6 +26,7 @@ _LEFT: Final[Update] = {
 _AFRESH: Final[Update] = {"log": "", "steps": 0, "attempt": 0, "spent": NOTHING_SPENT}
 
 
+@checked
 def start_run_node(desk: Desk, *, memory: MemoryProvider[Any] | None) -> GraphNode[RunState]:
     """Make the node that begins a run, or goes on with one.
 

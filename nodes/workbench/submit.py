@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Final
 
+from langgraft._core.arguments import checked
 from langgraft._core.errors import InfrastructureError, InputError
 from langgraft.nodes.artifacts import reference_of, write_whole
 from langgraft.nodes.graph_node import GraphNode, Update
@@ -20,6 +21,7 @@ SUBMISSION: Final = "submission.csv"
 SOLUTION: Final = "solution.py"
 
 
+@checked
 def submit_node(desk: Desk, *, folder: Path | None = None) -> GraphNode[RunState]:
     """Make the node that collects the submission, notes it in the log, and ends the workspace.
 

@@ -31,13 +31,13 @@ pytest.importorskip("pandas", reason="needs pandas: pip install 'langgraft[mle]'
     ("settings", "said"),
     [
         ({"steps": 0}, "steps must be a whole number of at least 1, got 0"),
-        ({"steps": 2.5}, "steps must be"),
+        ({"steps": 2.5}, "`steps` of build_tree_agent must be a whole number, got 2.5"),
         ({"width": 0}, "width must be"),
-        ({"candidates": True}, "candidates must be"),
+        ({"candidates": True}, "`candidates` of build_tree_agent must be a whole number, got True"),
         ({"folds": 1}, "folds must be a whole number of at least 2, got 1"),
         ({"seconds": 0}, "seconds must be a number above 0, got 0"),
         ({"seconds": float("inf")}, "seconds must be"),
-        ({"packages": "numpy"}, "packages is a list of names"),
+        ({"packages": "numpy"}, "`packages` of build_tree_agent must be a list or None, got 'numpy'"),
     ],
 )
 def test_agent_when_a_setting_is_out_of_range_is_not_built(

@@ -1,14 +1,20 @@
 """Memory in a LangGraph graph of a user's own."""
 
-from typing import Any
+import asyncio
+import operator
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.graph.message import add_messages
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.store.memory import InMemoryStore
+from pydantic import BaseModel
 from toy_world import LESSONS, RuleModel
+from typing_extensions import TypedDict
 
 from langgraft._core.errors import InputError, SettingsError
 from langgraft.memory.deltas import MemoryDelta, fold
@@ -212,8 +218,57 @@ def test_errors_when_memory_learns_from_nothing_else_are_missed_at_once() -> Non
 def test_outcome_when_it_is_no_function_is_refused_at_once() -> None:
     """Not only when the first turn ends."""
     outcome: Any = Outcome(success=True)
-    with pytest.raises(SettingsError, match="`outcome` is a function of the graph's state, got Ou"):
+    with pytest.raises(
+        SettingsError, match="`outcome` of remember_messages must be a function or None, got Ou"
+    ):
         remember_messages(TrajectoryMemory(InMemoryStore()), outcome=outcome)
+
+
+def filed(memory: MemoryProvider[Any]) -> list[bool]:
+    """Return the success of each item."""
+    return [item.success for item in memory.content().items.values()]
+
+
+@pytest.mark.parametrize("word", [True, False])
+async def test_outcome_when_it_is_a_bare_word_is_whether_the_turn_succeeded(word: bool) -> None:
+    """So is what an async function says, which only an async run waits for."""
+    for outcome in (lambda state: word, lambda state: Outcome(word), async_word(word)):
+        memory = TrajectoryMemory(InMemoryStore())
+        graph = users_graph(users_model(), memory, outcome=outcome)
+        await graph.ainvoke(said("what is tea", "m0"), config())
+        assert filed(memory) == [word]
+
+
+def async_word(word: bool) -> Any:
+    """Make a function that says so after a while."""
+
+    async def outcome(state: JournalState) -> bool:
+        await asyncio.sleep(0)
+        return word
+
+    return outcome
+
+
+def test_outcome_when_it_is_async_and_the_run_is_not_is_refused() -> None:
+    """A coroutine is true, whatever comes of it."""
+    memory = TrajectoryMemory(InMemoryStore())
+    graph = users_graph(users_model(), memory, outcome=async_word(word=False))
+    with pytest.raises(InputError, match=r"`outcome` of remember_messages is async: .*`ainvoke`"):
+        graph.invoke(said("what is tea", "m0"), config())
+    assert filed(memory) == []
+
+
+@pytest.mark.parametrize("word", [None, "yes", 1, {"success": True}])
+async def test_outcome_when_it_is_none_of_its_values_is_refused(word: Any) -> None:
+    """A function that forgets to return says nothing, and nobody would hear of it."""
+    memory = TrajectoryMemory(InMemoryStore())
+    graph = users_graph(users_model(), memory, outcome=lambda state: word)
+    expected = "what `outcome` of remember_messages returns must be an Outcome or True or False"
+    with pytest.raises(InputError, match=expected):
+        graph.invoke(said("what is tea", "m0"), config())
+    with pytest.raises(InputError, match=expected):
+        await graph.ainvoke(said("what is tea", "m1"), config("u"))
+    assert filed(memory) == []
 
 
 async def test_graph_when_run_asynchronously_does_the_same() -> None:
@@ -317,3 +372,86 @@ def test_history_when_a_turn_broke_off_loses_its_memory_at_the_next() -> None:
     assert blocks[-1] == 1
     assert all(BLOCK_START not in message.text for message in final["messages"])
     assert all(not message.additional_kwargs for message in final["messages"])
+
+
+# States of other schemas ------------------------------------------------------------------
+
+
+def by_id(left: list[AnyMessage], right: list[AnyMessage]) -> list[AnyMessage]:
+    """Merge as `add_messages` does, in a user's own words."""
+    return list({message.id: message for message in (*left, *right)}.values())
+
+
+class Replaced(TypedDict):
+    messages: list[Any]
+
+
+class Appended(TypedDict):
+    messages: Annotated[list[Any], operator.add]
+
+
+class Merged(TypedDict):
+    messages: Annotated[list[Any], by_id]
+
+
+class Model(BaseModel):
+    messages: Annotated[list[AnyMessage], add_messages]
+
+
+class BareModel(BaseModel):
+    messages: list[Any]
+
+
+@dataclass
+class Data:
+    messages: Annotated[list[AnyMessage], add_messages]
+
+
+@dataclass
+class BareData:
+    messages: list[Any]
+
+
+def around(schema: Any, memory: MemoryProvider[Any], *names: str) -> Any:
+    """Build a graph of a schema with memory's nodes, or one of them, around an answer."""
+    graph = StateGraph(schema)
+    nodes: dict[str, Any] = {
+        "recall": recall_for_messages(memory),
+        "answer": lambda state: {"messages": [AIMessage("A drink.", id="a")]},
+        "remember": remember_messages(memory, outcome=lambda state: True),
+    }
+    before = START
+    for name in names:
+        graph.add_node(name, nodes[name])
+        graph.add_edge(before, name)
+        before = name
+    return graph.compile()
+
+
+@pytest.mark.parametrize("schema", [MessagesState, Merged, Model, Data])
+async def test_state_when_it_merges_by_id_may_have_any_schema(schema: Any) -> None:
+    """Also one of a user's own reducer; the history stays as it was."""
+    memory = TrajectoryMemory(InMemoryStore())
+    graph = around(schema, memory, "recall", "answer", "remember")
+    for identity in ("m0", "m1"):
+        given = {"messages": [HumanMessage("Hello.", id="h"), HumanMessage("Tea?", id=identity)]}
+        for result in (graph.invoke(given), await graph.ainvoke(given)):
+            assert texts(result["messages"]) == ["Hello.", "Tea?", "A drink."]
+    assert filed(memory) == [True, True]
+
+
+@pytest.mark.parametrize("schema", [Replaced, Appended, BareModel, BareData])
+@pytest.mark.parametrize("name", ["recall", "remember"])
+@pytest.mark.parametrize("message", [HumanMessage("Tea?", id="m"), ("user", "Tea?")])
+async def test_state_when_it_does_not_merge_by_id_is_refused(
+    schema: Any, name: str, message: Any
+) -> None:
+    """The history would be replaced by one message, or would have it twice."""
+    memory = TrajectoryMemory(InMemoryStore())
+    given = {"messages": [HumanMessage("Hello.", id="h"), message]}
+    graph = around(schema, memory, name)
+    with pytest.raises(InputError, match=r"`messages` need a reducer .*add_messages\]`, as in"):
+        graph.invoke(given)
+    with pytest.raises(InputError, match=r"`messages` need a reducer .*add_messages\]`, as in"):
+        await graph.ainvoke(given)
+    assert filed(memory) == []

@@ -436,5 +436,7 @@ def test_kinds_when_listed_each_have_a_prompt_that_names_their_reply() -> None:
 
 def test_judge_when_it_is_about_something_else_is_refused_at_once() -> None:
     """A misspelt `draft` would leave every question about one unanswered."""
-    with pytest.raises(SettingsError, match="`about` is 'episode' or 'draft', got 'drafts'"):
+    with pytest.raises(
+        SettingsError, match="`about` of judge_node must be 'episode' or 'draft', got 'dr"
+    ):
         judge_node(AgentKB(InMemoryStore()), None, about=cast("Any", "drafts"))

@@ -1,0 +1,195 @@
+"""What functions are handed, checked against their annotations: one clear error, before all else."""
+
+import difflib
+import functools
+import inspect
+import types
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import is_dataclass
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    ParamSpec,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+)
+
+from typing_extensions import get_protocol_members, is_protocol
+
+from langgraft._core.errors import SettingsError
+
+_INIT: Final = "__init__"
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_WORDS: Final[Mapping[object, str]] = {
+    types.NoneType: "None",
+    bool: "True or False",
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+    Callable: "a function",
+    Sequence: "a list",
+}
+_SUCH_AS: Final[Mapping[str, str]] = {
+    "Connection": "ChromaStore.open('memories') makes",
+    "BaseStore": "InMemoryStore()",
+    "EnvironmentSessions": "EnvironmentSessions(BabyAI())",
+    "MemoryProvider": "InsightMemory(InMemoryStore())",
+    "Ranker": "BM25()",
+    "Sandbox": "DockerSandbox()",
+    "TextWorldFactory": "BabyAI()",
+}
+"""By name, since these are defined on the floors above."""
+
+
+def checked(function: Callable[P, T]) -> Callable[P, T]:
+    """Have a function refuse arguments that are not what its annotations say.
+
+    What an argument is gets checked, and not what it holds: of a list nothing but that it is one.
+    A class is never taken for one of its instances.
+
+    Raises:
+        SettingsError: By the function: an argument is of another kind, has a name that it does not
+            take, or has to be given by name.
+    """
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        parameters, where = _parameters(function), function.__qualname__
+        if "self" in parameters:
+            owner = type(args[0]).__name__
+            where = owner if function.__name__ == "__init__" else f"{owner}.{function.__name__}"
+        in_a_row = [each for each in parameters.values() if each.kind is not each.KEYWORD_ONLY]
+        for parameter, value in zip(in_a_row, args, strict=False):
+            check_argument(f"`{parameter.name}` of {where}", value, parameter.annotation)
+        for name, value in kwargs.items():
+            if name not in parameters:
+                known = [each for each in parameters if each != "self"]
+                raise SettingsError(f"{where} takes no `{name}`: {did_you_mean(name, known)}")
+            check_argument(f"`{name}` of {where}", value, parameters[name].annotation)
+        for value in args[len(in_a_row) :]:
+            by_name = _written(where, parameters.values())
+            raise SettingsError(
+                f"{where} has no place for {value!r:.80}: give it by name, {by_name}"
+            )
+        return function(*args, **kwargs)
+
+    return call
+
+
+def checked_fields(kind: type[T]) -> type[T]:
+    """Have a class of plain fields check them as `checked` does."""
+    setattr(kind, _INIT, checked(getattr(kind, _INIT)))
+    return kind
+
+
+def check_argument(what: str, value: object, hint: Any) -> None:
+    """Refuse a value that an annotation does not allow.
+
+    Args:
+        what: What it was given as, for the message.
+        value: What was given.
+        hint: The annotation.
+
+    Raises:
+        SettingsError: It is of another kind.
+    """
+    if _fits(value, hint):
+        return
+    kinds = sorted(_kinds(hint), key=lambda kind: kind is types.NoneType)
+    wanted = " or ".join(dict.fromkeys(filter(None, map(_words, kinds))))
+    if isinstance(value, type):
+        got = f"the class {value.__name__}: give an object, {value.__name__}(…)"
+    else:
+        got = f"{value!r:.80}" + next(filter(None, (_form(kind, value) for kind in kinds)), "")
+    raise SettingsError(f"{what} must be {wanted}, got {got}")
+
+
+def did_you_mean(given: object, known: Iterable[str], otherwise: str = "") -> str:
+    """Say which of the known names may have been meant; without any, `otherwise` or all of them."""
+    names = list(known)
+    near = difflib.get_close_matches(f"{given!s:.100}", names)
+    if near:
+        return f"did you mean {' or '.join(map(repr, near))}?"
+    return otherwise or f"there are {', '.join(names)}."
+
+
+@functools.cache
+def _parameters(function: Callable[..., object]) -> Mapping[str, inspect.Parameter]:
+    return inspect.signature(function).parameters
+
+
+def _kinds(hint: Any) -> Sequence[Any]:
+    """Take a union apart."""
+    if get_origin(hint) in (Union, types.UnionType):
+        return [kind for part in get_args(hint) for kind in _kinds(part)]
+    return [hint]
+
+
+def _fits(value: object, hint: Any) -> bool:
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        return any(_fits(value, part) for part in parts)
+    if origin is Annotated:
+        return _fits(value, parts[0])
+    if origin is Literal:
+        return value in parts
+    kind = origin or hint
+    if kind is Callable:
+        return callable(value)
+    if not isinstance(kind, type) or kind in (Any, object, type, inspect.Parameter.empty):
+        return True
+    if isinstance(value, type) or (isinstance(value, bool) and kind in (int, float)):
+        return False
+    if is_protocol(kind):
+        # Not by `isinstance`, which would ask properties for their values.
+        return all(_has(value, member) for member in get_protocol_members(kind))
+    if kind is Sequence and isinstance(value, str):
+        return False
+    return isinstance(value, (int, float) if kind is float else kind)
+
+
+def _has(value: object, member: str) -> bool:
+    # By `hasattr` every class has `__call__`: that of its own class, `type`.
+    places = [vars(kind) for kind in type(value).__mro__]
+    held = getattr(value, "__dict__", {})
+    return any(member in place or "__getattr__" in place for place in (*places, held))
+
+
+def _words(kind: Any) -> str:
+    origin = get_origin(kind)
+    if origin is Annotated:
+        return str(get_args(kind)[1])
+    if origin is Literal:
+        return " or ".join(map(repr, get_args(kind)))
+    kind = origin or kind
+    if is_protocol(kind) and get_protocol_members(kind) == {"__call__"}:
+        kind = Callable
+    name = getattr(kind, "__name__", str(kind))
+    example = f", such as {_SUCH_AS[name]}" if name in _SUCH_AS else ""
+    article = "an" if name[0] in "AEIOU" else "a"
+    return _WORDS.get(kind) or f"{article} {name}{example}"
+
+
+def _form(kind: Any, value: object) -> str:
+    """Say how an object of plain fields is written, where something plain was given for it."""
+    kind = get_origin(kind) or kind
+    plain = is_dataclass(kind) or hasattr(kind, "model_fields")
+    told = not plain or kind.__name__ in _SUCH_AS
+    if told or not isinstance(value, str | int | float | Mapping):
+        return ""
+    given = value if isinstance(value, Mapping) else {}
+    return f": write it as {_written(kind.__name__, inspect.signature(kind).parameters.values(), given)}"
+
+
+def _written(name: str, parameters: Iterable[inspect.Parameter], given: Container[str] = ()) -> str:
+    """Write a call with the arguments that it needs, and those that are there."""
+    named = [each for each in parameters if each.name != "self"]
+    shown = [each for each in named if each.default is each.empty or each.name in given]
+    return f"{name}({', '.join(f'{each.name}=…' for each in shown or named[:1])})"
