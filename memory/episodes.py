@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, TypeAlias, TypeVar, cast, get_args
 
+from langgraft._core.arguments import check_argument
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError
 from langgraft.memory.items import ItemType
@@ -143,9 +144,7 @@ class Episode:
         except UnicodeEncodeError as error:
             msg = f"episode id {self.id!r} holds a lone surrogate, which no log can hold"
             raise InputError(msg) from error
-        if not isinstance(self.outcome, Outcome):
-            msg = f"not a Outcome: {self.outcome!r:.80}"
-            raise InputError(msg)
+        check_argument("`outcome` of an episode", self.outcome, Outcome)
         for name, kind in _PARTS.items():
             for part in _listed(name, getattr(self, name)):
                 if not isinstance(part, kind):

@@ -1,10 +1,11 @@
 """`MemoryItem`: one piece of text that an agent may be given again."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from langgraft._core.arguments import did_you_mean
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.errors import InputError
 
@@ -102,10 +103,14 @@ class MemoryItem(BaseModel):
             raise InputError(describe_validation(error)) from error
 
 
-def describe_validation(error: ValidationError) -> str:
+def describe_validation(error: ValidationError, known: Iterable[str] = ()) -> str:
     """Put a pydantic error into one line: each field with what is wrong and what it got.
 
     Of many, the first are told. What a problem of type `CONFIDENTIAL` got is not.
+
+    Args:
+        error: What pydantic raised.
+        known: The fields there are: one that is misspelt is told what it may have been.
     """
     parts = []
     problems = error.errors(include_url=False, include_context=False)
@@ -115,6 +120,9 @@ def describe_validation(error: ValidationError) -> str:
         said = said[:1].lower() + said[1:]
         if not where and problem["type"] == "value_error":
             parts.append(said)  # about several fields, which it names
+            continue
+        if known and problem["type"] == "extra_forbidden" and len(problem["loc"]) == 1:
+            parts.append(f"there is no {where}: {did_you_mean(where, known)}")
             continue
         told = problem["type"] not in {"missing", CONFIDENTIAL}
         got = f" (got {problem['input']!r:.80})" if told else ""

@@ -68,6 +68,7 @@ from typing import ClassVar, cast
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
+from langgraft._core.arguments import check_argument, checked
 from langgraft._core.errors import SettingsError
 from langgraft.memory import bank
 from langgraft.memory.bank_format import write_items
@@ -87,7 +88,6 @@ from langgraft.memory.recall import (
     RecallContext,
 )
 from langgraft.memory.settings import ProviderSettings
-from langgraft.memory.stores.arguments import check_store
 from langgraft.memory.stores.drive import adrive, drive
 from langgraft.memory.stores.forked import ForkedStore
 from langgraft.memory.stores.ranked import RankedStore
@@ -119,6 +119,7 @@ class MemoryProvider(MemoryPolicy[SettingsT]):
 
     settings_model: ClassVar[type[ProviderSettings]] = ProviderSettings
 
+    @checked
     def __init__(
         self,
         store: BaseStore,
@@ -127,13 +128,9 @@ class MemoryProvider(MemoryPolicy[SettingsT]):
         settings: SettingsT | None = None,
         index_directory: Path | str | None = None,
     ) -> None:
-        if settings is not None and not isinstance(settings, self.settings_model):
-            msg = (
-                f"{type(self).__name__} takes {self.settings_model.__name__},"
-                f" got {type(settings).__name__}"
-            )
-            raise SettingsError(msg)
-        check_store(store)
+        if settings is not None:
+            what = f"`settings` of {type(self).__name__}"
+            check_argument(what, settings, self.settings_model)
         self.settings = cast("SettingsT", settings or self.settings_model())
         self.namespace = bank.place(("langgraft", self.name) if namespace is None else namespace)
         ranker = getattr(self.settings, "ranker", None)
@@ -156,6 +153,7 @@ class MemoryProvider(MemoryPolicy[SettingsT]):
 
     # What an agent calls ------------------------------------------------------------------
 
+    @checked
     def provide(self, query: str, context: RecallContext, budget: Budget | None = None) -> Recall:
         """Return what memory has to say; changes nothing.
 
@@ -167,30 +165,36 @@ class MemoryProvider(MemoryPolicy[SettingsT]):
         Raises:
             InputError: The query or what is compared with the bank holds a lone surrogate.
         """
-        return drive(self._provide(query, context, _room(budget)), self.store)
+        return drive(self._provide(query, context, budget or Budget()), self.store)
 
+    @checked
     async def aprovide(
         self, query: str, context: RecallContext, budget: Budget | None = None
     ) -> Recall:
         """Do as `provide` does, asynchronously."""
-        return await adrive(self._provide(query, context, _room(budget)), self.store)
+        return await adrive(self._provide(query, context, budget or Budget()), self.store)
 
+    @checked
     def draft_questions(self, query: str, context: RecallContext) -> list[Question]:
         """List what a judge should say about `context.draft` and has not; changes nothing."""
         return drive(self._unanswered_draft(query, context), self.store)
 
+    @checked
     async def adraft_questions(self, query: str, context: RecallContext) -> list[Question]:
         """Do as `draft_questions` does, asynchronously."""
         return await adrive(self._unanswered_draft(query, context), self.store)
 
+    @checked
     def questions(self, episode: Episode) -> list[Question]:
         """List what a judge should answer about `episode` and has not; changes nothing."""
         return drive(self._unanswered(episode), self.store)
 
+    @checked
     async def aquestions(self, episode: Episode) -> list[Question]:
         """Do as `questions` does, asynchronously."""
         return await adrive(self._unanswered(episode), self.store)
 
+    @checked
     def take_in(self, episode: Episode) -> MemoryDelta:
         """File an episode; filing it again changes nothing and returns an empty delta.
 
@@ -202,6 +206,7 @@ class MemoryProvider(MemoryPolicy[SettingsT]):
         with self._lock.held():
             return drive(self._take_in(episode), self.store)
 
+    @checked
     async def atake_in(self, episode: Episode) -> MemoryDelta:
         """Do as `take_in` does, asynchronously."""
         async with self._lock.aheld():
@@ -302,13 +307,6 @@ class MemoryProvider(MemoryPolicy[SettingsT]):
         if self._ranked is None:
             return ForkedStore(self.store, InMemoryStore())
         return _ranked(ForkedStore(self._ranked.store, InMemoryStore()), self._ranked.ranker, None)
-
-
-def _room(budget: Budget | None) -> Budget:
-    if not (budget is None or isinstance(budget, Budget)):
-        msg = f"a budget is Budget(tokens=…), or None for no limit; got {budget!r:.80}"
-        raise SettingsError(msg)
-    return Budget() if budget is None else budget
 
 
 def _write(path: Path, content: BankContent) -> int:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from langgraft._core.arguments import checked_fields
 from langgraft._core.canonical import JSON, digest
 from langgraft._core.errors import SettingsError
 from langgraft._core.tokens import TokenCounter, count_tokens_approximately
@@ -30,6 +31,7 @@ _BLOCK = re.compile(rf"{re.escape(BLOCK_START)}.*?(?:{re.escape(BLOCK_END)}\n?|\
 _MARKERS = re.compile(rf"<(/?{re.escape(BLOCK_START[1:-1])})>")
 
 
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class Budget:
     """How much recalled text an agent has room for.
@@ -43,21 +45,19 @@ class Budget:
     count: TokenCounter = count_tokens_approximately
 
     def __post_init__(self) -> None:
-        whole = isinstance(self.tokens, int) and not isinstance(self.tokens, bool)
-        if not (self.tokens is None or whole):
-            msg = f"a budget is a whole number of tokens, or None; got {self.tokens!r:.80}"
-            raise SettingsError(msg)
-        if not callable(self.count):
-            msg = f"`count` of a budget is a function of a text, got {self.count!r:.80}"
-            raise SettingsError(msg)
         if self.tokens is not None and self.tokens < 0:
             msg = f"a budget of {self.tokens} tokens is not possible; give 0 or more, or None"
             raise SettingsError(msg)
 
 
-@dataclass(frozen=True, slots=True)
+@checked_fields
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RecallContext:
-    """Where the agent stands when it asks."""
+    """Where the agent stands when it asks. Texts in a row are soon out of order: name the fields.
+
+    Raises:
+        SettingsError: A field has no name, or is of another kind.
+    """
 
     domain: str
     task_id: str

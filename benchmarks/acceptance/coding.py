@@ -111,7 +111,13 @@ def _apart(memory: CodingMemory, journals: Sequence[Journal], how: str) -> Figur
     asked = own = 0
     for task in sorted({journal.task for journal in journals}):
         for error in errors:
-            context = RecallContext(f"mle/{task}", task, "asking", stage="debug", observation=error)
+            context = RecallContext(
+                domain=f"mle/{task}",
+                task_id=task,
+                episode_id="asking",
+                stage="debug",
+                observation=error,
+            )
             items = memory.provide(task, context).items
             asked += len(items)
             own += sum(item.task_id == task for item in items)

@@ -160,7 +160,12 @@ def _judged(memory: MemoryProvider[Any], episode: Episode, number: int) -> Episo
             named = chance.choice([*shown, "gone"])
             text = " ".join(chance.choices(WORDS, k=4))
             verdicts.append(Verdict(question.id, action, None if action == "add" else named, text))
-    context = RecallContext(episode.domain, episode.task_id, episode.id, observation=episode.task)
+    context = RecallContext(
+        domain=episode.domain,
+        task_id=episode.task_id,
+        episode_id=episode.id,
+        observation=episode.task,
+    )
     receipt = memory.provide(episode.task, context, Budget(tokens=400)).receipt
     return replace(episode, verdicts=tuple(verdicts), recalls=(receipt,))
 
@@ -170,7 +175,13 @@ def _ask(memory: MemoryProvider[Any], number: int) -> list[tuple[str, JSON]]:
     chance = random.Random(number)  # noqa: S311  (not for secrets)
     query = " ".join(chance.choices(WORDS, k=5))
     # A third of the random episodes are of the task without a name.
-    at = RecallContext(TASK, "", f"asking {number}", episode_index=0, observation="a red door")
+    at = RecallContext(
+        domain=TASK,
+        task_id="",
+        episode_id=f"asking {number}",
+        episode_index=0,
+        observation="a red door",
+    )
     found = [
         memory.provide(query, replace(at, step=step), budget)
         for step in (0, 4)

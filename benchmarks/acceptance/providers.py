@@ -140,9 +140,9 @@ def _memory(name: str, **settings: JSON) -> MemoryProvider[Any]:
 def _recalled(memory: MemoryProvider[Any], item: MemoryItem) -> set[str]:
     """Return the ids of what memory recalls when asked by what an item is to be found by."""
     context = RecallContext(
-        item.source_domain,
-        "a task",
-        "asking",
+        domain=item.source_domain,
+        task_id="a task",
+        episode_id="asking",
         episode_index=0,
         stage="debug",
         observation=item.retrieval_key,

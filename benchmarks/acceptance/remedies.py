@@ -101,7 +101,9 @@ def played_bank(count: int, tests: int) -> tuple[list[Episode], Asked]:
     asked = []
     for task in world.tasks(tasks[0], "test")[:tests]:
         shown = world(task.id).reset()
-        context = RecallContext(task.domain, task.id, task.id, observation=shown.observation)
+        context = RecallContext(
+            domain=task.domain, task_id=task.id, episode_id=task.id, observation=shown.observation
+        )
         asked.append((shown.instruction, context))
     return memory.episodes, asked
 

@@ -78,7 +78,11 @@ class _Desk:
         here = self._competition
         step = 0 if stage == "draft" else 1
         context = RecallContext(
-            domain(here), here.id, f"search-{seed}/{step:03d}", stage=stage, step=step
+            domain=domain(here),
+            task_id=here.id,
+            episode_id=f"search-{seed}/{step:03d}",
+            stage=stage,
+            step=step,
         )
         recalled = "" if memory is None else memory.provide(instruction(here), context).text
         earlier = (self._ran,) if stage == "improve" else ()

@@ -116,7 +116,11 @@ def _ask_about(
 
 def _debugging(episode: Episode, record: ErrorRecord) -> RecallContext:
     return RecallContext(
-        episode.domain, episode.task_id, episode.id, stage="debug", observation=record.error
+        domain=episode.domain,
+        task_id=episode.task_id,
+        episode_id=episode.id,
+        stage="debug",
+        observation=record.error,
     )
 
 

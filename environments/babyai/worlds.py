@@ -1,6 +1,5 @@
 """Minigrid's worlds: imported late, built fresh, and quiet."""
 
-import difflib
 import importlib
 import os
 import sys
@@ -8,6 +7,7 @@ import threading
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
+from langgraft._core.arguments import did_you_mean
 from langgraft._core.errors import SettingsError
 from langgraft._core.extras import require
 
@@ -50,9 +50,8 @@ def check_level(level: str) -> None:
     known = {*gymnasium().registry, *_RENAMED}
     if level not in known or not level.startswith("BabyAI-"):
         levels = sorted(name for name in known if name.startswith("BabyAI-"))
-        near = difflib.get_close_matches(str(level), levels, n=3)
-        hint = f"; near it: {', '.join(near)}" if near else ", such as BabyAI-ActionObjDoor-v0"
-        raise SettingsError(f"minigrid has no BabyAI level {level!r}{hint}")
+        hint = did_you_mean(level, levels, "one is 'BabyAI-ActionObjDoor-v0'")
+        raise SettingsError(f"minigrid has no BabyAI level {level!r}: {hint}")
 
 
 def build(level: str) -> Any:

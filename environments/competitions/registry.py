@@ -1,10 +1,10 @@
 """Finds competitions: those that ship, MLE-bench's, and folders of one's own."""
 
-import difflib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final, Literal
 
+from langgraft._core.arguments import did_you_mean
 from langgraft._core.errors import CompetitionError
 from langgraft.environments.competitions.cache import user_cache_dir
 from langgraft.environments.competitions.competition import Competition
@@ -107,8 +107,8 @@ class Registry:
                 return source, place[name]
         if name in self._lite:
             return "lite", None
-        near = difflib.get_close_matches(str(name)[:100], self.list_competition_ids(), 3)
-        hint = f"did you mean {' or '.join(near)}?" if near else "`langgraft competitions list`"
+        known = self.list_competition_ids()
+        hint = did_you_mean(name, known, "`langgraft competitions list`")
         raise CompetitionError(f"there is no competition {str(name)[:100]!r}: {hint}")
 
     def _places(self) -> Sequence[tuple[Source, dict[str, Path]]]:

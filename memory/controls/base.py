@@ -5,6 +5,7 @@ from typing import Any
 
 from typing_extensions import override
 
+from langgraft._core.arguments import checked
 from langgraft._core.canonical import JSON
 from langgraft.memory.deltas import Change, MemoryDelta
 from langgraft.memory.episodes import Episode
@@ -29,6 +30,7 @@ class Control(MemoryProvider[ProviderSettings]):
         inner: The wrapped provider.
     """
 
+    @checked
     def __init__(self, inner: MemoryProvider[Any]) -> None:
         settings = ProviderSettings(same_task=inner.settings.same_task)
         super().__init__(ReadOnlyStore(inner.store), settings=settings)

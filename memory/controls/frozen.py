@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 from typing_extensions import override
 
+from langgraft._core.arguments import checked
 from langgraft._core.canonical import JSON
 from langgraft.memory.controls.base import Control, nothing
 from langgraft.memory.policy import Need
@@ -27,6 +28,7 @@ class Frozen(Control):
 
     name: ClassVar[str] = "frozen"
 
+    @checked
     def __init__(self, inner: MemoryProvider[Any], *, provide: bool = True) -> None:
         super().__init__(inner)
         self.recalls = provide

@@ -6,6 +6,7 @@ from typing import Any
 
 from typing_extensions import override
 
+from langgraft._core.arguments import checked
 from langgraft._core.canonical import JSON
 from langgraft.memory import bank
 from langgraft.memory.controls.base import Control
@@ -26,6 +27,7 @@ class Replacement(Control):
         seed: Decides between equals.
     """
 
+    @checked
     def __init__(self, inner: MemoryProvider[Any], *, seed: int = 0) -> None:
         super().__init__(inner)
         self.seed = seed

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from langgraph.store.base import BaseStore
 from typing_extensions import override
 
+from langgraft._core.arguments import checked
 from langgraft.memory.controls.base import Control, nothing
 from langgraft.memory.deltas import MemoryDelta
 from langgraft.memory.episodes import Episode
@@ -31,6 +32,7 @@ class WriteOnly(Control):
 
     name: ClassVar[str] = "write_only"
 
+    @checked
     def __init__(self, inner: MemoryProvider[Any]) -> None:
         super().__init__(inner)
         self.store = inner.store

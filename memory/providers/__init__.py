@@ -4,8 +4,7 @@ import importlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from pydantic import ValidationError
-
+from langgraft._core.arguments import did_you_mean
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import SettingsError
 from langgraft._core.lazy import lazy_exports
@@ -110,8 +109,8 @@ def provider_class(name: str) -> "type[MemoryProvider[Any]]":
 
     module, attribute = PROVIDERS.get(name, name.partition(":")[::2])
     if not attribute:
-        known = ", ".join(PROVIDERS)
-        msg = f"unknown provider {name!r}; there are {known}, or 'package.module:Class'"
+        known = did_you_mean(name, PROVIDERS)
+        msg = f"unknown provider {name!r}: {known} Your own is named 'package.module:Class'"
         raise SettingsError(msg)
     try:
         found = getattr(importlib.import_module(module), attribute)
@@ -136,19 +135,12 @@ def provider_settings(name: str, settings: Mapping[str, JSON]) -> "ProviderSetti
     Raises:
         SettingsError: There is no such provider or setting, or a value is not possible.
     """
-    from langgraft.memory.items import describe_validation  # noqa: PLC0415  (loads pydantic models)
-
     model = provider_class(name).settings_model
     if not isinstance(settings, Mapping):
         msg = f"provider {name!r}: settings are a mapping, got {settings!r:.80}"
         raise SettingsError(msg)
     try:
-        return model.model_validate(dict(settings))
-    except ValidationError as error:
-        msg = f"provider {name!r}: {describe_validation(error)}"
-        if set(settings) - set(model.model_fields):
-            msg += f"; its settings are {', '.join(sorted(model.model_fields))}"
-        raise SettingsError(msg) from error
+        return model(**{str(name): value for name, value in settings.items()})
     except SettingsError as error:
         msg = f"provider {name!r}: {error}"
         raise SettingsError(msg) from error

@@ -7,6 +7,7 @@ from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 from typing_extensions import override
 
+from langgraft._core.arguments import checked
 from langgraft.memory import bank
 from langgraft.memory.deltas import Change, MemoryDelta
 from langgraft.memory.episodes import Episode
@@ -26,6 +27,7 @@ class NoMemory(MemoryProvider[ProviderSettings]):
     name: ClassVar[str] = "none"
     needs = frozenset[Need]()
 
+    @checked
     def __init__(
         self,
         store: BaseStore | None = None,

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 
+from langgraft._core.arguments import checked_fields
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import SettingsError
 from langgraft.memory.rankers.base import RankerIndex
@@ -23,6 +24,7 @@ def inverse_document_frequency(documents: int, *, corpus: int) -> float:
     return math.log(1.0 + (corpus - documents + 0.5) / (documents + 0.5))
 
 
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class BM25:
     """Rank by BM25 as bm25s computes it with `method="lucene"`.

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from langgraft._core.arguments import check_argument
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import SettingsError
 from langgraft.memory.rankers.among import search_among
@@ -64,6 +65,7 @@ class Hybrid:
     """Which of equal documents comes first."""
 
     def __post_init__(self) -> None:
+        check_argument("`rankers` of Hybrid", self.rankers, Sequence[Ranker])
         rankers = tuple(self.rankers)
         if len(rankers) < _FEWEST or not all(map(is_ranker, rankers)):
             msg = f"a hybrid needs two rankers or more, got {self.rankers!r}"

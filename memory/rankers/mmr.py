@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from langgraft._core.arguments import checked_fields
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import SettingsError
 from langgraft.memory.rankers.base import (
@@ -14,7 +15,6 @@ from langgraft.memory.rankers.base import (
     Ranker,
     RankerIndex,
     Scored,
-    is_ranker,
 )
 from langgraft.memory.rankers.composite import CompositeIndex
 from langgraft.memory.rankers.dense_index import DenseIndex
@@ -22,6 +22,7 @@ from langgraft.memory.rankers.diversity import Similarity, maximal_marginal_rele
 from langgraft.memory.rankers.tfidf import VECTORIZER, TfIdf
 
 
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class MMR:
     """Reorder another ranker's best by maximal marginal relevance (Carbonell, Goldstein 1998).
@@ -51,13 +52,10 @@ class MMR:
     """How many of the best are reordered."""
 
     def __post_init__(self) -> None:
-        if not is_ranker(self.of):
-            msg = f"mmr reorders another ranker, got {self.of!r}"
-            raise SettingsError(msg)
         if not 0 <= self.trade_off <= 1:
             msg = f"trade_off must be between 0 and 1, got {self.trade_off!r}"
             raise SettingsError(msg)
-        if type(self.candidates) is not int or self.candidates < 1:
+        if self.candidates < 1:
             msg = f"candidates must be an integer of at least 1, got {self.candidates!r}"
             raise SettingsError(msg)
 

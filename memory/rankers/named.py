@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, cast
 
+from langgraft._core.arguments import did_you_mean
 from langgraft._core.errors import SettingsError
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.bm25 import BM25
@@ -40,7 +41,7 @@ def make_ranker(settings: Mapping[str, Any]) -> Ranker:
         )
         raise SettingsError(msg)
     if not isinstance(name, str) or name not in _RANKERS:
-        msg = f"unknown ranker {name!r}; give one of {', '.join(_RANKERS)} as `ranker`"
+        msg = f"unknown ranker {name!r}: {did_you_mean(name, _RANKERS)}"
         raise SettingsError(msg)
     kind = _RANKERS[name]
     fields = {field.name for field in dataclasses.fields(kind)}

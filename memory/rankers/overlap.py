@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from langgraft._core.arguments import checked_fields
 from langgraft._core.canonical import JSON
 from langgraft.memory.rankers.base import RankerIndex
 from langgraft.memory.rankers.lexical import LexicalIndex
@@ -12,6 +13,7 @@ from langgraft.memory.rankers.selection import Floats, Ties, check_ties
 from langgraft.memory.rankers.tokens import TOKENIZER
 
 
+@checked_fields
 @dataclass(frozen=True, slots=True)
 class TermOverlap:
     """Rank by the number of distinct query terms in the document.

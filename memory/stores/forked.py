@@ -17,8 +17,8 @@ from langgraph.store.base import (
     SearchOp,
 )
 
+from langgraft._core.arguments import checked
 from langgraft._core.errors import InputError, SettingsError
-from langgraft.memory.stores.arguments import check_store
 from langgraft.memory.stores.drive import Program, adrive, drive
 from langgraft.memory.stores.paging import read_all
 from langgraft.memory.stores.records import Address, Namespace
@@ -76,9 +76,8 @@ class ForkedStore(BaseStore):
         SettingsError: One of the two is no store, or both are the same.
     """
 
+    @checked
     def __init__(self, base: BaseStore, overlay: BaseStore) -> None:
-        check_store(base, "base")
-        check_store(overlay, "overlay")
         if base is overlay:
             msg = "base and overlay are the same store, so that a fork would change its base"
             raise SettingsError(msg)

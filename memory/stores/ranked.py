@@ -6,9 +6,9 @@ from typing import Self, cast
 
 from langgraph.store.base import BaseStore, GetOp, Op, PutOp, Result, SearchOp
 
+from langgraft._core.arguments import checked
 from langgraft._core.errors import SettingsError
 from langgraft.memory.rankers.base import DurableIndex, Ranker
-from langgraft.memory.stores.arguments import check_ranker, check_store
 from langgraft.memory.stores.corpora import Corpora
 from langgraft.memory.stores.drive import Program, adrive, drive
 from langgraft.memory.stores.index_directory import IndexDirectory
@@ -78,6 +78,7 @@ class RankedStore(BaseStore):
         StorePathError: The directory cannot be used, or another open store has it.
     """
 
+    @checked
     def __init__(
         self,
         store: BaseStore,
@@ -88,8 +89,6 @@ class RankedStore(BaseStore):
         max_indexes: int = 128,
         directory: Path | str | None = None,
     ) -> None:
-        check_store(store)
-        check_ranker(ranker)
         if max_indexes < 1:
             msg = f"max_indexes must be at least 1, got {max_indexes}"
             raise SettingsError(msg)

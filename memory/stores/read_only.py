@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from langgraph.store.base import BaseStore, GetOp, Op, PutOp, Result, SearchOp
 
+from langgraft._core.arguments import checked
 from langgraft._core.errors import ReadOnlyStoreError
 
 
@@ -16,6 +17,7 @@ class ReadOnlyStore(BaseStore):
         store: The store that is read.
     """
 
+    @checked
     def __init__(self, store: BaseStore) -> None:
         self.store = store
         self.supports_ttl = store.supports_ttl

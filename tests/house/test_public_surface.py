@@ -48,6 +48,7 @@ def test_names_when_listed_are_these() -> None:
         "BM25",
         "BabyAI",
         "Budget",
+        "ChromaStore",
         "CodingMemory",
         "CodingSettings",
         "Dense",
@@ -84,6 +85,8 @@ def test_names_when_listed_are_these() -> None:
         "build_react_agent",
         "build_tree_agent",
         "fold",
+        "recall_for_messages",
+        "remember_messages",
     ]
 
 

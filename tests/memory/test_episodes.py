@@ -81,7 +81,7 @@ def test_error_record_when_its_kind_is_unknown_is_refused() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"outcome": True}, "not a Outcome: True"),
+        ({"outcome": True}, "`outcome` of an episode must be an Outcome, got True"),
         ({"steps": (("", "walk", ""),)}, "not a Step: .*in `steps` of an episode"),
         ({"lessons": ("walk",)}, "not a Lesson: 'walk', in `lessons`"),
         ({"lessons": Lesson("walk")}, "`lessons` of an episode is a list"),

@@ -352,7 +352,9 @@ def test_policies_when_plain_are_those_of_the_models_and_described() -> None:
 )
 def test_policy_when_wrong_is_refused_in_a_line(policy: dict[str, Any], said: str) -> None:
     """The line says which policy, which number, and what is wrong with it."""
-    with pytest.raises(SettingsError, match="provider 'insight': forgetting") as caught:
+    with pytest.raises(
+        SettingsError, match="provider 'insight': InsightSettings: forgetting"
+    ) as caught:
         provider_settings("insight", {"forgetting": [policy]})
     assert said in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1

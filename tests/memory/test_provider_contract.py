@@ -354,9 +354,9 @@ def test_item_when_a_user_looks_into_the_store_is_a_plain_record() -> None:
 async def test_budget_when_it_is_a_bare_number_is_refused(budget: Any) -> None:
     """Zero would otherwise be no limit, and the others fail only once something is found."""
     memory = VotedRules(InMemoryStore())
-    with pytest.raises(SettingsError, match=r"a budget is Budget\(tokens=…\), or None"):
+    with pytest.raises(SettingsError, match=r"must be a Budget or None, got .*Budget\(tokens=…\)"):
         memory.provide("a task", asking(), budget)
-    with pytest.raises(SettingsError, match=r"a budget is Budget\(tokens=…\), or None"):
+    with pytest.raises(SettingsError, match=r"must be a Budget or None, got .*Budget\(tokens=…\)"):
         await memory.aprovide("a task", asking(), budget)
 
 

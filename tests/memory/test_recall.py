@@ -160,10 +160,10 @@ def test_budget_when_negative_is_refused() -> None:
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"tokens": "400"}, "a whole number of tokens, or None; got '400'"),
-        ({"tokens": 1.5}, "a whole number of tokens, or None; got 1.5"),
-        ({"tokens": True}, "a whole number of tokens, or None; got True"),
-        ({"tokens": 5, "count": None}, "`count` of a budget is a function of a text, got None"),
+        ({"tokens": "400"}, "`tokens` of Budget must be a whole number or None, got '400'"),
+        ({"tokens": 1.5}, "`tokens` of Budget must be a whole number or None, got 1.5"),
+        ({"tokens": True}, "`tokens` of Budget must be a whole number or None, got True"),
+        ({"tokens": 5, "count": None}, "`count` of Budget must be a function, got None"),
     ],
 )
 def test_budget_when_it_could_not_be_held_is_refused(fields: dict[str, Any], said: str) -> None:

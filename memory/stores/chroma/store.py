@@ -24,6 +24,7 @@ from langgraph.store.base import (
     SearchOp,
 )
 
+from langgraft._core.arguments import checked
 from langgraft._core.errors import InputError
 from langgraft.memory.stores.chroma.client import Connection, connect, open_folder
 from langgraft.memory.stores.chroma.directory import Directory, Entry, Fresh, Held
@@ -70,6 +71,7 @@ class ChromaStore(BaseStore):
       `index` of other `dims` than records were written with, searches raise.
     """
 
+    @checked
     def __init__(self, connection: Connection, *, collection: str, index: Index | None) -> None:
         self._connection = connection
         self._index = index

@@ -108,7 +108,9 @@ def test_memory_when_built_in_a_store_is_found_again_and_grows_by_new_runs(tmp_p
         assert build_memory(RUNS[:1], store=store).content() == first
         grown = build_memory(RUNS, store=store)
         assert grown.content() == build_memory(RUNS).content()
-        asking = RecallContext("mle/dogs", "dogs", "x/0", stage="debug", observation=str(KEY))
+        asking = RecallContext(
+            domain="mle/dogs", task_id="dogs", episode_id="x/0", stage="debug", observation=str(KEY)
+        )
         (found, *_) = grown.provide("", asking).items
     assert found.metadata["fix"] == "Plan of c. More of it."
 

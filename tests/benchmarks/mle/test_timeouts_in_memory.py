@@ -38,7 +38,12 @@ def test_memories_when_debugging_tell_of_limits_also_by_stage(competition: Compe
     for name, memory in memories(competition).items():
         if memory is not None:
             asking = RecallContext(
-                f"mle/{COMPETITION}", COMPETITION, "s/9", stage="debug", step=9, observation=seen
+                domain=f"mle/{COMPETITION}",
+                task_id=COMPETITION,
+                episode_id="s/9",
+                stage="debug",
+                step=9,
+                observation=seen,
             )
             text = memory.provide("", asking).text
             assert ("LGBMClassifier" in text) is (name in {"seeded", "by stage"})

@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langgraph.store.memory import InMemoryStore
 from memory_cases import asking, episodes, make_episode, texts
-from pydantic import ValidationError
 
-from langgraft._core.errors import InputError
+from langgraft._core.errors import InputError, SettingsError
 from langgraft.memory.deltas import MemoryDelta, fold
 from langgraft.memory.episodes import Episode, ErrorKind, ErrorRecord
 from langgraft.memory.importing import ImportChoices
@@ -473,7 +472,7 @@ def test_settings_when_they_are_described_can_be_read_back_and_hashed() -> None:
         "errors",
         "verdicts",
     }
-    with pytest.raises(ValidationError, match="leaves nothing to recall"):
+    with pytest.raises(SettingsError, match="leaves nothing to recall"):
         CodingSettings(same_task="exclude")
 
 

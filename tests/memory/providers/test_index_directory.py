@@ -12,7 +12,7 @@ from langgraft._core.errors import InputError, SettingsError
 from langgraft.memory import Episode, Outcome, RecallContext, Step
 from langgraft.memory.providers import TrajectoryMemory, TrajectorySettings
 
-CONTEXT = RecallContext("babyai", "t", "t")
+CONTEXT = RecallContext(domain="babyai", task_id="t", episode_id="t")
 SETTINGS = TrajectorySettings(top_k=4)
 
 

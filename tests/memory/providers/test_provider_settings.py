@@ -24,7 +24,7 @@ from langgraft.memory.rankers import BM25, TermOverlap
 @pytest.mark.parametrize(
     ("name", "settings", "said"),
     [
-        ("trajectroy", {}, "unknown provider 'trajectroy'; there are none, trajectory, insight"),
+        ("trajectroy", {}, "unknown provider 'trajectroy': did you mean 'trajectory'?"),
         ("", {}, "unknown provider ''"),
         ("no.such.module:Memory", {}, "cannot be imported: No module named 'no'"),
         ("langgraft.memory.items:Nothing", {}, "cannot be imported: "),
@@ -32,8 +32,13 @@ from langgraft.memory.rankers import BM25, TermOverlap
         (".here:Memory", {}, "cannot be imported: "),
         ("json:loads", {}, "is no `MemoryProvider`, but <function loads"),
         ("langgraft.memory:MemoryProvider", {}, "has no `_learn`, `_recall`: they are yours to"),
-        ("insight", {"topk": 3}, "provider 'insight': topk: extra inputs are not permitted"),
-        ("insight", {"topk": 3}, "; its settings are attempts, candidates, credit, "),
+        (
+            "insight",
+            {"topk": 3},
+            "provider 'insight': InsightSettings: there is no topk: did you mean 'top_k'?",
+        ),
+        ("insight", {3: 1}, "InsightSettings: there is no 3: "),
+        ("insight", {"k": 3}, "there is no k: there are feedback, same_task, credit, "),
         ("insight", [3], "provider 'insight': settings are a mapping, got [3]"),
         ("insight", None, "provider 'insight': settings are a mapping, got None"),
         ("insight", {"top_k": 0}, "top_k: input should be greater than or equal to 1 (got 0)"),
@@ -56,7 +61,7 @@ from langgraft.memory.rankers import BM25, TermOverlap
         ("insight", {"ranker": {"ranker": "bm25", "k2": 1}}, "provider 'insight': ranker 'bm25'"),
         ("insight", {"ranker": {"ranker": "bm25", "b": 2}}, "b must be between 0 and 1, got 2"),
         ("insight", {"top_k": "many", "a\nb": 1}, "'a\\nb': "),
-        ("none", {"top_k": 1}, "provider 'none': top_k: extra inputs"),
+        ("none", {"top_k": 1}, "provider 'none': ProviderSettings: there is no top_k: "),
     ],
 )
 def test_settings_when_wrong_are_refused_in_one_line(name: str, settings: Any, said: str) -> None:
@@ -148,7 +153,7 @@ def test_settings_when_described_are_the_papers_defaults() -> None:
 
 def test_settings_when_of_another_provider_are_refused() -> None:
     """A mix-up is found where it is made."""
-    with pytest.raises(SettingsError, match="InsightMemory takes InsightSettings, got Trajectory"):
+    with pytest.raises(SettingsError, match="must be an InsightSettings, got TrajectorySettings"):
         InsightMemory(InMemoryStore(), settings=TrajectorySettings())  # type: ignore[arg-type]
 
 

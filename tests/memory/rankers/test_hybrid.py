@@ -162,7 +162,7 @@ def test_ranker_when_described_then_the_description_makes_it_again(
         ({"rankers": ["bm25"]}, "two rankers or more"),
         ({"rankers": ["bm25", "bm26"]}, "unknown ranker 'bm26'"),
         ({"rankers": ["bm25", 5]}, "two rankers or more, got"),
-        ({"rankers": 5}, "hybrid"),
+        ({"rankers": 5}, "`rankers` of Hybrid must be a list, got 5"),
         ({"weights": [1]}, "2 rankers need as many weights"),
         ({"weights": [1, -1]}, "at least 0 and not all 0"),
         ({"weights": [0, 0]}, "at least 0 and not all 0"),

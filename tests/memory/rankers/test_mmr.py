@@ -118,13 +118,13 @@ def test_ranker_when_described_then_the_description_makes_it_again(of: Any) -> N
     ("settings", "message"),
     [
         ({}, "mmr"),
-        ({"of": 5}, "mmr reorders another ranker, got 5"),
+        ({"of": 5}, "`of` of MMR must be a Ranker, such as .*, got 5"),
         ({"of": "nothing"}, "unknown ranker 'nothing'"),
         ({"of": "bm25", "trade_off": 1.1}, "trade_off must be between 0 and 1"),
-        ({"of": "bm25", "trade_off": "x"}, "mmr"),
+        ({"of": "bm25", "trade_off": "x"}, "`trade_off` of MMR must be a number"),
         ({"of": "bm25", "trade_off": float("nan")}, "trade_off must be between 0 and 1"),
         ({"of": "bm25", "candidates": 0}, "candidates must be an integer"),
-        ({"of": "bm25", "candidates": 2.5}, "candidates must be an integer"),
+        ({"of": "bm25", "candidates": 2.5}, "`candidates` of MMR must be a whole number"),
     ],
 )
 def test_ranker_when_settings_are_impossible_then_is_refused(

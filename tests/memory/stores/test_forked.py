@@ -326,7 +326,7 @@ def test_provider_when_two_forks_learn_from_one_frozen_bank_then_they_diverge_al
     forks = [TrajectoryMemory(ForkedStore(ReadOnlyStore(store), InMemoryStore())) for _ in "ab"]
     for name, fork in zip("ab", forks, strict=True):
         fork.take_in(_episode(name, f"open the {name} box"))
-        context = RecallContext("babyai", "t", "t")
+        context = RecallContext(domain="babyai", task_id="t", episode_id="t")
         recalled = fork.provide(f"open the {name} box", context).items
         assert recalled[0].episode_id == name
         assert fork.export_items(tmp_path / f"{name}.jsonl") == 6

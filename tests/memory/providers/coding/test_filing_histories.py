@@ -47,7 +47,9 @@ def live(
 ) -> list[MemoryDelta]:
     """Play an episode: recall, judge, file, and do the upkeep."""
     name = f"e{number}"
-    context = RecallContext("mle/x", TASK, name, stage="debug", observation="KeyError: 'sex'")
+    context = RecallContext(
+        domain="mle/x", task_id=TASK, episode_id=name, stage="debug", observation="KeyError: 'sex'"
+    )
     receipt = memory.provide("", context).receipt
     resolved = draw(st.lists(st.sampled_from([f"e{n}" for n in range(number + 1)]), max_size=2))
     outcome = Outcome(draw(st.sampled_from([True, False, None])))

@@ -25,7 +25,9 @@ def kinds_recalled(settings: CodingSettings, stage: str, step: int) -> set[str]:
         memory.take_in(failed(f"{kind}s", kind))
     memory.take_in(failed("proven", "code", verified=True))
     seen = SEEN if stage == "debug" else ""
-    asking = RecallContext(DOMAIN, TASK, "run/0", stage=stage, step=step, observation=seen)
+    asking = RecallContext(
+        domain=DOMAIN, task_id=TASK, episode_id="run/0", stage=stage, step=step, observation=seen
+    )
     found = memory.provide("", asking).items
     return {str(i.metadata["fix"]).removeprefix("do ").removesuffix("s") for i in found}
 

@@ -30,7 +30,13 @@ def episode(name: str, *errors: ErrorRecord, resolves: tuple[str, ...] = ()) -> 
 
 def fixes(bank: CodingMemory) -> list[object]:
     """Return the fixes that are recalled when the error is debugged."""
-    asking = RecallContext("mle/melanoma", "melanoma", "r/9", stage="debug", observation=ERROR)
+    asking = RecallContext(
+        domain="mle/melanoma",
+        task_id="melanoma",
+        episode_id="r/9",
+        stage="debug",
+        observation=ERROR,
+    )
     return [item.metadata["fix"] for item in bank.provide("", asking).items]
 
 
