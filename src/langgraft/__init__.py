@@ -40,8 +40,10 @@ if TYPE_CHECKING:
     from langgraft.memory.rankers.mmr import MMR
     from langgraft.memory.rankers.overlap import TermOverlap
     from langgraft.memory.recall import Budget, Recall, RecallContext
+    from langgraft.memory.stores.chroma import ChromaStore
     from langgraft.memory.stores.ranked import RankedStore
     from langgraft.memory.stores.read_only import ReadOnlyStore
+    from langgraft.nodes.chat import recall_for_messages, remember_messages
 
 __version__ = "0.1.0"
 
@@ -53,6 +55,7 @@ __all__ = [
     "AgentKBSettings",
     "BabyAI",
     "Budget",
+    "ChromaStore",
     "CodingMemory",
     "CodingSettings",
     "Dense",
@@ -88,6 +91,8 @@ __all__ = [
     "build_react_agent",
     "build_tree_agent",
     "fold",
+    "recall_for_messages",
+    "remember_messages",
 ]
 
 _MODULES = {
@@ -117,8 +122,10 @@ _MODULES = {
     "langgraft.memory.rankers.mmr": ("MMR",),
     "langgraft.memory.rankers.overlap": ("TermOverlap",),
     "langgraft.memory.recall": ("Budget", "Recall", "RecallContext"),
+    "langgraft.memory.stores.chroma": ("ChromaStore",),
     "langgraft.memory.stores.ranked": ("RankedStore",),
     "langgraft.memory.stores.read_only": ("ReadOnlyStore",),
+    "langgraft.nodes.chat": ("recall_for_messages", "remember_messages"),
 }
 
 __getattr__, __dir__ = lazy_exports(
