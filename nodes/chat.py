@@ -10,7 +10,8 @@
 Recalled memory is put before the text of the last human message, under the same message id, so
 neither the state's schema nor the agent's own nodes change. `remember_messages` takes it out
 again: the history of a conversation never fills up with memory, and memory never feeds on
-itself. The state's `messages` must use LangGraph's `add_messages`, as in `MessagesState`.
+itself. The state's `messages` must be merged by id, as LangGraph's `add_messages` in `MessagesState`
+does: where they are not, the nodes refuse to run, as the history would be lost.
 """
 
 import inspect

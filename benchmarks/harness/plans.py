@@ -79,7 +79,8 @@ def plan_from_data(data: object, studies: Studies, path: Path) -> tuple[Study[An
     try:
         return study, study.plan_model.model_validate(data)
     except ValidationError as error:
-        raise PlanError(describe_validation(error), path=path) from error
+        told = describe_validation(error, study.plan_model.model_fields)
+        raise PlanError(told, path=path) from error
 
 
 def package_versions() -> dict[str, str]:

@@ -94,7 +94,10 @@ BAD: list[tuple[Callable[[], object], str]] = [
     (lambda: BabyAI().tasks("babyai/find_obj", "valid"), "valid"),
     (lambda: BabyAI("fast"), "fast"),  # type: ignore[arg-type]
     (lambda: BabyAI(max_rounds=0), "max_rounds 0"),
-    (lambda: BabyAIEnvironment("BabyAI-ActionObjDor-v0", 1), "near it: BabyAI-ActionObjDoor-v0"),
+    (
+        lambda: BabyAIEnvironment("BabyAI-ActionObjDor-v0", 1),
+        "did you mean 'BabyAI-ActionObjDoor-v0'",
+    ),
     (lambda: BabyAIEnvironment("MiniGrid-Empty-5x5-v0", 1), "MiniGrid-Empty-5x5-v0"),
     (lambda: BabyAIEnvironment("CartPole-v1", 1), "CartPole-v1"),
     (lambda: BabyAIEnvironment("", 1), "''"),

@@ -61,23 +61,20 @@ def checked(function: Callable[P, T]) -> Callable[P, T]:
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
-        parameters, where = _parameters(function), function.__qualname__
-        if "self" in parameters:
-            owner = type(args[0]).__name__
-            where = owner if function.__name__ == "__init__" else f"{owner}.{function.__name__}"
-        in_a_row = [each for each in parameters.values() if each.kind is not each.KEYWORD_ONLY]
-        for parameter, value in zip(in_a_row, args, strict=False):
-            check_argument(f"`{parameter.name}` of {where}", value, parameter.annotation)
-        for name, value in kwargs.items():
+        parameters, in_a_row = _signature(function)
+        for name, value in (*zip(in_a_row, args, strict=False), *kwargs.items()):
             if name not in parameters:
                 known = [each for each in parameters if each != "self"]
-                raise SettingsError(f"{where} takes no `{name}`: {did_you_mean(name, known)}")
-            check_argument(f"`{name}` of {where}", value, parameters[name].annotation)
+                msg = f"{_place(function, args)} takes no `{name}`: {did_you_mean(name, known)}"
+                raise SettingsError(msg)
+            hint, plain = parameters[name]
+            if type(value) not in plain and not _fits(value, hint):
+                check_argument(f"`{name}` of {_place(function, args)}", value, hint)
         for value in args[len(in_a_row) :]:
-            by_name = _written(where, parameters.values())
-            raise SettingsError(
-                f"{where} has no place for {value!r:.80}: give it by name, {by_name}"
-            )
+            where = _place(function, args)
+            by_name = _written(where, inspect.signature(function))
+            msg = f"{where} has no place for {value!r:.80}: give it by name, {by_name}"
+            raise SettingsError(msg)
         return function(*args, **kwargs)
 
     return call
@@ -121,8 +118,32 @@ def did_you_mean(given: object, known: Iterable[str], otherwise: str = "") -> st
 
 
 @functools.cache
-def _parameters(function: Callable[..., object]) -> Mapping[str, inspect.Parameter]:
-    return inspect.signature(function).parameters
+def _signature(
+    function: Callable[..., object],
+) -> tuple[Mapping[str, tuple[Any, frozenset[type]]], Sequence[str]]:
+    """Return each parameter's annotation with the types it names, and which may go without a name.
+
+    What is of just such a type needs no other look: most calls are right, and some are frequent.
+    """
+    found = inspect.signature(function).parameters.values()
+    hints = {each.name: Any if each.annotation is each.empty else each.annotation for each in found}
+    return (
+        {name: (hint, frozenset(filter(_is_plain, _kinds(hint)))) for name, hint in hints.items()},
+        [each.name for each in found if each.kind is not each.KEYWORD_ONLY],
+    )
+
+
+def _is_plain(kind: Any) -> bool:
+    return isinstance(kind, type) and get_origin(kind) is None
+
+
+def _place(function: Callable[..., object], args: Sequence[object]) -> str:
+    """Name a function, or the class of the object that it makes or is a method of."""
+    name = function.__qualname__
+    if "self" not in _signature(function)[0]:
+        return name
+    owner = type(args[0]).__name__
+    return owner if function.__name__ == _INIT else f"{owner}.{function.__name__}"
 
 
 def _kinds(hint: Any) -> Sequence[Any]:
@@ -143,7 +164,7 @@ def _fits(value: object, hint: Any) -> bool:
     kind = origin or hint
     if kind is Callable:
         return callable(value)
-    if not isinstance(kind, type) or kind in (Any, object, type, inspect.Parameter.empty):
+    if not isinstance(kind, type) or kind in (Any, object, type):
         return True
     if isinstance(value, type) or (isinstance(value, bool) and kind in (int, float)):
         return False
@@ -185,11 +206,11 @@ def _form(kind: Any, value: object) -> str:
     if told or not isinstance(value, str | int | float | Mapping):
         return ""
     given = value if isinstance(value, Mapping) else {}
-    return f": write it as {_written(kind.__name__, inspect.signature(kind).parameters.values(), given)}"
+    return f": write it as {_written(kind.__name__, inspect.signature(kind), given)}"
 
 
-def _written(name: str, parameters: Iterable[inspect.Parameter], given: Container[str] = ()) -> str:
+def _written(name: str, signature: inspect.Signature, given: Container[str] = ()) -> str:
     """Write a call with the arguments that it needs, and those that are there."""
-    named = [each for each in parameters if each.name != "self"]
+    named = [each for each in signature.parameters.values() if each.name != "self"]
     shown = [each for each in named if each.default is each.empty or each.name in given]
     return f"{name}({', '.join(f'{each.name}=…' for each in shown or named[:1])})"

@@ -2,7 +2,7 @@
 
     LanggraftError
     ├── InputError                 something the user gave is wrong; the CLI exits with 2
-    │   ├── SettingsError          a setting of a provider, ranker, node or environment
+    │   ├── SettingsError          an argument or setting of a provider, ranker, node or world
     │   ├── BankFormatError        a memory file (carries `path` and `row`)
     │   ├── PlanError              a plan file (carries `path`)
     │   ├── RunDirectoryError      a run directory that cannot be used (carries `path`)
@@ -46,7 +46,7 @@ class InputError(LanggraftError):
 
 
 class SettingsError(InputError):
-    """A setting of a provider, ranker, node or environment is not usable."""
+    """An argument or a setting of a provider, ranker, node or environment is not usable."""
 
 
 class BankFormatError(InputError):

@@ -197,7 +197,7 @@ def test_command_when_it_cannot_be_done_says_why_in_a_line(
 ) -> None:
     """And exits with 2."""
     file = written(tmp_path, predictions())
-    assert "did you mean house-prices?" in refusal("show", "house-price", *places)
+    assert "did you mean 'house-prices'?" in refusal("show", "house-price", *places)
     advice = f"run `langgraft competitions prepare {ID} --data-dir {tmp_path / 'data'}`"
     assert advice in refusal("check", file, ID, *places)
     assert advice in refusal("grade", file, ID, *places)

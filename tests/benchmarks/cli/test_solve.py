@@ -186,7 +186,7 @@ def test_solve_when_another_agent_is_stopped_and_repeated_then_leaves_the_same_b
 
 
 REFUSED = [
-    (("housing-prices",), "there is no competition 'housing-prices': did you mean house-prices"),
+    (("housing-prices",), "there is no competition 'housing-prices': did you mean 'house-prices'"),
     ((ID, "--steps", "5", "--seconds", "inf"), "seconds"),
     ((ID, "--model", "gpt"), "not of the form provider:model"),
     ((ID, "--base-url", "http://127.0.0.1:9"), "not for the simulated model"),

@@ -383,7 +383,7 @@ INSIGHT = {"name": "a", "provider": "insight"}
         ({"conditions": [{**INSIGHT, "name": "a@b"}]}, r"conditions.0.name: .*\(got 'a@b'\)$"),
         (
             {"conditions": [{**INSIGHT, "provider": "x"}]},
-            "conditions.0: unknown provider 'x'; .*ins",
+            "conditions.0: unknown provider 'x': .*ins",
         ),
         ({"conditions": [{**INSIGHT, "provider": "os; x:Y"}]}, "unknown provider 'os; x:Y'"),
         ({"conditions": [{**INSIGHT, "settings": {"top_k": 0}}]}, "top_k: .*or equal to 1"),
@@ -412,7 +412,7 @@ INSIGHT = {"name": "a", "provider": "insight"}
         ({"probes": [{"retrieval": "ind"}]}, "probes.0.pool: .*required"),
         ({"base_url": "http://localhost:1/v1"}, "is not for the simulated model"),
         ({"seed": "often"}, "seed: .*valid integer.* .got 'often'."),
-        ({"title": "x", "titel": "x"}, "titel: extra inputs are not permitted"),
+        ({"title": "x", "titel": "x"}, "there is no titel: did you mean 'title'"),
     ],
 )
 def test_plan_when_impossible_then_is_one_clear_error(fields: dict[str, Any], says: str) -> None:

@@ -15,7 +15,7 @@ STUDIES = {"chain": ChainStudy()}
     ("text", "complaint"),
     [
         (b"study: chain\nitems: many\n", "items: input should be a valid integer.* .got 'many'."),
-        (b"study: chain\nitemz: 3\n", "itemz: extra inputs are not permitted .got 3."),
+        (b"study: chain\nitemz: 3\n", "there is no itemz: did you mean 'items'"),
         (b"study: chains\n", "study: expected one of chain; got 'chains'"),
         (b"items: 3\n", "study: expected one of chain; got nothing"),
         (b"study: [chain]\n", r"study: expected one of chain; got \['chain'\]"),

@@ -155,7 +155,7 @@ def test_plan_when_it_asks_for_the_impossible_then_is_refused_in_a_line(
 
 def test_plan_when_a_competition_is_unknown_then_those_near_it_are_named(tmp_path: Path) -> None:
     """A misspelled id is refused when the plan is expanded, before anything runs."""
-    with pytest.raises(CompetitionError, match="did you mean weather"):
+    with pytest.raises(CompetitionError, match="did you mean 'weather'"):
         MleStudy().expand(MlePlan(competitions=("wether",), data_dir=tmp_path))
 
 
