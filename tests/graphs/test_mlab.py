@@ -336,8 +336,14 @@ def test_script_when_it_worked_before_and_is_run_again_puts_no_other_right(
         ({"retries": -1}, "retries must be a whole number of at least 0, got -1"),
         ({"seconds": 0}, "seconds must be a number above 0, got 0"),
         ({"limits": RunLimits(dollars=1.0)}, "needs to know what tokens cost"),
-        ({"packages": "numpy"}, "`packages` of build_mlab_agent must be a list or None, got 'numpy'"),
-        ({"memory": InMemoryStore()}, "`memory` of build_mlab_agent must be a MemoryProvider, such as"),
+        (
+            {"packages": "numpy"},
+            "`packages` of build_mlab_agent must be a list or None, got 'numpy'",
+        ),
+        (
+            {"memory": InMemoryStore()},
+            "`memory` of build_mlab_agent must be a MemoryProvider, such as",
+        ),
     ],
 )
 def test_agent_when_a_setting_is_not_possible_is_not_built(

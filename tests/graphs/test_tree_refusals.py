@@ -37,7 +37,10 @@ pytest.importorskip("pandas", reason="needs pandas: pip install 'langgraft[mle]'
         ({"folds": 1}, "folds must be a whole number of at least 2, got 1"),
         ({"seconds": 0}, "seconds must be a number above 0, got 0"),
         ({"seconds": float("inf")}, "seconds must be"),
-        ({"packages": "numpy"}, "`packages` of build_tree_agent must be a list or None, got 'numpy'"),
+        (
+            {"packages": "numpy"},
+            "`packages` of build_tree_agent must be a list or None, got 'numpy'",
+        ),
     ],
 )
 def test_agent_when_a_setting_is_out_of_range_is_not_built(

@@ -387,7 +387,10 @@ INSIGHT = {"name": "a", "provider": "insight"}
         ),
         ({"conditions": [{**INSIGHT, "provider": "os; x:Y"}]}, "unknown provider 'os; x:Y'"),
         ({"conditions": [{**INSIGHT, "settings": {"top_k": 0}}]}, "top_k: .*or equal to 1"),
-        ({"conditions": [{**INSIGHT, "settings": {"topk": 1}}]}, "topk: extra inputs"),
+        (
+            {"conditions": [{**INSIGHT, "settings": {"topk": 1}}]},
+            "there is no topk: did you mean 'top_k'",
+        ),
         (
             {"conditions": [{"name": "c", "provider": "coding"}]},
             "condition 'c': provider 'coding' needs errors, but the agent of this study has only",

@@ -134,7 +134,7 @@ REFUSED = [
         {"context": 8000},
         "`context` is an agent's own: it stands in its section, as in `agents: [{name: chain,",
     ),
-    ({"name": "chain"}, "name: extra inputs are not permitted"),
+    ({"name": "chain"}, "there is no name: there are study"),
     ({"competitions": "heavy"}, "one of shipped, lite"),
     ({"feedback_model": "openai:gpt-4.1"}, "not for the simulated model"),
     ({"model": "openai:o3", "feedback_base_url": "http://x"}, "no feedback_model"),

@@ -23,7 +23,7 @@ def test_store_when_it_is_none_is_refused_by_everything_that_takes_one(given: An
         lambda: ForkedStore(given, store),
         lambda: ForkedStore(store, given),
     ):
-        with pytest.raises(SettingsError, match="must be a LangGraph BaseStore"):
+        with pytest.raises(SettingsError, match="must be a BaseStore, such as InMemoryStore"):
             make()
 
 
