@@ -92,10 +92,10 @@ def _items(
             raise BankFormatError(msg, path=path)
         item = _item(path, row, parse_line(path, row, line))
         if item.id in rows:
-            msg = f"id {item.id!r} is already used in row {rows[item.id]}"
+            msg = f"id {item.id!r:.80} is already used in row {rows[item.id]}"
             raise BankFormatError(msg, path=path, row=row)
         if item.id in taken:
-            msg = f"id {item.id!r} is already in the bank"
+            msg = f"id {item.id!r:.80} is already in the bank"
             raise BankFormatError(msg, path=path, row=row)
         rows[item.id] = row
         items.append(item)

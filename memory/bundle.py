@@ -19,6 +19,7 @@ the content must not reach a condition.
 
 import io
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -150,7 +151,7 @@ def read_bundle(path: Path | str) -> Bundle:
     parts = unpack(path, data, _NAMES)
     manifest = _manifest(path, parts)
     items = parse_items(io.BytesIO(parts[_ITEMS]), path / _ITEMS)
-    notes = _notes(path / _NOTES, parts[_NOTES])
+    notes = _notes(path / _NOTES, parts[_NOTES], {item.id for item in items})
     bundle = Bundle(manifest, tuple(items), notes)
     _check_counts(path, bundle)
     _check_bytes(path, bundle, data)
@@ -249,11 +250,14 @@ def _parsed_manifest(path: Path, data: bytes) -> Manifest:
         raise BankFormatError(describe_validation(error), path=path) from error
 
 
-def _notes(path: Path, data: bytes) -> dict[str, Mapping[str, JSON]]:
+def _notes(path: Path, data: bytes, known: AbstractSet[str]) -> dict[str, Mapping[str, JSON]]:
     notes: dict[str, Mapping[str, JSON]] = {}
     for row, line in split_lines(io.BytesIO(data), path):
         match parse_line(path, row, line):
             case {"id": str(identity), "notes": dict(held), **rest} if held and not rest:
+                if identity not in known:
+                    msg = f"notes on {identity!r:.80}, which is none of the items"
+                    raise BankFormatError(msg, path=path, row=row)
                 if identity in notes:
                     msg = f"notes on {identity!r:.80} stand twice"
                     raise BankFormatError(msg, path=path, row=row)
@@ -270,9 +274,6 @@ def _check_counts(path: Path, bundle: Bundle) -> None:
         if said != found:
             msg = f"the manifest says {said} {name}, and there are {found}"
             raise BankFormatError(msg, path=path)
-    if unknown := sorted(set(bundle.notes) - {item.id for item in bundle.items}):
-        msg = f"notes on {unknown[0]!r:.80}, which is none of the items"
-        raise BankFormatError(msg, path=path / _NOTES)
 
 
 def _check_bytes(path: Path, bundle: Bundle, data: bytes) -> None:

@@ -16,8 +16,8 @@ Scalar: TypeAlias = str | int | float | bool
 
 CONFIDENTIAL: Final = "confidential"
 """Type of a pydantic error about a value that no message may quote."""
-_TOLD: Final = 5
-"""Problems of one object that are told."""
+MOST_PROBLEMS: Final = 5
+"""Problems of one value that are told each: a message is read by a person."""
 
 
 class MemoryItem(BaseModel):
@@ -114,7 +114,7 @@ def describe_validation(error: ValidationError, known: Iterable[str] = ()) -> st
     """
     parts = []
     problems = error.errors(include_url=False, include_context=False)
-    for problem in problems[:_TOLD]:
+    for problem in problems[:MOST_PROBLEMS]:
         where = ".".join(_printable(str(part)) for part in problem["loc"])
         said = problem["msg"].removeprefix("Value error, ")
         said = said[:1].lower() + said[1:]
@@ -127,8 +127,8 @@ def describe_validation(error: ValidationError, known: Iterable[str] = ()) -> st
         told = problem["type"] not in {"missing", CONFIDENTIAL}
         got = f" (got {problem['input']!r:.80})" if told else ""
         parts.append(f"{where or 'value'}: {said}{got}")
-    if len(problems) > _TOLD:
-        parts.append(f"and {len(problems) - _TOLD} more")
+    if len(problems) > MOST_PROBLEMS:
+        parts.append(f"and {len(problems) - MOST_PROBLEMS:,} more")
     return "; ".join(parts)
 
 

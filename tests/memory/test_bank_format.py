@@ -1,6 +1,7 @@
 """Canonical JSONL: what is written, what is read, and what is refused at which row."""
 
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,9 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from memory_cases import items, make_item
 
-from langgraft._core.canonical import canonical_json
+from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.errors import BankFormatError, InputError
-from langgraft.memory import bank_format
+from langgraft.memory import bank_format, json_lines
 from langgraft.memory.bank_format import item_schema, read_items, write_items
 from langgraft.memory.items import MemoryItem
 
@@ -132,13 +133,72 @@ def test_file_when_damaged_is_refused_at_the_row_in_one_printable_line(
     assert path.read_bytes() == content
 
 
+HEAVY: dict[str, bytes] = {
+    "lists": b'{"a":[' + b"[]," * 1_000_000 + b"[]]}\n",
+    "objects": b'{"a":[' + b"{}," * 1_000_000 + b"{}]}\n",
+    "texts": b'{"a":[' + b'"",' * 1_000_000 + b'""]}\n',
+    "escaped quotes between": b'{"a":["' + rb"\\\"" * 500_000 + b'"' + b",[]" * 30_000 + b"]}\n",
+    "names": b"{" + b",".join(b'"%d":1' % number for number in range(200_000)) + b"}\n",
+    "wrong metadata": line_of(make_item())[:-2]
+    + b',"metadata":{'
+    + b",".join(b'"%d":[]' % number for number in range(9_000))
+    + b"}}\n",
+    "a long id twice": line_of(make_item("x" * 2**20)) * 2,
+    "a long name twice": b'{"' + b"x" * 2**20 + b'":1,"' + b"x" * 2**20 + b'":1}\n',
+}
+
+
+@pytest.mark.parametrize("weight", HEAVY)
+def test_line_when_it_is_heavier_to_read_than_to_write_costs_little(
+    tmp_path: Path, weight: str
+) -> None:
+    """A few megabytes of a file never become hundreds in memory, nor a message of their length."""
+    path = tmp_path / "bank.jsonl"
+    path.write_bytes(HEAVY[weight])
+    tracemalloc.start()
+    try:
+        with pytest.raises(BankFormatError) as caught:
+            read_items(path)
+        assert tracemalloc.get_traced_memory()[1] < 64 * 2**20
+    finally:
+        tracemalloc.stop()
+    assert len(str(caught.value)) < 4_000
+
+
+class _Name(str):
+    """A field's name that counts how often it is compared."""
+
+    compared = 0
+    __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        type(self).compared += 1
+        return str.__eq__(self, other)  # type: ignore[arg-type]
+
+
+def test_field_when_it_stands_twice_among_many_is_found_without_comparing_all() -> None:
+    """Each name is looked at a few times, however many there are."""
+    pairs: list[tuple[str, JSON]] = [(_Name(number), 1) for number in range(9_000)]
+    with pytest.raises(ValueError, match="field '8999' stands twice"):
+        json_lines._unique_keys([*pairs, (_Name(8999), 1)])
+    assert _Name.compared < 10 * len(pairs)
+
+
+def test_text_when_it_is_full_of_brackets_and_commas_is_read(tmp_path: Path) -> None:
+    """What stands inside of a text is not counted."""
+    item = make_item(text='[{",\\' * 100_000)
+    write_items(tmp_path / "bank.jsonl", [item])
+    assert read_items(tmp_path / "bank.jsonl") == [item]
+
+
 def test_line_when_longer_than_allowed_is_refused_without_reading_it_whole(tmp_path: Path) -> None:
     """A sparse line of 100 MB is refused after the limit."""
     path = tmp_path / "bank.jsonl"
     path.write_bytes(GOOD)
     with path.open("r+b") as file:
         file.truncate(100 * 2**20)
-    with pytest.raises(BankFormatError, match="row 3: longer than 16,777,216 bytes"):
+    with pytest.raises(BankFormatError, match="row 3: longer than 4,194,304 bytes"):
         read_items(path)
 
 
