@@ -154,7 +154,7 @@ def build_chain_agent(
             of what it sees, tells it so, and begins another attempt.
         recoveries: At least 0.
         browse: Reads a page, given its address. It runs in this process, not in the sandbox.
-        budget: Room for recalled text; `None` sets no limit.
+        budget: Room for recalled text; `None`: that of `Budget()`.
         packages: `None` takes what the image of `langgraft sandbox build` is asked to hold.
         preload: Modules that the interpreter imports beforehand.
         prompts: `None` takes those that ship.

@@ -137,7 +137,7 @@ def build_mlab_agent(
         seconds: Of wall clock, for one script.
         window: At least 1.
         retries: At least 0.
-        budget: Room for recalled text; `None` sets no limit.
+        budget: Room for recalled text; `None`: that of `Budget()`.
         packages: `None` takes what the image of `langgraft sandbox build` is asked to hold.
         prompts: `None` takes those that ship.
         checkpointer: Any LangGraph checkpointer.

@@ -77,7 +77,7 @@ def build_react_agent(
             takes `model`.
         judge_model: The model that answers what memory asks, for providers that ask; `None`
             takes `model`.
-        budget: Room for recalled text; `None` sets no limit.
+        budget: Room for recalled text; `None`: that of `Budget()`.
         max_rounds: How many replies the agent has; `None` takes the world's rule.
         act_prompt: System prompt with `$instructions`.
         reflect_prompt: Prompt with `$task`, `$outcome`, `$trajectory` and `$limit`; for `plain`.

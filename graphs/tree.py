@@ -146,7 +146,7 @@ def build_tree_agent(
         folds: At least 2.
         width: At least 1. The journal depends on it: programs of a wave do not see each other.
         candidates: At least 1.
-        budget: Room for recalled text; `None` sets no limit.
+        budget: Room for recalled text; `None`: that of `Budget()`.
         packages: `None` takes what the image of `langgraft sandbox build` is asked to hold, by
             name; give your own for another image, also with versions.
         prompts: `None` takes those that ship.

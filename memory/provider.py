@@ -160,7 +160,7 @@ class MemoryProvider(MemoryPolicy[SettingsT]):
         Args:
             query: The task's instruction.
             context: Where the agent stands.
-            budget: How much room there is; `None` sets no limit.
+            budget: How much room there is; `None`: that of `Budget()`.
 
         Raises:
             InputError: The query or what is compared with the bank holds a lone surrogate.

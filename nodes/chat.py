@@ -68,7 +68,7 @@ def recall_for_messages(
     Args:
         memory: The provider to ask.
         domain: The task family, where an application has several.
-        budget: Room for recalled text; `None` sets no limit.
+        budget: Room for recalled text; `None`: that of `Budget()`.
         model: Drafts an answer and judges what contradicts it, for providers that need a draft.
 
     Raises:

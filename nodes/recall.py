@@ -19,7 +19,7 @@ def recall_node(
 
     Args:
         memory: The provider to ask.
-        budget: Room for recalled text; `None` sets no limit.
+        budget: Room for recalled text; `None`: that of `Budget()`.
     """
 
     def recall(state: AgentState) -> Update:

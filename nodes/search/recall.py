@@ -23,7 +23,7 @@ def recall_program_node(
     Args:
         place: The competition, and where contents are kept.
         memory: The provider to ask.
-        budget: Room for recalled text; `None` sets no limit.
+        budget: Room for recalled text; `None`: that of `Budget()`.
     """
     query = instruction(place.competition)
 

@@ -30,7 +30,7 @@ def recall_run_node(
     Args:
         desk: What all nodes share.
         memory: The provider to ask.
-        budget: Room for recalled text; `None` sets no limit.
+        budget: Room for recalled text; `None`: that of `Budget()`.
     """
     query = instruction(desk.competition)
 
