@@ -320,6 +320,7 @@ def _ranked(store: BaseStore, ranker: Ranker, directory: Path | str | None) -> R
         store,
         ranker,
         field=bank.INDEXED_FIELD,
+        heed_index=False,
         order_field=bank.ORDER_FIELD,
         directory=directory,
     )

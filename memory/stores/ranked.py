@@ -1,10 +1,11 @@
 """Exact, deterministic search over any LangGraph store."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Self, cast
 
-from langgraph.store.base import BaseStore, GetOp, Op, PutOp, Result, SearchOp
+from langgraph.store.base import BaseStore, GetOp, IndexConfig, Op, PutOp, Result, SearchOp
 
 from langgraft._core.arguments import checked
 from langgraft._core.errors import SettingsError
@@ -12,6 +13,7 @@ from langgraft.memory.rankers.base import DurableIndex, Ranker
 from langgraft.memory.stores.corpora import Corpora
 from langgraft.memory.stores.drive import Program, adrive, drive
 from langgraft.memory.stores.index_directory import IndexDirectory
+from langgraft.memory.stores.put_index import PutIndexes
 from langgraft.memory.stores.read_only import ReadOnlyStore
 from langgraft.memory.stores.records import Reading, check_filter
 from langgraft.memory.stores.searching import Searching
@@ -26,9 +28,17 @@ class RankedStore(BaseStore):
     store.search(("ada",), query="red key")  # SearchItem.score is the ranker's
     ```
 
-    * A record is a document if `field` holds a string. The corpus of a search is every document
-      under its namespace prefix: document frequencies and mean lengths are taken over all of
-      them, `filter` then says which may be returned, and `offset` and `limit` count those.
+    * What is ranked is LangGraph's to say: the whole record, names of fields included, unless
+      `field`, or the wrapped store's own `IndexConfig`, says which fields, or the put did:
+      `index=["title"]`. With `index=False` a record is not found by queries. Where there are
+      several texts, they are one document; a record in which there is none is no document.
+    * The corpus of a search is every document under its namespace prefix: document frequencies
+      and mean lengths are taken over all of them, `filter` then says which may be returned, and
+      `offset` and `limit` count those.
+    * What a put said is kept in the wrapped store, in namespaces that begin with
+      `langgraft-index`, which no search or listing through this object shows and no put may
+      touch. Of records written past it, only those whose key was never put with an `index` are
+      sure to be ranked as the default says.
     * Records that do not match the query are not returned, whatever `limit` is.
     * Results are `RankedItem`s: `parts` says what a score is made of.
     * The fields that filters name are kept beside an index, from the first search on that names
@@ -41,7 +51,7 @@ class RankedStore(BaseStore):
       `abatch`, and never while anything waits for an index. If the embedder fails, the search
       does; the next one asks again for what is still lacking.
     * Within a batch, reads see the state before it. Values are read from the wrapped store at
-      the time of the search. `PutOp.index` goes to the wrapped store and does not affect ranking.
+      the time of the search. `PutOp.index` goes to the wrapped store as well.
     * An index is built at the first search of a prefix and follows every write made through this
       object, from any thread or task. Call `refresh` after records were written past it, or
       expired; of those, a search only notices which of its own results are gone.
@@ -57,7 +67,12 @@ class RankedStore(BaseStore):
         store: Where records are kept: any `BaseStore`. If it is a `ReadOnlyStore`, the ranker's
             index for frozen contents is used.
         ranker: How documents are ordered.
-        field: Dotted path of the text in a record's value.
+        field: Path of the text in a record's value, as LangGraph writes it: `text`,
+            `lesson.key`, `notes[*].body`, `$` for the whole value. `None`: the fields of the
+            wrapped store's `IndexConfig`, if it has one, or else the whole value.
+        heed_index: Let `index` of puts decide about their records. Without it, `field` alone
+            does, and `index` is for the wrapped store only: so with banks, whose records must
+            not be embedded there.
         order_field: Dotted path of an integer. Equal scores are ordered by it and then by key;
             records without it come after, by namespace and key. The ranker's `ties` says from
             which end.
@@ -69,7 +84,7 @@ class RankedStore(BaseStore):
     Attributes:
         store: The wrapped store.
         ranker: The ranker.
-        field: As given.
+        fields: Paths of the texts that are ranked where a put says nothing.
         order_field: As given.
 
     Raises:
@@ -84,7 +99,8 @@ class RankedStore(BaseStore):
         store: BaseStore,
         ranker: Ranker,
         *,
-        field: str = "text",
+        field: str | None = None,
+        heed_index: bool = True,
         order_field: str | None = None,
         max_indexes: int = 128,
         directory: Path | str | None = None,
@@ -92,24 +108,26 @@ class RankedStore(BaseStore):
         if max_indexes < 1:
             msg = f"max_indexes must be at least 1, got {max_indexes}"
             raise SettingsError(msg)
-        if not field or order_field == "":
+        if field == "" or order_field == "":
             msg = f"paths must not be empty, got field={field!r}, order_field={order_field!r}"
             raise SettingsError(msg)
         self.store = store
         self.ranker = ranker
-        self.field = field
+        self.fields = _default_fields(store) if field is None else (field,)
         self.order_field = order_field
         self.supports_ttl = store.supports_ttl
         self.ttl_config = store.ttl_config
+        self._put_indexes = PutIndexes() if heed_index else None
         self._corpora = Corpora(
             max_indexes, None if directory is None else self._kept(Path(directory))
         )
         self._searching = Searching(
             self._corpora,
             ranker,
-            Reading(field, order_field),
+            Reading(self.fields, order_field),
             frozen=isinstance(store, ReadOnlyStore) and directory is None,
             refreshing=store.supports_ttl,
+            heed_index=heed_index,
         )
 
     def _kept(self, directory: Path) -> IndexDirectory:
@@ -117,7 +135,12 @@ class RankedStore(BaseStore):
         if not isinstance(self.ranker.index(frozen=False), DurableIndex):
             msg = f"the index of ranker {ranker} cannot be kept in a directory; give none"
             raise SettingsError(msg)
-        identity = {"ranker": ranker, "field": self.field, "order_field": self.order_field}
+        identity = {
+            "ranker": ranker,
+            "fields": self.fields,
+            "heed_index": self._put_indexes is not None,
+            "order_field": self.order_field,
+        }
         return IndexDirectory(directory, identity)
 
     def close(self) -> None:
@@ -134,7 +157,8 @@ class RankedStore(BaseStore):
         """Carry out operations; results come in their order.
 
         Raises:
-            InputError: A filter beside a query uses an unknown operator.
+            InputError: A filter beside a query uses an unknown operator, or a put has an `index`
+                that is neither `False` nor paths; nothing was done.
             InfrastructureError: The wrapped store caps searches and did not list all records.
         """
         return drive(self._batch(ops), self.store)
@@ -143,7 +167,8 @@ class RankedStore(BaseStore):
         """Carry out operations; results come in their order.
 
         Raises:
-            InputError: A filter beside a query uses an unknown operator.
+            InputError: A filter beside a query uses an unknown operator, or a put has an `index`
+                that is neither `False` nor paths; nothing was done.
             InfrastructureError: The wrapped store caps searches and did not list all records.
         """
         return await adrive(self._batch(ops), self.store)
@@ -151,6 +176,8 @@ class RankedStore(BaseStore):
     def refresh(self) -> None:
         """Forget all indexes; the next search of each prefix reads the wrapped store again."""
         self._corpora.clear()
+        if self._put_indexes is not None:
+            self._put_indexes.forget()
 
     def _batch(self, ops: Iterable[Op]) -> Program[list[Result]]:
         operations = [_with_tuples(op) for op in ops]
@@ -171,10 +198,16 @@ class RankedStore(BaseStore):
     def _pass(self, ops: Sequence[Op]) -> Program[list[Result]]:
         """Hand operations on, announcing what they write."""
         touched = [(op.namespace, op.key) for op in ops if isinstance(op, PutOp)]
-        if not touched:
-            return (yield ops)
-        with self._corpora.writing(touched):
-            return (yield ops)
+        with self._corpora.writing(touched) if touched else nullcontext():
+            if self._put_indexes is None:
+                return (yield ops)
+            return (yield from self._put_indexes.carry_out(ops))
+
+
+def _default_fields(store: BaseStore) -> tuple[str, ...]:
+    """Return the fields that a store of LangGraph's was told to embed, or the whole record."""
+    config: IndexConfig | None = getattr(store, "index_config", None)
+    return tuple((config or {}).get("fields") or ("$",))
 
 
 def _with_tuples(op: Op) -> Op:

@@ -1,8 +1,11 @@
 """What a ranked store reads in a record: its text, its place among equals, its filter fields."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
+
+from langgraph.store.base import get_text_at_path
 
 from langgraft._core.errors import InputError
 from langgraft.memory.rankers.base import Order
@@ -11,6 +14,9 @@ Namespace: TypeAlias = tuple[str, ...]
 
 Address: TypeAlias = tuple[Namespace, str]
 """Namespace and key of a record."""
+
+_ESCAPED: Final = re.compile(r"[\x00-\x1f]")
+"""What JSON writes as a letter behind a backslash, which would become a part of a word."""
 
 
 def at_path(value: Any, path: str) -> Any:
@@ -36,20 +42,43 @@ class Entry:
 class Reading:
     """Where a record's text and position are."""
 
-    field: str
+    fields: tuple[str, ...]
+    """Paths of the texts, as LangGraph's `IndexConfig` has them; `$` is the whole record."""
     order_field: str | None
 
-    def entry(self, address: Address, value: Mapping[str, Any] | None) -> Entry | None:
-        """Return a record as a document, or `None` if it is none or gone."""
-        text = None if value is None else self.text(value)
+    def entry(
+        self,
+        address: Address,
+        value: Mapping[str, Any] | None,
+        index: bool | Sequence[str] | None = None,
+    ) -> Entry | None:
+        """Return a record as a document, or `None` if it is none or gone.
+
+        Args:
+            address: Of the record.
+            value: What it holds; `None`: it is gone.
+            index: What its put said: `False`, or paths in the place of `fields`.
+        """
+        text = None if value is None else self.text(value, index)
         if value is None or text is None:
             return None
         return Entry(text, self.order(address, value), value)
 
-    def text(self, value: Mapping[str, Any]) -> str | None:
-        """Return the text to rank by, or `None` for a record that is no document."""
-        text = at_path(value, self.field)
-        return text if isinstance(text, str) else None
+    def text(
+        self, value: Mapping[str, Any], index: bool | Sequence[str] | None = None
+    ) -> str | None:
+        """Return the text to rank by, or `None` for a record that is no document.
+
+        A text is taken as it is. Anything else at a path is written as LangGraph writes it for
+        an embedder: numbers as digits, lists and mappings as JSON.
+        """
+        if isinstance(index, bool):
+            return None
+        texts: list[str] = []
+        for path in self.fields if index is None else index:
+            found = at_path(value, path)
+            texts += [found] if isinstance(found, str) else get_text_at_path(_plain(value), path)
+        return "\n".join(texts) if texts else None
 
     def order(self, address: Address, value: Mapping[str, Any]) -> Order:
         """Return the record's place among equal scores; no two records share one.
@@ -63,6 +92,20 @@ class Reading:
             return (0, number, key, *namespace)
         # No label is empty, so "" puts a namespace before those that it is a prefix of.
         return (1, *namespace, "", key)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value that JSON can hold, and whose texts JSON does not escape."""
+    match value:
+        case str():
+            return _ESCAPED.sub(" ", value)
+        case Mapping():
+            return {str(name): _plain(inner) for name, inner in value.items()}
+        case list() | tuple():
+            return [_plain(inner) for inner in value]
+        case int() | float():
+            return value
+    return None
 
 
 def passes(value: Mapping[str, Any], conditions: Mapping[str, Any] | None) -> bool:

@@ -1,21 +1,27 @@
 """How a ranked store answers a query: rank, fetch, filter, cut."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import cast
 
-from langgraph.store.base import GetOp, Item, Result, SearchItem, SearchOp
+from langgraph.store.base import GetOp, Item, SearchItem, SearchOp
 
 from langgraft.memory.rankers.among import wider
 from langgraft.memory.rankers.base import EmbeddingIndex, Ranker, Scored, ranker_name
 from langgraft.memory.stores.corpora import Corpora
-from langgraft.memory.stores.corpus import Corpus, enter_fields
+from langgraft.memory.stores.corpus import Corpus, Watched, enter_fields
 from langgraft.memory.stores.drive import Program, embed
 from langgraft.memory.stores.fields import FieldIndex
 from langgraft.memory.stores.paging import read_all
+from langgraft.memory.stores.put_index import (
+    PutIndex,
+    is_reserved,
+    read_indexes,
+    read_with_indexes,
+)
 from langgraft.memory.stores.question import Lacking, Learned, Question, Ranking
 from langgraft.memory.stores.ranked_item import RankedItem
-from langgraft.memory.stores.records import Address, Namespace, Reading, passes
+from langgraft.memory.stores.records import Address, Entry, Namespace, Reading, passes
 
 _FETCH = 300
 """Ranked records fetched at a time when only they can tell which of them pass a filter: what is
@@ -34,6 +40,7 @@ class Searching:
         reading: What of a record is ranked.
         frozen: The records never change.
         refreshing: Being found prolongs the life of records, if a search says so.
+        heed_index: What puts said about an index decides about their records.
     """
 
     def __init__(
@@ -44,12 +51,14 @@ class Searching:
         *,
         frozen: bool,
         refreshing: bool,
+        heed_index: bool,
     ) -> None:
         self._corpora = corpora
         self._ranker = ranker
         self._reading = reading
         self._frozen = frozen
         self._refreshing = refreshing
+        self._heed_index = heed_index
         self._ranker_name = ranker_name(ranker)
 
     def search(self, op: SearchOp) -> Program[list[SearchItem]]:
@@ -109,14 +118,10 @@ class Searching:
         while (opened := self._corpora.open(op.namespace_prefix)) is None:
             yield from self._build(op.namespace_prefix, question)
         corpus, versions = opened
-        items: list[Result] = []
-        gets = [GetOp(*address, refresh_ttl=False) for address in versions]
-        for i in range(0, len(gets), _READ):
-            items += yield gets[i : i + _READ]
-        entries = {
-            address: self._reading.entry(address, None if item is None else item.value)
-            for address, item in zip(versions, cast("list[Item | None]", items), strict=True)
-        }
+        addresses = list(versions)
+        entries: dict[Address, Entry | None] = {}
+        for i in range(0, len(addresses), _READ):
+            entries |= yield from self._changed(addresses[i : i + _READ])
         ask = partial(question.ask, limit=limit)
         answer = self._corpora.search(corpus, entries, versions, ask)
         # Others may enter documents while what is lacking is fetched.
@@ -137,10 +142,8 @@ class Searching:
         index = self._ranker.index(frozen=self._frozen)
         with self._corpora.building(prefix, index) as corpus:
             corpus.fields = FieldIndex(FieldIndex().unread(question.conditions or {}))
-            undisturbed = partial(self._corpora.undisturbed, corpus)
-            for item in (yield from read_all(prefix, undisturbed=undisturbed)):
-                address = (item.namespace, item.key)
-                corpus.enter(address, self._reading.entry(address, item.value))
+            for address, entry in (yield from self._all(corpus)):
+                corpus.enter(address, entry)
             if isinstance(index, EmbeddingIndex):
                 for request in index.lacking(None):
                     index.learn(request, (yield from embed(request)))
@@ -150,11 +153,38 @@ class Searching:
         """Read fields that a corpus lacks."""
         fields = FieldIndex(keys)
         with self._corpora.filling(corpus) as filling:
-            undisturbed = partial(self._corpora.undisturbed, filling)
-            for item in (yield from read_all(corpus.prefix, undisturbed=undisturbed)):
-                address = (item.namespace, item.key)
-                enter_fields(fields, address, self._reading.entry(address, item.value))
+            for address, entry in (yield from self._all(filling)):
+                enter_fields(fields, address, entry)
             self._corpora.fill(corpus, filling, fields)
+
+    def _all(self, watched: Watched) -> Program[Iterable[tuple[Address, Entry | None]]]:
+        """Read all records under a prefix."""
+        undisturbed = partial(self._corpora.undisturbed, watched)
+        items = yield from read_all(watched.prefix, undisturbed=undisturbed)
+        if not self._heed_index:
+            return (self._entry((item.namespace, item.key), item, None) for item in items)
+        said = yield from read_indexes(watched.prefix, undisturbed)
+        addressed = (((item.namespace, item.key), item) for item in items)
+        return (self._entry(address, item, said.get(address)) for address, item in addressed)
+
+    def _changed(self, addresses: Sequence[Address]) -> Program[dict[Address, Entry | None]]:
+        """Read records again."""
+        if self._heed_index:
+            read = yield from read_with_indexes(addresses)
+        else:
+            items = yield [GetOp(*address, refresh_ttl=False) for address in addresses]
+            read = [(cast("Item | None", item), None) for item in items]
+        return dict(
+            self._entry(address, item, said)
+            for address, (item, said) in zip(addresses, read, strict=True)
+        )
+
+    def _entry(
+        self, address: Address, item: Item | None, said: PutIndex
+    ) -> tuple[Address, Entry | None]:
+        if item is None or is_reserved(address[0]):
+            return address, None
+        return address, self._reading.entry(address, item.value, said)
 
     def _scored(self, item: Item, hit: Scored) -> RankedItem:
         """Return a search result that carries our score."""

@@ -58,7 +58,13 @@ def _ranker(text: str) -> Ranker:
 def _found(bank: Bank, query: str, ranker: Ranker, top_k: int) -> list[tuple[MemoryItem, float]]:
     store = InMemoryStore()
     drive(replace_content(_HERE, bank.content), store)
-    ranked = RankedStore(ReadOnlyStore(store), ranker, field=INDEXED_FIELD, order_field=ORDER_FIELD)
+    ranked = RankedStore(
+        ReadOnlyStore(store),
+        ranker,
+        field=INDEXED_FIELD,
+        heed_index=False,
+        order_field=ORDER_FIELD,
+    )
     try:
         hits = ranked.search(_HERE, query=query, limit=top_k)
     except LanggraftError:

@@ -61,5 +61,5 @@ def test_bank_when_ten_thousand_texts_are_equal_recalls_all_newest_first(tmp_pat
     write_items(path, [make_item(f"i{n:04}", text="same", order_index=n) for n in range(10_000)])
     memory = FullHistory(InMemoryStore())
     memory.import_items(path)
-    recall = memory.provide("?", asking())
+    recall = memory.provide("?", asking(), Budget(tokens=None))
     assert [item.id for item in recall.items] == [f"i{n:04}" for n in range(9_999, -1, -1)]

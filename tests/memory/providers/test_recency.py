@@ -52,7 +52,7 @@ def test_budget_when_short_is_given_to_the_newest() -> None:
     memory = RecencyFewShot(InMemoryStore())
     for name, task in (("a", "old"), ("b", "short"), ("c", "long " * 500), ("d", "new")):
         memory.take_in(make_episode(name, task=task))
-    recall = memory.provide("?", asking(), Budget(tokens=90))
+    recall = memory.provide("?", asking(), Budget(tokens=98))
     assert [item.episode_id for item in recall.items] == ["d", "b"]
     assert [each.id for each in recall.dropped] == ["c/trajectory", "a/trajectory"]
 

@@ -46,7 +46,7 @@ def test_budget_when_short_is_given_to_the_most_similar() -> None:
     memory = memory_with()
     for task in ("open the red door", "open a door"):
         memory.take_in(make_episode(task, task=task))
-    recall = memory.provide("open the red door", asking(), Budget(tokens=70))
+    recall = memory.provide("open the red door", asking(), Budget(tokens=78))
     assert [item.episode_id for item in recall.items] == ["open the red door"]
     assert [each.id for each in recall.dropped] == ["open a door/trajectory"]
 

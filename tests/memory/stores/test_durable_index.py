@@ -96,8 +96,12 @@ def test_ranking_when_reopened_at_any_moment_then_is_that_of_a_fresh_build(
                 assert _ranking(ranked, prefix, query) == expected
 
 
-def _filled(store: BaseStore, directory: Path) -> RankedStore:
-    ranked = RankedStore(store, BM25(), directory=directory)
+PLAIN: dict[str, Any] = {"field": "text", "heed_index": False}
+"""Records as a bank has them: nothing is kept of what puts say."""
+
+
+def _filled(store: BaseStore, directory: Path, **settings: Any) -> RankedStore:
+    ranked = RankedStore(store, BM25(), **settings, directory=directory)
     for i in range(30):
         ranked.put(NAMESPACE, f"k{i}", {"text": f"red ball {i % 7} of {i}"})
     return ranked
@@ -106,16 +110,16 @@ def _filled(store: BaseStore, directory: Path) -> RankedStore:
 def test_reopening_when_nothing_is_wrong_then_reads_only_what_it_returns(tmp_path: Path) -> None:
     """No record is listed; after a crash those written since the last save are read again."""
     store = DictStore()
-    ranked = _filled(store, tmp_path / "a")
+    ranked = _filled(store, tmp_path / "a", **PLAIN)
     expected = _ranking(ranked, NAMESPACE, "ball 3")
     ranked.close()
     store.log.clear()
-    with RankedStore(store, BM25(), directory=tmp_path / "a") as again:
+    with RankedStore(store, BM25(), **PLAIN, directory=tmp_path / "a") as again:
         assert _ranking(again, NAMESPACE, "ball 3") == expected
         again.put(NAMESPACE, "k3", {"text": "blue"})
         again.delete(NAMESPACE, "k10")
         left = _crashed(tmp_path / "a", tmp_path / "b")
-    with RankedStore(store, BM25(), directory=left) as again:
+    with RankedStore(store, BM25(), **PLAIN, directory=left) as again:
         assert _ranking(again, NAMESPACE, "ball 3") != expected
         assert _ranking(again, NAMESPACE, "blue")[0][1] == "k3"
     asked = [op for batch in store.log for op in batch]

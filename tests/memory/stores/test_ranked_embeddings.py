@@ -33,7 +33,7 @@ def _hashing() -> TableEmbeddings:
 
 
 def _filled(table: TableEmbeddings, texts: dict[str, str], store: BaseStore) -> RankedStore:
-    ranked = RankedStore(store, Dense(make_embedder(table)))
+    ranked = RankedStore(store, Dense(make_embedder(table)), field="text")
     for key, text in texts.items():
         ranked.put(NAMESPACE, key, {"text": text})
     return ranked
@@ -49,7 +49,10 @@ async def test_search_when_asynchronous_then_is_as_synchronous_and_calls_no_sync
     for ranker in (Dense, lambda given: Hybrid((BM25(), Dense(given)))):
         sync, later = _hashing(), _hashing()
         store = new_store()
-        first, second = RankedStore(store, ranker(sync)), RankedStore(store, ranker(later))
+        first, second = (
+            RankedStore(store, ranker(sync), field="text"),
+            RankedStore(store, ranker(later), field="text"),
+        )
         for key, text in TEXTS.items():
             await store.aput(NAMESPACE, key, {"text": text})
         for query in ("red box", "opened door", "red box"):
@@ -64,7 +67,7 @@ async def test_search_when_asynchronous_then_is_as_synchronous_and_calls_no_sync
 def test_index_when_built_then_texts_are_asked_for_in_large_batches() -> None:
     """One request a thousand texts, doubles left out, and one for the query."""
     table = _hashing()
-    ranked = RankedStore(InMemoryStore(), Dense(make_embedder(table)))
+    ranked = RankedStore(InMemoryStore(), Dense(make_embedder(table)), field="text")
     puts = [PutOp(NAMESPACE, f"k{i}", {"text": f"red w{i // 2}"}) for i in range(5000)]
     ranked.batch(puts)
     ranked.search(NAMESPACE, query="w7")
@@ -151,7 +154,9 @@ async def test_search_when_embedder_is_slow_then_loop_goes_on_and_no_write_is_lo
     assert _keys(await search)[0] == "e"
     found = await ranked.asearch(NAMESPACE, query="red box")
     assert sorted(_keys(found)) == ["a", "c", "e"]
-    assert found == RankedStore(ranked.store, ranked.ranker).search(NAMESPACE, query="red box")
+    assert found == RankedStore(ranked.store, ranked.ranker, field="text").search(
+        NAMESPACE, query="red box"
+    )
 
 
 async def test_search_when_cancelled_while_embedding_then_next_one_works() -> None:
@@ -185,7 +190,7 @@ def test_embedder_when_it_fails_then_everything_is_as_it_was_and_asked_again(
     assert len(ranked.search(NAMESPACE)) == (5 if built else 4)
     ranked.put(NAMESPACE, "f", {"text": "door"})
     table.error = None
-    fresh = RankedStore(ranked.store, Dense(HashingEmbeddings(64)))
+    fresh = RankedStore(ranked.store, Dense(HashingEmbeddings(64)), field="text")
     for query in ("red", "door"):
         expected = fresh.search(NAMESPACE, query=query)
         found = ranked.search(NAMESPACE, query=query)
@@ -195,7 +200,7 @@ def test_embedder_when_it_fails_then_everything_is_as_it_was_and_asked_again(
 def test_embedder_when_it_fails_late_then_earlier_batches_are_not_asked_for_again() -> None:
     """What was paid for is kept: after a failure in the third request two stay cached."""
     table = _hashing()
-    ranked = RankedStore(InMemoryStore(), Dense(make_embedder(table)))
+    ranked = RankedStore(InMemoryStore(), Dense(make_embedder(table)), field="text")
     ranked.batch([PutOp(NAMESPACE, f"k{i}", {"text": f"w{i}"}) for i in range(2500)])
     count = table._count
 
@@ -240,7 +245,7 @@ _STORES: dict[str, RankedStore] = {}
 
 def _numbered(ranker: Ranker, store: BaseStore | None = None) -> RankedStore:
     draw = random.Random(0)
-    ranked = RankedStore(store or InMemoryStore(), ranker)
+    ranked = RankedStore(store or InMemoryStore(), ranker, field="text")
     for i in range(700):
         text = " ".join(draw.choices(["red", "box", "door", f"w{i % 50}"], k=4))
         value = {f"every_{every}": True for every in (1, 3, 20, 150, 1000) if i % every == 0}
@@ -262,7 +267,7 @@ def test_search_when_few_records_pass_then_not_all_are_read() -> None:
 
 def test_item_when_returned_then_says_what_its_score_is_made_of(new_store: NewStore) -> None:
     """A result is an ordinary one, equal and with the same `dict()`, that has parts besides."""
-    ranked = RankedStore(new_store(), Hybrid((BM25(), Dense("hashing:64"))))
+    ranked = RankedStore(new_store(), Hybrid((BM25(), Dense("hashing:64"))), field="text")
     ranked.put(NAMESPACE, "a", {"text": "red box"})
     (found,) = ranked.search(NAMESPACE, query="red box")
     assert isinstance(found, RankedItem)
@@ -278,7 +283,7 @@ def test_item_when_returned_then_says_what_its_score_is_made_of(new_store: NewSt
     assert found == plain
     assert plain == found
     assert found.dict() == plain.dict()
-    (single,) = RankedStore(ranked.store, BM25()).search(NAMESPACE, query="red box")
+    (single,) = RankedStore(ranked.store, BM25(), field="text").search(NAMESPACE, query="red box")
     assert isinstance(single, RankedItem)
     assert single.parts == {"bm25": single.score}
 
@@ -287,14 +292,14 @@ def test_search_when_bank_is_frozen_then_is_the_same(new_store: NewStore) -> Non
     """A read-only store ranks as the store it wraps."""
     store = new_store()
     ranked = _filled(_hashing(), TEXTS, store)
-    frozen = RankedStore(ReadOnlyStore(store), Hybrid((BM25(), Dense("hashing:64"))))
-    live = RankedStore(ranked.store, Hybrid((BM25(), Dense("hashing:64"))))
+    frozen = RankedStore(ReadOnlyStore(store), Hybrid((BM25(), Dense("hashing:64"))), field="text")
+    live = RankedStore(ranked.store, Hybrid((BM25(), Dense("hashing:64"))), field="text")
     assert frozen.search(NAMESPACE, query="red box") == live.search(NAMESPACE, query="red box")
 
 
 def test_index_when_threads_and_tasks_mix_then_each_sees_its_own_writes() -> None:
     """Threads and tasks on one dense store find what they wrote last, and agree at the end."""
-    ranked = RankedStore(LockedStore(), Dense(_hashing()))
+    ranked = RankedStore(LockedStore(), Dense(_hashing()), field="text")
 
     def work(worker: int) -> None:
         for i in range(15):
@@ -316,7 +321,7 @@ def test_index_when_threads_and_tasks_mix_then_each_sees_its_own_writes() -> Non
         futures.append(pool.submit(asyncio.run, tasks()))
         for future in futures:
             future.result(timeout=120)
-    fresh = RankedStore(ranked.store, Dense("hashing:64"))
+    fresh = RankedStore(ranked.store, Dense("hashing:64"), field="text")
     found, expected = (
         [(item.key, item.score) for item in store.search((), query="x1y14", limit=100)]
         for store in (ranked, fresh)

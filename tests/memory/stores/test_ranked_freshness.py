@@ -34,7 +34,7 @@ def _ops(store: BaseStore, kind: type) -> list[Op]:
 
 def test_index_when_built_then_only_written_records_are_read_again(dict_store: BaseStore) -> None:
     """One build a prefix; later searches fetch what changed and what they return."""
-    ranked = RankedStore(dict_store, BM25())
+    ranked = RankedStore(dict_store, BM25(), field="text", heed_index=False)
     for i in range(20):
         ranked.put(NAMESPACE, f"k{i}", {"text": f"red w{i}"})
     ranked.search(NAMESPACE, query="w3")

@@ -68,7 +68,7 @@ def test_ranked_store_when_ops_have_no_query_then_the_store_gets_them_unchanged(
     dict_store: BaseStore,
 ) -> None:
     """Every field of every operation arrives: filters, limits, index, times to live, refreshing."""
-    ranked = RankedStore(dict_store, BM25())
+    ranked = RankedStore(dict_store, BM25(), field="text", heed_index=False)
     ops: list[Op] = [
         GetOp(("a",), "k", refresh_ttl=False),
         PutOp(("a",), "k", {"text": "red"}, ["text"], 5.0),

@@ -19,7 +19,7 @@ NAMESPACE = ("bank", "one")
 
 
 def _filled(store: BaseStore, **settings: Any) -> RankedStore:
-    ranked = RankedStore(store, settings.pop("ranker", TermOverlap()), **settings)
+    ranked = RankedStore(store, settings.pop("ranker", TermOverlap()), field="text", **settings)
     ranked.put(NAMESPACE, "a", {"text": "open the red door", "n": 3})
     ranked.put(NAMESPACE, "b", {"text": "go to the red ball 1", "n": 1})
     ranked.put(NAMESPACE, "c", {"text": "go to the blue box 1", "n": 2})
@@ -66,12 +66,12 @@ def test_search_when_prefix_is_a_list_then_it_is_taken_as_a_tuple(new_store: New
 
 def test_search_when_records_have_no_text_then_they_do_not_count() -> None:
     """Records without the field are neither ranked nor part of document frequencies."""
-    few, many = (RankedStore(InMemoryStore(), BM25()) for _ in range(2))
+    few, many = (RankedStore(InMemoryStore(), BM25(), field="text") for _ in range(2))
     for ranked in (few, many):
         ranked.put(NAMESPACE, "a", {"text": "red ball"})
         ranked.put(NAMESPACE, "b", {"text": "blue box"})
     for i in range(20):
-        many.put(NAMESPACE, f"x{i}", {"text": ["red"]} if i % 2 else {"other": "red"})
+        many.put(NAMESPACE, f"x{i}", {"text": None} if i % 2 else {"other": "red"})
     scores = [
         [(item.key, item.score) for item in ranked.search(NAMESPACE, query="red")]
         for ranked in (few, many)
@@ -175,7 +175,7 @@ def test_search_when_operator_is_unknown_then_the_batch_does_nothing(
 def test_search_when_store_is_reopened_then_ranking_is_the_same(new_store: NewStore) -> None:
     """A second ranked store over the same records, written before, agrees with the first."""
     first = _filled(new_store(), ranker=BM25())
-    second = RankedStore(first.store, BM25())
+    second = RankedStore(first.store, BM25(), field="text")
     for query in ("red ball", "go to the box 1", "door"):
         assert second.search(("bank",), query=query) == first.search(("bank",), query=query)
 

@@ -24,11 +24,15 @@ def test_search_when_the_store_shuffles_ties_finds_every_document(
     """No document is lost at the edge of a page, and its score is that of the whole corpus."""
     store = PagingStore(shuffling(1), cap=cap)
     keys = list(fill(store, NAMESPACE, 2500))
-    ranked = RankedStore(ReadOnlyStore(store) if frozen else store, BM25())
+    ranked = RankedStore(
+        ReadOnlyStore(store) if frozen else store, BM25(), field="text", heed_index=False
+    )
     (best,) = ranked.search(NAMESPACE, query="k01234", limit=1)
     plain = PagingStore()
     fill(plain, NAMESPACE, 2500)
-    (expected,) = RankedStore(plain, BM25()).search(NAMESPACE, query="k01234", limit=1)
+    (expected,) = RankedStore(plain, BM25(), field="text").search(
+        NAMESPACE, query="k01234", limit=1
+    )
     assert _missing(ranked, keys) == []
     assert best.key == "k01234"
     assert best.score == pytest.approx(expected.score, abs=1e-5)
@@ -41,7 +45,7 @@ def test_build_when_a_shuffling_store_is_written_meanwhile_then_old_and_new_are_
     """Passes that a write went through do not count; the next quiet ones do."""
     store = PagingStore(shuffling(2), cap=cap)
     keys = list(fill(store, NAMESPACE, 400))
-    ranked = RankedStore(store, BM25())
+    ranked = RankedStore(store, BM25(), field="text", heed_index=False)
 
     def write() -> None:
         turn = len(store.asked)
@@ -63,7 +67,7 @@ def test_build_when_a_stable_store_is_written_after_every_page_then_all_are_foun
     """A writer that never rests keeps no search from its answer."""
     store = PagingStore(cap=cap)
     keys = list(fill(store, NAMESPACE, 400))
-    ranked = RankedStore(store, BM25())
+    ranked = RankedStore(store, BM25(), field="text", heed_index=False)
 
     def write() -> None:
         turn = len(store.asked)
@@ -78,7 +82,7 @@ async def test_build_when_a_write_was_cancelled_then_capped_pages_are_still_read
     """A write that may take effect any time does not keep a capped store from being searched."""
     store = PagingStore(cap=30)
     keys = list(fill(store, NAMESPACE, 400))
-    ranked = RankedStore(store, BM25())
+    ranked = RankedStore(store, BM25(), field="text", heed_index=False)
     hanging = asyncio.Event()
 
     async def never(_: object) -> None:
