@@ -172,5 +172,5 @@ def test_bm25_when_described_then_names_its_settings() -> None:
         "k1": 1.5,
         "b": 0.5,
         "ties": "oldest",
-        "tokenizer": "lowercase unicode words",
+        "tokenizer": "lowercase unicode words, NFC",
     }

@@ -34,7 +34,7 @@ def test_overlap_when_described_then_names_its_settings() -> None:
     assert TermOverlap(ties="newest").describe() == {
         "ranker": "term_overlap",
         "ties": "newest",
-        "tokenizer": "lowercase unicode words",
+        "tokenizer": "lowercase unicode words, NFC",
     }
 
 

@@ -12,6 +12,7 @@ from langgraft.memory.rankers.tokens import tokenize
         ("x = 2", ["x", "2"]),
         ("not the, THE a", ["not", "the", "the", "a"]),
         ("Éclair naïve 東京 ΔRR", ["éclair", "naïve", "東京", "δrr"]),
+        ("cafe\u0301 \u1112\u1161\u11ab A\u030a", ["caf\u00e9", "\ud55c", "\u00e5"]),
         ("go_to left-hand can't", ["go_to", "left", "hand", "can", "t"]),
         ("", []),
         (" \n.,;! ", []),
@@ -20,5 +21,5 @@ from langgraft.memory.rankers.tokens import tokenize
 def test_tokenize_when_given_text_then_keeps_every_word_in_order(
     text: str, tokens: list[str]
 ) -> None:
-    """Words are lowercase Unicode runs; digits, single characters and repeats all stay."""
+    """Words are lowercase runs in NFC; digits, single characters, `_` and repeats all stay."""
     assert tokenize(text) == tokens

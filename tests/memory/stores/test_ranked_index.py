@@ -1,7 +1,7 @@
 """What a ranked store ranks of a record: what LangGraph's `index` says."""
 
 import asyncio
-import datetime
+import datetime as dt
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -86,10 +86,9 @@ def test_record_when_put_again_without_an_index_is_ranked_as_any(new_store: NewS
     assert _found(RankedStore(store, BM25()), "red") == ["a", "b"]
 
 
-def test_records_when_read_are_what_was_put(new_store: NewStore) -> None:
-    """Through the ranked store nothing shows of what is kept beside them, nor of their namespace
-    through the wrapped one."""
-    ranked, plain = RankedStore(new_store(), BM25()), new_store()
+def test_records_when_read_are_what_was_put() -> None:
+    """Of what is kept beside them nothing shows, nor in their namespaces of the wrapped store."""
+    ranked, plain = RankedStore(InMemoryStore(), BM25()), InMemoryStore()
     for store in (ranked, plain):
         for number in range(6):
             index: Any = (None, False, ["title"])[number % 3]
@@ -145,7 +144,7 @@ def test_index_when_it_is_neither_false_nor_paths_is_refused(index: Any, dict_st
 def test_value_when_json_does_not_hold_it_is_ranked_by_what_it_does() -> None:
     """A store in memory takes any object; a search goes on all the same."""
     ranked = RankedStore(InMemoryStore(), BM25())
-    value = {"at": datetime.datetime.now(tz=datetime.UTC), 5: {"red"}, "name": ("door", b"x")}
+    value = {"at": dt.datetime.now(tz=dt.UTC), 5: {"red"}, "name": ("door", b"x")}
     ranked.put(NAMESPACE, "a", value)  # type: ignore[arg-type]
     assert _found(ranked, "door") == _found(ranked, "name") == ["a"]
 
