@@ -2,7 +2,7 @@
 
 field_map   which field of an item comes from where in a row
 jsonl       any file of one JSON object a line, by a field map
-reme        the field map of ReMe's memory libraries
+reme        the field maps of ReMe's memory libraries and vector stores
 """
 
 from typing import TYPE_CHECKING
@@ -12,9 +12,9 @@ from langgraft._core.lazy import lazy_exports
 if TYPE_CHECKING:
     from langgraft.memory.converters.field_map import FieldMap, FieldSource
     from langgraft.memory.converters.jsonl import convert_jsonl
-    from langgraft.memory.converters.reme import REME
+    from langgraft.memory.converters.reme import REME, REME_FORMS
 
-__all__ = ["REME", "FieldMap", "FieldSource", "convert_jsonl"]
+__all__ = ["REME", "REME_FORMS", "FieldMap", "FieldSource", "convert_jsonl"]
 
 __getattr__, __dir__ = lazy_exports(
     __name__,
@@ -23,5 +23,6 @@ __getattr__, __dir__ = lazy_exports(
         "FieldSource": "langgraft.memory.converters.field_map",
         "convert_jsonl": "langgraft.memory.converters.jsonl",
         "REME": "langgraft.memory.converters.reme",
+        "REME_FORMS": "langgraft.memory.converters.reme",
     },
 )

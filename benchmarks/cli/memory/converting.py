@@ -9,10 +9,10 @@ from langgraft.benchmarks.cli.memory.arguments import mapping
 from langgraft.benchmarks.cli.memory.banks import Bank, of_items, read_file
 from langgraft.memory.converters.field_map import FieldMap
 from langgraft.memory.converters.jsonl import convert_jsonl
-from langgraft.memory.converters.reme import REME
+from langgraft.memory.converters.reme import REME_FORMS
 
-FORMATS: Final[Mapping[str, FieldMap]] = {"reme": REME}
-"""Name → field map."""
+FORMATS: Final[Mapping[str, Mapping[str, FieldMap]]] = {"reme": REME_FORMS}
+"""Name → field that tells a form → its field map."""
 JOURNAL: Final = "journal"
 """The format of a tree search's journal, AIDE's or ours: its errors and fixes become entries."""
 
@@ -49,7 +49,7 @@ def read(
     return bank
 
 
-def _fields(kind: str | None, field_map: Path | None) -> FieldMap | None:
+def _fields(kind: str | None, field_map: Path | None) -> FieldMap | Mapping[str, FieldMap] | None:
     if kind is not None and field_map is not None:
         msg = "--from and --map both say how to read the file; give one of them"
         raise InputError(msg)

@@ -404,7 +404,10 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
     "no format": (("convert", "BARE", "x", "--from", "mem0"), "no format is called 'mem0'"),
     "two formats": (("convert", "BARE", "x", "--from", "reme", "--map", "m.yaml"), "give one"),
     "no map": (("convert", "BARE", "x", "--map", "m.yaml"), "--map: 'm.yaml' cannot be read"),
-    "not ReMe's": (("convert", "BARE", "x", "--from", "reme"), "row 1: field 'memory_id'"),
+    "not ReMe's": (
+        ("convert", "BARE", "x", "--from", "reme"),
+        "row 1: not in a form that is known",
+    ),
     "provenance of bare content": (
         ("convert", "BARE", "x", "--from", "reme", "--provenance", "{run: r}"),
         "give --bundle, too",

@@ -12,7 +12,7 @@ from memory_cases import asking
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import BankFormatError
 from langgraft.memory.bank_format import read_items, write_items
-from langgraft.memory.converters import REME, FieldSource, convert_jsonl
+from langgraft.memory.converters import REME, REME_FORMS, FieldSource, convert_jsonl
 from langgraft.memory.deltas import Add, Remove, fold
 from langgraft.memory.items import MemoryItem
 from langgraft.memory.provider import MemoryProvider
@@ -140,3 +140,63 @@ def test_entry_when_spelled_either_way_is_the_same_item_but_for_what_one_lacks()
     }
     assert new.model_copy(update={"metadata": {}}) == old.model_copy(update={"metadata": {}})
     assert (new.text, new.key) == (" as it is \n", "when 中文")
+
+
+def as_vector(row: dict[str, Any]) -> dict[str, Any]:
+    """Write an entry as ReMe's vector stores do."""
+    new = "memory_id" in row
+    names = ("memory_type", "score", "time_created", "time_modified", "author", "metadata")
+    inside = {name: row[name] for name in names if name in row}
+    content = {"content" if new else "experience_content": row["content"]}
+    if not new:
+        inside["experience_type"] = row["experience_type"]
+    return {
+        "unique_id": row["memory_id"] if new else row["experience_id"],
+        "workspace_id": row["workspace_id"],
+        "content": row["when_to_use"],
+        "vector": [0.5] * 3072,
+        "metadata": inside | content,
+    }
+
+
+@pytest.mark.parametrize("row", SPELLINGS)
+def test_entry_when_it_comes_from_a_vector_store_is_the_item_of_the_library(
+    row: dict[str, Any], tmp_path: Path
+) -> None:
+    """Found by when it helps, recalled as what to do; both forms may stand in one file."""
+    path = tmp_path / "store.jsonl"
+    lines = [json.dumps(each) for each in (as_vector(row), row | {"memory_id": "m2"})]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    vector, plain = convert_jsonl(path, REME_FORMS)
+    assert vector == REME.item(row, 0)
+    assert plain.id == "m2"
+
+
+def test_library_when_written_as_vectors_converts_to_the_same_items(
+    library: Path, tmp_path: Path
+) -> None:
+    """Every entry of the released libraries, as its vector store would keep it."""
+    rows = [json.loads(line) for line in library.read_text(encoding="utf-8").split("\n") if line]
+    path = tmp_path / "store.jsonl"
+    path.write_text("\n".join(json.dumps(as_vector(row)) for row in rows), encoding="utf-8")
+    assert convert_jsonl(path, REME_FORMS) == convert_jsonl(library, REME_FORMS)
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (
+            b'{"id":"a","text":"b"}',
+            "not in a form that is known: none of 'memory_id'.*'id', 'text'",
+        ),
+        (b'{"unique_id":"a","content":"b","metadata":{}}', "field 'metadata.content' or"),
+        (b'[{"memory_id":"a"}]', "expected an object, got list"),
+        (b"PK\x03\x04", "this is a bundle"),
+    ],
+)
+def test_file_when_in_another_form_is_told_so(data: bytes, said: str, tmp_path: Path) -> None:
+    """Before any field is missed; a form that is known then tells what it lacks."""
+    path = tmp_path / "other.jsonl"
+    path.write_bytes(data)
+    with pytest.raises(BankFormatError, match=said):
+        convert_jsonl(path, REME_FORMS)
