@@ -43,6 +43,11 @@ class PutIndexes:
     def __init__(self) -> None:
         self._any: bool | None = None
 
+    @property
+    def none(self) -> bool:
+        """Whether no put is known to have said anything."""
+        return self._any is False
+
     def forget(self) -> None:
         """Look again whether anything is kept: others may have written."""
         self._any = None

@@ -8,6 +8,7 @@ from typing import Self, cast
 from langgraph.store.base import BaseStore, GetOp, IndexConfig, Op, PutOp, Result, SearchOp
 
 from langgraft._core.arguments import checked
+from langgraft._core.canonical import JSON
 from langgraft._core.errors import SettingsError
 from langgraft.memory.rankers.base import DurableIndex, Ranker
 from langgraft.memory.stores.corpora import Corpora
@@ -127,7 +128,7 @@ class RankedStore(BaseStore):
             Reading(self.fields, order_field),
             frozen=isinstance(store, ReadOnlyStore) and directory is None,
             refreshing=store.supports_ttl,
-            heed_index=heed_index,
+            put_indexes=self._put_indexes,
         )
 
     def _kept(self, directory: Path) -> IndexDirectory:
@@ -135,7 +136,7 @@ class RankedStore(BaseStore):
         if not isinstance(self.ranker.index(frozen=False), DurableIndex):
             msg = f"the index of ranker {ranker} cannot be kept in a directory; give none"
             raise SettingsError(msg)
-        identity = {
+        identity: JSON = {
             "ranker": ranker,
             "fields": self.fields,
             "heed_index": self._put_indexes is not None,

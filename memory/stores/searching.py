@@ -15,6 +15,7 @@ from langgraft.memory.stores.fields import FieldIndex
 from langgraft.memory.stores.paging import read_all
 from langgraft.memory.stores.put_index import (
     PutIndex,
+    PutIndexes,
     is_reserved,
     read_indexes,
     read_with_indexes,
@@ -40,7 +41,7 @@ class Searching:
         reading: What of a record is ranked.
         frozen: The records never change.
         refreshing: Being found prolongs the life of records, if a search says so.
-        heed_index: What puts said about an index decides about their records.
+        put_indexes: What puts said, if that decides about their records.
     """
 
     def __init__(
@@ -51,14 +52,14 @@ class Searching:
         *,
         frozen: bool,
         refreshing: bool,
-        heed_index: bool,
+        put_indexes: PutIndexes | None,
     ) -> None:
         self._corpora = corpora
         self._ranker = ranker
         self._reading = reading
         self._frozen = frozen
         self._refreshing = refreshing
-        self._heed_index = heed_index
+        self._put_indexes = put_indexes
         self._ranker_name = ranker_name(ranker)
 
     def search(self, op: SearchOp) -> Program[list[SearchItem]]:
@@ -161,7 +162,7 @@ class Searching:
         """Read all records under a prefix."""
         undisturbed = partial(self._corpora.undisturbed, watched)
         items = yield from read_all(watched.prefix, undisturbed=undisturbed)
-        if not self._heed_index:
+        if self._put_indexes is None:
             return (self._entry((item.namespace, item.key), item, None) for item in items)
         said = yield from read_indexes(watched.prefix, undisturbed)
         addressed = (((item.namespace, item.key), item) for item in items)
@@ -169,7 +170,7 @@ class Searching:
 
     def _changed(self, addresses: Sequence[Address]) -> Program[dict[Address, Entry | None]]:
         """Read records again."""
-        if self._heed_index:
+        if self._put_indexes is not None and not self._put_indexes.none:
             read = yield from read_with_indexes(addresses)
         else:
             items = yield [GetOp(*address, refresh_ttl=False) for address in addresses]

@@ -4,7 +4,8 @@ import asyncio
 import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from threading import Lock
@@ -38,6 +39,16 @@ _FETCH = 100
 """Records read at a time when a filter decides which of them count."""
 
 
+@dataclass(slots=True, eq=False)
+class _Call:
+    """A batch, with what was embedded for it and what comes of it."""
+
+    made: Plan
+    vectors: Mapping[str, Matrix]
+    queries: Mapping[str, Matrix]
+    answer: Future[list[Result]] = field(default_factory=Future)
+
+
 class ChromaStore(BaseStore):
     """Keep records in Chroma: in a folder of this process's own, or on a server.
 
@@ -62,8 +73,9 @@ class ChromaStore(BaseStore):
     * What was acknowledged survives `kill -9`. Of a batch that was not, each record is as it was
       or as it was to be, never in between. Several rows are written at once up to Chroma's
       largest batch (5,461 rows) and 8 MB; a larger batch takes several steps.
-    * Batches of one store object exclude one another, from any thread or task. Asynchronous ones
-      run in a thread of the store's own.
+    * Batches of one store object exclude one another, from any thread or task. Those that wait at
+      the same time are read for and written together, so that a thousand gathered calls cost
+      little more than one. Asynchronous ones run in a thread of the store's own.
     * `open` holds namespaces and vectors in memory from the first search on. `connect` reads the
       rows under a search's prefix each time, so that it sees what others wrote; put a
       `RankedStore` before it where that is too slow.
@@ -78,6 +90,8 @@ class ChromaStore(BaseStore):
         self._table = Table(connection.client, collection, connection.where)
         self._directory: Directory = (Held if connection.alone else Fresh)(self._table, index)
         self._lock = Lock()
+        self._queue = Lock()
+        self._waiting: list[_Call] = []
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="langgraft-chroma")
         self._stamp = 0
         self._closed = False
@@ -138,7 +152,7 @@ class ChromaStore(BaseStore):
 
     def close(self) -> None:
         """Close Chroma and release the folder; what is under way is finished first."""
-        with self._lock:
+        with self._lock, self._queue:
             if not self._closed:
                 self._closed = True
                 self._connection.close()
@@ -171,7 +185,12 @@ class ChromaStore(BaseStore):
                 vectors = index.checked(texts, index.embeddings.embed_documents(texts))
             found = [index.embeddings.embed_query(query) for query in made.queries]
             queries = index.checked(made.queries, found)
-        return self._carry_out(made, vectors, queries)
+        call = _Call(made, vectors, queries)
+        with self._queue:
+            self._check_open()
+            self._waiting.append(call)
+        self._carry_out_waiting()
+        return call.answer.result()
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """Carry out operations; results come in their order, and reads precede writes.
@@ -189,34 +208,70 @@ class ChromaStore(BaseStore):
                 vectors = index.checked(texts, await index.embeddings.aembed_documents(texts))
             asked = [index.embeddings.aembed_query(query) for query in made.queries]
             queries = index.checked(made.queries, await asyncio.gather(*asked))
-        self._check_open()
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, self._carry_out, made, vectors, queries)
-
-    def _carry_out(
-        self, made: Plan, vectors: Mapping[str, Matrix], queries: Mapping[str, Matrix]
-    ) -> list[Result]:
-        """Read, then write; texts are embedded already."""
-        with self._lock:
+        call = _Call(made, vectors, queries)
+        with self._queue:
             self._check_open()
-            rows = self._named(made)
-            results = [self._answer(op, rows, queries) for op in made.ops]
-            if made.writes:
-                self._write(made, rows, vectors)
-            return results
+            self._waiting.append(call)
+            self._thread.submit(self._carry_out_waiting)
+        return await asyncio.wrap_future(call.answer)
+
+    def _carry_out_waiting(self) -> None:
+        """Carry out all batches that wait: to write many records costs little more than one.
+
+        None of them was answered yet, so those that only read may go first.
+        """
+        with self._lock:
+            with self._queue:
+                waiting, self._waiting = self._waiting, []
+            calls = [call for call in waiting if call.answer.set_running_or_notify_cancel()]
+            reading = [call for call in calls if not call.made.writes]
+            for group in (reading, *_groups([call for call in calls if call.made.writes])):
+                self._carry_out(group)
+
+    def _carry_out(self, calls: "Sequence[_Call]") -> None:
+        """Read, then write, as if one batch came after the other; texts are embedded already."""
+        done: list[tuple[_Call, list[Result]]] = []
+        try:
+            self._check_open()
+            rows = self._named(calls)
+            changed: dict[str, Row | None] = {}
+            for call in calls:
+                try:
+                    results = [self._answer(op, rows, call.queries) for op in call.made.ops]
+                except Exception as error:  # noqa: BLE001  (of one search, not of the others)
+                    call.answer.set_exception(error)
+                    continue
+                changes = self._changes(call, rows)
+                changed |= changes
+                rows |= changes
+                done.append((call, results))
+            if changed:
+                self._write(changed)
+        except BaseException as error:  # noqa: BLE001  (raised where the answer is awaited)
+            for call in calls:
+                if not call.answer.done():
+                    call.answer.set_exception(error)
+            return
+        for call, results in done:
+            call.answer.set_result(results)
 
     def _check_open(self) -> None:
         if self._closed:
             msg = f"the ChromaStore at {self._connection.where} is closed; open it again"
             raise InputError(msg)
 
-    def _named(self, made: Plan) -> dict[str, Row]:
-        """Read the records that a batch names."""
-        got = [row_id((op.namespace, op.key)) for op in made.ops if isinstance(op, GetOp)]
-        put = [i for i, write in made.writes.items() if write.value is not None]
-        return self._table.read(list(dict.fromkeys([*got, *put])))
+    def _named(self, calls: "Sequence[_Call]") -> dict[str, Row | None]:
+        """Read the records that batches name."""
+        named: dict[str, None] = {}
+        for call in calls:
+            got = [row_id((op.namespace, op.key)) for op in call.made.ops if isinstance(op, GetOp)]
+            put = [i for i, write in call.made.writes.items() if write.value is not None]
+            named |= dict.fromkeys([*got, *put])
+        return dict(self._table.read(list(named)))
 
-    def _answer(self, op: Op, rows: Mapping[str, Row], queries: Mapping[str, Matrix]) -> Result:
+    def _answer(
+        self, op: Op, rows: Mapping[str, Row | None], queries: Mapping[str, Matrix]
+    ) -> Result:
         match op:
             case GetOp():
                 row = rows.get(row_id((op.namespace, op.key)))
@@ -228,18 +283,23 @@ class ChromaStore(BaseStore):
             case _:
                 return None
 
-    def _write(self, made: Plan, rows: Mapping[str, Row], vectors: Mapping[str, Matrix]) -> None:
-        written: list[Row] = []
-        removed: list[str] = []
-        for identifier, write in made.writes.items():
+    def _changes(self, call: "_Call", rows: Mapping[str, Row | None]) -> dict[str, Row | None]:
+        """Return the rows that a batch makes, and `None` for those that it removes."""
+        changes: dict[str, Row | None] = {}
+        for identifier, write in call.made.writes.items():
             if write.value is None:
-                removed.append(identifier)
+                changes[identifier] = None
                 continue
             self._stamp = max(time.time_ns(), self._stamp + 1)
             known = rows.get(identifier)
             created = self._stamp if known is None else known.created
-            packed = pack([vectors[text] for text in write.texts])
-            written.append(Row(*write.address, created, self._stamp, write.value, packed))
+            packed = pack([call.vectors[text] for text in write.texts])
+            changes[identifier] = Row(*write.address, created, self._stamp, write.value, packed)
+        return changes
+
+    def _write(self, changed: Mapping[str, Row | None]) -> None:
+        written = [row for row in changed.values() if row is not None]
+        removed = [identifier for identifier, row in changed.items() if row is None]
         try:
             self._table.write(written)
             self._table.remove(removed)
@@ -286,6 +346,18 @@ class ChromaStore(BaseStore):
         shown = sorted({each[: op.max_depth] for each in kept})
         start = max(op.offset, 0)
         return shown[start : start + max(op.limit, 0)]
+
+
+def _groups(calls: Sequence[_Call]) -> Iterator[list[_Call]]:
+    """Put batches that write together; one that searches must find what came before it written."""
+    group: list[_Call] = []
+    for call in calls:
+        if group and any(isinstance(op, SearchOp | ListNamespacesOp) for op in call.made.ops):
+            yield group
+            group = []
+        group.append(call)
+    if group:
+        yield group
 
 
 def _ranked(entries: Sequence[Entry], query: Matrix | None) -> list[tuple[Entry, float | None]]:

@@ -113,8 +113,8 @@ def test_records_when_read_are_what_was_put() -> None:
 def test_default_when_the_wrapped_store_has_fields_is_theirs() -> None:
     """`IndexConfig.fields` says what is indexed where a put does not; `field` says it first."""
     config: Any = {"dims": 8, "embed": HashingEmbeddings(8), "fields": ["title"]}
-    for settings, query in (({}, "red"), ({"field": "body.lines"}, "opens")):
-        ranked = RankedStore(InMemoryStore(index=config), BM25(), **settings)
+    for field, query in ((None, "red"), ("body.lines", "opens")):
+        ranked = RankedStore(InMemoryStore(index=config), BM25(), field=field)
         ranked.put(NAMESPACE, "a", VALUE)
         ranked.put(NAMESPACE, "b", VALUE, index=False)
         assert [word for word in ("red", "opens") if _found(ranked, word)] == [query]
