@@ -225,7 +225,7 @@ def _threads(setting: Setting) -> Figure:
 
 
 async def _async(corpus: Sequence[str], queries: Sequence[str], source: str) -> Figure:
-    store, namespace = RankedStore(InMemoryStore(), BM25()), ("texts",)
+    store, namespace = RankedStore(InMemoryStore(), BM25(), field="text"), ("texts",)
     for place, text in enumerate(corpus):
         store.put(namespace, f"{place:06}", {"text": text})
     same = 0

@@ -117,7 +117,7 @@ def filtered_over_chroma(size: int, *, rounds: int = 3) -> Compared:
 def _ours(embeddings: DrawnEmbeddings, size: int) -> RankedStore:
     store = InMemoryStore()
     store.batch(_records(size))
-    return RankedStore(store, Dense(embeddings))
+    return RankedStore(store, Dense(embeddings), field="text")
 
 
 def _records(size: int) -> list[PutOp]:

@@ -45,7 +45,7 @@ def changing_over_bm25s(size: int, *, rounds: int = 2) -> Compared:
         rounds: How often each of 3 documents is added.
     """
     corpus = documents(size)
-    store = RankedStore(InMemoryStore(), BM25())
+    store = RankedStore(InMemoryStore(), BM25(), field="text")
     for i, text in enumerate(corpus):
         store.put(_NAMESPACE, str(i), {"text": text})
     tokens = [tokenize(text) for text in corpus]

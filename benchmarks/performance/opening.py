@@ -33,11 +33,11 @@ def opening_over_building(size: int, *, written: int = 100, rounds: int = 2) -> 
         opened: list[RankedStore] = []
 
         def reopened(query: str) -> None:
-            opened.append(RankedStore(store, BM25(), directory=next(copies)))
+            opened.append(RankedStore(store, BM25(), field="text", directory=next(copies)))
             opened[-1].search(_NAMESPACE, query=query)
 
         def built(query: str) -> None:
-            RankedStore(store, BM25()).search(_NAMESPACE, query=query)
+            RankedStore(store, BM25(), field="text").search(_NAMESPACE, query=query)
 
         measured = compared(reopened, built, queries(_FIRSTS), rounds=rounds)
         for ranked in opened:
@@ -47,9 +47,9 @@ def opening_over_building(size: int, *, written: int = 100, rounds: int = 2) -> 
 
 def _left_behind(store: InMemoryStore, folder: Path, written: int) -> Path:
     """Return the directory of a store that saved its index, wrote records, and was not closed."""
-    with RankedStore(store, BM25(), directory=folder / "index") as ranked:
+    with RankedStore(store, BM25(), field="text", directory=folder / "index") as ranked:
         ranked.search(_NAMESPACE, query="w0")
-    with RankedStore(store, BM25(), directory=folder / "index") as ranked:
+    with RankedStore(store, BM25(), field="text", directory=folder / "index") as ranked:
         for i, text in enumerate(queries(written)):
             ranked.put(_NAMESPACE, str(i), {"text": text})
         return _copy(folder / "index", 0)

@@ -174,7 +174,7 @@ class _Name(str):
 
     def __eq__(self, other: object) -> bool:
         type(self).compared += 1
-        return str.__eq__(self, other)  # type: ignore[arg-type]
+        return str.__eq__(self, other)
 
 
 def test_field_when_it_stands_twice_among_many_is_found_without_comparing_all() -> None:

@@ -89,13 +89,14 @@ def test_record_when_put_again_without_an_index_is_ranked_as_any(new_store: NewS
 def test_records_when_read_are_what_was_put() -> None:
     """Of what is kept beside them nothing shows, nor in their namespaces of the wrapped store."""
     ranked, plain = RankedStore(InMemoryStore(), BM25()), InMemoryStore()
-    for store in (ranked, plain):
+    stores: list[BaseStore] = [ranked, plain]
+    for store in stores:
         for number in range(6):
             index: Any = (None, False, ["title"])[number % 3]
             namespace = (("a",), ("a", "b"), ("c", "d"))[number % 3]
             store.put(namespace, f"k{number}", {"title": "red", "n": number}, index=index)
         store.put(("a", "b"), "k1", {"title": "red"}, index=["title"])
-    for store in (ranked, ranked.store):
+    for store in (stores[0], ranked.store):
         found = store.get(("a", "b"), "k1")
         assert found is not None
         assert found.value == {"title": "red"}
