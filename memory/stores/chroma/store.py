@@ -226,7 +226,8 @@ class ChromaStore(BaseStore):
             calls = [call for call in waiting if call.answer.set_running_or_notify_cancel()]
             reading = [call for call in calls if not call.made.writes]
             for group in (reading, *_groups([call for call in calls if call.made.writes])):
-                self._carry_out(group)
+                if group:
+                    self._carry_out(group)
 
     def _carry_out(self, calls: "Sequence[_Call]") -> None:
         """Read, then write, as if one batch came after the other; texts are embedded already."""

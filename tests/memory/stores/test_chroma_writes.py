@@ -1,16 +1,18 @@
 """Writes to Chroma: whole or not at all, whoever dies and however many write."""
 
 import asyncio
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from langgraph.store.base import GetOp, IndexConfig, PutOp
 
-from langgraft._core.errors import InfrastructureError, InputError
+from langgraft._core.errors import InfrastructureError, InputError, SettingsError
 from langgraft.benchmarks.acceptance.chroma import kill_while_writing, write_from_many
 from langgraft.memory.stores import ChromaStore
 from langgraft.memory.stores.chroma import table
+from langgraft.memory.stores.chroma.vectors import Index
 
 INDEX: IndexConfig = {
     "dims": 2,
@@ -49,6 +51,47 @@ async def test_loop_when_a_batch_waits_goes_on(store: ChromaStore) -> None:
         assert not task.done()
     await task
     assert await store.aget(("n",), "k") is not None
+
+
+async def test_calls_when_a_thousand_are_gathered_are_carried_out_together(
+    store: ChromaStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What waits costs one reading and one writing, is answered in its order, and is all there."""
+    asked: list[str] = []
+    for name in ("read", "write"):
+        whole = getattr(table.Table, name)
+        monkeypatch.setattr(
+            table.Table, name, lambda *args, _n=name, _w=whole: asked.append(_n) or _w(*args)
+        )
+    with store._lock:
+        writes = [store.aput(("n",), f"{n % 400}", {"n": n}) for n in range(1_000)]
+        tasks = [asyncio.create_task(call) for call in writes]
+        await asyncio.sleep(0)
+        before = threading.active_count()
+    await asyncio.gather(*tasks)
+    assert asked.count("write") <= 3
+    assert asked.count("read") <= 6
+    assert threading.active_count() <= before
+    found = await asyncio.gather(*(store.aget(("n",), f"{key}") for key in range(400)))
+    assert [item and item.value["n"] for item in found] == [
+        key + (800 if key < 200 else 400) for key in range(400)
+    ]
+
+
+async def test_search_when_it_is_wrong_fails_alone(store: ChromaStore) -> None:
+    """Batches that are carried out together do not share their errors."""
+    await store.aput(("n",), "k", {"t": "x"})
+    store._directory.forget()
+    with store._lock:
+        store._index = Index(3, store._index.embeddings, ("t",)) if store._index else None
+        store._directory._index = store._index  # type: ignore[attr-defined]
+        calls = [store.asearch(("n",)), store.aget(("n",), "k")]
+        tasks = [asyncio.create_task(call) for call in calls]
+        await asyncio.sleep(0)
+    wrong, right = await asyncio.gather(*tasks, return_exceptions=True)
+    assert isinstance(wrong, SettingsError)
+    assert right is not None
+    assert not isinstance(right, BaseException)
 
 
 async def test_task_when_cancelled_leaves_whole_records(store: ChromaStore) -> None:
