@@ -5,14 +5,13 @@ LangGraph `Op`s and is sent their results, so that the same logic runs under `st
 and under `store.abatch` (see `langgraft.memory.stores.drive`).
 """
 
-import asyncio
-import threading
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from typing import Any, Final, TypeAlias, cast
+from datetime import UTC, datetime
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
-from langgraph.store.base import GetOp, Item, Op, PutOp
+from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp, Result, SearchItem, SearchOp
+from langgraph.store.memory import InMemoryStore
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError, SettingsError
@@ -24,10 +23,17 @@ from langgraft.memory.deltas import (
     Remove,
     SetState,
 )
+from langgraft.memory.embedders.base import EmbeddingRequest
 from langgraft.memory.items import MemoryItem
 from langgraft.memory.portable import portable_name, portable_record, unseal
-from langgraft.memory.stores.drive import Program
+from langgraft.memory.rankers.base import Ranker
+from langgraft.memory.stores.drive import Program, Step, relayed
 from langgraft.memory.stores.paging import read_all
+from langgraft.memory.stores.ranked import RankedStore
+from langgraft.memory.stores.records import passes
+
+T = TypeVar("T")
+ItemT = TypeVar("ItemT", bound=Item)
 
 Namespace: TypeAlias = tuple[str, ...]
 
@@ -43,6 +49,11 @@ PAGE: Final = 1000
 RECORDS: Final = "langgraft-bank"
 """Last label of the namespace that a bank's records are in."""
 
+STAMP: Final = "stamp"
+"""Key of the record that says who wrote last; no part of the content."""
+
+_NOT_YET: Final = datetime.fromtimestamp(0, UTC)
+"""Time of a record that is not written yet; nothing of ours reads it."""
 _ITEM = "item/"
 _STATE = "state/"
 
@@ -139,7 +150,7 @@ def _load(record: Item, content: BankContent) -> None:
         value = unseal(record.value)
         key = value.get("name", record.key.removeprefix(_STATE))
         content.state[key] = deepcopy(value["value"])
-    else:
+    elif record.key != STAMP:
         msg = f"namespace {record.namespace} holds {record.key!r}, which is no bank's record"
         raise InputError(msg)
 
@@ -160,8 +171,80 @@ def apply_delta(namespace: Namespace, delta: MemoryDelta) -> Program[None]:
     Raises:
         InputError: A change does not fit the bank; nothing is written then.
     """
-    if not delta:
-        return
+    if delta:
+        yield (yield from _writes(namespace, delta))
+
+
+def foreseen(
+    namespace: Namespace, delta: MemoryDelta, program: Program[T], ranker: Ranker | None
+) -> Program[T]:
+    """Run a program that sees the bank as a delta will leave it; nothing is written.
+
+    Args:
+        namespace: The bank.
+        delta: What is to be written.
+        program: Reads the bank.
+        ranker: What orders the items of a search with a query, if anything of ours does.
+
+    Raises:
+        InputError: A change does not fit the bank.
+    """
+    pending = {op.key: op for op in (yield from _writes(namespace, delta))} if delta else {}
+    ranked: list[RankedStore] = []
+
+    def answer(step: Step) -> Program[list[Result]]:
+        if isinstance(step, EmbeddingRequest) or not pending:
+            return (yield step)
+        results: list[Result] = []
+        for op in step:
+            match op:
+                case GetOp() if op.namespace == namespace and op.key in pending:
+                    results.append(_foreseen(pending[op.key], Item))
+                case SearchOp() if op.namespace_prefix == namespace[: len(op.namespace_prefix)]:
+                    results.append((yield from search(op)))
+                case _:
+                    results += yield [op]
+        return results
+
+    def search(op: SearchOp) -> Program[list[SearchItem]]:
+        if op.query and ranker is not None:
+            ranked[:] = ranked or [ranked_items(InMemoryStore(), ranker)]
+            # Its own store is not asked: each of its reads is answered here.
+            (found,) = yield from relayed(ranked[0].program([op]), answer)
+            return cast("list[SearchItem]", found)
+        listed = yield from read_all(op.namespace_prefix, refresh_ttl=op.refresh_ttl)
+        held = [item for item in listed if item.namespace != namespace or item.key not in pending]
+        held += [_foreseen(write, SearchItem) for write in pending.values() if write.value]
+        passing = [item for item in held if passes(item.value, op.filter)]
+        return passing[op.offset : op.offset + op.limit]
+
+    return (yield from relayed(program, answer))
+
+
+def ranked_items(store: BaseStore, ranker: Ranker, **where: Any) -> RankedStore:
+    """Return a store whose searches rank a bank's items."""
+    return RankedStore(store, ranker, field=INDEXED_FIELD, order_field=ORDER_FIELD, **where)
+
+
+def _foreseen(write: PutOp, kind: Callable[..., ItemT]) -> ItemT | None:
+    """Return the record that a write will make."""
+    if write.value is None:
+        return None
+    return kind(
+        namespace=write.namespace,
+        key=write.key,
+        value=deepcopy(write.value),
+        created_at=_NOT_YET,
+        updated_at=_NOT_YET,
+    )
+
+
+def _writes(namespace: Namespace, delta: MemoryDelta) -> Program[list[PutOp]]:
+    """Say what a delta writes.
+
+    Raises:
+        InputError: A change does not fit the bank.
+    """
     touched = list(dict.fromkeys(_item_ids(delta)))
     results = yield [GetOp(namespace, item_key(identity)) for identity in touched]
     content = loaded(cast("Sequence[Item | None]", results))
@@ -171,7 +254,7 @@ def apply_delta(namespace: Namespace, delta: MemoryDelta) -> Program[None]:
             states[change.key] = change.value
         else:
             content.apply(change)
-    yield [*_item_writes(namespace, touched, content), *_state_writes(namespace, states)]
+    return [*_item_writes(namespace, touched, content), *_state_writes(namespace, states)]
 
 
 def _item_ids(delta: MemoryDelta) -> Iterator[str]:
@@ -187,14 +270,14 @@ def _item_ids(delta: MemoryDelta) -> Iterator[str]:
 
 def _item_writes(
     namespace: Namespace, touched: Iterable[str], content: BankContent
-) -> Iterator[Op]:
+) -> Iterator[PutOp]:
     for identity in touched:
         item = content.items.get(identity)
         value = None if item is None else item_record(item, content.notes.get(identity, {}))
         yield PutOp(namespace, item_key(identity), value, index=False)
 
 
-def _state_writes(namespace: Namespace, states: Mapping[str, JSON]) -> Iterator[Op]:
+def _state_writes(namespace: Namespace, states: Mapping[str, JSON]) -> Iterator[PutOp]:
     for key, value in states.items():
         record = None if value is None else state_record(key, value)
         yield PutOp(namespace, state_key(key), record, index=False)
@@ -209,55 +292,3 @@ def replace_content(namespace: Namespace, content: BankContent) -> Program[None]
     writes += _state_writes(namespace, erased | content.state)
     for start in range(0, len(writes), PAGE):
         yield writes[start : start + PAGE]
-
-
-class WriterLock:
-    """Makes the reads and writes of one `take_in` or `manage` one step.
-
-    Threads and tasks may use it together. A thread that runs an event loop must not wait in
-    it for one of its own tasks, so a blocking wait there is refused instead of hanging.
-    """
-
-    _POLL_SECONDS = 0.001
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Hold the lock in a thread.
-
-        Raises:
-            RuntimeError: It would have to wait inside a running event loop.
-        """
-        if not self._lock.acquire(blocking=False):
-            if _inside_event_loop():
-                msg = (
-                    "memory is being written, and this thread runs an event loop that a wait"
-                    " would block: use the async method"
-                )
-                raise RuntimeError(msg)
-            self._lock.acquire()
-        try:
-            yield
-        finally:
-            self._lock.release()
-
-    @asynccontextmanager
-    async def aheld(self) -> AsyncIterator[None]:
-        """Hold the lock in a task."""
-        while not self._lock.acquire(blocking=False):  # noqa: ASYNC110
-            # The holder may be a thread, which no `asyncio` primitive can wait for.
-            await asyncio.sleep(self._POLL_SECONDS)
-        try:
-            yield
-        finally:
-            self._lock.release()
-
-
-def _inside_event_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True

@@ -120,7 +120,7 @@ class Episode:
     """
 
     id: str
-    """Unique: `take_in` files an episode once, however often it is handed in."""
+    """Unique: `file` files an episode once, however often it is handed in."""
     domain: str
     task_id: str
     task: str

@@ -39,8 +39,8 @@ class MemoryItem(BaseModel):
     """Where it was learned: `code`, `math`, `babyai/find_obj` …"""
     episode_id: str
     """The episode it was learned in."""
-    success: bool
-    """Whether that episode reached its goal."""
+    success: bool | None
+    """Whether that episode reached its goal; `None` where nobody can tell."""
     order_index: int = Field(ge=0)
     """Position in the stream of items written to the bank, from 0."""
     task_id: str | None = None

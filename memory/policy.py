@@ -51,7 +51,7 @@ EPISODES = "episodes"
 NEXT_ORDER = "next_order_index"
 """Bookkeeping: the `order_index` of the next item."""
 FILED = "filed/"
-"""Bookkeeping: prefix of the marks that make `take_in` idempotent."""
+"""Bookkeeping: prefix of the marks that make `file` idempotent."""
 FEEDBACK: Final = "feedback"
 """Metadata of items whose success is not the environment's word: `self` or `oracle`."""
 
@@ -118,7 +118,7 @@ class MemoryPolicy(ABC, Generic[SettingsT]):
         """
 
     def _maintain(self) -> Program[Sequence[Change]]:
-        """Say what upkeep changes."""
+        """Say what upkeep changes; it sees the bank with what was just filed or imported."""
         return ()
         yield
 
@@ -170,7 +170,7 @@ class MemoryPolicy(ABC, Generic[SettingsT]):
             asked = yield from program(self._ask, episode.without_memory())
             return _open(asked, episode.verdicts)
 
-    def _take_in(self, episode: Episode) -> Program[MemoryDelta]:
+    def _file(self, episode: Episode) -> Program[MemoryDelta]:
         self._check_feedback(episode)
         episode = episode.without_memory()
         filed, position, order = yield from bank.read_state(
@@ -185,7 +185,7 @@ class MemoryPolicy(ABC, Generic[SettingsT]):
             changes = yield from with_free_ids(self.namespace, _stamped(changes, episode))
             if self._counts_uses:
                 credited = yield from credit(self.namespace, episode)
-        delta = MemoryDelta(
+        taken_in = MemoryDelta(
             (
                 *credited,
                 *changes,
@@ -194,6 +194,7 @@ class MemoryPolicy(ABC, Generic[SettingsT]):
                 SetState(FILED + episode.id, count),
             )
         )
+        delta = yield from self._with_upkeep(taken_in)
         yield from bank.apply_delta(self.namespace, delta)
         return delta
 
@@ -222,17 +223,29 @@ class MemoryPolicy(ABC, Generic[SettingsT]):
             raise InputError(msg)
 
     def _manage(self, *, dry_run: bool = False) -> Program[MemoryDelta]:
+        delta = yield from self._upkeep()
+        if not dry_run:
+            yield from bank.apply_delta(self.namespace, delta)
+        return delta
+
+    def _upkeep(self) -> Program[MemoryDelta]:
         changes = yield from program(self._maintain)
         delta = MemoryDelta(tuple(changes))
         if self.settings.forgetting:
             content = yield from bank.read_content(self.namespace)
             left = fold([delta], content)
             delta += MemoryDelta(tuple(forgotten(self.settings.forgetting, left)))
-        if not dry_run:
-            yield from bank.apply_delta(self.namespace, delta)
         return delta
 
-    def _import(self, path: Path, choices: ImportChoices | None) -> Program[MemoryDelta]:
+    def _with_upkeep(self, delta: MemoryDelta) -> Program[MemoryDelta]:
+        """Add the upkeep that will be due, so that both are written at once."""
+        ranker = getattr(self.settings, "ranker", None)
+        upkeep = yield from bank.foreseen(self.namespace, delta, self._upkeep(), ranker)
+        return delta + upkeep
+
+    def _import(
+        self, path: Path, choices: ImportChoices | None, *, dry_run: bool
+    ) -> Program[MemoryDelta]:
         content = yield from bank.read_content(self.namespace)
         first = cast("int", content.state.get(NEXT_ORDER, 0))
         changes = import_changes(path, choices, content.items, first)
@@ -240,10 +253,10 @@ class MemoryPolicy(ABC, Generic[SettingsT]):
         self._check_origin(path, added)
         settled = yield from program(self._settle, added)
         following = (SetState(NEXT_ORDER, added[-1].order_index + 1),) if added else ()
-        delta = MemoryDelta((*changes, *settled, *following))
-        yield from bank.apply_delta(self.namespace, delta)
-        upkeep = yield from self._manage()
-        return delta + upkeep
+        delta = yield from self._with_upkeep(MemoryDelta((*changes, *settled, *following)))
+        if not dry_run:
+            yield from bank.apply_delta(self.namespace, delta)
+        return delta
 
     # For subclasses -----------------------------------------------------------------------
 

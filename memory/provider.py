@@ -8,7 +8,7 @@ given the same bank and the same arguments it does the same. What only a model c
 call                 promise
 ===================  =========================================================================
 `provide`            Changes nothing. What it might count travels in the recall's receipt and
-                     takes effect in the next `take_in` of an episode that carries it, once.
+                     takes effect when an episode that carries it is filed, once.
 `asks_again`         Changes nothing. Says whether a graph should call `provide` once more
                      within the episode.
 `draft_questions`    Changes nothing. Lists what a judge should say, before memory is asked,
@@ -16,26 +16,31 @@ call                 promise
 `questions`          Changes nothing. Lists what is still unanswered for an episode; a question
                      is named by a digest of all it shows, so an answer given before the bank
                      moved counts as none, and the question is asked again.
-`take_in`            Files one episode and returns the delta. Idempotent by episode id: a
-                     second call changes nothing and returns an empty delta. Recalled blocks are
-                     taken out of the episode first. Verdicts on items that have gone meanwhile
-                     are ignored, and logged. Receipts are credited, once each, where settings
-                     say so. An outcome by gold answers is refused unless settings declare it.
-`manage`             Upkeep (pruning, merging, forgetting) as a function of the bank alone.
-                     Called after every `take_in`, before an export and once on import; never
-                     when frozen. A dry run only says what would change.
+`file`               Files one episode with the upkeep that is due then, and returns the one
+                     delta of both, written in one batch. Idempotent by episode id: a second
+                     call changes nothing and returns an empty delta. Recalled blocks are taken
+                     out of the episode first. Verdicts on items that have gone meanwhile are
+                     ignored, and logged. Receipts are credited, once each, where settings say
+                     so. An outcome by gold answers is refused unless settings declare it.
+`manage`             Upkeep (pruning, merging, forgetting) as a function of the bank alone, by
+                     itself: before an export, or under other settings than the episodes were
+                     filed with; never when frozen. A dry run only says what would change.
 `export_items`       Writes the surviving items as canonical JSONL.
-`import_items`       Reads items into the bank, all or none; derived values start afresh. With
-                     `ImportChoices` also from a bundle, filtered, remapped, over conflicts.
+`import_items`       Reads items into the bank, with the upkeep due then, all or none; derived
+                     values start afresh. With `ImportChoices` also from a bundle, filtered,
+                     remapped, over conflicts.
 `describe`           The architecture: provider and settings, as JSON.
 ===================  =========================================================================
 
-Folding all returned deltas over an empty bank gives the bank, byte for byte.
+Folding all returned deltas over an empty bank gives the bank, byte for byte, in whatever order
+threads, tasks and provider objects called: all providers of a process over one bank share one lock,
+and what one has written the others see. Other processes wait for their turn or are told, as the
+store allows (`langgraft.memory.writers`).
 
 How the hardest cases fit (each is exercised in `tests/memory/test_provider_contract.py`):
 
 *ExpeL's votes.* `questions(episode)` shows the numbered rules by id. Verdicts `agree`,
-`edit`, `remove` name an item id, `add` brings a text. `take_in` turns them into
+`edit`, `remove` name an item id, `add` brings a text. `file` turns them into
 `Annotate(id, {"votes": n + 1})`, `Remove` + `Add` (an edited rule is a new item; its votes
 move over in the same delta), `Remove` at zero votes, and `Add`.
 
@@ -63,10 +68,9 @@ LangGraph store operations and is sent their results, so sync and async come for
 
 import asyncio
 from pathlib import Path
-from typing import ClassVar, cast
+from typing import ClassVar, TypeVar, cast
 
 from langgraph.store.base import BaseStore
-from langgraph.store.memory import InMemoryStore
 
 from langgraft._core.arguments import check_argument, checked
 from langgraft._core.errors import SettingsError
@@ -79,26 +83,27 @@ from langgraft.memory.deltas import (
 from langgraft.memory.episodes import Episode
 from langgraft.memory.importing import ImportChoices
 from langgraft.memory.items import MemoryItem
+from langgraft.memory.open_banks import open_bank
 from langgraft.memory.policy import MemoryPolicy, SettingsT
 from langgraft.memory.questions import Question
-from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.recall import (
     Budget,
     Recall,
     RecallContext,
 )
 from langgraft.memory.settings import ProviderSettings
-from langgraft.memory.stores.drive import adrive, drive
-from langgraft.memory.stores.forked import ForkedStore
+from langgraft.memory.stores.drive import Program, adrive, drive
 from langgraft.memory.stores.ranked import RankedStore
+from langgraft.memory.stores.read_only import ReadOnlyStore
+
+T = TypeVar("T")
 
 
 class MemoryProvider(MemoryPolicy[SettingsT]):
     """Base of all providers; see the module's documentation for the contract.
 
     Args:
-        store: Any LangGraph store. The provider object is the bank's only writer; what another
-            one wrote shows in what it recalls after `refresh`.
+        store: Any LangGraph store. Providers over one bank of it see one another's writes.
         namespace: Where the bank is; `None` takes `("langgraft", <the provider's name>)`, so
             that different providers share a store. Other banks and records may lie in, above
             or below it.
@@ -137,14 +142,18 @@ class MemoryProvider(MemoryPolicy[SettingsT]):
         if ranker is None and index_directory is not None:
             msg = f"{type(self).__name__} has no ranker, so that there is no index to keep"
             raise SettingsError(msg)
-        self._ranked = None if ranker is None else _ranked(store, ranker, index_directory)
-        self.store = store if self._ranked is None else self._ranked
-        self._lock = bank.WriterLock()
+        self._bank = open_bank(store, self.namespace)
+        self._frozen = isinstance(store, ReadOnlyStore)
+        self._ranked: RankedStore | None = None
+        if ranker is not None:
+            self._ranked = bank.ranked_items(
+                store, ranker, directory=index_directory, indexes=self._bank.indexes
+            )
+        self.store = self._ranked or store
 
     def refresh(self) -> None:
-        """Read the bank anew at the next recall: after another provider or process wrote to it."""
-        if self._ranked is not None:
-            self._ranked.refresh()
+        """Read the bank anew, also where somebody else writes to it or wrote past all providers."""
+        self._bank.refresh()
 
     def close(self) -> None:
         """Save the index and leave its directory, if there is one; nothing is taken in then."""
@@ -165,84 +174,80 @@ class MemoryProvider(MemoryPolicy[SettingsT]):
         Raises:
             InputError: The query or what is compared with the bank holds a lone surrogate.
         """
-        return drive(self._provide(query, context, budget or Budget()), self.store)
+        return self._read(self._provide(query, context, budget or Budget()))
 
     @checked
     async def aprovide(
         self, query: str, context: RecallContext, budget: Budget | None = None
     ) -> Recall:
         """Do as `provide` does, asynchronously."""
-        return await adrive(self._provide(query, context, budget or Budget()), self.store)
+        return await self._aread(self._provide(query, context, budget or Budget()))
 
     @checked
     def draft_questions(self, query: str, context: RecallContext) -> list[Question]:
         """List what a judge should say about `context.draft` and has not; changes nothing."""
-        return drive(self._unanswered_draft(query, context), self.store)
+        return self._read(self._unanswered_draft(query, context))
 
     @checked
     async def adraft_questions(self, query: str, context: RecallContext) -> list[Question]:
         """Do as `draft_questions` does, asynchronously."""
-        return await adrive(self._unanswered_draft(query, context), self.store)
+        return await self._aread(self._unanswered_draft(query, context))
 
     @checked
     def questions(self, episode: Episode) -> list[Question]:
         """List what a judge should answer about `episode` and has not; changes nothing."""
-        return drive(self._unanswered(episode), self.store)
+        return self._read(self._unanswered(episode))
 
     @checked
     async def aquestions(self, episode: Episode) -> list[Question]:
         """Do as `questions` does, asynchronously."""
-        return await adrive(self._unanswered(episode), self.store)
+        return await self._aread(self._unanswered(episode))
 
     @checked
-    def take_in(self, episode: Episode) -> MemoryDelta:
-        """File an episode; filing it again changes nothing and returns an empty delta.
+    def file(self, episode: Episode) -> MemoryDelta:
+        """File an episode and do the upkeep that is due then, in one step.
+
+        Filing it again changes nothing and returns an empty delta.
 
         Raises:
             InputError: The episode holds what no memory can hold, such as a lone surrogate, or
                 its outcome is by gold answers and the settings do not declare that.
             ReadOnlyStoreError: The bank is frozen.
+            BankConflictError: Another process writes to the bank, and the store cannot make it
+                wait.
         """
-        with self._lock.held():
-            return drive(self._take_in(episode), self.store)
+        return self._write(self._file(episode))
 
     @checked
-    async def atake_in(self, episode: Episode) -> MemoryDelta:
-        """Do as `take_in` does, asynchronously."""
-        async with self._lock.aheld():
-            return await adrive(self._take_in(episode), self.store)
+    async def afile(self, episode: Episode) -> MemoryDelta:
+        """Do as `file` does, asynchronously."""
+        return await self._awrite(self._file(episode))
 
     def manage(self, *, dry_run: bool = False) -> MemoryDelta:
         """Do the upkeep that is due; a dry run only says what would change."""
-        with self._lock.held():
-            return drive(self._manage(dry_run=dry_run), self.store)
+        return self._write(self._manage(dry_run=dry_run))
 
     async def amanage(self, *, dry_run: bool = False) -> MemoryDelta:
         """Do as `manage` does, asynchronously."""
-        async with self._lock.aheld():
-            return await adrive(self._manage(dry_run=dry_run), self.store)
+        return await self._awrite(self._manage(dry_run=dry_run))
 
     # Content ------------------------------------------------------------------------------
 
     def content(self) -> BankContent:
         """Read all that the bank holds, as it is between two writes."""
-        with self._lock.held():
-            return drive(bank.read_content(self.namespace), self.store)
+        return self._write(bank.read_content(self.namespace))
 
     async def acontent(self) -> BankContent:
         """Do as `content` does, asynchronously."""
-        async with self._lock.aheld():
-            return await adrive(bank.read_content(self.namespace), self.store)
+        return await self._awrite(bank.read_content(self.namespace))
 
     def restore(self, content: BankContent) -> None:
         """Make the store hold exactly `content`, such as the fold of a log."""
-        with self._lock.held():
-            drive(bank.replace_content(self.namespace, content), self.store)
+        self._write(bank.replace_content(self.namespace, content))
 
     async def arestore(self, content: BankContent) -> None:
         """Do as `restore` does, asynchronously."""
-        async with self._lock.aheld():
-            await adrive(bank.replace_content(self.namespace, content), self.store)
+        await self._awrite(bank.replace_content(self.namespace, content))
 
     def export_items(self, path: Path | str) -> int:
         """Write the items as canonical JSONL, in order, and return how many.
@@ -282,48 +287,35 @@ class MemoryProvider(MemoryPolicy[SettingsT]):
             InputError: It holds what was learned from gold answers, and the settings do not
                 declare that.
         """
-        with self._lock.held():
-            delta = drive(self._import(Path(path), choices), self._trial())
-            if not dry_run:
-                drive(bank.apply_delta(self.namespace, delta), self.store)
-            return delta
+        return self._write(self._import(Path(path), choices, dry_run=dry_run))
 
     async def aimport_items(
         self, path: Path | str, choices: ImportChoices | None = None, *, dry_run: bool = False
     ) -> MemoryDelta:
         """Do as `import_items` does; the store is asked asynchronously, the file is read at once."""
-        async with self._lock.aheld():
-            delta = await adrive(self._import(Path(path), choices), self._trial())
-            if not dry_run:
-                await adrive(bank.apply_delta(self.namespace, delta), self.store)
-            return delta
+        return await self._awrite(self._import(Path(path), choices, dry_run=dry_run))
 
-    def _trial(self) -> BaseStore:
-        """Return the store as it is, to be changed without a trace.
+    # How programs are run -----------------------------------------------------------------
 
-        An import is worked out here, upkeep included, so that what goes wrong on the way leaves
-        the bank as it was, and what goes well is written at once.
-        """
-        if self._ranked is None:
-            return ForkedStore(self.store, InMemoryStore())
-        return _ranked(ForkedStore(self._ranked.store, InMemoryStore()), self._ranked.ranker, None)
+    def _read(self, program: Program[T]) -> T:
+        return drive(self._bank.reading(program), self.store)
+
+    async def _aread(self, program: Program[T]) -> T:
+        return await adrive(self._bank.reading(program), self.store)
+
+    def _write(self, program: Program[T]) -> T:
+        with self._bank.lock.held(here=self._frozen):
+            return drive(self._bank.writing(program), self.store)
+
+    async def _awrite(self, program: Program[T]) -> T:
+        async with self._bank.lock.aheld(here=self._frozen):
+            return await adrive(self._bank.writing(program), self.store)
 
 
 def _write(path: Path, content: BankContent) -> int:
     items = sorted(content.items.values(), key=_order)
     write_items(path, items)
     return len(items)
-
-
-def _ranked(store: BaseStore, ranker: Ranker, directory: Path | str | None) -> RankedStore:
-    return RankedStore(
-        store,
-        ranker,
-        field=bank.INDEXED_FIELD,
-        heed_index=False,
-        order_field=bank.ORDER_FIELD,
-        directory=directory,
-    )
 
 
 def _order(item: MemoryItem) -> tuple[int, str]:

@@ -127,7 +127,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Proof of what was recalled; takes effect in the next `take_in`, once."""
+    """Proof of what was recalled; takes effect when an episode that carries it is filed, once."""
 
     id: str
     query: str

@@ -136,7 +136,7 @@ def remember_messages(
     if "errors" in memory.needs:
         msg = (
             f"{type(memory).__name__} learns from error records, and a turn of messages has none:"
-            f" diagnose in a node of your own and file the episode with `take_in`"
+            f" diagnose in a node of your own and file the episode with `file`"
         )
         raise SettingsError(msg)
     model = chat_model(model, "`model` of remember_messages")
@@ -163,8 +163,7 @@ def remember_messages(
             episode = converse(_reflecting(episode, template), model)
         questions = memory.questions(episode)
         episode = converse(_judging(episode, questions), model)
-        deltas = (memory.take_in(episode), memory.manage())
-        return _without_memory(asked, deltas)
+        return _without_memory(asked, memory.file(episode))
 
     async def aremember(state: MessagesState, config: RunnableConfig) -> Update:
         messages, ended = _messages(state, config), judge(state)
@@ -174,8 +173,7 @@ def remember_messages(
             episode = await aconverse(_reflecting(episode, template), model)
         questions = await memory.aquestions(episode)
         episode = await aconverse(_judging(episode, questions), model)
-        deltas = (await memory.atake_in(episode), await memory.amanage())
-        return _without_memory(asked, deltas)
+        return _without_memory(asked, await memory.afile(episode))
 
     return RunnableLambda(remember, afunc=aremember, name="remember")
 
@@ -244,8 +242,8 @@ def _with_memory(messages: Sequence[AnyMessage], recalled: Recall) -> Update:
     return {"messages": [*left, _replaced(asked, _content(asked, recalled.text), extra)]}
 
 
-def _without_memory(asked: HumanMessage, deltas: Sequence[MemoryDelta]) -> Update:
-    journal = [delta.to_json() for delta in deltas if delta]
+def _without_memory(asked: HumanMessage, delta: MemoryDelta) -> Update:
+    journal = [delta.to_json()] if delta else []
     return {"messages": [_cleaned(asked)], "deltas": journal}
 
 

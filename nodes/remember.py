@@ -17,15 +17,13 @@ from langgraft.nodes.state import AgentState, Node, Update
 
 @checked
 def remember_node(memory: MemoryProvider[Any]) -> Runnable[AgentState, Update]:
-    """Make the node that files an episode: `take_in`, then `manage`."""
+    """Make the node that files an episode."""
 
     def remember(state: AgentState) -> Update:
-        taken = memory.take_in(episode_of(state))
-        return {"deltas": _journal(taken, memory.manage())}
+        return {"deltas": _journal(memory.file(episode_of(state)))}
 
     async def aremember(state: AgentState) -> Update:
-        taken = await memory.atake_in(episode_of(state))
-        return {"deltas": _journal(taken, await memory.amanage())}
+        return {"deltas": _journal(await memory.afile(episode_of(state)))}
 
     return Node("remember", remember, aremember)
 
@@ -46,5 +44,5 @@ def episode_of(state: AgentState) -> Episode:
     )
 
 
-def _journal(*deltas: MemoryDelta) -> list[list[JSON]]:
-    return [delta.to_json() for delta in deltas if delta]
+def _journal(delta: MemoryDelta) -> list[list[JSON]]:
+    return [delta.to_json()] if delta else []

@@ -53,9 +53,7 @@ def measure(setting: Setting) -> list[Figure]:
 def _filed(journals: Sequence[Journal]) -> tuple[CodingMemory, bool]:
     """File all runs; say whether the fold of the deltas is the bank."""
     memory = CodingMemory(InMemoryStore())
-    deltas = [
-        memory.take_in(episode) for journal in journals for episode in journal_episodes(journal)
-    ]
+    deltas = [memory.file(episode) for journal in journals for episode in journal_episodes(journal)]
     return memory, fold(deltas).to_bytes() == memory.content().to_bytes()
 
 

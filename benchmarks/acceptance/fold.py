@@ -200,8 +200,8 @@ def _fill(
     deltas: list[MemoryDelta] = []
     for number, bare in enumerate(episodes):
         episode = _judged(memory, bare, number)
-        made = [memory.take_in(episode), memory.manage()]
-        same = made == [elsewhere.take_in(episode), elsewhere.manage()]
+        made = [memory.file(episode)]
+        same = made == [elsewhere.file(episode)]
         tally.check("stores", f"{case}: delta of {episode.id}", holds=same)
         deltas += [MemoryDelta.from_json(delta.to_json()) for delta in made]
         if number % 10 == 0:

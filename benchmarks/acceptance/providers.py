@@ -153,7 +153,7 @@ def _recalled(memory: MemoryProvider[Any], item: MemoryItem) -> set[str]:
 def _torn(setting: Setting, paths: Sequence[Path]) -> Figure:
     """Tear the last line of each library off in the middle, as ReMe's and as bare content."""
     memory = _memory("simple_rag")
-    memory.take_in(_episode(0))
+    memory.file(_episode(0))
     before = memory.content().to_bytes()
     bare, torn = setting.work / "bare.jsonl", setting.work / "torn.jsonl"
     refused = 0
@@ -192,8 +192,7 @@ def _round_trips(setting: Setting) -> list[Figure]:
         setting.say(f"{name}: export, import, export")
         memory, other = _memory(name), _memory(name)
         for number in range(count):
-            memory.take_in(_episode(number))
-            memory.manage()
+            memory.file(_episode(number))
         first, second = setting.work / f"{name}-1.jsonl", setting.work / f"{name}-2.jsonl"
         memory.export_items(first)
         delta = other.import_items(first)
@@ -239,14 +238,14 @@ def _load(setting: Setting) -> list[Figure]:
         setting.say(f"{name} under {THREADS} threads")
         memory = _memory(name, credit=True)
         seen = _episode(1000)
-        memory.take_in(seen)
+        memory.file(seen)
         items = sorted(memory.content().items)
         receipts = [
             Receipt(f"r{number}", "q", 0, tuple(items[:1]), (1.0,), 1) for number in range(count)
         ]
         episodes = [_episode(n, recalls=receipts[n // 2 : n // 2 + 1]) for n in range(count)]
         with ThreadPoolExecutor(THREADS) as pool:
-            deltas = list(pool.map(memory.take_in, [*episodes, *episodes]))
+            deltas = list(pool.map(memory.file, [*episodes, *episodes]))
         content = memory.content()
         if content.state[EPISODES] == count + 1 and _holds(content, items, deltas):
             kept.append(name)

@@ -59,7 +59,7 @@ def retrieved(episodes: Iterable[Episode], asked: Asked, **settings: Any) -> Ret
     """File episodes in an empty bank, and ask it."""
     memory = InsightMemory(InMemoryStore(), settings=InsightSettings.model_validate(settings))
     for episode in episodes:
-        memory.take_in(episode)
+        memory.file(episode)
     recalls = [memory.provide(query, context) for query, context in asked]
     items = [item for recall in recalls for item in recall.items]
     best = Counter(recall.items[0].id for recall in recalls if recall)
@@ -116,9 +116,9 @@ class _Keeping(InsightMemory):
         self.episodes: list[Episode] = []
 
     @override
-    def take_in(self, episode: Episode) -> MemoryDelta:
+    def file(self, episode: Episode) -> MemoryDelta:
         self.episodes.append(episode)
-        return super().take_in(episode)
+        return super().file(episode)
 
 
 def _diversity(episodes: Sequence[Episode], asked: Asked, how: str, *, large: bool) -> list[Figure]:

@@ -66,7 +66,7 @@ def seeded(competition: Competition, preset: str, *, limits: bool = True) -> Cod
     for record in records:
         name = f"earlier/{record.package}: {record.error}"
         how = Outcome(success=False)
-        memory.take_in(
+        memory.file(
             Episode(name, domain(competition), competition.id, "", (), how, errors=(record,))
         )
     return memory

@@ -132,7 +132,7 @@ def _entry(identity: str, score: float, bank: Bank, domain: str) -> Entry:
     own, key = item.source_domain == domain, shortened(item.retrieval_key, LONGEST_KEY)
     name = shortened(item.id, LONGEST_KEY)
     episode = shortened(item.episode_id, LONGEST_KEY)
-    return Entry(name, score, item.source_domain, own, episode, item.success, key)
+    return Entry(name, score, item.source_domain, own, episode, item.success is True, key)
 
 
 def _played(result: Mapping[str, JSON]) -> Played:

@@ -114,7 +114,7 @@ def build_memory(
     episodes = [episode for journal in journals for episode in journal_episodes(journal)]
     memory = CodingMemory(InMemoryStore() if store is None else store, settings=settings)
     for episode in episodes:
-        memory.take_in(episode)
+        memory.file(episode)
     return memory
 
 

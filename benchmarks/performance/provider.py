@@ -20,7 +20,7 @@ def recall_over_ranker(items: int = 1_000, *, rounds: int = 7) -> Compared:
     provider = TrajectoryMemory(InMemoryStore(), settings=TrajectorySettings(ranker=ranker))
     index = ranker.index(frozen=False)
     for i, text in enumerate(documents(items)):
-        provider.take_in(_episode(str(i), text))
+        provider.file(_episode(str(i), text))
     for item in provider.content().items.values():
         index.put(item.id, item.retrieval_key, (item.order_index,))
     context = RecallContext(domain="synthetic", task_id="t", episode_id="e")

@@ -21,7 +21,7 @@ from langgraft.memory.stores.read_only import ReadOnlyStore
 class Control(MemoryProvider[ProviderSettings]):
     """Base of the controls: asked as the wrapped provider is, and files nothing.
 
-    What is to be taken in passes by; an import is refused.
+    What is to be filed passes by; an import is refused.
 
     Args:
         inner: The provider to imitate; its bank is read, and not written.
@@ -35,6 +35,7 @@ class Control(MemoryProvider[ProviderSettings]):
         settings = ProviderSettings(same_task=inner.settings.same_task)
         super().__init__(ReadOnlyStore(inner.store), settings=settings)
         self.namespace = inner.namespace
+        self._bank = inner._bank  # noqa: SLF001 - one lock, whichever of the two is called
         self.inner = inner
 
     @property
@@ -74,7 +75,7 @@ class Control(MemoryProvider[ProviderSettings]):
         return (yield from self.inner._provide(query, context, budget))  # noqa: SLF001
 
     @override
-    def _take_in(self, episode: Episode) -> Program[MemoryDelta]:
+    def _file(self, episode: Episode) -> Program[MemoryDelta]:
         return MemoryDelta()
         yield
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from langgraph.store.base import BaseStore
 from typing_extensions import override
 
 from langgraft._core.arguments import checked
@@ -36,7 +35,7 @@ class WriteOnly(Control):
     def __init__(self, inner: MemoryProvider[Any]) -> None:
         super().__init__(inner)
         self.store = inner.store
-        self._lock = inner._lock  # noqa: SLF001 - one writer, whichever of the two is called
+        self._frozen = inner._frozen  # noqa: SLF001 - it is written, unless the inner one is not
 
     @property
     @override
@@ -54,17 +53,15 @@ class WriteOnly(Control):
         return (yield from self.inner._ask(episode))  # noqa: SLF001
 
     @override
-    def _take_in(self, episode: Episode) -> Program[MemoryDelta]:
-        return (yield from self.inner._take_in(episode))  # noqa: SLF001
+    def _file(self, episode: Episode) -> Program[MemoryDelta]:
+        return (yield from self.inner._file(episode))  # noqa: SLF001
 
     @override
     def _manage(self, *, dry_run: bool = False) -> Program[MemoryDelta]:
         return (yield from self.inner._manage(dry_run=dry_run))  # noqa: SLF001
 
     @override
-    def _import(self, path: Path, choices: ImportChoices | None) -> Program[MemoryDelta]:
-        return (yield from self.inner._import(path, choices))  # noqa: SLF001
-
-    @override
-    def _trial(self) -> BaseStore:
-        return self.inner._trial()  # noqa: SLF001
+    def _import(
+        self, path: Path, choices: ImportChoices | None, *, dry_run: bool
+    ) -> Program[MemoryDelta]:
+        return (yield from self.inner._import(path, choices, dry_run=dry_run))  # noqa: SLF001

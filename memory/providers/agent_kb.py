@@ -61,7 +61,7 @@ class AgentKB(LatestNotes[AgentKBSettings]):
     The ranker finds twice `top_k` candidates. Their final score is `success_weight` if they come
     from a success, plus `type_weight` if they are of the type asked for, plus `recency_weight`
     times their recency; of equals, the one that matches better comes first. How well they match
-    counts for nothing else.
+    counts for nothing else. An episode that ended nobody knows how is no success.
 
     With the gate on, `draft_questions` shows a judge the draft and all candidates. Those that a
     verdict says contradict the draft are dropped, and the next ones have their slots. Should
@@ -135,7 +135,7 @@ class AgentKB(LatestNotes[AgentKBSettings]):
     def _score(self, item: MemoryItem, wanted: ItemType | None, recency: float) -> float:
         settings = self.settings
         score = (
-            settings.success_weight * item.success
+            settings.success_weight * (item.success is True)
             + settings.type_weight * (item.type == wanted)
             + settings.recency_weight * recency
         )

@@ -80,7 +80,7 @@ def _item(
         type=kind,
         source_domain=episode.domain,
         episode_id=episode.id,
-        success=episode.succeeded,
+        success=episode.outcome.success,
         order_index=order_index,
         task_id=episode.task_id,
         key=episode.task if key is None else key,

@@ -252,7 +252,7 @@ def _item(episode: Episode, name: str, lessons: Sequence[Lesson], key: str) -> M
         type=lessons[0].type,
         source_domain=episode.domain,
         episode_id=episode.id,
-        success=episode.succeeded,
+        success=episode.outcome.success,
         order_index=0,
         task_id=episode.task_id,
         key=key,

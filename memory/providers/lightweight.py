@@ -87,7 +87,10 @@ class LightweightMemory(MemoryProvider[LightweightSettings]):
         listed: list[tuple[tuple[MemoryItem, float], Pool]] = []
         tied: list[tuple[float, int]] = []
         found = Found()
-        for success, pool in ((True, Pool(LONG_TERM, share)), (False, Pool(SHORT_TERM, 1 - share))):
+        for success, pool in (
+            (True, Pool(LONG_TERM, share)),
+            ({"$ne": True}, Pool(SHORT_TERM, 1 - share)),
+        ):
             found = yield from ranked_items(
                 self.namespace, query, settings.top_k, where={**where, "item.success": success}
             )
@@ -113,7 +116,7 @@ class LightweightMemory(MemoryProvider[LightweightSettings]):
         self, episode: Episode, position: int, order_index: int
     ) -> Program[Sequence[Change]]:
         item = note_of(episode, order_index)
-        return (yield from self._tier(success=item.success).add(item))
+        return (yield from self._tier(success=item.success is True).add(item))
 
     @override
     def _maintain(self) -> Program[Sequence[Change]]:
@@ -126,7 +129,7 @@ class LightweightMemory(MemoryProvider[LightweightSettings]):
     def _settle(self, items: Sequence[MemoryItem]) -> Program[Sequence[Change]]:
         changes: list[Change] = []
         for success in (True, False):
-            tier = [item for item in items if item.success is success]
+            tier = [item for item in items if (item.success is True) is success]
             changes += yield from self._tier(success=success).join(tier)
         return changes
 

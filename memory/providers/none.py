@@ -50,6 +50,6 @@ class NoMemory(MemoryProvider[ProviderSettings]):
         yield
 
     @override
-    def _take_in(self, episode: Episode) -> Program[MemoryDelta]:
+    def _file(self, episode: Episode) -> Program[MemoryDelta]:
         return MemoryDelta()
         yield

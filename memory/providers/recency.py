@@ -32,13 +32,15 @@ class RecencyFewShot(MemoryProvider[RecencySettings]):
 
     What memory is worth beyond this, it owes to more than having seen some successes. Nothing is
     compared with the query: scores are 0. Under a budget the newest come first; the block ends
-    with the newest.
+    with the newest. Where nobody says how an episode ended, as in an app that judges no turn, it
+    counts as well: only failures are left out.
 
     ==============  ====================================  ====================================
     what            LifelongAgentBench                    here
     ==============  ====================================  ====================================
-    kept            correct sessions of the environment   trajectories of successful episodes,
-                                                          of whatever domain the bank has seen
+    kept            correct sessions of the environment   trajectories of episodes that did not
+                                                          fail, of whatever domain the bank has
+                                                          seen
     too long        runs out of memory or context, or     the token budget decides
                     groups vote on answers
     imported items  none                                  failures stay in the bank and are
@@ -68,10 +70,10 @@ class RecencyFewShot(MemoryProvider[RecencySettings]):
     def _learn(
         self, episode: Episode, position: int, order_index: int
     ) -> Program[Sequence[Change]]:
-        if not episode.succeeded:
+        if episode.outcome.success is False:
             return ()
         return (yield from self._line.add(trajectory_of(episode, order_index)))
 
     @override
     def _settle(self, items: Sequence[MemoryItem]) -> Program[Sequence[Change]]:
-        return (yield from self._line.join([item for item in items if item.success]))
+        return (yield from self._line.join([item for item in items if item.success is not False]))

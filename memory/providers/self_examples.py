@@ -37,11 +37,14 @@ class SelfExamplesSettings(RankedSettings):
 class SelfGeneratedExamples(MemoryProvider[SelfExamplesSettings]):
     """Recalls trajectories of the agent's own that succeeded, as examples in the prompt.
 
+    Where nobody says how an episode ended, as in an app that judges no turn, it counts as well:
+    only failures are left out.
+
     ==============  ====================================  ====================================
     what            StreamBench's Self-StreamICL          here
     ==============  ====================================  ====================================
     kept            task and answer, where feedback says  task and trajectory of episodes that
-                    that it is correct                    succeeded; an unknown end is not one
+                    that it is correct                    did not fail
     comparison      sentence embeddings of the tasks      BM25 on the tasks, a setting
     imported items  none                                  failures stay in the bank and are
                                                           not recalled
@@ -55,7 +58,7 @@ class SelfGeneratedExamples(MemoryProvider[SelfExamplesSettings]):
     @override
     def _recall(self, query: str, context: RecallContext) -> Program[Found]:
         settings = self.settings
-        where = {**task_filter(settings, context), "item.success": True}
+        where = {**task_filter(settings, context), "item.success": {"$ne": False}}
         found = yield from ranked_items(self.namespace, query, settings.top_k, where=where)
         return replace(found, best_last=settings.order == "most_similar_last")
 
@@ -63,5 +66,6 @@ class SelfGeneratedExamples(MemoryProvider[SelfExamplesSettings]):
     def _learn(
         self, episode: Episode, position: int, order_index: int
     ) -> Program[Sequence[Change]]:
-        return (Add(trajectory_of(episode, order_index)),) if episode.succeeded else ()
+        failed = episode.outcome.success is False
+        return () if failed else (Add(trajectory_of(episode, order_index)),)
         yield

@@ -5,10 +5,11 @@ searches next reads those records again from the store. So nothing depends on th
 threads and tasks happen to run, and no lock is held while a store works.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from threading import Lock
 from typing import Literal, TypeAlias, TypeVar
+from weakref import WeakSet
 
 from langgraft._core.errors import InputError, ReadOnlyStoreError
 from langgraft.memory.rankers.base import DurableIndex, RankerIndex
@@ -26,44 +27,46 @@ _Fate: TypeAlias = Literal["refused", "done", "unknown"]
 """What became of a write: a store that gave no answer may still carry it out."""
 
 
-class Corpora:
-    """All indexes of one store, for any number of threads and tasks.
+class SharedIndexes:
+    """Which indexes there are over the same records, so that each hears of every write.
 
-    Args:
-        capacity: How many indexes are kept; the least recently searched go first.
-        directory: Where they are kept beyond this object's life, if at all.
+    Ranked stores that are given the same object share what they have indexed, and none of them
+    misses what is written through another one.
     """
 
-    def __init__(self, capacity: int, directory: IndexDirectory | None = None) -> None:
-        self._capacity = capacity
-        self._directory = directory
-        self._lock = Lock()
-        self._ready: dict[Namespace, Corpus] = {}
-        self._building: list[Corpus] = []
-        self._filling: list[Filling] = []
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.version = 0
         self._writing: list[frozenset[Address]] = []
         self._unsettled: set[Address] = set()
-        self._version = 0
+        self._made: dict[Hashable, Corpora] = {}
+        self._all: WeakSet[Corpora] = WeakSet()
+
+    def corpora(self, kind: Hashable, capacity: int) -> "Corpora":
+        """Return the indexes of a kind; those of equal rankers over equal fields are of one."""
+        with self.lock:
+            found = self._made.get(kind)
+        return found or self._made.setdefault(kind, Corpora(capacity, shared=self))
+
+    def enter(self, corpora: "Corpora") -> None:
+        """Let indexes hear of writes."""
+        with self.lock:
+            self._all.add(corpora)
+
+    def leave(self, corpora: "Corpora") -> None:
+        """Let indexes hear of writes no more; under the lock."""
+        self._all.discard(corpora)
 
     @contextmanager
     def writing(self, addresses: Iterable[Address]) -> Iterator[None]:
-        """Announce a write for as long as the block runs.
-
-        A store may carry out a write later that was cancelled, or that it did not answer. Its
-        records are therefore read again at every search, until a later write of theirs succeeds
-        or `clear` is called. What was refused was not written.
-
-        Raises:
-            InputError: The directory was closed.
-            InfrastructureError: The directory can be neither written nor cleared.
-        """
+        """Do as `Corpora.writing` does."""
         touched = frozenset(addresses)
         self._begin(touched)
         fate: _Fate = "refused"
         try:
             # After they count as being written: an index saved at this moment says so.
-            if self._directory is not None:
-                self._directory.announce(touched)
+            for corpora in self._listed():
+                corpora.announce(touched)
             fate = "unknown"
             yield
             fate = "done"
@@ -75,17 +78,114 @@ class Corpora:
 
     def mark(self, addresses: Iterable[Address]) -> None:
         """Have records read again at the next search."""
-        with self._lock:
+        with self.lock:
             self._mark(addresses)
 
     def clear(self) -> None:
         """Forget all indexes, those that are being built included."""
-        with self._lock:
-            self._ready.clear()
-            self._building.clear()
+        listed = self._listed()
+        with self.lock:
             self._unsettled.clear()
-            if self._directory is not None:
-                self._directory.clear()
+            for corpora in listed:
+                corpora.forget()
+
+    def in_flight(self) -> Iterator[Address]:
+        """Yield what is being written, or may be; under the lock."""
+        for touched in self._writing:
+            yield from touched
+        yield from self._unsettled
+
+    def _listed(self) -> "list[Corpora]":
+        with self.lock:
+            return list(self._all)
+
+    def _begin(self, touched: frozenset[Address]) -> None:
+        with self.lock:
+            self._writing.append(touched)
+            self._mark(touched)
+
+    def _end(self, touched: frozenset[Address], fate: _Fate) -> None:
+        with self.lock:
+            self._writing.remove(touched)
+            self._mark(touched)
+            if fate == "done":
+                self._unsettled -= touched
+            elif fate == "unknown":
+                self._unsettled |= touched
+
+    def _mark(self, addresses: Iterable[Address]) -> None:
+        self.version += 1
+        listed = list(addresses)
+        for corpora in self._all:
+            corpora.mark_as_of(self.version, listed)
+
+
+class Corpora:
+    """The indexes of one store by one ranker, for any number of threads and tasks.
+
+    Args:
+        capacity: How many indexes are kept; the least recently searched go first.
+        directory: Where they are kept beyond this object's life, if at all.
+        shared: Other indexes over the same records.
+    """
+
+    def __init__(
+        self,
+        capacity: int,
+        directory: IndexDirectory | None = None,
+        shared: SharedIndexes | None = None,
+    ) -> None:
+        self._capacity = capacity
+        self._directory = directory
+        self._shared = shared or SharedIndexes()
+        self._lock = self._shared.lock
+        self._ready: dict[Namespace, Corpus] = {}
+        self._building: list[Corpus] = []
+        self._filling: list[Filling] = []
+        self._shared.enter(self)
+
+    def writing(self, addresses: Iterable[Address]) -> AbstractContextManager[None]:
+        """Announce a write for as long as the block runs.
+
+        A store may carry out a write later that was cancelled, or that it did not answer. Its
+        records are therefore read again at every search, until a later write of theirs succeeds
+        or `clear` is called. What was refused was not written.
+
+        Raises:
+            InputError: The directory was closed.
+            InfrastructureError: The directory can be neither written nor cleared.
+        """
+        self.announce(frozenset())  # refused where the directory was closed
+        return self._shared.writing(addresses)
+
+    def mark(self, addresses: Iterable[Address]) -> None:
+        """Have records read again at the next search."""
+        self._shared.mark(addresses)
+
+    def clear(self) -> None:
+        """Forget all indexes over the records, those that are being built included."""
+        self._shared.clear()
+
+    def announce(self, touched: frozenset[Address]) -> None:
+        """Note in the directory, if there is one, what is about to be written."""
+        if self._directory is not None:
+            self._directory.announce(touched)
+
+    def forget(self) -> None:
+        """Forget these indexes; under the lock."""
+        self._ready.clear()
+        self._building.clear()
+        if self._directory is not None:
+            self._directory.clear()
+
+    def mark_as_of(self, version: int, addresses: Iterable[Address]) -> None:
+        """Have records read again as of a version; under the lock."""
+        for address in addresses:
+            for corpus in (*self._ready.values(), *self._building):
+                if corpus.covers(address):
+                    corpus.dirty[address] = version
+            for watched in (*self._building, *self._filling):
+                watched.disturbed |= watched.covers(address)
 
     def close(self) -> None:
         """Save what changed and leave the directory; without one, do nothing."""
@@ -95,6 +195,7 @@ class Corpora:
             for corpus in self._ready.values():
                 if self._directory.behind(corpus.prefix, len(corpus.index)):
                     self._save(corpus, self._directory)
+            self._shared.leave(self)
             self._directory.close()
 
     def reopen(self, prefix: Namespace, index: RankerIndex) -> bool:
@@ -112,7 +213,8 @@ class Corpora:
                 return False
             # Other threads may have come first; theirs is as good.
             if prefix not in self._ready:
-                self._enter(Corpus(prefix, index, dirty=dict.fromkeys(dirty, self._version)))
+                version = self._shared.version
+                self._enter(Corpus(prefix, index, dirty=dict.fromkeys(dirty, version)))
             return True
 
     @contextmanager
@@ -176,9 +278,9 @@ class Corpora:
                 return None
             self._ready[prefix] = corpus
             versions = dict(corpus.dirty)
-            for address in self._in_flight():
+            for address in self._shared.in_flight():
                 if corpus.covers(address):
-                    versions.setdefault(address, self._version)
+                    versions.setdefault(address, self._shared.version)
             return corpus, versions
 
     def search(
@@ -221,36 +323,8 @@ class Corpora:
 
     def _save(self, corpus: Corpus, directory: IndexDirectory) -> None:
         assert isinstance(corpus.index, DurableIndex)
-        in_flight = {address for address in self._in_flight() if corpus.covers(address)}
+        in_flight = set(filter(corpus.covers, self._shared.in_flight()))
         directory.save(corpus.prefix, corpus.index, corpus.dirty.keys() | in_flight)
 
-    def _begin(self, touched: frozenset[Address]) -> None:
-        with self._lock:
-            self._writing.append(touched)
-            self._mark(touched)
-
-    def _end(self, touched: frozenset[Address], fate: _Fate) -> None:
-        with self._lock:
-            self._writing.remove(touched)
-            self._mark(touched)
-            if fate == "done":
-                self._unsettled -= touched
-            elif fate == "unknown":
-                self._unsettled |= touched
-
-    def _mark(self, addresses: Iterable[Address]) -> None:
-        self._version += 1
-        for address in addresses:
-            for corpus in (*self._ready.values(), *self._building):
-                if corpus.covers(address):
-                    corpus.dirty[address] = self._version
-            for watched in (*self._building, *self._filling):
-                watched.disturbed |= watched.covers(address)
-
     def _watch(self, watched: Watched) -> None:
-        watched.disturbed = any(watched.covers(address) for address in self._in_flight())
-
-    def _in_flight(self) -> Iterator[Address]:
-        for touched in self._writing:
-            yield from touched
-        yield from self._unsettled
+        watched.disturbed = any(map(watched.covers, self._shared.in_flight()))

@@ -4,10 +4,10 @@ from collections.abc import Callable, Generator, Sequence
 from typing import ParamSpec, TypeAlias, TypeVar, cast
 
 from langgraph.store.base import BaseStore, Op, Result
-from langgraph.store.memory import InMemoryStore
 
 from langgraft._core.errors import SettingsError
 from langgraft.memory.embedders.base import EmbeddingRequest, Vectors
+from langgraft.memory.stores.in_memory import acarry_out, carry_out
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -75,23 +75,30 @@ async def adrive(program: Program[T], store: BaseStore) -> T:
         return value
 
 
+def relayed(program: Program[T], answer: Callable[[Step], Program[list[Result]]]) -> Program[T]:
+    """Run a program within another one, which answers each of its steps by a program."""
+    try:
+        step = next(program)
+        while True:
+            try:
+                results = yield from answer(step)
+            except BaseException as error:  # noqa: BLE001 - it is the inner program's to handle
+                step = program.throw(error)
+            else:
+                step = program.send(results)
+    except StopIteration as stop:
+        value: T = stop.value
+        return value
+
+
 def _answer(step: Step, store: BaseStore) -> list[Result]:
     if isinstance(step, EmbeddingRequest):
         # Programs say what they are sent for operations; `embed` knows that this is a matrix.
         return cast("list[Result]", step.answer())
-    if not isinstance(store, InMemoryStore):
-        return store.batch(step)
-    while True:
-        try:
-            return store.batch(step)
-        except RuntimeError as error:
-            # LangGraph's `InMemoryStore` walks its dictionaries without a lock, before it writes:
-            # where another thread wrote meanwhile nothing has happened yet, and it can walk again.
-            if "changed size during iteration" not in str(error):
-                raise
+    return carry_out(store, step)
 
 
 async def _aanswer(step: Step, store: BaseStore) -> list[Result]:
     if isinstance(step, EmbeddingRequest):
         return cast("list[Result]", await step.aanswer())
-    return await store.abatch(step)
+    return await acarry_out(store, step)

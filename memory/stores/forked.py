@@ -20,6 +20,7 @@ from langgraph.store.base import (
 from langgraft._core.arguments import checked
 from langgraft._core.errors import InputError, SettingsError
 from langgraft.memory.stores.drive import Program, adrive, drive
+from langgraft.memory.stores.in_memory import acarry_out, carry_out
 from langgraft.memory.stores.paging import read_all
 from langgraft.memory.stores.records import Address, Namespace
 
@@ -173,10 +174,10 @@ class _TwoStores(BaseStore):
         self._overlay = overlay
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        return self._of(ops).batch(ops)
+        return carry_out(self._of(ops), ops)
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        return await self._of(ops).abatch(ops)
+        return await acarry_out(self._of(ops), ops)
 
     def _of(self, ops: Iterable[Op]) -> BaseStore:
         return self._base if isinstance(ops, _ForBase) else self._overlay

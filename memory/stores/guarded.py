@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from langgraph.store.base import BaseStore, Op, Result
 
 from langgraft._core.errors import InfrastructureError
+from langgraft.memory.stores.in_memory import acarry_out, carry_out
 
 
 class GuardedStore(BaseStore):
@@ -32,14 +33,14 @@ class GuardedStore(BaseStore):
             InfrastructureError: The database cannot be reached any more.
         """
         try:
-            return self.store.batch(ops)
+            return carry_out(self.store, ops)
         except self._failures as error:
             raise self._lost(error) from error
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """Do as `batch` does, asynchronously."""
         try:
-            return await self.store.abatch(ops)
+            return await acarry_out(self.store, ops)
         except self._failures as error:
             raise self._lost(error) from error
 

@@ -8,10 +8,10 @@ from typing import Self, cast
 from langgraph.store.base import BaseStore, GetOp, IndexConfig, Op, PutOp, Result, SearchOp
 
 from langgraft._core.arguments import checked
-from langgraft._core.canonical import JSON
+from langgraft._core.canonical import JSON, digest
 from langgraft._core.errors import SettingsError
 from langgraft.memory.rankers.base import DurableIndex, Ranker
-from langgraft.memory.stores.corpora import Corpora
+from langgraft.memory.stores.corpora import Corpora, SharedIndexes
 from langgraft.memory.stores.drive import Program, adrive, drive
 from langgraft.memory.stores.index_directory import IndexDirectory
 from langgraft.memory.stores.put_index import PutIndexes
@@ -81,6 +81,8 @@ class RankedStore(BaseStore):
         directory: A directory for the indexes, which one open store has at a time; `close` it
             or use it as a context manager. The ranker's changing index is used for frozen
             contents as well.
+        indexes: Those that other ranked stores over the same records have, which then see one
+            another's writes; without them, this one has its own.
 
     Attributes:
         store: The wrapped store.
@@ -105,6 +107,7 @@ class RankedStore(BaseStore):
         order_field: str | None = None,
         max_indexes: int = 128,
         directory: Path | str | None = None,
+        indexes: SharedIndexes | None = None,
     ) -> None:
         if max_indexes < 1:
             msg = f"max_indexes must be at least 1, got {max_indexes}"
@@ -119,9 +122,7 @@ class RankedStore(BaseStore):
         self.supports_ttl = store.supports_ttl
         self.ttl_config = store.ttl_config
         self._put_indexes = PutIndexes() if heed_index else None
-        self._corpora = Corpora(
-            max_indexes, None if directory is None else self._kept(Path(directory))
-        )
+        self._corpora = self._opened(max_indexes, directory, indexes)
         self._searching = Searching(
             self._corpora,
             ranker,
@@ -130,6 +131,18 @@ class RankedStore(BaseStore):
             refreshing=store.supports_ttl,
             put_indexes=self._put_indexes,
         )
+
+    def _opened(
+        self, capacity: int, directory: Path | str | None, indexes: SharedIndexes | None
+    ) -> Corpora:
+        if directory is not None:
+            return Corpora(capacity, self._kept(Path(directory)), indexes)
+        if indexes is None:
+            return Corpora(capacity)
+        frozen = isinstance(self.store, ReadOnlyStore)
+        fields = self.field, self.order_field, frozen, capacity
+        ranker = type(self.ranker), digest(self.ranker.describe())
+        return indexes.corpora((*ranker, *fields), capacity)
 
     def _kept(self, directory: Path) -> IndexDirectory:
         ranker = self.ranker.describe()
@@ -162,7 +175,7 @@ class RankedStore(BaseStore):
                 that is neither `False` nor paths; nothing was done.
             InfrastructureError: The wrapped store caps searches and did not list all records.
         """
-        return drive(self._batch(ops), self.store)
+        return drive(self.program(ops), self.store)
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """Carry out operations; results come in their order.
@@ -172,7 +185,7 @@ class RankedStore(BaseStore):
                 that is neither `False` nor paths; nothing was done.
             InfrastructureError: The wrapped store caps searches and did not list all records.
         """
-        return await adrive(self._batch(ops), self.store)
+        return await adrive(self.program(ops), self.store)
 
     def refresh(self) -> None:
         """Forget all indexes; the next search of each prefix reads the wrapped store again."""
@@ -180,7 +193,8 @@ class RankedStore(BaseStore):
         if self._put_indexes is not None:
             self._put_indexes.forget()
 
-    def _batch(self, ops: Iterable[Op]) -> Program[list[Result]]:
+    def program(self, ops: Iterable[Op]) -> Program[list[Result]]:
+        """Return what `batch` does as a program, for whoever answers its reads otherwise."""
         operations = [_with_tuples(op) for op in ops]
         ranked = [i for i, op in enumerate(operations) if isinstance(op, SearchOp) and op.query]
         searches = {i: cast("SearchOp", operations[i]) for i in ranked}

@@ -6,6 +6,7 @@ from langgraph.store.base import BaseStore, GetOp, Op, PutOp, Result, SearchOp
 
 from langgraft._core.arguments import checked
 from langgraft._core.errors import ReadOnlyStoreError
+from langgraft.memory.stores.in_memory import acarry_out, carry_out
 
 
 class ReadOnlyStore(BaseStore):
@@ -29,7 +30,7 @@ class ReadOnlyStore(BaseStore):
         Raises:
             ReadOnlyStoreError: A put or a deletion is among `ops`; none of them was carried out.
         """
-        return self.store.batch(_reads(ops))
+        return carry_out(self.store, _reads(ops))
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """Read in one batch.
@@ -37,7 +38,7 @@ class ReadOnlyStore(BaseStore):
         Raises:
             ReadOnlyStoreError: A put or a deletion is among `ops`; none of them was carried out.
         """
-        return await self.store.abatch(_reads(ops))
+        return await acarry_out(self.store, _reads(ops))
 
 
 def _reads(ops: Iterable[Op]) -> list[Op]:

@@ -74,17 +74,16 @@ def remember_program_node(
     """
 
     def remember(state: TreeState) -> Update:
-        deltas: list[MemoryDelta] = []
+        delta = MemoryDelta()
         if memory is not None:
-            deltas = [memory.take_in(_episode(place, state)), memory.manage()]
-        return _filed(place, state, deltas, folder)
+            delta = memory.file(_episode(place, state))
+        return _filed(place, state, delta, folder)
 
     async def aremember(state: TreeState) -> Update:
-        deltas: list[MemoryDelta] = []
+        delta = MemoryDelta()
         if memory is not None:
-            episode = await asyncio.to_thread(_episode, place, state)
-            deltas = [await memory.atake_in(episode), await memory.amanage()]
-        return await asyncio.to_thread(_filed, place, state, deltas, folder)
+            delta = await memory.afile(await asyncio.to_thread(_episode, place, state))
+        return await asyncio.to_thread(_filed, place, state, delta, folder)
 
     return GraphNode("remember", remember, aremember)
 
@@ -106,16 +105,14 @@ def _episode(place: Place, state: TreeState) -> Episode:
     return episode_of(place, state["episode_id"], state["finished"][0], earlier, verdicts)
 
 
-def _filed(
-    place: Place, state: TreeState, deltas: Sequence[MemoryDelta], folder: Path | None
-) -> Update:
+def _filed(place: Place, state: TreeState, delta: MemoryDelta, folder: Path | None) -> Update:
     work = state["finished"][0]
     journal = append_record(
         place.artifacts,
         state["journal"],
         node_of(place, work, place.read(state.get("judged"))),
         submission=submission_of(place, work),
-        deltas=[delta for delta in deltas if delta],
+        deltas=[delta] if delta else [],
     )
     if folder is not None:
         _write_best(place, journal, work, folder)

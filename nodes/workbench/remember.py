@@ -119,15 +119,12 @@ def remember_run_node(desk: Desk, memory: MemoryProvider[Any]) -> GraphNode[RunS
 
     def remember(state: RunState) -> Update:
         episode = _episode(desk, state)
-        deltas = [] if episode is None else [memory.take_in(episode), memory.manage()]
-        return _filed(desk, state, deltas)
+        return _filed(desk, state, MemoryDelta() if episode is None else memory.file(episode))
 
     async def aremember(state: RunState) -> Update:
         episode = await asyncio.to_thread(_episode, desk, state)
-        deltas: list[MemoryDelta] = []
-        if episode is not None:
-            deltas = [await memory.atake_in(episode), await memory.amanage()]
-        return await asyncio.to_thread(_filed, desk, state, deltas)
+        delta = MemoryDelta() if episode is None else await memory.afile(episode)
+        return await asyncio.to_thread(_filed, desk, state, delta)
 
     return GraphNode("remember", remember, aremember)
 
@@ -154,9 +151,9 @@ def _episode(desk: Desk, state: RunState) -> Episode | None:
     return episode_of(desk, state["episode_id"], desk.log(state), error, verdicts)
 
 
-def _filed(desk: Desk, state: RunState, deltas: Sequence[MemoryDelta]) -> Update:
+def _filed(desk: Desk, state: RunState, delta: MemoryDelta) -> Update:
     log = desk.log(state)
-    changed = [delta for delta in deltas if delta]
+    changed = [delta] if delta else []
     events = [*_diagnosis(desk, state, log), *_resolution(log)]
     reference = log.reference
     if events or changed:

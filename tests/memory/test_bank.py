@@ -13,7 +13,6 @@ from paging_stores import PagingStore, shuffling
 from langgraft._core.errors import InputError, SettingsError
 from langgraft.memory.bank import (
     RECORDS,
-    WriterLock,
     apply_delta,
     place,
     read_content,
@@ -23,6 +22,7 @@ from langgraft.memory.deltas import Add, Annotate, MemoryDelta, Remove, SetState
 from langgraft.memory.providers import TrajectoryMemory
 from langgraft.memory.stores.drive import drive
 from langgraft.memory.stores.paging import FIRST_PAGE
+from langgraft.memory.writers import WriterLock
 
 BANK = place(("test",))
 
@@ -120,10 +120,10 @@ def test_banks_when_one_lies_below_another_do_not_see_each_other() -> None:
     below = TrajectoryMemory(store, namespace=("agents", "ada"))
     store.put(("agents",), "note", {"key": "open the red door"})
     store.put(("agents", "ada"), "note", {"key": "open the red door"})
-    above.take_in(make_episode("e-above"))
+    above.file(make_episode("e-above"))
     alone = above.provide("open the red door", asking())
-    below.take_in(make_episode("e-below"))
-    below.take_in(make_episode("e-below-too"))
+    below.file(make_episode("e-below"))
+    below.file(make_episode("e-below-too"))
     assert list(above.content().items) == ["e-above/trajectory"]
     assert len(below.content().items) == 2
     with_neighbor = TrajectoryMemory(store, namespace=("agents",))

@@ -349,7 +349,7 @@ def test_bundle_when_bare_content_is_asked_for_is_refused_with_the_way_out(path:
 def test_provider_when_bundled_names_its_architecture_and_its_notes(tmp_path: Path) -> None:
     """What a bank has become is told, and what made it so."""
     memory = InsightMemory(InMemoryStore())
-    memory.take_in(make_episode())
+    memory.file(make_episode())
     write_bundle(tmp_path / "bank", memory.content(), architecture=memory.describe())
     found = read_bundle(tmp_path / "bank")
     assert found.manifest.architecture == memory.describe()

@@ -17,7 +17,7 @@ def filled(**episodes: int) -> TrajectoryMemory:
     for domain, count in episodes.items():
         for number in range(count):
             name = f"{domain}-{number}"
-            memory.take_in(make_episode(name, domain=domain, task=f"open door {number}"))
+            memory.file(make_episode(name, domain=domain, task=f"open door {number}"))
     return memory
 
 

@@ -54,7 +54,7 @@ def filled(store: InMemoryStore | None = None) -> InsightMemory:
     settings = InsightSettings(granularity="individual", top_k=3, requery_interval=4)
     memory = InsightMemory(store or InMemoryStore(), settings=settings)
     for number, task in enumerate(TASKS * 2):
-        memory.take_in(make_episode(f"e{number}", task=task))
+        memory.file(make_episode(f"e{number}", task=task))
     return memory
 
 
@@ -94,7 +94,7 @@ def test_shuffled_when_all_tasks_are_alike_avoids_what_was_found() -> None:
     """Where every key shares words, the found items are still the last choice."""
     memory = TrajectoryMemory(InMemoryStore())
     for number in range(2):
-        memory.take_in(make_episode(f"e{number}"))
+        memory.file(make_episode(f"e{number}"))
     (found,) = memory.provide("open the red door", asking()).items
     (other,) = Shuffled(memory).provide("open the red door", asking()).items
     assert {found.id, other.id} == set(memory.content().items)
@@ -108,7 +108,7 @@ def test_control_when_used_writes_nothing_and_repeats_itself(control: type[Contr
     before = memory.content().digest
     wrapped = control(memory)
     first = [wrapped.provide(task, asking()) for task in TASKS]
-    assert not wrapped.take_in(make_episode("new"))
+    assert not wrapped.file(make_episode("new"))
     assert not wrapped.manage()
     assert wrapped.content().digest == memory.content().digest == before
     assert [control(filled()).provide(task, asking()) for task in TASKS] == first
@@ -169,7 +169,7 @@ def test_control_when_the_wrapped_provider_wants_a_draft_asks_about_it(
 ) -> None:
     """What a recall rests on is asked for in the same way; what is filed, only by what files."""
     memory = AgentKB(InMemoryStore(), settings=AgentKBSettings(gate=True))
-    memory.take_in(make_episode("e"))
+    memory.file(make_episode("e"))
     wrapped = control(memory)
     context = asking(draft="toggle the door")
     asked = wrapped.draft_questions("open the red door", context)
@@ -231,7 +231,7 @@ def library(count: int) -> InsightMemory:
     memory = filled()
     for number in range(count):
         lesson = Lesson("look around " * (1 + number * 7 % 50), TASKS[number % len(TASKS)])
-        memory.take_in(make_episode(f"long-{number}", lessons=(lesson,)))
+        memory.file(make_episode(f"long-{number}", lessons=(lesson,)))
     return memory
 
 
@@ -268,7 +268,7 @@ def test_random_when_asked_often_draws_from_the_whole_bank() -> None:
 def test_random_when_there_are_no_others_takes_what_there_is() -> None:
     """A bank of as many items as are recalled has only those."""
     memory = TrajectoryMemory(InMemoryStore())
-    memory.take_in(make_episode("e"))
+    memory.file(make_episode("e"))
     (item,) = RandomRetrieval(memory).provide("open the red door", asking()).items
     assert item.id == "e/trajectory"
 
@@ -282,7 +282,7 @@ def test_replacement_when_the_same_task_is_excluded_takes_none_of_its_items(
         "insight", InMemoryStore(), settings={"same_task": "exclude", "top_k": 3}
     )
     for number in range(6):
-        memory.take_in(make_episode(f"e{number}", task_id=f"t{number % 2}"))
+        memory.file(make_episode(f"e{number}", task_id=f"t{number % 2}"))
     recall = control(memory).provide("open the red door", asking(task_id="t1"))
     assert {item.task_id for item in recall.items} == {"t0"}
 
@@ -335,8 +335,8 @@ def test_write_only_when_used_learns_as_the_wrapped_provider_and_recalls_nothing
         assert (recall.text, recall.items, recall.receipt.item_ids) == ("", (), ())
         episode = make_episode(f"e{number}", task=task, recalls=(recall.receipt,))
         assert wrapped.questions(episode) == alone.questions(episode) != []
-        log += [wrapped.take_in(episode), wrapped.manage()]
-        assert log[-2:] == [alone.take_in(episode), alone.manage()]
+        log += [wrapped.file(episode)]
+        assert log[-1:] == [alone.file(episode)]
     write_items(tmp_path / "bank.jsonl", [make_item("new")])
     log.append(wrapped.import_items(tmp_path / "bank.jsonl"))
     assert log[-1] == alone.import_items(tmp_path / "bank.jsonl")
@@ -358,7 +358,7 @@ def test_frozen_when_asked_with_and_without_recall_leaves_the_bank_as_it_is() ->
         for arm in (on, off):
             episode = make_episode(f"late-{number}", outcome=Outcome(success=False))
             assert not arm.questions(episode)
-            assert not arm.take_in(episode)
+            assert not arm.file(episode)
             assert not arm.manage()
             with pytest.raises(ReadOnlyStoreError):
                 arm.restore(fold([]))

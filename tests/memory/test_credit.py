@@ -27,7 +27,7 @@ def crediting(**settings: Any) -> TrajectoryMemory:
     """Make a memory of one episode that counts uses."""
     chosen = TrajectorySettings.model_validate({"credit": True, "top_k": 3, **settings})
     memory = TrajectoryMemory(InMemoryStore(), settings=chosen)
-    memory.take_in(make_episode("seed"))
+    memory.file(make_episode("seed"))
     return memory
 
 
@@ -51,7 +51,7 @@ def test_uses_when_episodes_end_count_failures_too_and_successes_apart() -> None
     memory = crediting()
     for number, success in enumerate([True, False, True, False, False]):
         receipt = given_to(memory, f"e{number}")
-        memory.take_in(ended(f"e{number}", receipt, success=success))
+        memory.file(ended(f"e{number}", receipt, success=success))
     assert memory.content().notes == {ITEM: {"uses": 5, "successes": 2}}
 
 
@@ -59,10 +59,10 @@ def test_receipt_when_nobody_can_judge_the_episode_counts_in_one_that_is_judged(
     """An unknown outcome is neither a use nor a failure, and does not use the receipt up."""
     memory = crediting()
     receipt = given_to(memory, "branch")
-    memory.take_in(ended("branch", receipt, success=None))
+    memory.file(ended("branch", receipt, success=None))
     assert memory.content().notes == {}
     assert marks(memory) == []
-    memory.take_in(ended("its child", receipt, success=True))
+    memory.file(ended("its child", receipt, success=True))
     assert memory.content().notes == {ITEM: {"uses": 1, "successes": 1}}
 
 
@@ -74,7 +74,7 @@ def test_receipt_when_two_episodes_carry_it_counts_with_the_one_filed_first(
     memory = crediting()
     receipt = given_to(memory, "root")
     for number, success in enumerate(order):
-        memory.take_in(ended(f"branch {number}", receipt, receipt, success=success))
+        memory.file(ended(f"branch {number}", receipt, receipt, success=success))
     assert memory.content().notes == {ITEM: {"uses": 1, "successes": int(order[0])}}
     assert marks(memory) == [receipt.id]
 
@@ -89,7 +89,7 @@ def test_receipts_when_filed_by_sixteen_threads_at_once_count_once_each() -> Non
         for number in range(32)
     ]
     with ThreadPoolExecutor(16) as pool:
-        deltas = [delta for delta in pool.map(memory.take_in, [*listed, *listed]) if delta]
+        deltas = [delta for delta in pool.map(memory.file, [*listed, *listed]) if delta]
     assert len(deltas) == 32
     assert memory.content().notes == {ITEM: {"uses": 16, "successes": 16}}
     assert sorted(marks(memory)) == sorted(receipt.id for receipt in receipts)
@@ -107,13 +107,13 @@ def _position(delta: MemoryDelta) -> int:
 def test_receipt_when_an_item_has_gone_meanwhile_counts_for_the_others() -> None:
     """Forgetting between recall and filing leaves nothing to annotate, and breaks nothing."""
     memory = crediting(forgetting=(Capacity(limit=2),))
-    memory.take_in(make_episode("second"))
+    memory.file(make_episode("second"))
     receipt = given_to(memory, "e")
     assert set(receipt.item_ids) == {ITEM, "second/trajectory"}
-    log = [memory.take_in(make_episode("third")), memory.manage()]
+    log = [memory.file(make_episode("third"))]
     assert ITEM not in memory.content().items
     start = memory.content()
-    log = [memory.take_in(ended("e", receipt)), memory.manage()]
+    log = [memory.file(ended("e", receipt))]
     assert fold(log, start) == memory.content()
     assert start.notes == {}
     assert log[0].to_json()[0] == {
@@ -127,19 +127,19 @@ def test_receipt_when_of_another_bank_or_its_control_changes_nothing() -> None:
     """What the bank does not hold is not credited, and no mark is left."""
     memory = crediting()
     other = TrajectoryMemory(InMemoryStore())
-    other.take_in(make_episode("elsewhere"))
+    other.file(make_episode("elsewhere"))
     foreign = [given_to(other, "e"), given_to(Placebo(other), "e2"), given_to(NoMemory(), "e3")]
     assert [len(receipt.item_ids) for receipt in foreign] == [1, 1, 0]
     bare = crediting()
-    memory.take_in(ended("e", *foreign))
-    bare.take_in(ended("e"))
+    memory.file(ended("e", *foreign))
+    bare.file(ended("e"))
     assert memory.content() == bare.content()
 
 
 def test_uses_when_nothing_asks_for_them_are_not_counted() -> None:
     """Credit is a setting, and off."""
     memory = crediting(credit=False)
-    memory.take_in(ended("e", given_to(memory, "e")))
+    memory.file(ended("e", given_to(memory, "e")))
     assert memory.content().notes == {}
     assert marks(memory) == []
 
@@ -150,7 +150,7 @@ def test_uses_when_a_policy_goes_by_them_are_counted_by_themselves(
 ) -> None:
     """Nobody has to remember a second setting."""
     memory = crediting(credit=False, forgetting=(policy,))
-    memory.take_in(ended("e", given_to(memory, "e")))
+    memory.file(ended("e", given_to(memory, "e")))
     assert memory.content().notes == {ITEM: {"uses": 1, "successes": 1}}
 
 
@@ -179,14 +179,14 @@ def test_counts_when_any_receipts_come_back_are_those_of_a_plain_count(
 ) -> None:
     """The first judged episode that carries a receipt decides; the deltas fold to the bank."""
     memory = crediting()
-    memory.take_in(ended("other"))
+    memory.file(ended("other"))
     start = memory.content()
     log: list[MemoryDelta] = []
     uses: Counter[str] = Counter()
     successes: Counter[str] = Counter()
     held, done = {ITEM, "other/trajectory"}, set[str]()
     for number, (success, carried) in enumerate(filed):
-        log.append(memory.take_in(ended(f"e{number}", *carried, success=success)))
+        log.append(memory.file(ended(f"e{number}", *carried, success=success)))
         for receipt in {each.id: each for each in carried}.values():
             names = held.intersection(receipt.item_ids)
             if success is None or receipt.id in done or not names:

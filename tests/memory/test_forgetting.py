@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 from memory_cases import asking, make_episode, make_item
 
@@ -46,10 +47,10 @@ Use = tuple[int, bool | None]
 """Which item is recalled, and how the episode ends."""
 
 
-def forgetful(*policies: Forgetting) -> InsightMemory:
+def forgetful(*policies: Forgetting, store: BaseStore | None = None) -> InsightMemory:
     """Make a memory of insights with policies; it always counts uses."""
     return InsightMemory(
-        InMemoryStore(),
+        store or InMemoryStore(),
         settings=InsightSettings.model_validate({"forgetting": policies, "credit": True}),
     )
 
@@ -57,7 +58,7 @@ def forgetful(*policies: Forgetting) -> InsightMemory:
 def learn(memory: MemoryProvider[Any], *names: str) -> None:
     """Take in one episode each, of a task of that name."""
     for name in names:
-        memory.take_in(make_episode(name, task=name))
+        memory.file(make_episode(name, task=name))
 
 
 def use(memory: MemoryProvider[Any], *ends: bool | None, name: str) -> list[MemoryDelta]:
@@ -67,7 +68,7 @@ def use(memory: MemoryProvider[Any], *ends: bool | None, name: str) -> list[Memo
         identity = f"use {memory.content().state.get('episodes')}"
         receipt = memory.provide(name, asking(episode_id=identity)).receipt
         episode = make_episode(identity, outcome=Outcome(end), lessons=(), recalls=(receipt,))
-        deltas.append(memory.take_in(episode))
+        deltas.append(memory.file(episode))
     return deltas
 
 
@@ -111,7 +112,6 @@ def test_frequency_utility_when_items_are_used_often_forgets_those_that_rarely_h
     memory = forgetful(FrequencyUtility())
     learn(memory, "used", "unused")
     use(memory, *ends, name="used")
-    memory.manage()
     assert left(memory) == (["used", "unused"] if stays else ["unused"])
 
 
@@ -145,25 +145,24 @@ def test_success_rate_when_low_forgets_unless_on_probation(
     memory = forgetful(SuccessRate(**settings))
     learn(memory, "used", "unused")
     use(memory, *ends, name="used")
-    memory.manage()
     assert left(memory) == (["used", "unused"] if stays else ["unused"])
 
 
 def judged(*policies: Forgetting, **rules: int) -> ExpeL:
-    """Make rules with votes, through a judge, in the order given."""
-    chosen = ExpeLSettings.model_validate({"forgetting": policies, "votes": {}})
+    """Make rules with votes, through a judge, in the order given; upkeep is still due."""
+    chosen = ExpeLSettings.model_validate({"votes": {}})
     memory = ExpeL(InMemoryStore(), settings=chosen)
     for name, votes in rules.items():
         (question,) = memory.questions(make_episode(name))
         added = (Verdict(question.id, "add", None, name),)
-        memory.take_in(make_episode(name, verdicts=added, lessons=()))
+        memory.file(make_episode(name, verdicts=added, lessons=()))
         for number in range(abs(votes - 2)):
             again = f"{name}{number}"
             (question,) = memory.questions(make_episode(again))
             action = "agree" if votes > 2 else "remove"
             vote = (Verdict(question.id, action, f"{name}/rule-0"),)
-            memory.take_in(make_episode(again, verdicts=vote))
-    return memory
+            memory.file(make_episode(again, verdicts=vote))
+    return ExpeL(memory.store, settings=chosen.model_copy(update={"forgetting": policies}))
 
 
 def rules(memory: ExpeL) -> list[str]:
@@ -203,10 +202,10 @@ def test_policies_when_put_together_judge_what_the_one_before_left() -> None:
         "rate first": (SuccessRate(), Capacity(limit=1)),
         "capacity first": (Capacity(limit=1), SuccessRate()),
     }.items():
-        memory = forgetful(*policies)
+        memory = forgetful()
         learn(memory, "a", "b")
         use(memory, False, False, name="b")
-        delta = memory.manage()
+        delta = forgetful(*policies, store=memory.store).manage()
         removed[name] = [(each.id, each.reason) for each in delta if isinstance(each, Remove)]
     low, old = "success rate 0.250 in 2 uses", "over the capacity of 1"
     assert removed == {
@@ -219,13 +218,10 @@ def test_policy_when_the_provider_prunes_itself_sees_what_that_has_left() -> Non
     """The provider's own capacity comes first, in the same delta."""
     settings = ExpeLSettings(max_insights=2, max_trajectories=2, forgetting=(Capacity(limit=3),))
     memory = ExpeL(InMemoryStore(), settings=settings)
-    learn(memory, "a", "b", "c")
-    delta = memory.manage()
-    assert [each.id for each in delta if isinstance(each, Remove)] == [
-        "a/insight",
-        "a/trajectory",
-        "b/insight",
-    ]
+    learn(memory, "a")
+    log = [memory.file(make_episode(name, task=name)) for name in ("b", "c")]
+    gone = [[each.id for each in delta if isinstance(each, Remove)] for delta in log]
+    assert gone == [["a/insight"], ["a/trajectory", "b/insight"]]
     assert not memory.manage()
 
 
@@ -234,11 +230,11 @@ uses = st.lists(st.tuples(st.integers(0, 3), st.sampled_from([True, False, None]
 
 def played(policies: Sequence[Forgetting], listed: list[Use]) -> tuple[Any, list[MemoryDelta]]:
     """Build a bank of four items and use them; upkeep is still due."""
-    memory = forgetful(*policies)
-    log = [memory.take_in(make_episode(name, task=name)) for name in ("a", "b", "c", "d")]
+    memory = forgetful()
+    log = [memory.file(make_episode(name, task=name)) for name in ("a", "b", "c", "d")]
     for which, end in listed:
         log += use(memory, end, name="abcd"[which])
-    return memory, log
+    return forgetful(*policies, store=memory.store), log
 
 
 @given(policies=st.lists(st.sampled_from(POLICIES), max_size=3), listed=uses)
@@ -296,7 +292,6 @@ def test_items_when_imported_are_judged_by_what_they_do_here(tmp_path: Path) -> 
     assert target.content().notes == {}
     assert fold([delta]) == target.content()
     use(target, False, False, name="a")
-    target.manage()
     assert left(target) == ["b"]
 
 

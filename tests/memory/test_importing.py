@@ -100,7 +100,7 @@ def test_items_when_learned_after_an_import_come_after_it(
 ) -> None:
     """No number is given twice, gaps or not."""
     write_items(tmp_path / "bank", [make_item("x", order_index=4), make_item("y", order_index=9)])
-    deltas = [memory.import_items(tmp_path / "bank"), memory.take_in(make_episode())]
+    deltas = [memory.import_items(tmp_path / "bank"), memory.file(make_episode())]
     numbers = [item.order_index for item in ordered(memory)]
     assert numbers[:2] == [4, 9]
     assert numbers[2:] == list(range(10, 8 + len(numbers)))
@@ -330,7 +330,7 @@ async def test_import_when_dry_shows_what_it_would_change_and_changes_nothing(pa
     """Adding, what settles, and what upkeep then prunes: the same as when it is done."""
     limited = Settling.settings_model(forgetting=(Capacity(limit=3),))
     memory = Settling(InMemoryStore(), settings=limited)
-    memory.take_in(make_episode("own"))
+    memory.file(make_episode("own"))
     before = memory.content()
     shown = memory.import_items(path, dry_run=True)
     assert shown == await memory.aimport_items(path, dry_run=True)

@@ -72,7 +72,7 @@ def use(memory: MemoryProvider[Any]) -> None:
         memory.draft_questions(episode.task, asking(draft="try it"))
         memory.asks_again(episode.task, asking(step=4), asking())
         memory.questions(episode)
-        memory.take_in(episode)
+        memory.file(episode)
         memory.manage(dry_run=True)
         memory.manage()
     memory.describe()
@@ -96,5 +96,5 @@ def test_control_when_used_calls_no_model(name: str, inner: str) -> None:
     """Nor does a control around any provider."""
     with models_refused():
         memory = make_provider(inner, InMemoryStore(), settings={})
-        memory.take_in(make_episode("e"))
+        memory.file(make_episode("e"))
         use(CONTROLS[name](memory))

@@ -152,7 +152,7 @@ def test_bank_when_it_holds_what_is_hard_to_keep_is_the_fold_in_postgres_too(
 def test_state_when_its_name_is_hard_to_keep_is_not_recalled() -> None:
     """Bookkeeping has no text to rank by, whatever it is called."""
     memory = TrajectoryMemory(InMemoryStore())
-    memory.take_in(make_episode("filed e1\x00", task="open the red door"))
+    memory.file(make_episode("filed e1\x00", task="open the red door"))
     assert not memory.provide("filed e1", asking())
     assert all(
         "key" not in item.value
@@ -185,7 +185,7 @@ def test_memory_when_kept_in_a_database_recalls_the_same_and_has_the_same_digest
         raws: list[MemoryProvider[Any]] = [TrajectoryMemory(store) for store in stores]
         for episode in stream():
             for memories in (insights, raws):
-                first, *others = [memory.take_in(episode) for memory in memories]
+                first, *others = [memory.file(episode) for memory in memories]
                 assert others == [first, first]
         for memories in (insights, raws):
             assert len({memory.content().digest for memory in memories}) == 1

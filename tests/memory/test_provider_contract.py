@@ -128,24 +128,24 @@ def test_votes_when_rules_are_added_agreed_edited_and_removed_follow_the_verdict
 ) -> None:
     """Votes are notes, an edited rule is a new item with its votes, and zero votes remove it."""
     memory = VotedRules(InMemoryStore())
-    log = [memory.take_in(judged(memory, "e1", ("add", "", "look"), ("add", "", "wait")))]
+    log = [memory.file(judged(memory, "e1", ("add", "", "look"), ("add", "", "wait")))]
     look, wait = "e1/rule-0", "e1/rule-1"
     shown = memory.questions(make_episode("e2"))[0].shows["rules"]
     assert shown == {look: "look", wait: "wait"}
 
     log.append(
-        memory.take_in(
+        memory.file(
             judged(memory, "e2", ("agree", look, ""), ("remove", wait, ""), ("remove", wait, ""))
         )
     )
-    log.append(memory.take_in(judged(memory, "e3", ("edit", look, "look twice"))))
+    log.append(memory.file(judged(memory, "e3", ("edit", look, "look twice"))))
     content = memory.content()
     assert [item.text for item in content.items.values()] == ["look twice"]
     assert content.notes == {"e3/rule-0": {"votes": 4}}
 
     with caplog.at_level(logging.INFO, logger="langgraft.memory"):
         late = judged(memory, "e4", ("agree", wait, ""), ("agree", "e3/rule-0", ""))
-        log.append(memory.take_in(late))
+        log.append(memory.file(late))
     assert caplog.messages == [f"verdict ignored: item {wait!r} is no longer in the bank"]
     assert memory.content().notes == {"e3/rule-0": {"votes": 5}}
     assert fold(log).to_bytes() == memory.content().to_bytes()
@@ -158,7 +158,7 @@ def test_question_when_answered_is_not_asked_again_until_the_bank_moves() -> Non
     before = memory.content().digest
     assert memory.questions(episode) == []
     assert memory.content().digest == before
-    memory.take_in(judged(memory, "e0", ("add", "", "wait")))
+    memory.file(judged(memory, "e0", ("add", "", "wait")))
     assert len(memory.questions(episode)) == 1
 
 
@@ -241,7 +241,7 @@ def test_novelty_when_branches_ran_side_by_side_does_not_depend_on_who_was_first
         branches[name] = answered(memory, branches[name], calls)
     assert len(calls) == 3
 
-    log = [memory.take_in(answered(memory, branches[name], calls)) for name in sorted(branches)]
+    log = [memory.file(answered(memory, branches[name], calls)) for name in sorted(branches)]
     # "shape mismatch" was asked again; "file not found" shows the same nothing as before.
     assert calls[3:] == ["right"]
     texts = {item.id: item.text for item in memory.content().items.values()}
@@ -253,8 +253,8 @@ def test_novelty_when_the_verdict_is_stale_counts_as_none() -> None:
     """A provider that is handed an old answer does not act on it."""
     memory = NovelFixes(InMemoryStore(), settings=RankedSettings(ranker=BM25()))
     stale = answered(memory, with_errors("right", "shape mismatch"), [])
-    memory.take_in(answered(memory, with_errors("left", "shape mismatch"), []))
-    memory.take_in(stale)
+    memory.file(answered(memory, with_errors("left", "shape mismatch"), []))
+    memory.file(stale)
     assert list(memory.content().items) == ["left/0"]
 
 
@@ -285,7 +285,7 @@ def asked_in(memory: MemoryProvider[Any], index: int | None) -> bool:
 def test_cadence_when_the_stream_says_the_position_follows_it() -> None:
     """Asking out of order, twice, or after a crash changes nothing."""
     memory = EveryThird(InMemoryStore())
-    memory.take_in(make_episode("e0"))
+    memory.file(make_episode("e0"))
     for index in (0, 1, 2, 3, 3, 2, 0, 6, 7):
         assert asked_in(memory, index) is (index % 3 == 0)
 
@@ -300,7 +300,7 @@ def test_cadence_when_there_is_no_stream_counts_the_episodes_in_the_bank() -> No
         expected = number > 0 and number % 3 == 0
         assert asked_in(memory, None) is asked_in(restored, None) is expected
         assert asked_in(memory, None) is expected
-        log.append(memory.take_in(make_episode(f"e{number}")))
+        log.append(memory.file(make_episode(f"e{number}")))
 
 
 # Cond-Step's re-query --------------------------------------------------------------------------
@@ -318,7 +318,7 @@ def test_requery_when_repeated_in_any_order_gives_the_same_and_changes_nothing(
     """Each question stands for itself; receipts name the step they were given at."""
     memory = build()
     for number in range(3):
-        memory.take_in(make_episode(f"e{number}"))
+        memory.file(make_episode(f"e{number}"))
     before = memory.content().to_bytes()
     contexts = [
         asking(step=step, stage="step" if step else "start", observation=seen, episode_index=0)
@@ -331,16 +331,16 @@ def test_requery_when_repeated_in_any_order_gives_the_same_and_changes_nothing(
     assert len({recall.receipt.id for recall in forward}) == 3
     receipts = tuple(recall.receipt for recall in forward)
     assert memory.content().to_bytes() == before
-    delta = memory.take_in(make_episode("next", recalls=receipts))
+    delta = memory.file(make_episode("next", recalls=receipts))
     assert delta
-    assert not memory.take_in(make_episode("next", recalls=receipts))
+    assert not memory.file(make_episode("next", recalls=receipts))
 
 
 def test_item_when_a_user_looks_into_the_store_is_a_plain_record() -> None:
     """Nothing in the store needs langgraft to be read."""
     store = InMemoryStore()
     memory = InsightMemory(store, namespace=("users", "ada"))
-    memory.take_in(make_episode("e1"))
+    memory.file(make_episode("e1"))
     found = store.get(memory.namespace, "item/e1/lessons")
     assert isinstance(found, Item)
     assert found.value["key"] == "open the red door"
@@ -368,7 +368,7 @@ def _no_program(*_: object) -> Any:
     ("hook", "call"),
     [
         ("_recall", lambda memory: memory.provide("a task", asking())),
-        ("_learn", lambda memory: memory.take_in(make_episode())),
+        ("_learn", lambda memory: memory.file(make_episode())),
         ("_ask", lambda memory: memory.questions(make_episode())),
         ("_ask_draft", lambda memory: memory.draft_questions("a task", asking())),
         ("_maintain", lambda memory: memory.manage()),

@@ -180,7 +180,7 @@ async def test_question_when_memory_is_gated_is_drafted_and_judged_first(
 ) -> None:
     """What a judge finds to contradict a draft is not put before the question."""
     memory = make_provider("agent_kb", InMemoryStore(), settings={"gate": True})
-    memory.take_in(
+    memory.file(
         Episode("e0", "chat", "t", "What is tea?", (Step("", "a car", ""),), Outcome(success=True))
     )
     stance = '[{"id": "e0/note", "verdict": "contradicts"}]'

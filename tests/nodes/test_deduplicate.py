@@ -62,7 +62,7 @@ def bank(granularity: str, *lessons: Lesson, **fields: Any) -> InsightMemory:
     """Make a memory that has these lessons from one episode."""
     settings = InsightSettings.model_validate({"granularity": granularity, **fields})
     memory = InsightMemory(InMemoryStore(), settings=settings)
-    memory.take_in(make_episode("e1", task="open a door", lessons=lessons))
+    memory.file(make_episode("e1", task="open a door", lessons=lessons))
     return memory
 
 

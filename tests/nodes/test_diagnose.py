@@ -211,7 +211,7 @@ def test_error_when_diagnosed_judged_and_filed_is_known_again() -> None:
         assert record is not None
         failed = make_episode(f"e{number}", task_id="leaf", errors=(record,))
         verdicts = [v for q in memory.questions(failed) for v in answer(q, None).verdicts]
-        memory.take_in(replace(failed, verdicts=tuple(verdicts)))
+        memory.file(replace(failed, verdicts=tuple(verdicts)))
     assert memory.content().notes == {"e0/error-0": {"seen": 2}}
     seen = asking(task_id="leaf", stage="debug", observation=OUTPUT)
     assert "callbacks" in memory.provide("do it", seen).text

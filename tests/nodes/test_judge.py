@@ -391,7 +391,7 @@ async def test_node_when_the_episode_is_over_answers_and_memory_follows() -> Non
     assert Verdict(**verdict).text == "Walk on."
     (entry,) = update["judging"]
     assert (entry["kind"], entry["by"], entry["why"], entry["calls"]) == ("votes", "model", "ok", 1)
-    memory.take_in(episode_of(state(**update)))
+    memory.file(episode_of(state(**update)))
     assert "Walk on." in [item.text for item in memory.content().items.values()]
     again = judge_node(memory, model).invoke(state(**update, episode_id="e2"))
     assert len(again["verdicts"]) == len(again["judging"]) == 2
@@ -412,7 +412,7 @@ async def test_node_when_about_a_draft_then_notes_that_contradict_it_are_left_ou
     for name, advice in (("e1", "walk 2 steps"), ("e2", "wait 2 steps")):
         lesson = Lesson(f"to walk 2 steps, {advice}")
         steps = (Step("", "", "At 0."),)
-        memory.take_in(Episode(name, "toy", "t", "walk 2", steps, Outcome(True), (lesson,)))
+        memory.file(Episode(name, "toy", "t", "walk 2", steps, Outcome(True), (lesson,)))
     against = next(item.id for item in memory.content().items.values() if "wait" in item.text)
     every = dict.fromkeys(memory.content().items, "agrees") | {against: "contradicts"}
     model = scripted([{"id": name, "verdict": verdict} for name, verdict in every.items()])

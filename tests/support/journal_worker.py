@@ -89,7 +89,7 @@ def build(
         return run
 
     def plan(state: State) -> dict[str, Any]:
-        delta = memory.take_in(episode(memory, state["item"], "plan"))
+        delta = memory.file(episode(memory, state["item"], "plan"))
         return {"deltas": [delta.to_json()]}
 
     def work(state: State) -> dict[str, Any]:
@@ -99,8 +99,8 @@ def build(
 
     def merge(state: State) -> dict[str, Any]:
         episodes = [Episode.from_json(each) for each in state["brought"]]
-        deltas = [memory.take_in(each) for each in sorted(episodes, key=lambda each: each.id)]
-        deltas.append(memory.take_in(episode(memory, state["item"], "merge")))
+        deltas = [memory.file(each) for each in sorted(episodes, key=lambda each: each.id)]
+        deltas.append(memory.file(episode(memory, state["item"], "merge")))
         return {"deltas": [delta.to_json() for delta in deltas]}
 
     def branches(state: State) -> list[Send]:

@@ -78,7 +78,7 @@ class CodingEntry:
             type="error_trace",
             source_domain=episode.domain,
             episode_id=episode.id,
-            success=episode.succeeded,
+            success=episode.outcome.success,
             order_index=order_index,
             task_id=episode.task_id,
             key=self.key,

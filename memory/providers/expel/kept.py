@@ -5,7 +5,6 @@ from typing import Final, TypeAlias
 
 from langgraft.memory.episodes import Episode
 from langgraft.memory.items import MemoryItem
-from langgraft.memory.providers.episode_items import trajectory_of
 from langgraft.memory.providers.insight import authors, render_lesson
 from langgraft.memory.providers.retrieval import Filter
 from langgraft.memory.questions import By
@@ -16,8 +15,6 @@ INSIGHTS: Final[Filter] = {"item.type": "strategic"}
 """Filter of insights."""
 TRAJECTORIES: Final[Filter] = {"item.type": {"$ne": "strategic"}}
 """Filter of trajectories."""
-NOT_KNOWN: Final = "not known"
-"""Metadata `outcome` of a trajectory that nobody could judge: `success` cannot say so."""
 
 
 def is_insight(item: MemoryItem) -> bool:
@@ -45,19 +42,11 @@ def insight(episode: Episode, identity: str, text: str, order_index: int, *, by:
         type="strategic",
         source_domain=episode.domain,
         episode_id=episode.id,
-        success=episode.succeeded,
+        success=episode.outcome.success,
         order_index=order_index,
         task_id=episode.task_id,
         metadata={"by": by} if by == "rules" else {},
     )
-
-
-def trajectory(episode: Episode, order_index: int) -> MemoryItem:
-    """Write an episode down as it happened; it is found by its task, as in ExpeL."""
-    item = trajectory_of(episode, order_index)
-    if episode.outcome.success is not None:
-        return item
-    return item.model_copy(update={"metadata": {**item.metadata, "outcome": NOT_KNOWN}})
 
 
 def with_other_outcome(episode: Episode, items: Sequence[MemoryItem]) -> MemoryItem | None:
@@ -69,8 +58,7 @@ def with_other_outcome(episode: Episode, items: Sequence[MemoryItem]) -> MemoryI
         for item in items
         if (item.source_domain, item.task_id) == (episode.domain, episode.task_id)
         and not is_insight(item)
-        and item.success is not episode.succeeded
-        and item.metadata.get("outcome") != NOT_KNOWN
+        and item.success is (not episode.succeeded)
     ]
     return max(others, key=lambda item: item.order_index, default=None)
 

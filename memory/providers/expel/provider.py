@@ -16,6 +16,7 @@ from langgraft.memory.policy import FILED, Need
 from langgraft.memory.portable import portable_text
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers.arrivals import Arrivals
+from langgraft.memory.providers.episode_items import trajectory_of
 from langgraft.memory.providers.expel.kept import (
     INSIGHTS,
     TRAJECTORIES,
@@ -23,7 +24,6 @@ from langgraft.memory.providers.expel.kept import (
     is_insight,
     latest_successes,
     one_per_task,
-    trajectory,
     with_other_outcome,
 )
 from langgraft.memory.providers.expel.question import trajectories_shown, votes_question
@@ -205,7 +205,7 @@ class ExpeL(MemoryProvider[ExpeLSettings]):
         else:
             changes += yield from self._judged(episode, order_index, self.settings.votes)
         new = sum(isinstance(change, Add) for change in changes)
-        kept = yield from self._trajectories.add(trajectory(episode, order_index + new))
+        kept = yield from self._trajectories.add(trajectory_of(episode, order_index + new))
         return [*changes, *kept]
 
     def _judged(

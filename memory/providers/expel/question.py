@@ -7,7 +7,6 @@ from typing import Final, cast
 from langgraft._core.canonical import JSON
 from langgraft.memory.episodes import Episode, render_trajectory
 from langgraft.memory.items import MemoryItem
-from langgraft.memory.providers.expel.kept import NOT_KNOWN
 from langgraft.memory.providers.expel.rules import Rule
 from langgraft.memory.providers.expel.settings import VoteSettings
 from langgraft.memory.questions import Question
@@ -15,7 +14,7 @@ from langgraft.memory.questions import Question
 KIND: Final = "votes"
 """Kind of the question."""
 
-_OUTCOMES: Final = {True: "success", False: "failure", None: NOT_KNOWN}
+_OUTCOMES: Final = {True: "success", False: "failure", None: "not known"}
 
 
 def votes_question(

@@ -81,6 +81,9 @@ class ChromaStore(BaseStore):
       `RankedStore` before it where that is too slow.
     * Vectors are ours, as `index` says; Chroma embeds, downloads and reports nothing. With an
       `index` of other `dims` than records were written with, searches raise.
+
+    Attributes:
+        alone: Whether nobody else can write to it.
     """
 
     @checked
@@ -95,6 +98,7 @@ class ChromaStore(BaseStore):
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="langgraft-chroma")
         self._stamp = 0
         self._closed = False
+        self.alone = connection.alone
 
     @classmethod
     def open(

@@ -50,9 +50,7 @@ class AskingCases(ProviderSuite):
     ) -> None:
         """Recall, questions, dry runs and exports work on a store that refuses every write."""
         store = new_store()
-        for episode in self.stream():  # without the upkeep that is due
-            writer = make_writer(store)
-            writer.take_in(self.judged(writer, episode))
+        self.learn(make_writer(store))
         before = make(store).content().digest
         memory = make(ReadOnlyStore(store))
         self.recalls_of(memory)
@@ -82,15 +80,18 @@ class AskingCases(ProviderSuite):
     def test_upkeep_when_dry_says_what_it_would_do(
         self, make: Make, make_writer: Make, new_store: NewStore
     ) -> None:
-        """The delta is the one that upkeep then returns, and nothing is due after it."""
+        """The delta is the one that upkeep then returns, and nothing is due after it.
+
+        Nor is anything right after a filing, unless settings change.
+        """
         store = new_store()
-        writer = make_writer(store)
-        for episode in self.stream():
-            writer.take_in(self.judged(writer, episode))
-        memory = make(store)
-        dry = memory.manage(dry_run=True)
-        assert memory.manage() == dry
-        assert not memory.manage()
+        memory = self.filled(make, make_writer, store)
+        assert not memory.manage(dry_run=True)
+        room = {"policy": "capacity", "limit": 1}
+        writer = self.with_settings(make_writer(store), store, forgetting=[room])
+        dry = writer.manage(dry_run=True)
+        assert writer.manage() == dry
+        assert not writer.manage()
 
     def test_recall_when_described_by_its_receipt_agrees_with_it(
         self, make: Make, make_writer: Make, new_store: NewStore
@@ -151,9 +152,9 @@ class AskingCases(ProviderSuite):
             for episode in self.stream():
                 judged = self.judged(writer, episode)
                 assert await awriter.aquestions(judged) == writer.questions(judged)
-                assert await awriter.atake_in(judged) == writer.take_in(judged)
-                assert await awriter.amanage(dry_run=True) == writer.manage(dry_run=True)
-                assert await awriter.amanage() == writer.manage()
+                assert await awriter.afile(judged) == writer.file(judged)
+            assert await awriter.amanage(dry_run=True) == writer.manage(dry_run=True)
+            assert await awriter.amanage() == writer.manage()
             memory, amemory = make(here), make(there)
             for query, context in self.contexts():
                 assert await amemory.aprovide(query, context) == memory.provide(query, context)

@@ -27,7 +27,7 @@ class ConcurrencyCases(ProviderSuite):
 
         def work(number: int) -> MemoryDelta:
             episode = listed[number % len(listed)]
-            delta = memory.take_in(episode)
+            delta = memory.file(episode)
             self.ask(memory, episode)
             return delta
 
@@ -44,7 +44,7 @@ class ConcurrencyCases(ProviderSuite):
         listed = [self.episode(number) for number in range(WORKERS)]
 
         async def live() -> list[MemoryDelta]:
-            tasks = (memory.atake_in(episode) for episode in (*listed, *listed))
+            tasks = (memory.afile(episode) for episode in (*listed, *listed))
             return await asyncio.gather(*tasks)
 
         _check(memory, runner.run(live()), len(listed))

@@ -49,8 +49,8 @@ class FilingCases(ProviderSuite):
         self.learn(memory)
         before = memory.content().digest
         for number in range(self.episodes):
-            assert not memory.take_in(self.episode(number))
-            assert not memory.take_in(replace(self.episode(number + 1), id=self.episode(number).id))
+            assert not memory.file(self.episode(number))
+            assert not memory.file(replace(self.episode(number + 1), id=self.episode(number).id))
         assert memory.content().digest == before
 
     @needs("learns", value=False)
@@ -60,7 +60,7 @@ class FilingCases(ProviderSuite):
         """What does not learn returns empty deltas and leaves the bank as it is."""
         memory = self.filled(make, make_writer, new_store())
         before = memory.content().digest
-        assert not memory.take_in(self.episode(self.episodes))
+        assert not memory.file(self.episode(self.episodes))
         assert not memory.manage()
         assert memory.content().digest == before
 
@@ -69,12 +69,12 @@ class FilingCases(ProviderSuite):
         """A frozen bank is as it was; an episode that is in it already is no write."""
         store = new_store()
         memory = make(store)
-        memory.take_in(self.episode(0))
+        memory.file(self.episode(0))
         before = memory.content().digest
         frozen = make(ReadOnlyStore(store))
         with pytest.raises(ReadOnlyStoreError):
-            frozen.take_in(self.episode(1))
-        assert not frozen.take_in(self.episode(0))
+            frozen.file(self.episode(1))
+        assert not frozen.file(self.episode(0))
         assert frozen.content().digest == memory.content().digest == before
 
     @needs("learns")
@@ -119,7 +119,7 @@ class FilingCases(ProviderSuite):
             memory.questions(bad)
         refused: InputError | None = None
         try:
-            memory.take_in(bad)
+            memory.file(bad)
         except InputError as error:
             refused = error
         if refused is None:
@@ -139,9 +139,9 @@ class FilingCases(ProviderSuite):
         told = judged_by(self.episode(1), "oracle")
         before = memory.content().digest
         with pytest.raises(InputError, match="feedback='oracle'"):
-            memory.take_in(told)
+            memory.file(told)
         assert memory.content().digest == before
-        assert self.with_settings(memory, store, feedback="oracle").take_in(told)
+        assert self.with_settings(memory, store, feedback="oracle").file(told)
 
     @needs("learns")
     def test_items_when_success_is_not_the_environments_word_say_whose_it_is(

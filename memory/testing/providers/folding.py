@@ -52,7 +52,7 @@ class FoldingCases(ProviderSuite):
             log: list[MemoryDelta] = []
             for event in history:
                 if isinstance(event, Episode):
-                    log += _live(memory, event, data.draw)
+                    log.append(_live(memory, event, data.draw))
                 elif self.imports:
                     log += _import(memory, event, path)
                 assert fold(log).to_bytes() == memory.content().to_bytes()
@@ -60,25 +60,22 @@ class FoldingCases(ProviderSuite):
         self.check(test, history=histories, data=st.data())
 
 
-def _live(
-    memory: MemoryProvider[Any], episode: Episode, draw: Callable[[Any], Any]
-) -> list[MemoryDelta]:
-    """Play an episode: recall, judge, file, file again, and do the upkeep."""
+def _live(memory: MemoryProvider[Any], episode: Episode, draw: Callable[[Any], Any]) -> MemoryDelta:
+    """Play an episode: recall, judge, file, and file again; then no upkeep is due."""
     context = samples.context_of(episode)
     recall = memory.provide(episode.task, context, Budget(tokens=99))
     asked = memory.questions(episode)
     given = draw(samples.verdicts(asked, memory.content()))
     episode = replace(episode, verdicts=(*episode.verdicts, *given), recalls=(recall.receipt,))
-    delta = memory.take_in(episode)
+    delta = memory.file(episode)
     before = memory.content().to_bytes()
-    assert not memory.take_in(episode)
+    assert not memory.file(episode)
     memory.questions(episode)
     memory.draft_questions(episode.task, context)
-    dry = memory.manage(dry_run=True)
+    assert not memory.manage(dry_run=True)
+    assert not memory.manage()
     assert memory.content().to_bytes() == before
-    upkeep = memory.manage()
-    assert upkeep == dry
-    return [delta, upkeep]
+    return delta
 
 
 def _import(memory: MemoryProvider[Any], library: Library, path: Path) -> list[MemoryDelta]:

@@ -43,14 +43,14 @@ class ReceiptCases(ProviderSuite):
         """The first episode that carries it gives the credit, for use and for success."""
         memory = self._credited(make, new_store)
         receipt = self._receipt(memory)
-        memory.take_in(self._carrying(0, receipt, receipt, success=True))
-        memory.take_in(self._carrying(0, receipt, success=True))
-        memory.take_in(self._carrying(1, receipt, success=False))
+        memory.file(self._carrying(0, receipt, receipt, success=True))
+        memory.file(self._carrying(0, receipt, success=True))
+        memory.file(self._carrying(1, receipt, success=False))
         content = memory.content()
         for name in set(receipt.item_ids) & content.items.keys():
             assert (content.notes[name][USES], content.notes[name][SUCCESSES]) == (1, 1)
         other = replace(receipt, id="another recall of the same")
-        memory.take_in(self._carrying(2, other, success=False))
+        memory.file(self._carrying(2, other, success=False))
         content = memory.content()
         for name in set(receipt.item_ids) & content.items.keys():
             assert (content.notes[name][USES], content.notes[name][SUCCESSES]) == (2, 1)
@@ -65,7 +65,7 @@ class ReceiptCases(ProviderSuite):
         receipt = self._receipt(memory)
         branches = [self._carrying(number, receipt) for number in range(WORKERS)]
         with ThreadPoolExecutor(WORKERS) as pool:
-            list(pool.map(memory.take_in, branches))
+            list(pool.map(memory.file, branches))
         content = memory.content()
         for name in set(receipt.item_ids) & content.items.keys():
             assert content.notes[name][USES] == 1
@@ -79,7 +79,7 @@ class ReceiptCases(ProviderSuite):
         memory = self.with_settings(make(store), store, credit=True)
         log = self.learn(memory)
         receipt = Receipt("r", "q", 0, ("never there",), (1.0,), 10)
-        log.append(memory.take_in(self._carrying(0, receipt)))
+        log.append(memory.file(self._carrying(0, receipt)))
         assert fold(log).to_bytes() == memory.content().to_bytes()
         assert "never there" not in memory.content().notes
 
@@ -92,5 +92,5 @@ class ReceiptCases(ProviderSuite):
         store = new_store()
         memory = self.with_settings(make(store), store, credit=False, forgetting=())
         self.learn(memory)
-        memory.take_in(self._carrying(0, self._receipt(memory)))
+        memory.file(self._carrying(0, self._receipt(memory)))
         assert not [notes for notes in memory.content().notes.values() if USES in notes]

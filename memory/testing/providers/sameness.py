@@ -40,7 +40,7 @@ class SamenessCases(ProviderSuite):
         log = self.learn(writer)
         memory = make(store)
         restored = make_writer(elsewhere)
-        restored.take_in(self.episode(self.episodes))
+        restored.file(self.episode(self.episodes))
         restored.restore(fold(log))
         expected, held = self.recalls_of(memory), memory.content().to_bytes()
         for other in (make(reopen(store)), make(elsewhere), make(ReadOnlyStore(store))):

@@ -36,7 +36,7 @@ class ProviderSuite(Suite):
     """Base of the suite's parts."""
 
     learns: ClassVar[bool] = True
-    """`take_in` files episodes."""
+    """`file` keeps something of an episode."""
     imports: ClassVar[bool] = True
     """`import_items` brings items in; if not, it is refused."""
     recalls: ClassVar[bool] = True
@@ -118,11 +118,9 @@ class ProviderSuite(Suite):
     def learn(
         self, memory: MemoryProvider[Any], listed: Sequence[Episode] | None = None
     ) -> list[MemoryDelta]:
-        """File episodes, or else the stream, each with the upkeep due, and return the deltas."""
-        deltas: list[MemoryDelta] = []
-        for episode in self.stream() if listed is None else listed:
-            deltas += [memory.take_in(self.judged(memory, episode)), memory.manage()]
-        return deltas
+        """File episodes, or else the stream, and return the deltas."""
+        chosen = self.stream() if listed is None else listed
+        return [memory.file(self.judged(memory, episode)) for episode in chosen]
 
     def filled(self, make: Make, make_writer: Make, store: BaseStore) -> MemoryProvider[Any]:
         """Return the provider over a bank that holds what there was to learn from the stream."""

@@ -13,6 +13,7 @@
     │   └── ResumeRefusedError     the plan, prompts, data or packages changed (carries `differences`)
     ├── MissingExtraError          an optional dependency is not installed (also an ImportError)
     ├── ReadOnlyStoreError         a write reached a frozen store
+    ├── BankConflictError          somebody else writes to a bank (carries `namespace`)
     ├── ActionFormatError          a model's reply holds no usable action
     ├── InfrastructureError        the world failed, not the model: retried, then unscored
     │   └── SandboxFailureError    an engine or container died under a program, and again when retried
@@ -131,6 +132,18 @@ class MissingExtraError(LanggraftError, ImportError):
 
 class ReadOnlyStoreError(LanggraftError):
     """A write reached a store that was frozen for evaluation."""
+
+
+class BankConflictError(LanggraftError):
+    """Another process wrote to a bank that this one writes to; nothing was written.
+
+    Attributes:
+        namespace: Where the bank's records are.
+    """
+
+    def __init__(self, message: str, *, namespace: Sequence[str]) -> None:
+        super().__init__(f"bank {tuple(namespace)!r}: {message}")
+        self.namespace = tuple(namespace)
 
 
 class ActionFormatError(LanggraftError):

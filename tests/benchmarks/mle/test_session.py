@@ -260,7 +260,7 @@ async def test_search_when_it_dies_before_it_has_begun_then_keeps_what_memory_wa
         outcome=Outcome(success=False),
         errors=(error,),
     )
-    memory.take_in(others)
+    memory.file(others)
     with make_sandbox(plan, competition) as sandbox:
         parts = Parts(plan, plan.agents[0], competition, sandbox, model, memory=memory)
 

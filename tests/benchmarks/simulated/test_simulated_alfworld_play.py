@@ -35,7 +35,7 @@ def played(model: BaseChatModel, task_id: str, advice: str = "", **settings: Any
     if advice:
         goal = GeneratedALFWorld()(task_id).game.goal
         told = Episode("e", "d", "t", goal, (), Outcome(success=True), (Lesson(advice),))
-        memory.take_in(told)
+        memory.file(told)
     agent = build_react_agent(
         model, environment=GeneratedALFWorld(**settings), memory=memory, learn=False
     )

@@ -29,8 +29,7 @@ def filled(*endings: bool | None, **fields: object) -> AgentKB:
     """Make a provider that has taken in episodes which ended so."""
     memory = memory_with(**fields)
     for number, success in enumerate(endings):
-        memory.take_in(make_episode(f"e{number}", outcome=Outcome(success)))
-        memory.manage()
+        memory.file(make_episode(f"e{number}", outcome=Outcome(success)))
     return memory
 
 
@@ -53,9 +52,9 @@ def against(question: Question, *names: str) -> tuple[Verdict, ...]:
 def test_candidates_when_found_are_twice_as_many_as_items(closer: int, expected: str) -> None:
     """The first stage alone decides who may be reranked (App. B: twice top-k)."""
     memory = memory_with(top_k=1, recency_weight=0.5)
-    memory.take_in(make_episode("useful", task="open a door of any kind"))
+    memory.file(make_episode("useful", task="open a door of any kind"))
     for number in range(closer):
-        memory.take_in(make_episode(f"close{number}", outcome=Outcome(success=False)))
+        memory.file(make_episode(f"close{number}", outcome=Outcome(success=False)))
     assert recalled(memory) == [expected]
     wider = AgentKB(memory.store, settings=AgentKBSettings(top_k=3, recency_weight=0.5))
     assert recalled(wider)[0] == "useful"
@@ -111,8 +110,7 @@ def test_capacity_when_not_given_is_the_papers() -> None:
     """220 notes, of the last episodes (memory-transplants §4.2)."""
     memory = memory_with()
     for number in range(224):
-        memory.take_in(make_episode(f"e{number}"))
-        memory.manage()
+        memory.file(make_episode(f"e{number}"))
         assert len(memory.content().items) <= 220
     kept = {item.episode_id for item in memory.content().items.values()}
     assert kept == {f"e{number}" for number in range(4, 224)}
@@ -184,7 +182,7 @@ def test_verdicts_when_they_answer_another_question_are_ignored() -> None:
     others += (Verdict(question.id, "contradicts"),)
     recall = memory.provide(QUERY, drafting(verdicts=others))
     assert ([item.episode_id for item in recall.items], recall.dropped) == (["e1", "e0"], ())
-    memory.take_in(make_episode("new"))
+    memory.file(make_episode("new"))
     assert recalled(memory, drafting(verdicts=verdicts)) == ["new", "e1", "e0"]
     assert len(memory.draft_questions(QUERY, drafting(verdicts=verdicts))) == 1
 
@@ -193,7 +191,7 @@ def test_verdicts_when_they_answer_another_question_are_ignored() -> None:
 def test_gate_when_texts_are_hostile_finds_its_own_question_again(draft: str, task: str) -> None:
     """What is asked and what is answered is the same question, whatever is in it."""
     memory = memory_with(gate=True)
-    memory.take_in(make_episode("e", task=f"{task} door"))
+    memory.file(make_episode("e", task=f"{task} door"))
     context = drafting(draft)
     for question in memory.draft_questions("door", context):
         context = replace(context, verdicts=against(question, "e/note"))

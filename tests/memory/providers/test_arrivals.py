@@ -33,7 +33,7 @@ def test_line_when_over_its_limit_loses_exactly_the_first(ids: Sequence[str], li
     memory = SimpleRAG(DictStore(), settings=SimpleRAGSettings(max_items=limit))
     log = []
     for name in ids:
-        log += [memory.take_in(make_episode(name)), memory.manage()]
+        log += [memory.file(make_episode(name))]
         assert len(memory.content().items) <= limit
     assert survivors(memory) == [f"{name}/note" for name in ids][-limit:]
     removed = [change for delta in log for change in delta if isinstance(change, Remove)]
@@ -48,7 +48,7 @@ def test_line_when_asked_for_its_ends_reads_them_in_order(ids: Sequence[str], li
     store = DictStore()
     memory = SimpleRAG(store)
     for name in ids:
-        memory.take_in(make_episode(name))
+        memory.file(make_episode(name))
     store.log.clear()
     line = Arrivals(memory.namespace)
     newest = drive(line.newest(limit), store)
@@ -81,7 +81,7 @@ def test_line_when_others_remove_items_counts_only_those_that_are_left(
     log: list[MemoryDelta] = []
     expected: list[str] = []
     for number, forget in enumerate(forgotten):
-        log += [memory.take_in(make_episode(f"e{number}")), memory.manage()]
+        log += [memory.file(make_episode(f"e{number}"))]
         expected = [*expected, f"e{number}/note"][-limit:]
         if forget and len(expected) > 1:
             delta = MemoryDelta((Remove(expected.pop(0 if first else 1), "for a reason"),))
@@ -107,7 +107,7 @@ def test_line_when_an_import_replaces_an_item_moves_it_to_the_end(tmp_path: Path
     path = tmp_path / "bank.jsonl"
     memory = SimpleRAG(InMemoryStore(), settings=SimpleRAGSettings(max_items=3))
     for name in "abc":
-        memory.take_in(make_episode(name))
+        memory.file(make_episode(name))
     write_items(path, [make_item("b/note", text="better")])
     delta = memory.import_items(path, ImportChoices(on_conflict="replace"))
     assert [change.id for change in delta if isinstance(change, Remove)] == ["b/note"]
@@ -115,8 +115,7 @@ def test_line_when_an_import_replaces_an_item_moves_it_to_the_end(tmp_path: Path
     newest = drive(Arrivals(memory.namespace).newest(9), memory.store)
     assert [item.id for item in newest] == ["b/note", "c/note", "a/note"]
     for name, left in (("d", "c b d"), ("e", "b d e"), ("f", "d e f")):
-        memory.take_in(make_episode(name))
-        memory.manage()
+        memory.file(make_episode(name))
         assert survivors(memory) == [f"{each}/note" for each in left.split()]
 
 
@@ -125,10 +124,10 @@ def test_line_when_items_are_imported_begins_anew_and_prunes(tmp_path: Path) -> 
     path = tmp_path / "bank.jsonl"
     write_items(path, [make_item(name, order_index=number) for number, name in enumerate("abcd")])
     memory = SimpleRAG(InMemoryStore(), settings=SimpleRAGSettings(max_items=3))
-    log = [memory.take_in(make_episode("own")), memory.import_items(path)]
+    log = [memory.file(make_episode("own")), memory.import_items(path)]
     assert survivors(memory) == ["b", "c", "d"]
     assert [change.id for change in log[1] if isinstance(change, Remove)] == ["own/note", "a"]
-    log += [memory.take_in(make_episode("later")), memory.manage()]
+    log += [memory.file(make_episode("later"))]
     assert survivors(memory) == ["c", "d", "later/note"]
     assert fold(log) == memory.content()
 
@@ -138,15 +137,14 @@ def test_line_when_an_imported_item_has_a_new_ones_id_holds_the_name_it_got(
 ) -> None:
     """Both items leave in their turn, under their own names."""
     donor = SimpleRAG(InMemoryStore())
-    donor.take_in(make_episode("e"))
+    donor.file(make_episode("e"))
     donor.export_items(tmp_path / "bank.jsonl")
     memory = SimpleRAG(InMemoryStore(), settings=SimpleRAGSettings(max_items=2))
     memory.import_items(tmp_path / "bank.jsonl")
-    memory.take_in(make_episode("e"))
+    memory.file(make_episode("e"))
     assert survivors(memory) == ["e/note", "e/note~2"]
     for name in ("x", "y"):
-        memory.take_in(make_episode(name))
-        memory.manage()
+        memory.file(make_episode(name))
     assert survivors(memory) == ["x/note", "y/note"]
 
 
@@ -154,10 +152,9 @@ def test_delta_when_an_episode_is_filed_is_short_however_large_the_bank_is() -> 
     """The log grows with what happens, not with what there is."""
     memory = SimpleRAG(InMemoryStore(), settings=SimpleRAGSettings(max_items=50))
     for number in range(120):
-        taken = memory.take_in(make_episode(f"e{number}"))
-        pruned = memory.manage()
-    assert len(taken.changes) == 6
-    assert [type(change) for change in pruned] == [Remove, SetState, SetState]
+        delta = memory.file(make_episode(f"e{number}"))
+    assert len(delta.changes) == 9
+    assert [type(change) for change in delta.changes[6:]] == [Remove, SetState, SetState]
 
 
 @given(
@@ -177,7 +174,7 @@ def test_upkeep_when_policies_forget_too_leaves_nothing_due(
         ids = () if back is None else (f"{number - back}/note",)
         receipt = Receipt(f"receipt {number}", "", 0, ids, (0.0,) * len(ids), 0)
         failed = Outcome(success=False)
-        memory.take_in(make_episode(str(number), outcome=failed, recalls=(receipt,)))
+        memory.file(make_episode(str(number), outcome=failed, recalls=(receipt,)))
         if number % every == 0:
             memory.manage()
             assert not memory.manage()

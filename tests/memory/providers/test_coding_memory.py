@@ -73,7 +73,7 @@ def answered(memory: CodingMemory, episode: Episode, action: str, item: str | No
 def test_error_when_filed_is_an_item_of_its_task_and_package() -> None:
     """The entry has the paper's five parts; the embedding is that of its key."""
     memory = memory_with()
-    memory.take_in(failed("e1", record()))
+    memory.file(failed("e1", record()))
     (item,) = memory.content().items.values()
     assert (item.id, item.type, item.task_id) == ("e1/error-0", "error_trace", "leaf")
     assert item.metadata == {
@@ -90,7 +90,7 @@ def test_error_when_filed_is_an_item_of_its_task_and_package() -> None:
 def test_error_when_no_package_owns_it_is_general_and_one_that_says_nothing_is_not_kept() -> None:
     """An empty package is `general`; a record without an error leaves no item."""
     memory = memory_with()
-    memory.take_in(failed("e1", record(package=" "), record(error=" \n")))
+    memory.file(failed("e1", record(package=" "), record(error=" \n")))
     assert [i.metadata["package"] for i in memory.content().items.values()] == ["general"]
 
 
@@ -100,7 +100,7 @@ def test_error_when_it_comes_as_a_traceback_is_kept_canonical() -> None:
     memory = memory_with()
     for name, line in (("ann", 3), ("bob", 77)):
         text = seen.format(name, line) + f"ValueError: /home/{name}/train.csv has {line} rows"
-        memory.take_in(failed(name, record(text, "")))
+        memory.file(failed(name, record(text, "")))
     (item,) = memory.content().items.values()
     assert item.metadata["error"] == "ValueError: <path>/train.csv has <n> rows"
     assert memory.content().notes == {item.id: {"seen": 2}}
@@ -128,7 +128,7 @@ def test_fix_when_it_needs_packages_or_a_network_is_left_out_and_the_error_stays
     """The paper's rule (Fig. 5), checked at filing whoever wrote the fix."""
     assert fix_needs(fix) == needs
     memory = memory_with()
-    memory.take_in(failed("e1", record(fix=fix)))
+    memory.file(failed("e1", record(fix=fix)))
     (item,) = memory.content().items.values()
     assert item.metadata["error"] == STOPPING
     assert item.metadata["fix"] == ("" if needs else fix)
@@ -140,7 +140,7 @@ def test_record_when_it_holds_a_lone_surrogate_is_refused_before_anything_is_fil
     """Asking and filing refuse it alike, in one line with the episode's name."""
     memory = memory_with()
     bad = failed("bad", record(error="ValueError: \ud800"))
-    for call in (memory.questions, memory.take_in):
+    for call in (memory.questions, memory.file):
         with pytest.raises(InputError, match="episode 'bad' makes no memory: "):
             call(bad)
     assert not memory.content().state
@@ -155,9 +155,9 @@ def test_question_when_there_are_neighbors_shows_them_by_id() -> None:
     first = failed("e0", record("ValueError: number zero"))
     assert memory.questions(first) == []
     for number, word in enumerate(["zero", "one", "two", "three", "four", "five", "six"]):
-        memory.take_in(failed(f"e{number}", record(f"ValueError: number {word}", "")))
-    memory.take_in(failed("other task", record("ValueError: number six", ""), task="dogs"))
-    memory.take_in(failed("other package", record("ValueError: number six", "", "xgboost")))
+        memory.file(failed(f"e{number}", record(f"ValueError: number {word}", "")))
+    memory.file(failed("other task", record("ValueError: number six", ""), task="dogs"))
+    memory.file(failed("other package", record("ValueError: number six", "", "xgboost")))
     question = asked(memory, failed("new", record("ValueError: the number six", "")))
     assert question.kind == "novelty"
     shown = question.shows["neighbours"]
@@ -171,12 +171,12 @@ def test_question_when_there_are_neighbors_shows_them_by_id() -> None:
 def test_question_when_an_equal_entry_is_there_or_the_episode_is_filed_is_not_asked() -> None:
     """What is exactly the same needs no judge."""
     memory = memory_with()
-    memory.take_in(failed("e1", record()))
+    memory.file(failed("e1", record()))
     again, similar = failed("e2", record()), failed("e3", record(METRIC, package="lightgbm"))
     assert memory.questions(again) == []
     assert memory.questions(similar)
-    memory.take_in(again)
-    memory.take_in(similar)
+    memory.file(again)
+    memory.file(similar)
     assert memory.questions(similar) == []
     assert memory.content().notes == {"e1/error-0": {"seen": 2}}
 
@@ -184,8 +184,8 @@ def test_question_when_an_equal_entry_is_there_or_the_episode_is_filed_is_not_as
 def test_error_when_the_judge_says_none_counts_for_the_entry_that_is_named() -> None:
     """NONE leaves no item; the entry stands for one record more."""
     memory = memory_with()
-    memory.take_in(failed("e1", record()))
-    memory.take_in(answered(memory, failed("e2", record(METRIC)), "none", "e1/error-0"))
+    memory.file(failed("e1", record()))
+    memory.file(answered(memory, failed("e2", record(METRIC)), "none", "e1/error-0"))
     assert list(memory.content().items) == ["e1/error-0"]
     assert memory.content().notes == {"e1/error-0": {"seen": 2}}
 
@@ -193,21 +193,21 @@ def test_error_when_the_judge_says_none_counts_for_the_entry_that_is_named() -> 
 def test_error_when_the_judge_names_nothing_counts_for_the_nearest() -> None:
     """NONE without an id is about the nearest entry; NONE with an unknown id is no answer."""
     memory = memory_with()
-    memory.take_in(failed("e1", record()))
-    memory.take_in(answered(memory, failed("e2", record(METRIC)), "none", None))
+    memory.file(failed("e1", record()))
+    memory.file(answered(memory, failed("e2", record(METRIC)), "none", None))
     assert memory.content().notes == {"e1/error-0": {"seen": 2}}
-    memory.take_in(answered(memory, failed("e3", record(METRIC)), "none", "made up"))
+    memory.file(answered(memory, failed("e3", record(METRIC)), "none", "made up"))
     assert list(memory.content().items) == ["e1/error-0", "e3/error-0"]
 
 
 def test_error_when_nobody_answers_or_the_bank_moved_is_added() -> None:
     """A verdict on neighbors that are no longer the nearest does not answer any more."""
     memory = memory_with()
-    memory.take_in(failed("e1", record()))
+    memory.file(failed("e1", record()))
     late = answered(memory, failed("late", record(METRIC)), "none", "e1/error-0")
-    memory.take_in(failed("e2", record(METRIC, "another fix")))
+    memory.file(failed("e2", record(METRIC, "another fix")))
     assert len(memory.questions(late)) == 1
-    memory.take_in(late)
+    memory.file(late)
     assert list(memory.content().items) == ["e1/error-0", "e2/error-0", "late/error-0"]
 
 
@@ -237,11 +237,11 @@ def test_error_when_a_ranker_sees_many_like_it_is_still_known_to_be_there(ranker
     memory = memory_with(ranker=ranker)
     errors = [f"KeyError: {name!r}" for name in ("sex", "Sex", "sEx", "seX", "SEx", "SEX")]
     for number, error in enumerate(errors):
-        memory.take_in(failed(f"e{number}", record(error, package="pandas")))
+        memory.file(failed(f"e{number}", record(error, package="pandas")))
     for number, error in enumerate(errors):
         again = failed(f"again-{number}", record(error, package="pandas"))
         assert memory.questions(again) == []
-        memory.take_in(again)
+        memory.file(again)
     content = memory.content()
     assert len(content.items) == len(errors)
     assert all(notes == {"seen": 2} for notes in content.notes.values())
@@ -252,7 +252,7 @@ def test_error_without_words_when_other_tasks_have_it_is_known_in_each() -> None
     memory = memory_with()
     for time in "ab":
         for task in range(7):
-            memory.take_in(failed(f"{task}{time}", record("???", ""), task=f"task {task}"))
+            memory.file(failed(f"{task}{time}", record("???", ""), task=f"task {task}"))
     assert len(memory.content().items) == 7
 
 
@@ -261,10 +261,10 @@ def test_branches_when_they_finish_in_any_order_make_the_same_bank() -> None:
     banks = set()
     for order in itertools.permutations(BRANCHES):
         memory = memory_with()
-        memory.take_in(failed("before", record("ValueError: before", "")))
+        memory.file(failed("before", record("ValueError: before", "")))
         early = {episode.id: judged(memory, episode) for episode in order}
         for episode in sorted(early.values(), key=lambda each: each.id):
-            memory.take_in(judged(memory, episode))
+            memory.file(judged(memory, episode))
         banks.add(memory.content().digest)
         assert set(memory.content().items) == {"before/error-0", "b1/error-0", "b3/error-0"}
         assert memory.content().notes["b1/error-0"] == {"seen": 3}
@@ -274,9 +274,9 @@ def test_branches_when_they_finish_in_any_order_make_the_same_bank() -> None:
 async def test_neighbors_when_asked_for_are_the_same_either_way() -> None:
     """Sync and async, of one task or of all, nearest first."""
     memory = memory_with()
-    memory.take_in(failed("e1", record()))
-    memory.take_in(failed("e2", record("ValueError: x", "")))
-    memory.take_in(failed("e3", record(), task="dogs"))
+    memory.file(failed("e1", record()))
+    memory.file(failed("e2", record("ValueError: x", "")))
+    memory.file(failed("e3", record(), task="dogs"))
     new = record(fix="")
     near = memory.neighbours(new, k=5, task_id="leaf")
     assert near == await memory.aneighbours(new, k=5, task_id="leaf")
@@ -294,11 +294,11 @@ async def test_neighbors_when_asked_for_are_the_same_either_way() -> None:
 def test_fix_when_a_descendant_ran_is_verified_also_where_the_record_was_merged() -> None:
     """`resolves` reaches the entries that stand for the earlier episodes' errors."""
     memory = memory_with(verified_only=True)
-    memory.take_in(failed("e1", record()))
-    memory.take_in(answered(memory, failed("e2", record(METRIC)), "none", "e1/error-0"))
-    memory.take_in(failed("e3", record("ValueError: x", "")))
+    memory.file(failed("e1", record()))
+    memory.file(answered(memory, failed("e2", record(METRIC)), "none", "e1/error-0"))
+    memory.file(failed("e3", record("ValueError: x", "")))
     assert recalled(memory, debugging(STOPPING)) == []
-    memory.take_in(failed("ran", resolves=("e2", "e3", "nobody knows")))
+    memory.file(failed("ran", resolves=("e2", "e3", "nobody knows")))
     assert memory.content().notes["e1/error-0"] == {"seen": 2, "verified": True}
     assert recalled(memory, debugging(STOPPING)) == ["e1/error-0"]
     assert recalled(memory, asking(task_id="leaf", stage="improve")) == ["e1/error-0"]
@@ -307,33 +307,33 @@ def test_fix_when_a_descendant_ran_is_verified_also_where_the_record_was_merged(
 def test_fix_when_there_is_none_has_nothing_to_verify() -> None:
     """An entry without a fix, or whose fix was left out, stays unverified."""
     memory = memory_with()
-    memory.take_in(failed("e1", record(fix=""), record(METRIC, "pip install x")))
-    memory.take_in(failed("ran", record("ValueError: y", "z", verified=True), resolves=("e1",)))
+    memory.file(failed("e1", record(fix=""), record(METRIC, "pip install x")))
+    memory.file(failed("ran", record("ValueError: y", "z", verified=True), resolves=("e1",)))
     assert memory.content().notes == {"ran/error-0": {"verified": True}}
 
 
 def test_fix_when_another_one_worked_is_not_verified_by_that() -> None:
     """A judge merges what is the same error; what is proven of one fix says nothing of another."""
     memory = memory_with()
-    memory.take_in(failed("e1", record(fix="pass a callback")))
+    memory.file(failed("e1", record(fix="pass a callback")))
     for name, verified in (("e2", True), ("e3", False)):
         other = record(METRIC, "leave the argument out", verified=verified)
-        memory.take_in(answered(memory, failed(name, other), "none", "e1/error-0"))
-    memory.take_in(failed("ran", resolves=("e2", "e3")))
+        memory.file(answered(memory, failed(name, other), "none", "e1/error-0"))
+    memory.file(failed("ran", resolves=("e2", "e3")))
     assert memory.content().notes == {"e1/error-0": {"seen": 3}}
-    memory.take_in(failed("ran too", resolves=("e1",)))
+    memory.file(failed("ran too", resolves=("e1",)))
     assert memory.content().notes == {"e1/error-0": {"seen": 3, "verified": True}}
 
 
 def test_uses_when_the_error_is_met_again_are_counted_all_the_same() -> None:
     """What an episode says of an entry leaves alone the credit that the entry earns by it."""
     memory = memory_with(credit=True)
-    memory.take_in(failed("e0", record()))
+    memory.file(failed("e0", record()))
     for number in range(1, 5):
         asked = replace(debugging(STOPPING), episode_id=f"e{number}")
         receipt = memory.provide("classify leaves", asked).receipt
         assert receipt.item_ids == ("e0/error-0",)
-        memory.take_in(replace(failed(f"e{number}", record()), recalls=(receipt,)))
+        memory.file(replace(failed(f"e{number}", record()), recalls=(receipt,)))
     notes = memory.content().notes["e0/error-0"]
     assert notes == {"seen": 5, "uses": 4, "successes": 4}
 
@@ -341,24 +341,23 @@ def test_uses_when_the_error_is_met_again_are_counted_all_the_same() -> None:
 def test_entry_when_an_import_replaced_it_is_not_verified_in_its_place(tmp_path: Path) -> None:
     """A name says nothing: what is verified is the very entry that was filed."""
     memory, path = memory_with(), tmp_path / "bank.jsonl"
-    memory.take_in(failed("e1", record()))
+    memory.file(failed("e1", record()))
     other = memory_with()
-    other.take_in(failed("e1", record("ValueError: x", "another fix")))
+    other.file(failed("e1", record("ValueError: x", "another fix")))
     other.export_items(path)
     memory.import_items(path, ImportChoices(on_conflict="replace"))
-    memory.take_in(failed("ran", resolves=("e1",)))
+    memory.file(failed("ran", resolves=("e1",)))
     assert memory.content().notes == {"e1/error-0": {"imported": True}}
 
 
 def test_entry_when_it_has_gone_meanwhile_is_not_verified() -> None:
     """What forgetting took does not come back."""
     memory = memory_with(forgetting=({"policy": "capacity", "limit": 1},))
-    memory.take_in(failed("e1", record()))
-    memory.take_in(failed("e2", record("ValueError: x")))
-    memory.manage()
+    memory.file(failed("e1", record()))
+    memory.file(failed("e2", record("ValueError: x")))
     kept = list(memory.content().items)
     assert len(kept) == 1
-    memory.take_in(failed("ran", resolves=("e1", "e2")))
+    memory.file(failed("ran", resolves=("e1", "e2")))
     assert memory.content().notes == {kept[0]: {"verified": True}}
 
 
@@ -372,7 +371,7 @@ def filled(**fields: object) -> CodingMemory:
     for task in ("leaf", "dogs"):
         for kind in kinds:
             error = f"RuntimeError: {kind} trouble with {task}"
-            memory.take_in(failed(f"{task} {kind}", record(error, kind=kind), task=task))
+            memory.file(failed(f"{task} {kind}", record(error, kind=kind), task=task))
     return memory
 
 
@@ -412,8 +411,8 @@ def test_tasks_when_they_are_the_same_never_mix_and_all_of_them_do() -> None:
 def test_tasks_when_their_names_differ_by_what_filters_cannot_see_do_not_mix() -> None:
     """NUL looks like its replacement in a filter, and is another task all the same."""
     memory = memory_with()
-    memory.take_in(failed("e1", record(), task="a\x00"))
-    memory.take_in(failed("e2", record(), task="a\ufffd"))
+    memory.file(failed("e1", record(), task="a\x00"))
+    memory.file(failed("e2", record(), task="a\ufffd"))
     assert not memory.content().notes
     for task, name in (("a\x00", "e1/error-0"), ("a\ufffd", "e2/error-0")):
         assert recalled(memory, debugging(STOPPING, task)) == [name]
@@ -455,7 +454,7 @@ def test_start_when_cold_recalls_only_what_the_bank_took_in_itself(tmp_path: Pat
         memory = memory_with(start=start)
         deltas = [memory.import_items(tmp_path / "bank.jsonl")]
         assert {note["imported"] for note in memory.content().notes.values()} == {True}
-        deltas.append(memory.take_in(failed("own", record("RuntimeError: our own"))))
+        deltas.append(memory.file(failed("own", record("RuntimeError: our own"))))
         for context in (debugging("RuntimeError: trouble"), asking(task_id="leaf", stage="start")):
             assert len(recalled(memory, context)) == count
         assert fold(deltas) == memory.content()
@@ -484,14 +483,14 @@ def test_errors_when_filed_by_sixteen_threads_lose_nothing() -> None:
     memory = memory_with()
     listed = [failed(f"e{n}", record(fix=f"fix {n % 4}")) for n in range(64)]
     with ThreadPoolExecutor(16) as pool:
-        deltas = list(pool.map(memory.take_in, [*listed, *listed]))
+        deltas = list(pool.map(memory.file, [*listed, *listed]))
     content = memory.content()
     assert len([delta for delta in deltas if delta]) == 64
     assert sorted(str(note["seen"]) for note in content.notes.values()) == ["16"] * 4
     assert len(content.items) == 4
 
     async def more() -> None:
-        await asyncio.gather(*(memory.atake_in(failed(f"a{n}", record())) for n in range(16)))
+        await asyncio.gather(*(memory.afile(failed(f"a{n}", record())) for n in range(16)))
 
     asyncio.run(more())
     assert len(memory.content().items) == 5
@@ -506,11 +505,11 @@ def test_bank_when_fed_anything_is_the_fold_and_asking_changes_nothing(
     deltas = []
     for episode in listed:
         memory.questions(episode)
-        deltas.append(memory.take_in(judged(memory, episode)))
+        deltas.append(memory.file(judged(memory, episode)))
         before = memory.content().to_bytes()
         for stage in ("debug", "improve"):
             memory.provide(question, asking(stage=stage, observation=question))
-        assert not memory.take_in(episode)
+        assert not memory.file(episode)
         assert memory.content().to_bytes() == before
     logged = [MemoryDelta.from_json(delta.to_json()) for delta in deltas]
     assert fold(logged).to_bytes() == memory.content().to_bytes()
@@ -520,7 +519,7 @@ def test_errors_when_ten_thousand_are_equal_are_one_entry() -> None:
     """A run that fails in one way all the time fills no bank."""
     memory = memory_with()
     errors = tuple(record() for _ in range(10_000))
-    memory.take_in(failed("e1", *errors))
+    memory.file(failed("e1", *errors))
     assert memory.content().notes == {"e1/error-0": {"seen": 10_000}}
 
 
@@ -528,8 +527,8 @@ def test_errors_when_ten_thousand_are_equal_are_one_entry() -> None:
 def test_error_when_it_has_no_words_is_known_again(error: str) -> None:
     """What no embedder can place is compared as it is."""
     memory = memory_with()
-    memory.take_in(failed("e1", record(error, "")))
-    memory.take_in(failed("e2", record(error, "")))
+    memory.file(failed("e1", record(error, "")))
+    memory.file(failed("e2", record(error, "")))
     assert memory.content().notes == {"e1/error-0": {"seen": 2}}
 
 
@@ -538,11 +537,11 @@ def test_item_when_an_imported_one_has_its_id_is_found_and_verified_by_its_own(
 ) -> None:
     """The bookkeeping names entries as the bank does."""
     source = memory_with()
-    source.take_in(failed("e1", record("ValueError: of the other bank")))
+    source.file(failed("e1", record("ValueError: of the other bank")))
     source.export_items(tmp_path / "bank.jsonl")
     memory = memory_with()
     memory.import_items(tmp_path / "bank.jsonl")
-    memory.take_in(failed("e1", record()))
-    memory.take_in(failed("ran", resolves=("e1",)))
+    memory.file(failed("e1", record()))
+    memory.file(failed("ran", resolves=("e1",)))
     notes = memory.content().notes
     assert notes == {"e1/error-0": {"imported": True}, "e1/error-0~2": {"verified": True}}

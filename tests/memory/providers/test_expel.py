@@ -35,7 +35,7 @@ def expel(**settings: Any) -> ExpeL:
 def test_episode_when_taken_in_leaves_an_insight_and_a_trajectory() -> None:
     """The insight holds all lessons and is found by them, the trajectory by its task."""
     memory = expel()
-    memory.take_in(make_episode("e1"))
+    memory.file(make_episode("e1"))
     insight, trajectory = memory.content().items.values()
     assert (insight.id, insight.type, insight.order_index) == ("e1/insight", "strategic", 0)
     assert insight.text == "- When you must open the red door: toggle it\n- look around"
@@ -50,7 +50,7 @@ def test_episode_when_taken_in_leaves_an_insight_and_a_trajectory() -> None:
 def test_episode_when_no_lesson_was_drawn_leaves_its_trajectory_alone() -> None:
     """Memory calls no model that could draw one."""
     memory = expel()
-    memory.take_in(make_episode("e1", lessons=()))
+    memory.file(make_episode("e1", lessons=()))
     assert list(memory.content().items) == ["e1/trajectory"]
 
 
@@ -58,16 +58,16 @@ def test_items_when_rules_stood_in_or_nobody_could_judge_say_so() -> None:
     """What is not as it seems is labelled in metadata that travels along."""
     memory = expel()
     lesson = Lesson("look around", by="rules")
-    memory.take_in(make_episode("e1", lessons=(lesson,), outcome=Outcome(None)))
+    memory.file(make_episode("e1", lessons=(lesson,), outcome=Outcome(None)))
     insight, trajectory = memory.content().items.values()
     assert insight.metadata == {"by": "rules"}
-    assert trajectory.metadata == {"outcome": "not known"}
+    assert (insight.success, trajectory.success) == (None, None)
 
 
 def test_insight_when_lessons_are_of_another_type_is_strategic_all_the_same() -> None:
     """The type says which of the two an item is."""
     memory = expel()
-    memory.take_in(make_episode("e1", lessons=(Lesson("mind the step", type="error_trace"),)))
+    memory.file(make_episode("e1", lessons=(Lesson("mind the step", type="error_trace"),)))
     assert memory.content().items["e1/insight"].type == "strategic"
 
 
@@ -76,8 +76,7 @@ def test_capacities_when_exceeded_forget_the_oldest_of_each_kind() -> None:
     memory = expel(max_insights=2, max_trajectories=3)
     for number in range(5):
         lessons = () if number == 4 else (Lesson(f"lesson {number}"),)
-        memory.take_in(make_episode(f"e{number}", lessons=lessons))
-        memory.manage()
+        memory.file(make_episode(f"e{number}", lessons=lessons))
     assert sorted(memory.content().items) == [
         "e2/insight",
         "e2/trajectory",
@@ -91,7 +90,7 @@ def test_recall_when_both_kinds_match_gives_insights_first_by_score() -> None:
     """Each kind is ranked against the query by itself, up to its own number."""
     memory = expel(top_k=2, top_k_trajectories=1)
     for number in range(4):
-        memory.take_in(make_episode(f"e{number}", lessons=(Lesson(f"{TASK} {number}"),)))
+        memory.file(make_episode(f"e{number}", lessons=(Lesson(f"{TASK} {number}"),)))
     recall = memory.provide(TASK, asking())
     assert [item.id for item in recall.items] == ["e3/insight", "e2/insight", "e3/trajectory"]
     assert recall.scores[0] == recall.scores[1]
@@ -104,7 +103,7 @@ def test_recall_when_the_budget_is_short_keeps_each_kind_to_its_share() -> None:
     steps = (Step("", "", "a long walk " * 20),)
     for number in range(3):
         lessons = (Lesson(f"{TASK}, the {number} way"),)
-        memory.take_in(make_episode(f"e{number}", lessons=lessons, steps=steps))
+        memory.file(make_episode(f"e{number}", lessons=lessons, steps=steps))
     unlimited = memory.provide(TASK, asking())
     assert len(unlimited.items) == 5
     recall = memory.provide(TASK, asking(), Budget(tokens=unlimited.tokens + 60))
@@ -125,7 +124,7 @@ def test_recall_when_there_is_nothing_or_no_room_is_empty() -> None:
     """An empty bank, no budget and a query that says nothing recall nothing."""
     memory = expel()
     assert not memory.provide(TASK, asking()).text
-    memory.take_in(make_episode("e1"))
+    memory.file(make_episode("e1"))
     recall = memory.provide(TASK, asking(), Budget(tokens=0))
     assert (recall.items, recall.text, recall.tokens) == ((), "", 0)
     assert {drop.id for drop in recall.dropped} == {"e1/insight", "e1/trajectory"}
@@ -136,7 +135,7 @@ def test_recall_when_the_same_task_is_excluded_fills_its_slots_with_others() -> 
     """A filter, and no gap where the task's own items were."""
     memory = expel(same_task="exclude", top_k=1, top_k_trajectories=1)
     for name in ("other", "same"):
-        memory.take_in(make_episode(name, task_id=name, lessons=(Lesson(TASK),)))
+        memory.file(make_episode(name, task_id=name, lessons=(Lesson(TASK),)))
     recall = memory.provide(TASK, asking(task_id="same"))
     assert [item.id for item in recall.items] == ["other/insight", "other/trajectory"]
 
@@ -165,7 +164,7 @@ def test_export_when_imported_again_is_byte_for_byte_the_same(tmp_path: Path) ->
     first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
     memory, again = expel(), expel()
     for number in range(6):
-        memory.take_in(make_episode(f"e{number}"))
+        memory.file(make_episode(f"e{number}"))
     memory.export_items(first)
     again.import_items(first)
     again.export_items(second)
@@ -180,7 +179,7 @@ def test_bank_when_episodes_hold_anything_keeps_its_caps_and_folds(
     memory = expel(max_insights=2, max_trajectories=2)
     log: list[MemoryDelta] = []
     for episode in listed:
-        log += [memory.take_in(episode), memory.manage()]
+        log += [memory.file(episode)]
         kinds = [item.type == "strategic" for item in memory.content().items.values()]
         assert sum(kinds) <= 2
         assert len(kinds) - sum(kinds) <= 2

@@ -105,15 +105,12 @@ def test_bank_when_judged_in_any_way_keeps_its_invariants(
         episode = make_episode(f"e{number}", task_id=task_id, outcome=Outcome(success))
         episode = replace(episode, verdicts=verdicts_of(memory, episode, listed))
         before = votes_in(memory.content())
-        log.append(memory.take_in(episode))
+        log.append(memory.file(episode))
         after = votes_in(memory.content())
         _check_votes(before, after)
-        assert not memory.take_in(episode)
+        assert not memory.file(episode)
         assert memory.questions(episode) == []
-        dry = memory.manage(dry_run=True)
-        assert votes_in(memory.content()) == after
-        log.append(memory.manage())
-        assert log[-1] == dry
+        assert not memory.manage()
         kinds = [item.type for item in memory.content().items.values()]
         assert kinds.count("strategic") <= 4
         assert kinds.count("operational") <= 3
@@ -144,7 +141,7 @@ def test_verdicts_when_on_nothing_that_is_shown_change_nothing(listed: list[Said
     for each in (silent, memory):
         episode = make_episode("e0")
         answers = [Said("add", None, text, "model", stale=False) for text in ("look", "wait")]
-        each.take_in(replace(episode, verdicts=verdicts_of(each, episode, answers)))
+        each.file(replace(episode, verdicts=verdicts_of(each, episode, answers)))
     episode = make_episode("e1")
     hostile = [
         Said(one.action, one.rule, one.text, one.by, stale=True)
@@ -152,8 +149,8 @@ def test_verdicts_when_on_nothing_that_is_shown_change_nothing(listed: list[Said
         else one
         for one in listed
     ]
-    memory.take_in(replace(episode, verdicts=verdicts_of(memory, episode, hostile)))
-    silent.take_in(episode)
+    memory.file(replace(episode, verdicts=verdicts_of(memory, episode, hostile)))
+    silent.file(episode)
     assert memory.content() == silent.content()
 
 
@@ -162,7 +159,7 @@ def test_rules_when_judged_by_sixteen_threads_at_once_lose_no_vote() -> None:
     memory = voting(ExpeLSettings(votes=VoteSettings()))
     start = make_episode("start", lessons=(Lesson("unused"),))
     answers = [Said("add", None, text, "model", stale=False) for text in ("look", "wait")]
-    log = [memory.take_in(replace(start, verdicts=verdicts_of(memory, start, answers)))]
+    log = [memory.file(replace(start, verdicts=verdicts_of(memory, start, answers)))]
 
     def run(number: int) -> MemoryDelta:
         episode = make_episode(f"e{number}")
@@ -179,7 +176,7 @@ def test_rules_when_judged_by_sixteen_threads_at_once_lose_no_vote() -> None:
 
 def _file(memory: ExpeL, episode: Episode, rule: str) -> MemoryDelta:
     verdicts = tuple(Verdict(question.id, "agree", rule) for question in memory.questions(episode))
-    return memory.take_in(replace(episode, verdicts=verdicts))
+    return memory.file(replace(episode, verdicts=verdicts))
 
 
 def test_episodes_when_filed_by_sixteen_threads_without_order_keep_the_invariants() -> None:
@@ -190,13 +187,13 @@ def test_episodes_when_filed_by_sixteen_threads_without_order_keep_the_invariant
         episode = make_episode(f"e{number}", outcome=Outcome(number % 3 > 0))
         asked = memory.questions(episode)
         verdicts = tuple(Verdict(question.id, "add", None, f"{number}") for question in asked)
-        return memory.take_in(replace(episode, verdicts=verdicts))
+        return memory.file(replace(episode, verdicts=verdicts))
 
     with ThreadPoolExecutor(16) as pool:
         log = [delta for delta in pool.map(run, [*range(48), *range(48)]) if delta]
     content = memory.content()
     assert len(log) == content.state[EPISODES] == 48
-    assert sum(item.type == "operational" for item in content.items.values()) == 48
+    assert sum(item.type == "operational" for item in content.items.values()) == 3
     assert content.state["succeeded"] == 32
     assert all(votes == 2 for votes in votes_in(content).values())
     assert fold(sorted(log, key=_position)) == content

@@ -19,7 +19,7 @@ def test_recall_when_there_is_no_limit_is_everything(listed: list[Episode], quer
     """Every episode, however it ended and whatever is asked, newest first."""
     memory = FullHistory(DictStore())
     for episode in listed:
-        memory.take_in(episode)
+        memory.file(episode)
     recall = memory.provide(query, asking())
     assert [item.episode_id for item in recall.items] == [each.id for each in listed][::-1]
     assert recall.dropped == ()
@@ -29,7 +29,7 @@ def test_block_when_rendered_is_in_the_order_things_happened() -> None:
     """The newest stands last, and each says how it ended."""
     memory = FullHistory(InMemoryStore())
     for number, success in enumerate((True, False, None)):
-        memory.take_in(make_episode(f"e{number}", task=f"t{number}", outcome=Outcome(success)))
+        memory.file(make_episode(f"e{number}", task=f"t{number}", outcome=Outcome(success)))
     lines = memory.provide("?", asking()).text.splitlines()
     told = [line for line in lines if line.startswith(("Task:", "Result:"))]
     assert told == ["Task: t0", "Result: success", "Task: t1", "Result: failure", "Task: t2"]
@@ -40,7 +40,7 @@ def test_budget_when_limited_is_filled_from_the_newest_on(lengths: list[int], to
     """No episode is left out that would have fitted beside all newer ones that are in."""
     memory = FullHistory(InMemoryStore())
     for number, length in enumerate(lengths):
-        memory.take_in(make_episode(f"e{number}", task="x" * length, steps=()))
+        memory.file(make_episode(f"e{number}", task="x" * length, steps=()))
     recall = memory.provide("?", asking(), Budget(tokens, len))
     assert recall.tokens == len(recall.text) <= tokens
     everything = memory.provide("?", asking(), Budget(10_000, len))

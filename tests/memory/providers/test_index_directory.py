@@ -32,13 +32,13 @@ def test_provider_when_opened_again_then_recalls_without_listing_its_bank(tmp_pa
     store = DictStore()
     provider = TrajectoryMemory(store, settings=SETTINGS, index_directory=str(tmp_path))
     for number in range(9):
-        provider.take_in(_episode(number))
+        provider.file(_episode(number))
         provider.provide("red ball 3", CONTEXT)
     provider.close()
     with pytest.raises(InputError, match="was closed"):
-        provider.take_in(_episode(9))
+        provider.file(_episode(9))
     again = TrajectoryMemory(store, settings=SETTINGS, index_directory=tmp_path)
-    again.take_in(_episode(10))
+    again.file(_episode(10))
     store.log.clear()
     recalled = again.provide("red ball 10", CONTEXT)
     assert not any(isinstance(op, SearchOp) for batch in store.log for op in batch)

@@ -20,7 +20,7 @@ def memory_with(**fields: object) -> InsightMemory:
 def test_lessons_when_bundled_are_one_item_found_by_its_task() -> None:
     """One item an episode, all lessons in it."""
     memory = memory_with()
-    memory.take_in(make_episode("e1"))
+    memory.file(make_episode("e1"))
     (item,) = memory.content().items.values()
     assert item.id == "e1/lessons"
     assert item.text == "- When you must open the red door: toggle it\n- look around"
@@ -30,8 +30,8 @@ def test_lessons_when_bundled_are_one_item_found_by_its_task() -> None:
 def test_lessons_when_single_are_items_found_by_their_situation() -> None:
     """One item a lesson, numbered on; without a situation its text is the key."""
     memory = memory_with(granularity="individual", top_k=3)
-    memory.take_in(make_episode("e1"))
-    memory.take_in(make_episode("e2"))
+    memory.file(make_episode("e1"))
+    memory.file(make_episode("e2"))
     items = sorted(memory.content().items.values(), key=lambda item: item.order_index)
     assert [(item.id, item.key, item.order_index) for item in items] == [
         ("e1/lesson-0", "you must open the red door", 0),
@@ -44,7 +44,7 @@ def test_lessons_when_single_are_items_found_by_their_situation() -> None:
 def test_lessons_when_there_are_none_leave_no_item_and_the_episode_counts() -> None:
     """An episode without lessons is filed all the same."""
     memory = memory_with()
-    memory.take_in(make_episode("e1", lessons=()))
+    memory.file(make_episode("e1", lessons=()))
     assert not memory.content().items
     assert memory.content().state["episodes"] == 1
 
@@ -53,14 +53,14 @@ def test_success_only_when_set_keeps_lessons_of_known_successes() -> None:
     """Failures teach nothing then."""
     memory = memory_with(success_only=True)
     for identity, success in (("yes", True), ("no", False), ("who knows", None)):
-        memory.take_in(make_episode(identity, outcome=Outcome(success)))
+        memory.file(make_episode(identity, outcome=Outcome(success)))
     assert list(memory.content().items) == ["yes/lessons"]
 
 
 def test_bundle_when_its_type_is_asked_has_that_of_its_first_lesson() -> None:
     """Types come from the lessons."""
     memory = memory_with()
-    memory.take_in(make_episode("e1", lessons=(Lesson("a", type="error_trace"), Lesson("b"))))
+    memory.file(make_episode("e1", lessons=(Lesson("a", type="error_trace"), Lesson("b"))))
     assert memory.content().items["e1/lessons"].type == "error_trace"
 
 
@@ -71,8 +71,8 @@ def test_key_and_query_fields_when_set_follow_either_reading_of_the_paper() -> N
     found = {}
     for name, fields in (("instruction", ["task"]), ("first sight", ["task", "observation"])):
         memory = memory_with(key_fields=fields, query_fields=fields)
-        memory.take_in(make_episode("room", task="open a door", steps=room))
-        memory.take_in(make_episode("hall", task="open a door", steps=hall))
+        memory.file(make_episode("room", task="open a door", steps=room))
+        memory.file(make_episode("hall", task="open a door", steps=hall))
         recall = memory.provide("open a door", asking(observation="you see a grey box"))
         found[name] = [item.episode_id for item in recall.items]
     assert found == {"instruction": ["hall"], "first sight": ["room"]}
@@ -82,7 +82,7 @@ def test_query_when_asked_again_follows_what_the_agent_sees() -> None:
     """Later on, the observation is compared too, and asking stays as pure as at the start."""
     memory = memory_with(granularity="individual", requery_interval=4)
     lessons = (Lesson("toggle", "a door is locked"), Lesson("drop it", "hands are full"))
-    memory.take_in(make_episode("e1", lessons=lessons))
+    memory.file(make_episode("e1", lessons=lessons))
     before = memory.content().digest
     start = memory.provide("fetch the box", asking(observation="the door is locked"))
     later = memory.provide("fetch the box", asking(step=4, observation="the door is locked"))
@@ -122,7 +122,7 @@ def adaptive_with(lessons: Mapping[str, tuple[Lesson, ...]], **fields: object) -
     """Make an adaptive memory of episodes with lessons, by task."""
     memory = memory_with(granularity="adaptive", top_k=2, **fields)
     for number, (task, drawn) in enumerate(lessons.items()):
-        memory.take_in(make_episode(f"e{number}", task=task, lessons=drawn))
+        memory.file(make_episode(f"e{number}", task=task, lessons=drawn))
     return memory
 
 
@@ -183,7 +183,7 @@ def test_adaptive_when_items_came_from_elsewhere_takes_them_for_single_lessons()
     """A bank that was filled otherwise can be used."""
     memory = adaptive_with({})
     single = memory_with(granularity="individual")
-    single.take_in(make_episode("e9"))
+    single.file(make_episode("e9"))
     memory.restore(single.content())
     assert recalled(memory, "you must open the red door") == ["e9/lesson-0"]
 

@@ -40,8 +40,7 @@ def filled(endings: Sequence[bool | None], **fields: object) -> LightweightMemor
     """Make a provider that has taken in episodes which ended so."""
     memory = memory_with(**fields)
     for number, success in enumerate(endings):
-        memory.take_in(make_episode(f"e{number}", outcome=Outcome(success)))
-        memory.manage()
+        memory.file(make_episode(f"e{number}", outcome=Outcome(success)))
     return memory
 
 
@@ -66,7 +65,7 @@ def test_item_when_made_is_of_the_papers_type_and_names_no_tier(
     """A tier is a function of the item; an unknown outcome is no success."""
     memory = filled([success])
     (item,) = memory.content().items.values()
-    assert (item.type, item.success) == (kind, success is True)
+    assert (item.type, item.success) == (kind, success)
     assert "term" not in str(item.to_json())
     assert not memory.content().notes
 
@@ -90,7 +89,7 @@ def test_recall_when_the_stream_has_no_positions_goes_by_the_episodes_taken_in()
     due = []
     for number in range(7):
         due.append(bool(memory.provide("open the red door", asking())))
-        memory.take_in(make_episode(f"e{number}"))
+        memory.file(make_episode(f"e{number}"))
     assert due == [False, False, False, True, False, False, True]
 
 
@@ -100,13 +99,13 @@ def test_recall_when_due_takes_both_tiers_best_first() -> None:
     for number, (task, success) in enumerate(
         [("open a door", True), ("open it", False), ("open it", True), ("open it", True)] * 2
     ):
-        memory.take_in(make_episode(f"e{number}", task=task, outcome=Outcome(success)))
+        memory.file(make_episode(f"e{number}", task=task, outcome=Outcome(success)))
     recall = memory.provide("open it", asking(episode_index=0))
     assert [item.episode_id for item in recall.items] == ["e7", "e6", "e5", "e1"]
     assert recall.receipt.tied == 6
     for name in ("e8", "e9"):
         failed = Outcome(success=False)
-        memory.take_in(make_episode(name, task="open it with the key", outcome=failed))
+        memory.file(make_episode(name, task="open it with the key", outcome=failed))
     recall = memory.provide("open it with the key", asking(episode_index=0))
     assert [item.episode_id for item in recall.items] == ["e9", "e8", "e7", "e6"]
     assert recall.receipt.tied == 2

@@ -60,7 +60,7 @@ def test_budget_when_counted_in_any_way_is_never_exceeded(
     """By a counter that does not add up as well; what is dropped is dropped for that."""
     memory = memory_of(name)
     for episode in listed:
-        memory.take_in(episode)
+        memory.file(episode)
     before = memory.content().to_bytes()
     recall = memory.provide(query, START, budget)
     assert memory.content().to_bytes() == before
@@ -78,7 +78,7 @@ def test_item_when_larger_than_the_budget_is_dropped_and_not_cut(name: str) -> N
     memory = memory_of(name)
     for identity, lesson in (("small", "walk on"), ("large", "walk on and on " * 300)):
         steps = (Step("", lesson, ""),)
-        memory.take_in(make_episode(identity, lessons=(Lesson(lesson),), steps=steps))
+        memory.file(make_episode(identity, lessons=(Lesson(lesson),), steps=steps))
     recall = memory.provide("open the red door", START, Budget(tokens=100))
     assert [item.episode_id for item in recall.items] == ["small"]
     assert recall.items[0].text in recall.text
@@ -93,7 +93,7 @@ def test_memory_when_kept_in_a_users_store_does_the_same(
     """Whatever order a store lists in, and however short its pages are."""
     here, there = memory_of(name), memory_of(name, DictStore())
     for episode in listed:
-        assert here.take_in(episode) == there.take_in(episode)
+        assert here.file(episode) == there.file(episode)
         assert here.manage() == there.manage()
     assert here.content() == there.content()
     for question in (query, *(episode.task for episode in listed[:2])):
@@ -107,7 +107,7 @@ def test_same_task_when_excluded_is_not_recalled_and_costs_no_slot(name: str) ->
     allowing = memory_of(name, memory.store, **limit)
     for number in range(6):
         task = "asked" if number > 1 else f"t{number}"
-        memory.take_in(make_episode(f"e{number}", task_id=task))
+        memory.file(make_episode(f"e{number}", task_id=task))
     context = asking(task_id="asked", episode_index=0)
     query = "open the red door"
     assert {item.task_id for item in memory.provide(query, context).items} == {"t0", "t1"}
@@ -138,10 +138,10 @@ def test_oracle_when_not_declared_is_refused_and_declared_is_stamped(name: str) 
     episode = make_episode(outcome=Outcome(success=True, feedback="oracle"))
     memory = memory_of(name)
     with pytest.raises(InputError, match="gold answers"):
-        memory.take_in(episode)
+        memory.file(episode)
     assert not memory.content().state
     declared = memory_of(name, feedback="oracle")
-    declared.take_in(episode)
+    declared.file(episode)
     (item,) = declared.content().items.values()
     assert item.metadata == {"feedback": "oracle"}
 
@@ -154,7 +154,7 @@ def test_question_when_no_log_could_hold_it_is_refused_in_one_line(name: str) ->
     """A lone surrogate in what is asked, or in what an episode refers to, is told as such."""
     gate: dict[str, Any] = {"gate": True} if name == "agent_kb" else {}
     memory = memory_of(name, **gate)
-    memory.take_in(make_episode("first"))
+    memory.file(make_episode("first"))
     context = asking(stage="debug", observation="ValueError: x", draft=LONE)
     refers = make_episode(
         "second", resolves=(LONE,), recalls=(Receipt(LONE, "", 0, (LONE,), (), 0),)
@@ -170,7 +170,7 @@ def test_question_when_no_log_could_hold_it_is_refused_in_one_line(name: str) ->
     with suppress(InputError):  # some refuse, and others have no use for what it is
         memory.draft_questions("open", context)
     with suppress(InputError):
-        memory.take_in(refers)
+        memory.file(refers)
 
 
 @pytest.mark.parametrize("name", ["agent_kb", "expel", "insight", "lightweight", "simple_rag"])
@@ -180,8 +180,8 @@ def test_items_when_rules_wrote_their_lessons_say_so(name: str, granularity: str
     fields: dict[str, Any] = {"granularity": granularity} if name == "insight" else {}
     memory = memory_of(name, **fields)
     stood_in = Lesson("look around", "you are lost", by="rules")
-    memory.take_in(make_episode("by rules", lessons=(stood_in,)))
-    memory.take_in(make_episode("by a model"))
+    memory.file(make_episode("by rules", lessons=(stood_in,)))
+    memory.file(make_episode("by a model"))
     items = [item for item in memory.content().items.values() if "look around" in item.text]
     written = {item.id: item.metadata.get("by") for item in items if item.type != "operational"}
     assert {by for name, by in written.items() if name.startswith("by rules")} == {"rules"}

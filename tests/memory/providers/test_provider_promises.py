@@ -29,10 +29,10 @@ def test_item_when_an_imported_one_has_its_id_gets_another(tmp_path: Path) -> No
     """A bank imported from an agent that played the same episodes goes on learning."""
     episode = Episode("e", "d", "t", "do it", (Step("", "", "seen"),), Outcome(success=True))
     source = TrajectoryMemory(InMemoryStore())
-    source.take_in(episode)
+    source.file(episode)
     source.export_items(tmp_path / "bank.jsonl")
     target = TrajectoryMemory(InMemoryStore())
-    deltas = [target.import_items(tmp_path / "bank.jsonl"), target.take_in(episode)]
+    deltas = [target.import_items(tmp_path / "bank.jsonl"), target.file(episode)]
     assert list(target.content().items) == ["e/trajectory", "e/trajectory~2"]
     assert fold(deltas) == target.content()
-    assert not target.take_in(episode)
+    assert not target.file(episode)

@@ -167,7 +167,7 @@ def test_providers_when_put_on_one_store_keep_banks_of_their_own() -> None:
     store = InMemoryStore()
     episode = Episode("e", "d", "t", "do it", (Step("", "", "seen"),), Outcome(success=True))
     trajectories, insights = TrajectoryMemory(store), InsightMemory(store)
-    assert trajectories.take_in(episode)
+    assert trajectories.file(episode)
     assert insights.content().items == {}
-    assert insights.take_in(episode)
+    assert insights.file(episode)
     assert list(trajectories.content().items) == ["e/trajectory"]

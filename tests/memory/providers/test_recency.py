@@ -25,12 +25,11 @@ from langgraft.memory.recall import Budget
 def test_recall_when_asked_anything_is_the_last_successes_newest_first(
     endings: list[bool | None], examples: int, query: str
 ) -> None:
-    """What is asked does not matter; a failure or an unknown end is no example."""
+    """What is asked does not matter; a failure is no example, an unknown end may be one."""
     memory = RecencyFewShot(DictStore(), settings=RecencySettings(examples=examples))
     for number, success in enumerate(endings):
-        memory.take_in(make_episode(f"e{number}", outcome=Outcome(success)))
-        memory.manage()
-    succeeded = [f"e{number}" for number, success in enumerate(endings) if success]
+        memory.file(make_episode(f"e{number}", outcome=Outcome(success)))
+    succeeded = [f"e{number}" for number, success in enumerate(endings) if success is not False]
     recall = memory.provide(query, asking())
     assert [item.episode_id for item in recall.items] == succeeded[::-1][:examples]
     assert len(memory.content().items) == len(succeeded)
@@ -40,7 +39,7 @@ def test_block_when_rendered_is_in_the_order_things_happened() -> None:
     """The newest stands last, next to the task, whole."""
     memory = RecencyFewShot(InMemoryStore(), settings=RecencySettings(examples=2))
     for name in ("first", "second", "third"):
-        memory.take_in(make_episode(name, task=f"the {name} task"))
+        memory.file(make_episode(name, task=f"the {name} task"))
     text = memory.provide("?", asking()).text
     assert "first" not in text
     assert 0 < text.index("Task: the second task") < text.index("Task: the third task")
@@ -51,7 +50,7 @@ def test_budget_when_short_is_given_to_the_newest() -> None:
     """A long example that does not fit is dropped, and an older one may have the room."""
     memory = RecencyFewShot(InMemoryStore())
     for name, task in (("a", "old"), ("b", "short"), ("c", "long " * 500), ("d", "new")):
-        memory.take_in(make_episode(name, task=task))
+        memory.file(make_episode(name, task=task))
     recall = memory.provide("?", asking(), Budget(tokens=98))
     assert [item.episode_id for item in recall.items] == ["d", "b"]
     assert [each.id for each in recall.dropped] == ["c/trajectory", "a/trajectory"]
@@ -63,7 +62,7 @@ def test_recall_when_the_bank_holds_ten_thousand_reads_only_a_few(tmp_path: Path
     write_items(path, [make_item(f"i{n}", text="same", order_index=n) for n in range(10_000)])
     store = DictStore()
     donor = RecencyFewShot(InMemoryStore())
-    log = [donor.import_items(path), donor.take_in(make_episode("own"))]
+    log = [donor.import_items(path), donor.file(make_episode("own"))]
     assert fold(log) == donor.content()
     memory = RecencyFewShot(store)
     memory.restore(fold(log))
@@ -92,6 +91,5 @@ def test_recall_when_a_policy_forgets_is_of_what_is_left() -> None:
     settings = RecencySettings(forgetting=(Capacity(limit=2),))
     memory = RecencyFewShot(InMemoryStore(), settings=settings)
     for number in range(100):
-        memory.take_in(make_episode(f"e{number}"))
-        memory.manage()
+        memory.file(make_episode(f"e{number}"))
     assert [item.episode_id for item in memory.provide("?", asking()).items] == ["e99", "e98"]

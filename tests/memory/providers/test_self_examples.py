@@ -18,13 +18,15 @@ def memory_with(**fields: object) -> SelfGeneratedExamples:
     return SelfGeneratedExamples(InMemoryStore(), settings=settings)
 
 
-def test_bank_when_episodes_end_otherwise_keeps_known_successes_alone() -> None:
-    """An example is what feedback says is right; an unknown end is not."""
+def test_bank_when_episodes_end_otherwise_keeps_what_did_not_fail() -> None:
+    """An example is what feedback says is right, or says nothing of, and both are recalled."""
     memory = memory_with()
     for name, success in (("yes", True), ("no", False), ("who knows", None)):
-        memory.take_in(make_episode(name, outcome=Outcome(success)))
-    assert list(memory.content().items) == ["yes/trajectory"]
-    (item,) = memory.content().items.values()
+        memory.file(make_episode(name, outcome=Outcome(success)))
+    assert list(memory.content().items) == ["yes/trajectory", "who knows/trajectory"]
+    item, unknown = memory.content().items.values()
+    assert unknown.success is None
+    assert set(memory.provide("open the red door", asking()).items) == {item, unknown}
     assert item.text.startswith("Task: open the red door\nObservation: a room\n")
     assert item.text.endswith("Result: success")
 
@@ -34,7 +36,7 @@ def test_block_when_rendered_puts_the_most_similar_where_it_is_said_to(order: st
     """The order is a setting; what is recalled does not depend on it."""
     memory = memory_with(top_k=2, order=order)
     for task in ("open a red door", "close the window", "open the red door"):
-        memory.take_in(make_episode(task, task=task))
+        memory.file(make_episode(task, task=task))
     recall = memory.provide("open the red door", asking())
     assert [item.episode_id for item in recall.items] == ["open the red door", "open a red door"]
     best, other = (recall.text.index(f"Task: {item.key}") for item in recall.items)
@@ -45,7 +47,7 @@ def test_budget_when_short_is_given_to_the_most_similar() -> None:
     """Best first, whichever way round they stand."""
     memory = memory_with()
     for task in ("open the red door", "open a door"):
-        memory.take_in(make_episode(task, task=task))
+        memory.file(make_episode(task, task=task))
     recall = memory.provide("open the red door", asking(), Budget(tokens=78))
     assert [item.episode_id for item in recall.items] == ["open the red door"]
     assert [each.id for each in recall.dropped] == ["open a door/trajectory"]

@@ -15,7 +15,7 @@ from langgraft.memory.providers import SimpleRAG, SimpleRAGSettings
 def noted(episode: Episode) -> MemoryItem:
     """Return the note of an episode."""
     memory = SimpleRAG(InMemoryStore())
-    memory.take_in(episode)
+    memory.file(episode)
     (item,) = memory.content().items.values()
     return item
 
@@ -66,7 +66,7 @@ def test_note_when_an_episode_ends_says_how_as_far_as_is_known(
     lines = ["Task: open the red door", line, "- walk on"]
     assert item.text.splitlines() == [each for each in lines if each]
     assert item.type == (kind or "error_trace")
-    assert item.success is (outcome.success is True)
+    assert item.success is outcome.success
 
 
 def test_note_when_nothing_happened_is_the_task_alone() -> None:
@@ -85,7 +85,7 @@ def test_items_when_words_are_shared_rank_by_how_many_and_then_by_age() -> None:
         ("none", "go away"),
         ("more", "open the red door"),
     ):
-        memory.take_in(make_episode(name, task=task))
+        memory.file(make_episode(name, task=task))
     recall = memory.provide("open the red chest", asking())
     assert [item.episode_id for item in recall.items] == ["more", "two", "three"]
     assert recall.scores == (3.0, 3.0, 2.0)
@@ -114,8 +114,7 @@ def test_capacity_when_not_given_is_the_papers() -> None:
     """Two hundred notes, of the last episodes (memory-transplants §4.2)."""
     memory = SimpleRAG(InMemoryStore())
     for number in range(205):
-        memory.take_in(make_episode(f"e{number}"))
-        memory.manage()
+        memory.file(make_episode(f"e{number}"))
         assert len(memory.content().items) <= 200
     kept = {item.episode_id for item in memory.content().items.values()}
     assert kept == {f"e{number}" for number in range(5, 205)}

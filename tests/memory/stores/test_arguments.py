@@ -66,7 +66,7 @@ def test_recall_when_another_provider_wrote_finds_it_after_a_refresh() -> None:
     writer, reader = TrajectoryMemory(store), TrajectoryMemory(store)
     context = RecallContext(domain="d", task_id="t", episode_id="now")
     assert not reader.provide("open the red door", context)
-    writer.take_in(
+    writer.file(
         Episode(
             id="e",
             domain="d",

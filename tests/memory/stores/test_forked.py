@@ -321,11 +321,11 @@ def test_provider_when_two_forks_learn_from_one_frozen_bank_then_they_diverge_al
     store = InMemoryStore()
     bank = TrajectoryMemory(store)
     for i in range(5):
-        bank.take_in(_episode(f"e{i}", f"go to the red ball {i}"))
+        bank.file(_episode(f"e{i}", f"go to the red ball {i}"))
     before = bank.content().digest
     forks = [TrajectoryMemory(ForkedStore(ReadOnlyStore(store), InMemoryStore())) for _ in "ab"]
     for name, fork in zip("ab", forks, strict=True):
-        fork.take_in(_episode(name, f"open the {name} box"))
+        fork.file(_episode(name, f"open the {name} box"))
         context = RecallContext(domain="babyai", task_id="t", episode_id="t")
         recalled = fork.provide(f"open the {name} box", context).items
         assert recalled[0].episode_id == name
@@ -333,4 +333,4 @@ def test_provider_when_two_forks_learn_from_one_frozen_bank_then_they_diverge_al
     assert len({bank.content().digest, *(fork.content().digest for fork in forks)}) == 3
     assert bank.content().digest == before
     with pytest.raises(ReadOnlyStoreError):
-        TrajectoryMemory(ReadOnlyStore(store)).take_in(_episode("z", "x"))
+        TrajectoryMemory(ReadOnlyStore(store)).file(_episode("z", "x"))

@@ -49,9 +49,9 @@ class Sound(MemoryProvider):
 class Repeating(Sound):
     """Files an episode as often as it is handed in."""
     number = itertools.count()
-    def take_in(self, episode):
+    def file(self, episode):
         from dataclasses import replace
-        return super().take_in(replace(episode, id=f"{episode.id}~{next(self.number)}"))
+        return super().file(replace(episode, id=f"{episode.id}~{next(self.number)}"))
 
 class Scribbling(Sound):
     """Writes when it is asked."""
@@ -87,9 +87,9 @@ class Silent(Sound):
 
 class Quoting(Sound):
     """Stores what memory itself said."""
-    def take_in(self, episode):
+    def file(self, episode):
         self.raw = episode.task
-        return super().take_in(episode)
+        return super().file(episode)
     def text(self, episode):
         return self.raw
 

@@ -58,7 +58,7 @@ def live(
         errors=tuple(errors), recalls=(receipt,), resolves=tuple(resolved),
     )  # fmt: skip
     judged = replace(episode, verdicts=tuple(draw(answers(memory.questions(episode)))))
-    return [memory.take_in(judged), memory.manage()]
+    return [memory.file(judged)]
 
 
 @given(history=st.lists(st.lists(records, max_size=4), max_size=6), data=st.data())

@@ -22,8 +22,8 @@ def kinds_recalled(settings: CodingSettings, stage: str, step: int) -> set[str]:
     """Ask a bank that has an entry of each kind, and a verified one."""
     memory = CodingMemory(InMemoryStore(), settings=settings)
     for kind in ("code", "environment", "resource"):
-        memory.take_in(failed(f"{kind}s", kind))
-    memory.take_in(failed("proven", "code", verified=True))
+        memory.file(failed(f"{kind}s", kind))
+    memory.file(failed("proven", "code", verified=True))
     seen = SEEN if stage == "debug" else ""
     asking = RecallContext(
         domain=DOMAIN, task_id=TASK, episode_id="run/0", stage=stage, step=step, observation=seen

@@ -47,8 +47,8 @@ ADVISED = ErrorRecord("pandas", ERROR, "Drop the column.")
 def test_proof_when_the_record_came_with_it_travels_with_the_entry(tmp_path: Path) -> None:
     """A repair that ran proves its fix in every bank; what was only advised is proven in none."""
     first, second = memory(), memory()
-    first.take_in(episode("r/0", ADVISED))
-    first.take_in(episode("r/1", PROVEN))
+    first.file(episode("r/0", ADVISED))
+    first.file(episode("r/1", PROVEN))
     first.export_items(tmp_path / "bank.jsonl")
     delta = second.import_items(tmp_path / "bank.jsonl")
     assert fixes(first) == fixes(second) == ["Fill the column."]
@@ -58,8 +58,8 @@ def test_proof_when_the_record_came_with_it_travels_with_the_entry(tmp_path: Pat
 def test_proof_when_it_came_later_stays_with_the_bank_that_saw_it(tmp_path: Path) -> None:
     """It is a note, which no export has; in a bank folded from deltas it is there."""
     first, second, third = memory(), memory(), memory()
-    deltas = [first.take_in(episode("r/0", ADVISED))]
-    deltas.append(first.take_in(episode("r/1", resolves=("r/0",))))
+    deltas = [first.file(episode("r/0", ADVISED))]
+    deltas.append(first.file(episode("r/1", resolves=("r/0",))))
     first.export_items(tmp_path / "bank.jsonl")
     second.import_items(tmp_path / "bank.jsonl")
     third.restore(fold(deltas))
@@ -79,10 +79,10 @@ UNSOLVED = ErrorRecord("pandas", ERROR, "")
 def test_fix_when_the_error_had_none_takes_the_place_of_the_entry_without() -> None:
     """Nobody is asked, what the entry stood for is counted on, and the bank is still the fold."""
     bank = memory()
-    deltas = [bank.take_in(episode(f"r/{n}", UNSOLVED)) for n in range(2)]
+    deltas = [bank.file(episode(f"r/{n}", UNSOLVED)) for n in range(2)]
     repaired = episode("r/2", PROVEN, resolves=("r/0", "r/1"))
     assert bank.questions(repaired) == []
-    deltas.append(bank.take_in(repaired))
+    deltas.append(bank.file(repaired))
     assert entries(bank) == [("Fill the column.", {"seen": 3, "verified": True})]
     assert fold(deltas) == bank.content()
     removed = next(change for change in deltas[-1] if isinstance(change, Remove))
@@ -95,8 +95,8 @@ def test_fix_when_it_comes_twice_in_one_episode_is_kept_in_whatever_order(
 ) -> None:
     """Two records of one failure, with a fix each, after one that had none."""
     bank = memory()
-    deltas = [bank.take_in(episode("r/0", UNSOLVED))]
-    deltas.append(bank.take_in(episode("r/1", *records)))
+    deltas = [bank.file(episode("r/0", UNSOLVED))]
+    deltas.append(bank.file(episode("r/1", *records)))
     assert fold(deltas) == bank.content()
     assert sum(notes.get("seen", 1) for _, notes in entries(bank)) == 4
     assert ("Fill the column.", True) in [
@@ -108,17 +108,17 @@ def test_fix_when_a_judge_calls_the_error_known_is_not_lost() -> None:
     """A proven fix takes the place of a guess at the same error, and never the other way round."""
     for first, second, left in ((ADVISED, PROVEN, PROVEN), (PROVEN, ADVISED, PROVEN)):
         bank = memory()
-        bank.take_in(episode("r/0", first))
+        bank.file(episode("r/0", first))
         (question,) = bank.questions(episode("r/1", second))
         verdict = Verdict(question.id, "none", None)
-        bank.take_in(replace(episode("r/1", second), verdicts=(verdict,)))
+        bank.file(replace(episode("r/1", second), verdicts=(verdict,)))
         assert entries(bank) == [(left.fix, {"seen": 2, "verified": True})]
 
 
 def test_proof_when_the_fix_was_left_out_is_none() -> None:
     """A fix that needs the network is not kept, so that nothing is proven."""
     bank = memory()
-    bank.take_in(episode("r/0", ErrorRecord("timm", ERROR, "pip install timm", verified=True)))
+    bank.file(episode("r/0", ErrorRecord("timm", ERROR, "pip install timm", verified=True)))
     (item,) = bank.content().items.values()
     assert "verified" not in item.metadata
     assert fixes(bank) == []
@@ -127,10 +127,10 @@ def test_proof_when_the_fix_was_left_out_is_none() -> None:
 def test_proof_when_the_fix_that_ran_takes_the_place_of_the_advice_folds() -> None:
     """The episode that proves another fix for an error resolves the one whose advice it drops."""
     bank = memory()
-    deltas = [bank.take_in(episode("r/0", ADVISED))]
+    deltas = [bank.file(episode("r/0", ADVISED))]
     repaired = episode("r/1", PROVEN, resolves=("r/0",))
     (question,) = bank.questions(repaired)
-    deltas.append(bank.take_in(replace(repaired, verdicts=(Verdict(question.id, "none"),))))
+    deltas.append(bank.file(replace(repaired, verdicts=(Verdict(question.id, "none"),))))
     assert [fix for fix, _ in entries(bank)] == ["Fill the column."]
     assert fold(deltas) == bank.content()
 
@@ -138,7 +138,7 @@ def test_proof_when_the_fix_that_ran_takes_the_place_of_the_advice_folds() -> No
 def test_proof_when_another_fix_is_told_to_have_worked_is_not_of_the_advice() -> None:
     """The repair did something else: what was advised when the error came up is a guess still."""
     bank = memory()
-    bank.take_in(episode("r/0", ADVISED))
-    bank.take_in(episode("r/1", PROVEN, resolves=("r/0",)))
+    bank.file(episode("r/0", ADVISED))
+    bank.file(episode("r/1", PROVEN, resolves=("r/0",)))
     assert len(bank.content().items) == 2
     assert fixes(bank) == ["Fill the column."]

@@ -1,0 +1,168 @@
+"""What a process has once of each bank, whichever providers, threads and tasks use it.
+
+A provider may be made anew for every request: with all others over the same bank it shares one
+lock and one set of indexes, so that it neither reads the bank again nor misses what they wrote.
+
+Which bank is the same: that of one namespace in one store, seen through `ReadOnlyStore` and
+`RankedStore` as well; a fork's is that of its overlay over its base. Two store objects on one
+database are two stores, as they are in two processes.
+
+Where others may write too, a record in the bank says who wrote last, and how often it was written.
+Reading it shows what became out of date. Where they cannot be kept out (`langgraft.memory.writers`),
+a writer that finds it moved since its own last write is told so, and writes nothing; the record is
+read once more right before a write, which leaves the time between the two for what stays unseen.
+"""
+
+import threading
+import uuid
+from collections.abc import Callable, Hashable
+from typing import Any, Final, TypeVar, cast
+from weakref import WeakValueDictionary, ref
+
+from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp, Result
+
+from langgraft._core.errors import BankConflictError
+from langgraft.memory.bank import STAMP, Namespace
+from langgraft.memory.embedders.base import EmbeddingRequest
+from langgraft.memory.stores.corpora import SharedIndexes
+from langgraft.memory.stores.drive import Program, Step, relayed
+from langgraft.memory.stores.forked import ForkedStore
+from langgraft.memory.stores.guarded import GuardedStore
+from langgraft.memory.stores.per_store import PerStore
+from langgraft.memory.stores.ranked import RankedStore
+from langgraft.memory.stores.read_only import ReadOnlyStore
+from langgraft.memory.writers import Company, WriterLock, company_of
+
+T = TypeVar("T")
+
+KEPT: Final = 128
+"""Banks of a store whose indexes are kept while no provider has them open: the latest."""
+
+
+class OpenBank:
+    """One bank, as this process has it open.
+
+    Attributes:
+        lock: Who holds it is the bank's only writer.
+        indexes: All that rank its items.
+    """
+
+    def __init__(self, namespace: Namespace, company: Company) -> None:
+        self.lock = WriterLock(company.lock)
+        self.indexes = SharedIndexes()
+        self._namespace = namespace
+        self._alone = company.alone
+        self._told = not company.alone and company.lock is None
+        self._name = uuid.uuid4().hex
+        self._wrote = False
+        self._looked = False
+        self._seen: dict[str, Any] | None = None
+
+    def refresh(self) -> None:
+        """Forget what was read, and that others wrote."""
+        self._wrote = False
+        self.indexes.clear()
+
+    def reading(self, program: Program[T]) -> Program[T]:
+        """Run a program that sees what others have written."""
+        if not self._alone:
+            yield from self._catch_up()
+        return (yield from program)
+
+    def writing(self, program: Program[T]) -> Program[T]:
+        """Run a program that may write, under the lock; what it sees is as `reading` shows it.
+
+        Raises:
+            BankConflictError: Somebody who cannot be kept out writes too; nothing was written.
+        """
+        if self._alone:
+            return (yield from program)
+        seen = yield from self._catch_up()
+
+        def answer(step: Step) -> Program[list[Result]]:
+            nonlocal seen
+            if isinstance(step, EmbeddingRequest) or not any(map(self._is_write, step)):
+                return (yield step)
+            if self._told:
+                yield from self._check_alone(seen)
+            number = (seen or {}).get("number", 0) + 1
+            seen = {"number": number, "writer": self._name}
+            results = yield [*step, PutOp(self._namespace, STAMP, seen, index=False)]
+            self._seen, self._wrote = seen, True
+            return results[: len(step)]
+
+        return (yield from relayed(program, answer))
+
+    def _check_alone(self, seen: dict[str, Any] | None) -> Program[None]:
+        """Refuse to write after somebody else."""
+        stamp = yield from self._stamp()
+        if stamp != seen or (self._wrote and (stamp or {}).get("writer") != self._name):
+            who = f"writer {stamp['writer'][:8]}" if stamp else "somebody who emptied it"
+            msg = (
+                f"{who} wrote to it since this process did, and the store offers no lock; nothing"
+                " was written. Let one process write, or call `refresh` and file again"
+            )
+            raise BankConflictError(msg, namespace=self._namespace)
+
+    def _is_write(self, op: Op) -> bool:
+        return isinstance(op, PutOp) and tuple(op.namespace) == self._namespace
+
+    def _catch_up(self) -> Program[dict[str, Any] | None]:
+        """Read who wrote last, and forget what was read before."""
+        stamp = yield from self._stamp()
+        # What is written here, all indexes hear of.
+        own = stamp is not None and stamp["writer"] == self._name
+        if self._looked and stamp != self._seen and not own:
+            self.indexes.clear()
+        self._looked, self._seen = True, stamp
+        return stamp
+
+    def _stamp(self) -> Program[dict[str, Any] | None]:
+        results = yield [GetOp(self._namespace, STAMP)]
+        record = cast("Item | None", results[0])
+        return None if record is None else dict(record.value)
+
+
+class _Banks:
+    """The banks of one store: those in use, and the latest."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._open: WeakValueDictionary[Hashable, OpenBank] = WeakValueDictionary()
+        self._latest: dict[Hashable, OpenBank] = {}
+
+    def of(self, key: Hashable, make: Callable[[], OpenBank]) -> OpenBank:
+        with self._lock:
+            bank = self._open.get(key) or make()
+            self._open[key] = bank
+            self._latest.pop(key, None)
+            self._latest[key] = bank
+            while len(self._latest) > KEPT:
+                del self._latest[next(iter(self._latest))]
+            return bank
+
+
+_BANKS: Final = PerStore(_Banks)
+
+
+def open_bank(store: BaseStore, namespace: Namespace) -> OpenBank:
+    """Return what this process has of a bank.
+
+    Args:
+        store: The store, in whatever it is wrapped.
+        namespace: The exact namespace of the bank's records.
+    """
+    kept, *below = _keepers(store)
+    key = (namespace, *map(ref, below))
+    return _BANKS.of(kept).of(key, lambda: OpenBank(namespace, company_of(kept, namespace)))
+
+
+def _keepers(store: BaseStore) -> list[BaseStore]:
+    """Return the stores that records are kept in; the first is the one that is written to."""
+    match store:
+        case RankedStore() | ReadOnlyStore() | GuardedStore():
+            return _keepers(store.store)
+        case ForkedStore():
+            return [*_keepers(store.overlay), *_keepers(store.base)]
+        case _:
+            return [store]
