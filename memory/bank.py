@@ -214,7 +214,7 @@ def foreseen(
             return cast("list[SearchItem]", found)
         listed = yield from read_all(op.namespace_prefix, refresh_ttl=op.refresh_ttl)
         held = [item for item in listed if item.namespace != namespace or item.key not in pending]
-        held += [_foreseen(write, SearchItem) for write in pending.values() if write.value]
+        held += filter(None, (_foreseen(write, SearchItem) for write in pending.values()))
         passing = [item for item in held if passes(item.value, op.filter)]
         return passing[op.offset : op.offset + op.limit]
 

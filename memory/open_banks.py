@@ -15,7 +15,7 @@ read once more right before a write, which leaves the time between the two for w
 
 import threading
 import uuid
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, Final, TypeVar, cast
 from weakref import WeakValueDictionary, ref
 
@@ -31,6 +31,7 @@ from langgraft.memory.stores.guarded import GuardedStore
 from langgraft.memory.stores.per_store import PerStore
 from langgraft.memory.stores.ranked import RankedStore
 from langgraft.memory.stores.read_only import ReadOnlyStore
+from langgraft.memory.stores.records import Address
 from langgraft.memory.writers import Company, WriterLock, company_of
 
 T = TypeVar("T")
@@ -75,21 +76,25 @@ class OpenBank:
         Raises:
             BankConflictError: Somebody who cannot be kept out writes too; nothing was written.
         """
-        if self._alone:
-            return (yield from program)
-        seen = yield from self._catch_up()
+        seen = None if self._alone else (yield from self._catch_up())
 
         def answer(step: Step) -> Program[list[Result]]:
             nonlocal seen
-            if isinstance(step, EmbeddingRequest) or not any(map(self._is_write, step)):
+            touched = [] if isinstance(step, EmbeddingRequest) else list(_touched(step))
+            if not touched:
                 return (yield step)
             if self._told:
                 yield from self._check_alone(seen)
-            number = (seen or {}).get("number", 0) + 1
-            seen = {"number": number, "writer": self._name}
-            results = yield [*step, PutOp(self._namespace, STAMP, seen, index=False)]
+            # A provider without a ranker writes past all that have one.
+            with self.indexes.writing(touched):
+                if self._alone:
+                    return (yield step)
+                number = (seen or {}).get("number", 0) + 1
+                seen = {"number": number, "writer": self._name}
+                stamp = PutOp(self._namespace, STAMP, seen, index=False)
+                results = yield [*cast("Sequence[Op]", step), stamp]
             self._seen, self._wrote = seen, True
-            return results[: len(step)]
+            return results[:-1]
 
         return (yield from relayed(program, answer))
 
@@ -103,9 +108,6 @@ class OpenBank:
                 " was written. Let one process write, or call `refresh` and file again"
             )
             raise BankConflictError(msg, namespace=self._namespace)
-
-    def _is_write(self, op: Op) -> bool:
-        return isinstance(op, PutOp) and tuple(op.namespace) == self._namespace
 
     def _catch_up(self) -> Program[dict[str, Any] | None]:
         """Read who wrote last, and forget what was read before."""
@@ -121,6 +123,13 @@ class OpenBank:
         results = yield [GetOp(self._namespace, STAMP)]
         record = cast("Item | None", results[0])
         return None if record is None else dict(record.value)
+
+
+def _touched(ops: Iterable[Op]) -> Iterator[Address]:
+    """Yield the records that operations write."""
+    for op in ops:
+        if isinstance(op, PutOp):
+            yield tuple(op.namespace), op.key
 
 
 class _Banks:

@@ -5,7 +5,8 @@ store                      other processes
 =========================  ====================================================================
 `InMemoryStore`, embedded  there are none
 Chroma, SQLite in memory
-`SqliteStore` on a file    wait for one another, by a lock file beside it
+`SqliteStore` on a file,   wait for one another, by a lock file beside it
+also the asynchronous one
 `PostgresStore`, also the  wait for one another, by an advisory lock, for which there is one
 asynchronous one           connection more
 any other                  are told that there are two: `BankConflictError`
@@ -17,13 +18,13 @@ import sqlite3
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final, Protocol, TypeVar
-from weakref import finalize
+from weakref import finalize, ref
 
 from filelock import FileLock, Timeout
 from langgraph.store.base import BaseStore
@@ -161,7 +162,9 @@ def company_of(store: BaseStore, namespace: Sequence[str]) -> Company:
         path = _sqlite_path(store)
         if path is None:
             return Company(alone=False)
-        return Company(alone=True) if not path else Company(False, _BesideFile(path))
+        return Company(False, _BesideFile(path)) if path else Company(alone=True)
+    if _is_a(store, "langgraph.store.sqlite.aio", "AsyncSqliteStore"):
+        return Company(False, _BesideAsyncFile(store))
     for name in ("PostgresStore", "AsyncPostgresStore"):
         if _is_a(store, "langgraph.store.postgres", name):
             return Company(False, _advisory(store, namespace))
@@ -202,6 +205,34 @@ class _BesideFile:
         return True
 
 
+class _BesideAsyncFile:
+    """The same for a store that tells its file only within its event loop."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = ref(store)  # what is kept of a store must not keep it
+        self._loop: asyncio.AbstractEventLoop = store.loop
+        self._file: _BesideFile | None = None
+
+    def attempt(self) -> "Future[bool]":
+        """Try to get it; a database in memory is nobody else's."""
+        if self._file is not None:
+            return self._file.attempt()
+        return asyncio.run_coroutine_threadsafe(self._first(), self._loop)
+
+    def release(self) -> "Future[None]":
+        """Give it back."""
+        return _done(lambda: None) if self._file is None else self._file.release()
+
+    async def _first(self) -> bool:
+        store: Any = self._store()
+        async with store.conn.execute("PRAGMA database_list") as cursor:
+            path = _main_file(await cursor.fetchall())
+        if not path:
+            return True
+        self._file = _BesideFile(path)
+        return self._file.attempt().result()
+
+
 def _done(call: Callable[[], T]) -> "Future[T]":
     """Return what is known at once."""
     future: Future[T] = Future()
@@ -218,7 +249,11 @@ def _sqlite_path(store: Any) -> str | None:
         rows = store.conn.execute("PRAGMA database_list").fetchall()
     except sqlite3.Error:  # closed, or of another thread
         return None
-    return next((str(file) for _, name, file in rows if name == "main"), None)
+    return _main_file(rows)
+
+
+def _main_file(rows: Iterable[Sequence[Any]]) -> str:
+    return next((str(file) for _, name, file in rows if name == "main"), "")
 
 
 class _Session:

@@ -84,7 +84,7 @@ def test_scores_when_reranked_are_the_weighted_sum(
     recall = memory.provide(QUERY, asking(type=wanted))
     last = len(listed) - 1
     expected = {
-        item.id: weights[0] * item.success
+        item.id: weights[0] * (item.success is True)
         + weights[1] * (item.type == wanted)
         + weights[2] * (n / last if last else 1.0)
         for n, item in enumerate(listed)
