@@ -8,7 +8,7 @@ and under `store.abatch` (see `langgraft.memory.stores.drive`).
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from datetime import UTC, datetime
-from typing import Any, Final, TypeAlias, TypeVar, cast
+from typing import Any, Final, TypeAlias, TypeGuard, TypeVar, cast
 
 from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp, Result, SearchItem, SearchOp
 from langgraph.store.memory import InMemoryStore
@@ -195,16 +195,20 @@ def foreseen(
     def answer(step: Step) -> Program[list[Result]]:
         if isinstance(step, EmbeddingRequest) or not pending:
             return (yield step)
+        asked = [op for op in step if not (is_pending(op) or _searches(op, namespace))]
+        answers = iter((yield asked) if asked else ())
         results: list[Result] = []
         for op in step:
-            match op:
-                case GetOp() if op.namespace == namespace and op.key in pending:
-                    results.append(_foreseen(pending[op.key], Item))
-                case SearchOp() if op.namespace_prefix == namespace[: len(op.namespace_prefix)]:
-                    results.append((yield from search(op)))
-                case _:
-                    results += yield [op]
+            if is_pending(op):
+                results.append(_foreseen(pending[op.key], Item))
+            elif _searches(op, namespace):
+                results.append((yield from search(op)))
+            else:
+                results.append(next(answers))
         return results
+
+    def is_pending(op: Op) -> TypeGuard[GetOp]:
+        return isinstance(op, GetOp) and op.namespace == namespace and op.key in pending
 
     def search(op: SearchOp) -> Program[list[SearchItem]]:
         if op.query and ranker is not None:
@@ -219,6 +223,13 @@ def foreseen(
         return passing[op.offset : op.offset + op.limit]
 
     return (yield from relayed(program, answer))
+
+
+def _searches(op: Op, namespace: Namespace) -> TypeGuard[SearchOp]:
+    """Say whether an operation looks for records of a bank."""
+    if not isinstance(op, SearchOp):
+        return False
+    return tuple(op.namespace_prefix) == namespace[: len(op.namespace_prefix)]
 
 
 def ranked_items(store: BaseStore, ranker: Ranker, **where: Any) -> RankedStore:

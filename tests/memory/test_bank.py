@@ -3,24 +3,32 @@
 import asyncio
 import threading
 from collections.abc import Iterable
+from typing import Any, cast
 
 import pytest
-from langgraph.store.base import Op, Result, SearchOp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langgraph.store.base import Op, Result, SearchItem, SearchOp
 from langgraph.store.memory import InMemoryStore
-from memory_cases import asking, make_episode, make_item
+from memory_cases import asking, items, make_episode, make_item, texts
 from paging_stores import PagingStore, shuffling
 
 from langgraft._core.errors import InputError, SettingsError
 from langgraft.memory.bank import (
     RECORDS,
     apply_delta,
+    foreseen,
+    item_of,
     place,
+    ranked_items,
     read_content,
     read_state,
 )
 from langgraft.memory.deltas import Add, Annotate, MemoryDelta, Remove, SetState, fold
+from langgraft.memory.items import MemoryItem
 from langgraft.memory.providers import TrajectoryMemory
-from langgraft.memory.stores.drive import drive
+from langgraft.memory.rankers import BM25
+from langgraft.memory.stores.drive import Program, drive
 from langgraft.memory.stores.paging import FIRST_PAGE
 from langgraft.memory.writers import WriterLock
 
@@ -111,6 +119,55 @@ def test_delta_when_one_change_does_not_fit_writes_nothing() -> None:
     with pytest.raises(InputError, match="item 'x' is removed"):
         drive(apply_delta(BANK, delta), store)
     assert store.search(()) == []
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    held=st.lists(items(), max_size=4, unique_by=lambda item: item.id),
+    added=st.lists(items(), max_size=3, unique_by=lambda item: item.id),
+    gone=st.lists(st.integers(0, 3), max_size=2, unique=True),
+    noted=st.integers(0, 3),
+    query=texts,
+)
+def test_bank_when_foreseen_is_what_it_will_be(
+    held: list[MemoryItem],
+    added: list[MemoryItem],
+    gone: list[int],
+    noted: int,
+    query: str,
+) -> None:
+    """Whatever is read before a delta is written is what is read after it: content and rankings."""
+    store = InMemoryStore()
+    drive(
+        apply_delta(BANK, MemoryDelta((*map(Add, held), SetState("s", 1), SetState("t", 1)))), store
+    )
+    left = [item for n, item in enumerate(held) if n not in gone]
+    delta = MemoryDelta(
+        (
+            *(Remove(held[n].id, "gone") for n in gone if n < len(held)),
+            *(Add(item) for item in added if item.id not in {each.id for each in left}),
+            *(Annotate(item.id, {"votes": 1}) for item in left[noted:]),
+            SetState("s", 2),
+            SetState("t", None),
+        )
+    )
+
+    def look() -> Program[Any]:
+        content = yield from read_content(BANK)
+        state = yield from read_state(BANK, ["s", "t"])
+        filters = [None, {"item.success": True}, {"item.source_domain": {"$ne": "a"}}]
+        found = []
+        for where in filters if query.strip() else []:
+            (hits,) = yield [SearchOp(BANK, filter=where, query=query, limit=3)]
+            found.append([(item_of(hit), hit.score) for hit in cast("list[SearchItem]", hits)])
+        return content.to_bytes(), state, found
+
+    ranked = ranked_items(store, BM25())
+    before = drive(read_content(BANK), store).to_bytes()
+    seen = drive(foreseen(BANK, delta, look(), BM25()), ranked)
+    assert drive(read_content(BANK), store).to_bytes() == before
+    drive(apply_delta(BANK, delta), ranked)
+    assert drive(look(), ranked) == seen
 
 
 def test_banks_when_one_lies_below_another_do_not_see_each_other() -> None:
