@@ -103,7 +103,7 @@ class Thinking(Sound):
 
 class Pruning(Sound):
     """Forgets without a word."""
-    def _manage(self, *, dry_run=False):
+    def _upkeep(self):
         content = yield from bank.read_content(self.namespace)
         for name in list(content.items)[:-2]:
             yield [PutOp(self.namespace, bank.item_key(name), None)]
