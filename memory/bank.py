@@ -234,7 +234,14 @@ def _searches(op: Op, namespace: Namespace) -> TypeGuard[SearchOp]:
 
 def ranked_items(store: BaseStore, ranker: Ranker, **where: Any) -> RankedStore:
     """Return a store whose searches rank a bank's items."""
-    return RankedStore(store, ranker, field=INDEXED_FIELD, order_field=ORDER_FIELD, **where)
+    return RankedStore(
+        store,
+        ranker,
+        field=INDEXED_FIELD,
+        heed_index=False,
+        order_field=ORDER_FIELD,
+        **where,
+    )
 
 
 def _foreseen(write: PutOp, kind: Callable[..., ItemT]) -> ItemT | None:

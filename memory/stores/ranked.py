@@ -140,7 +140,7 @@ class RankedStore(BaseStore):
         if indexes is None:
             return Corpora(capacity)
         frozen = isinstance(self.store, ReadOnlyStore)
-        fields = self.field, self.order_field, frozen, capacity
+        fields = self.fields, self._put_indexes is not None, self.order_field, frozen, capacity
         ranker = type(self.ranker), digest(self.ranker.describe())
         return indexes.corpora((*ranker, *fields), capacity)
 

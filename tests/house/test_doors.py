@@ -91,7 +91,7 @@ def test_doors_when_looked_for_are_found() -> None:
         *(name for name in langgraft.nodes.__all__ if name.endswith(("_node", "_messages"))),
         *langgraft.graphs.__all__,
     }
-    assert {"provide", "aprovide", "questions", "aquestions", "take_in", "atake_in"} <= {*ASKED}
+    assert {"provide", "aprovide", "questions", "aquestions", "file", "afile"} <= {*ASKED}
     assert len(CONTROLS) > 4
 
 
@@ -257,7 +257,7 @@ async def test_memory_when_handed_something_plain_says_how_it_is_written(method:
 def test_memory_when_handed_what_it_knows_takes_it() -> None:
     """What the checks let through is filed and recalled."""
     memory = TrajectoryMemory(InMemoryStore())
-    assert memory.take_in(episode=make_episode("e0"))
+    assert memory.file(episode=make_episode("e0"))
     assert memory.provide("a task", context=asking(), budget=Budget(tokens=0)).tokens == 0
 
 
