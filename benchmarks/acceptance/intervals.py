@@ -9,6 +9,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -103,10 +104,18 @@ def _cells(*, reduced: bool) -> Iterator[Cell]:
 
 def _rate(logit: float, sd: float) -> float:
     """Return the mean of a logit-normal chance."""
+    nodes, weights = _normal()
+    return float(weights @ (1 / (1 + np.exp(-logit - sd * nodes))))
+
+
+@cache
+def _normal() -> tuple[Array, Array]:
+    """Return points and weights that integrate over the standard normal distribution."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(61)
-    return float(np.average(1 / (1 + np.exp(-logit - sd * nodes)), weights=weights))
+    return nodes, weights / weights.sum()
 
 
+@cache
 def _logit(rate: float, sd: float) -> float:
     optimize: Any = require("scipy.optimize", extra="bench", purpose="The analysis")
     return float(optimize.brentq(lambda logit: _rate(logit, sd) - rate, -30, 30))

@@ -118,18 +118,18 @@ def _independent(means: Matrix) -> float:
     nu = means.shape[1] - 1
     covariance = np.cov(means)
     total, squares = float(np.trace(covariance)), float(np.square(covariance).sum())
-    squared: float = nu**2 / ((nu - 1) * (nu + 2)) * (squares - total**2 / nu)
+    squared = nu**2 / ((nu - 1) * (nu + 2)) * (squares - total**2 / nu)
     most = float(len(means))
     if squared <= ROUNDING**2:
         return most
-    return min(max((total**2 - 2 * squared / nu) / squared, 1.0), most)
+    return float(min(max((total**2 - 2 * squared / nu) / squared, 1.0), most))
 
 
 def _within(values: Matrix) -> float:
     """Return the variance of outcomes within items between runs, without what whole runs share."""
     n, s = values.shape
     rest = values - values.mean(axis=1, keepdims=True) - values.mean(axis=0) + values.mean()
-    return float(np.square(rest).sum()) / ((n - 1) * (s - 1))
+    return float(np.square(rest).sum() / ((n - 1) * (s - 1)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,13 @@ from langgraft.benchmarks.mle.runs import competition_of, condition_of, seed_of
 from langgraft.benchmarks.mle.searches import Searches
 
 Verdict: TypeAlias = Literal[
-    *("better", "worse", "changed", "unclear", "no detectable difference"),
-    *("too few runs", "incomplete"),
+    "better",
+    "worse",
+    "changed",
+    "unclear",
+    "no detectable difference",
+    "too few runs",
+    "incomplete",
 ]
 """`better`, `worse`, `changed` (where neither direction is good): also after correction;
 `unclear`: the interval excludes 0, and the corrected p value does not hold; `too few runs`: fewer than

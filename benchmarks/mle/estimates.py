@@ -81,8 +81,8 @@ def same_tasks_estimate(values: Mapping[Pair, float], most: float) -> Estimate |
     low, high = max(-most, mean - reach), min(most, mean + reach)
     p = float(2 * t.sf(abs(mean) / se, df))
     seeds = max(map(len, rows))
-    spread = Estimate(mean, low, high, p, se, df, len(rows), seeds, 1.0, "crossed", (low, high))
-    return replace(spread, items_variance=variance)
+    found = Estimate(mean, low, high, p, se, df, len(rows), seeds, 1.0, "crossed", (low, high))
+    return replace(found, items_variance=variance)
 
 
 def _variance(row: Sequence[float]) -> float:

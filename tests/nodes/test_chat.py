@@ -224,7 +224,7 @@ def test_outcome_when_it_is_no_function_is_refused_at_once() -> None:
         remember_messages(TrajectoryMemory(InMemoryStore()), outcome=outcome)
 
 
-def filed(memory: MemoryProvider[Any]) -> list[bool]:
+def filed(memory: MemoryProvider[Any]) -> list[bool | None]:
     """Return the success of each item."""
     return [item.success for item in memory.content().items.values()]
 

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import cast
 
 import pytest
 from synthetic_log import SyntheticLog, World
@@ -85,7 +84,7 @@ def test_summary_when_read_alone_then_names_every_memory_and_control(mixed: Anal
 
 def test_findings_when_a_verdict_is_of_another_kind_then_take_its_words(mixed: Analysis) -> None:
     """A verdict that is neither help, harm nor no difference is told as it is worded."""
-    unclear = replace(mixed.family[0], verdict=cast("Verdict", "too few runs"))
+    unclear = replace(mixed.family[0], verdict="too few runs")
     assert "raw gave no verdict (too few runs)" in summary([unclear], mixed.controls, mixed.noise)
     assert sentence(unclear).startswith("raw gave no verdict (too few runs): −")  # noqa: RUF001
 
