@@ -3,13 +3,17 @@
 import html
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from langgraft.benchmarks.acceptance.command import Ended, clean_environment, langgraft, run
 from langgraft.benchmarks.acceptance.figure import Figure, Setting, share
 from langgraft.benchmarks.continual.analysis import Analysis, analyze
+from langgraft.benchmarks.continual.cells import UNTRAINED
+from langgraft.benchmarks.continual.contrasts import family
 from langgraft.benchmarks.continual.wording import points
 from langgraft.benchmarks.harness.log import PlanLog
+from langgraft.benchmarks.harness.statistics import SIGNIFICANCE
 
 LONGEST = 300
 """Seconds that `make demo` may take, installation included."""
@@ -88,7 +92,7 @@ def _ending(done: Ended, directory: Path, how: str) -> Figure:
 
 def _findings(directory: Path, how: str, *, judged: bool) -> list[Figure]:
     analysis = analyze(PlanLog(directory))
-    rows = [_best(analysis, how), *_controls(analysis, how)]
+    rows = [_best(analysis, how), _steady(analysis, how), *_controls(analysis, how)]
     if not judged:
         rows = [Figure(row.promise, row.how, row.figure, "", None) for row in rows]
     return [*rows, _sentences(analysis, directory, how)]
@@ -103,6 +107,35 @@ def _best(analysis: Analysis, how: str) -> Figure:
         f"{name}: {points(estimate)}",
         "the 95 % interval excludes 0",
         not estimate.low <= 0 <= estimate.high,
+    )
+
+
+def _steady(analysis: Analysis, how: str) -> Figure:
+    """Judge once more without each run without memory, by p values alone."""
+    study = analysis.study
+    changed, tried = set[str](), 0
+    for name in UNTRAINED & set(study.conditions):
+        for replicate in {r for cell in study.final_cells(name) for r in cell.scores}:
+            cells = {
+                key: replace(
+                    cell, runs=tuple(each for each in cell.runs if each.replicate != replicate)
+                )
+                if key.condition == name
+                else cell
+                for key, cell in study.cells.items()
+            }
+            tried += 1
+            left = family(replace(study, cells=cells))
+            for before, after in zip(analysis.family, left, strict=True):
+                found = (after.p_adjusted or 0.0) < SIGNIFICANCE
+                if before.verdict != "unclear" and found != (before.verdict in {"helped", "hurt"}):
+                    changed.add(before.condition)
+    return Figure(
+        "Verdicts stay without any one run without memory, or are called unclear",
+        how,
+        f"{tried} runs left out; other verdicts: {', '.join(sorted(changed)) or 'none'}",
+        "none",
+        not changed,
     )
 
 

@@ -102,7 +102,7 @@ def expected(baseline: Scores, subset: frozenset[str]) -> float | None:
     Chances of success are taken to follow a beta distribution; its two parameters are those under
     which the successes of all items are likeliest. An item with `x` successes in `r` runs then has a
     chance of `(a + x) / (a + b + r)`, whatever subset it is in. With three to five runs this is within
-    two points of the truth where scoring each run on the split of the others is off by up to ten
+    three points of the truth where scoring each run on the split of the others is off by up to ten
     (docs/statistics.md).
 
     Returns:

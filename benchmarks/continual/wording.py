@@ -42,11 +42,13 @@ def interval(estimate: Estimate, *, difference: bool = True) -> str:
     return f"{told} ({UNCHANGED})" if difference and unchanged(estimate) else told
 
 
-def for_these_orders(estimate: Estimate, *, difference: bool = True) -> str:
+def for_these_orders(
+    estimate: Estimate, *, difference: bool = True, label: str = "for these orders "
+) -> str:
     """Write the interval for these orders; nothing where it is the other one."""
     if estimate.these_orders == (estimate.low, estimate.high):
         return ""
-    return f"for these orders {_ends(*estimate.these_orders, difference=difference)}"
+    return f"{label}{_ends(*estimate.these_orders, difference=difference)}"
 
 
 def _ends(low: float, high: float, *, difference: bool) -> str:

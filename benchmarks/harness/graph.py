@@ -74,7 +74,7 @@ class RunGraph:
         return chain[::-1]
 
 
-MOST_RUNS: Final = 10_000
+MOST_RUNS: Final = 20_000
 """Runs of a plan: a few words of it could ask for millions."""
 MOST_ITEMS: Final = 1_000_000
 """Items of all runs of a plan together."""

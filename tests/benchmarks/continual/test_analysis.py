@@ -85,8 +85,8 @@ def test_summary_when_read_alone_then_names_every_memory_and_control(mixed: Anal
 def test_findings_when_a_verdict_is_of_another_kind_then_take_its_words(mixed: Analysis) -> None:
     """A verdict that is neither help, harm nor no difference is told as it is worded."""
     unclear = replace(mixed.family[0], verdict="too few runs")
-    assert "raw gave no verdict (too few runs)" in summary([unclear], mixed.controls, mixed.noise)
-    assert sentence(unclear).startswith("raw gave no verdict (too few runs): −")  # noqa: RUF001
+    assert "raw had too few runs for a verdict" in summary([unclear], mixed.controls, mixed.noise)
+    assert sentence(unclear).startswith("raw had too few runs for a verdict: −")  # noqa: RUF001
 
 
 def test_gates_when_all_is_well_then_all_pass(mixed: Analysis) -> None:

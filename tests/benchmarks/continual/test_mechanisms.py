@@ -65,7 +65,7 @@ def study_of(*cells: Cell) -> StudyLog:
 
 
 @pytest.mark.parametrize("runs", [3, 5])
-def test_expected_when_chances_are_known_then_is_within_two_points_of_a_fresh_run(
+def test_expected_when_chances_are_known_then_is_within_three_points_of_a_fresh_run(
     runs: int,
 ) -> None:
     """RR and NL of a fresh run on the split, over 40 splits: the fit's mean error is small."""
@@ -83,7 +83,7 @@ def test_expected_when_chances_are_known_then_is_within_two_points_of_a_fresh_ru
             assert fitted is not None
             found.append(fitted - truth)
     for found in errors:
-        assert abs(float(np.mean(found))) < 0.02
+        assert abs(float(np.mean(found))) < 0.03
 
 
 def test_expected_when_the_baseline_never_varies_then_is_what_one_would_think() -> None:
@@ -115,8 +115,8 @@ def test_null_values_when_memory_does_nothing_then_are_near_the_reruns() -> None
     assert null.measured_nl is not None
     assert null.measured_nl.estimate is not None
     assert null.expected_nl is not None
-    assert null.expected_rr == pytest.approx(null.measured_rr.estimate.value, abs=0.08)
-    assert null.expected_nl == pytest.approx(null.measured_nl.estimate.value, abs=0.08)
+    assert null.expected_rr == pytest.approx(null.measured_rr.estimate.value, abs=0.1)
+    assert null.expected_nl == pytest.approx(null.measured_nl.estimate.value, abs=0.1)
     assert null.expected_rr < 0.95  # of items solved 9 times in 10: regression to the mean
 
 

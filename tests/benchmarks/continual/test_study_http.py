@@ -192,7 +192,7 @@ async def test_run_when_the_server_goes_down_then_is_incomplete_until_it_is_back
 ) -> None:
     """What is committed stays; with the server back at its place the rest gets the same bytes."""
     out, learner = tmp_path / "run", SimulatedBabyAI(seed=SEED)
-    async with serve(learner, faults=lambda call: RESET if call >= 60 else None) as server:
+    async with serve(learner, faults=lambda call: RESET if call >= 30 else None) as server:
         url, port = server.base_url, port_of(server)
         failing_outcome = await attempt(plan, out, url, FakeTime())
     half = PlanLog(out).n_done
@@ -220,7 +220,7 @@ async def test_command_when_the_key_is_refused_then_stops_with_one_line(
 ) -> None:
     """A permanent failure is the user's to mend: exit code 2, what to check, and nothing is lost."""
     out, learner = tmp_path / "run", SimulatedBabyAI(seed=SEED)
-    refusing: FaultPlan = lambda call: failing(401) if call >= 60 else None  # noqa: E731
+    refusing: FaultPlan = lambda call: failing(401) if call >= 30 else None  # noqa: E731
     async with serve(learner, faults=refusing) as server:
         url, port = server.base_url, port_of(server)
         ended = await command(plan, out, url, "--model", MODEL)

@@ -179,7 +179,7 @@ def test_run_when_the_database_is_lost_then_stops_unscored_and_ends_the_same_els
             progress=severing,
         )
     )
-    assert severing.severed == 1
+    assert severing.severed >= 1  # that of the store, and that which holds the lock of its bank
     statuses = {run.status for run in outcome.runs}
     assert "failed" in statuses
     assert statuses <= {"done", "failed", "blocked", "waiting"}
