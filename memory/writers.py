@@ -107,7 +107,8 @@ class WriterLock:
                 yield
             finally:
                 if others is not None:
-                    others.release()  # in the order of attempts: nobody has to wait for it
+                    # Given back even if the task is canceled; a blocking writer may be next.
+                    await asyncio.shield(asyncio.wrap_future(others.release()))
         finally:
             self._lock.release()
 

@@ -20,7 +20,9 @@ from langgraft.graphs.react import build_react_agent
 
 TASK: Final = "alfworld-generated/pick_and_place/0"
 _SHOWN: Final = 100
-_NO_ACTION: Final = "The reply holds no line that starts with 'Action:'."
+_NO_ACTION: Final = "Nothing was done. The reply holds no line that starts with 'Action:'."
+_EMPTY: Final = "The reply is empty."
+_NO_REPLY: Final = f"Nothing was done. {_EMPTY}"
 _NOTHING: Final = "Nothing happens."
 
 
@@ -40,17 +42,17 @@ def does(action: str) -> Reply:
 
 
 CASES: Final = (
-    Case("an empty reply", Reply(""), _NO_ACTION),
-    Case("a reply of blanks", Reply(" \n\t\n"), _NO_ACTION),
+    Case("an empty reply", Reply(""), _NO_REPLY),
+    Case("a reply of blanks", Reply(" \n\t\n"), _NO_REPLY),
     Case("words without an action", Reply("I would look for a mug first."), _NO_ACTION),
-    Case("a call of a tool in place of words", Reply("", (ToolUse("look"),)), _NO_ACTION),
+    Case("a call of a tool in place of words", Reply("", (ToolUse("look"),)), _NO_REPLY),
     Case("an action in JSON", Reply('{"action": "look"}'), _NO_ACTION),
     Case("100,000 characters without an action", Reply("and so on " * 10_000), _NO_ACTION),
-    Case("an action line that is empty", Reply("Thought: hm.\nAction:  \n"), "The action is empty."),
+    Case("an action line that is empty", Reply("Thought: hm.\nAction:  \n"), "Nothing was done. The action is empty."),
     Case(
         "two actions in one reply",
         Reply("Action: look\nAction: inventory"),
-        "The reply holds 2 actions; take one at a time.",
+        "Nothing was done. The reply holds 2 actions; take one at a time.",
     ),
     Case("the action on the next line", Reply("Thought:\nHm.\n\nAction:\nlook"), "You are in the"),
     Case("an action in bold and code", Reply("**Action:** `look`"), "You are in the middle of"),
@@ -85,8 +87,9 @@ class Scripted(SimulatedChatModel):
 
     @override
     def reply(self, messages: Sequence[BaseMessage], sampling: Sampling) -> Reply:
-        """Return the reply of this round."""
-        return self.script(sum(isinstance(message, AIMessage) for message in messages))
+        """Return the reply of this round: an empty one has no message, but an answer."""
+        said = sum(isinstance(message, AIMessage) for message in messages)
+        return self.script(said + sum(message.text.count(_EMPTY) for message in messages))
 
 
 def script_of(semantics: Semantics = "compat") -> tuple[Reply, ...]:

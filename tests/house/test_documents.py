@@ -119,15 +119,15 @@ def test_graph_of_the_guide_when_run_recalls_what_it_did(tmp_path: Path) -> None
     assert "The office wifi is down: Restart the router." in said
 
 
-def test_plan_of_the_guide_when_previewed_finds_the_provider(tmp_path: Path) -> None:
-    """A module beside the plan is found, and its settings are checked."""
+def test_plan_of_the_guide_when_run_finds_the_provider(tmp_path: Path) -> None:
+    """A module beside the plan is found when it runs, and its settings are checked first."""
     save_files(GUIDE, tmp_path)
     said = run(["-m", "langgraft", "preview", "playbook.yaml"], tmp_path)
     assert "playbook" in said
     plan = tmp_path / "playbook.yaml"
     plan.write_text(plan.read_text().replace("top_k", "topk"))
     with pytest.raises(AssertionError, match="topk"):
-        run(["-m", "langgraft", "preview", "playbook.yaml"], tmp_path)
+        run(["-m", "langgraft", "run", "playbook.yaml", "--out", "runs", "--limit", "1"], tmp_path)
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)

@@ -89,7 +89,8 @@ class Controlling(ProviderConformance):
         self, memory: MemoryProvider[Any], store: BaseStore, **changes: Any
     ) -> MemoryProvider[Any]:
         """Change the settings of the wrapped provider."""
-        assert isinstance(memory, Control)
+        if not isinstance(memory, Control):  # the one that fills its bank
+            return super().with_settings(memory, store, **changes)
         return type(self).wrap(super().with_settings(memory.inner, store, **changes))
 
 

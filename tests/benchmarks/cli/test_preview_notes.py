@@ -13,7 +13,7 @@ def test_preview_when_study_has_notes_then_prints_them_in_table_and_json() -> No
     assert shown.exit_code == 0
     line = shown.output.strip().splitlines()[-1]
     assert line.startswith("detectable difference at 80 % power: about ")
-    assert line.endswith("(60 test items × 5 runs)")  # noqa: RUF001  (a multiplication sign)
+    assert "(60 test items × 5 runs, 4 memories compared" in line  # noqa: RUF001
     full = json.loads(CliRunner().invoke(app, ["preview", "demo", "--json"]).output)
     assert full["notes"] == [line]
     limited = CliRunner().invoke(app, ["preview", "demo", "--limit", "1", "--json"])

@@ -146,7 +146,8 @@ def test_memory_of_a_step_agent_when_read_is_that_of_its_attempts() -> None:
 def test_runs_when_none_took_a_step_are_compared_and_say_nothing() -> None:
     """As where a model's server never answered with anything that could be read."""
     analysis = analyze(StepLog({"off": [[], []], "warm": [[], []]}))
-    assert {each.verdict for each in analysis.contrasts} == {"no detectable difference"}
+    said_nothing = {"no detectable difference", "too few runs"}  # with two seeds
+    assert {each.verdict for each in analysis.contrasts} <= said_nothing
     assert analysis.contrast("warm", "bug_rate").undefined == 2
     assert [each.censored for each in analysis.level("first_valid")] == [2, 2]
     assert [each.steps.mean for each in analysis.endings if each.steps] == [0, 0]
