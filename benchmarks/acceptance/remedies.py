@@ -78,7 +78,7 @@ def retrieved(episodes: Iterable[Episode], asked: Asked, **settings: Any) -> Ret
 
 def measure(setting: Setting) -> list[Figure]:
     """Ask a bank that a simulated learner filled in BabyAI."""
-    count = setting.size(200, 80)
+    count = setting.size(200, 120)
     setting.say(f"remedies on a bank of {2 * count} BabyAI episodes")
     played = played_bank(count, setting.size(100, 50))
     learner = f"a simulated learner's {2 * count} episodes of find_obj, then action_obj_door"
