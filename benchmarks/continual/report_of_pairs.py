@@ -23,14 +23,14 @@ def write_reports(plan: ContinualPlan, log: PlanLogReader, out: Path) -> Report:
         RunDirectoryError: A file cannot be written.
     """
     if not plan.pairs:
-        return write_report(plan, log, out)
+        return write_report(plan, log, out, analysis=analyze(log, plan.margin))
     check_extra()
     ids = run_ids(log.runs)
     analyses, reports = {}, {}
     for name, part in plan.parts.items():
         view = PairLog(log, name)
         own = {run.removeprefix(f"{name}/"): each for run, each in ids.items()}
-        analyses[name] = analyze(view)
+        analyses[name] = analyze(view, plan.margin)
         reports[name] = write_report(part, view, out / name, analysis=analyses[name], ids=own)
     over_all = write_paper_report(plan, analyses, out, simulated=is_simulated(plan, log))
     return _together(over_all, reports)

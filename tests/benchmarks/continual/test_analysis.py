@@ -453,3 +453,10 @@ def test_estimates_when_log_is_read_twice_then_are_equal(mixed: Analysis) -> Non
 
     assert numbers(again.family) == numbers(mixed.family)
     assert again.transfers == mixed.transfers
+
+
+def test_margin_when_a_plan_states_one_then_controls_are_held_to_it() -> None:
+    """A margin so small that nothing can be shown leaves every gate of a control open."""
+    strict = analyze(SyntheticLog(MIXED), margin=0.001)
+    assert strict.noise.margin == 0.001
+    assert gate_states(strict)["A/A: agg+placebo"] == "open"
