@@ -30,9 +30,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 import langgraft
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.errors import BankFormatError, InputError
+from langgraft._core.settings import describe_validation
 from langgraft.memory.bank_format import BUNDLE_START, item_line, parse_items, read_items
 from langgraft.memory.deltas import BankContent
-from langgraft.memory.items import MemoryItem, describe_validation
+from langgraft.memory.items import MemoryItem
 from langgraft.memory.json_lines import parse_json, parse_line, split_lines
 from langgraft.memory.stored_zip import pack, unpack
 from langgraft.memory.whole_file import write_whole

@@ -17,10 +17,11 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 
 from langgraft._core.canonical import canonical_json
 from langgraft._core.errors import BankFormatError
+from langgraft._core.settings import Settings
 from langgraft.memory.bank_format import read_items
 from langgraft.memory.bundle import Bundle, read_bank_file
 from langgraft.memory.deltas import Add, Change, Remove
@@ -39,7 +40,7 @@ _LAST_NUMBER: Final = 2**53
 """Up to here every store and every reader of JSON keeps whole numbers exactly."""
 
 
-class ImportChoices(BaseModel):
+class ImportChoices(Settings):
     """What to take from a file and how; the defaults take everything as it is.
 
     ```python
@@ -50,8 +51,6 @@ class ImportChoices(BaseModel):
     )
     ```
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     where: Mapping[str, Scalar | tuple[Scalar, ...]] = Field(default_factory=dict)
     """Field → the value an item must have, or those of which it must have one: `type`,
@@ -136,7 +135,9 @@ def import_changes(
                 case "rename":
                     identity = _free_name(identity, names)
                     names.add(identity)
-        changes.append(Add(item.model_copy(update={"id": identity, "order_index": next(numbers)})))
+        update = {"id": identity, "order_index": next(numbers)}
+        same = identity == item.id and update["order_index"] == item.order_index
+        changes.append(Add(item if same else item.model_copy(update=update)))
     return changes
 
 

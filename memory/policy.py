@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from langgraft._core.canonical import JSON, digest
 from langgraft._core.errors import InputError
+from langgraft._core.settings import describe_validation
 from langgraft.memory import bank
 from langgraft.memory.credit import credit
 from langgraft.memory.deltas import (
@@ -30,7 +31,7 @@ from langgraft.memory.episodes import Episode
 from langgraft.memory.forgetting import forgotten
 from langgraft.memory.importing import ImportChoices, import_changes
 from langgraft.memory.item_ids import present, with_free_ids
-from langgraft.memory.items import MemoryItem, Scalar, describe_validation
+from langgraft.memory.items import MemoryItem, Scalar
 from langgraft.memory.questions import Question, Verdict
 from langgraft.memory.recall import (
     SAME_TASK,

@@ -3,25 +3,19 @@
 from collections.abc import Mapping
 from typing import Any, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, SkipValidation, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, SkipValidation, field_validator
 
 from langgraft._core.canonical import JSON
-from langgraft._core.errors import SettingsError
+from langgraft._core.settings import Settings
 from langgraft.memory.forgetting import ForgettingPolicy
-from langgraft.memory.items import describe_validation
 from langgraft.memory.rankers.base import Ranker, is_ranker
 from langgraft.memory.rankers.named import make_ranker
 
 
-class ProviderSettings(BaseModel):
-    """Settings of a provider: frozen, hashable, printable. With the class they are its
-    *architecture* (memory-transplants §3.1).
+class ProviderSettings(Settings):
+    """Settings of a provider; with its class they are its *architecture* (memory-transplants §3.1)."""
 
-    Raises:
-        SettingsError: There is no such setting, or a value is not possible.
-    """  # noqa: D205
-
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+    model_config = ConfigDict(arbitrary_types_allowed=True)
 
     feedback: Literal["environment", "oracle"] = "environment"
     """`oracle` declares that episodes may be judged by gold answers. Without that declaration they
@@ -33,13 +27,6 @@ class ProviderSettings(BaseModel):
     succeeded (`successes`). Policies that forget by use turn it on by themselves."""
     forgetting: tuple[ForgettingPolicy, ...] = ()
     """What upkeep forgets, policy by policy, after the provider's own capacities."""
-
-    def __init__(self, **values: Any) -> None:
-        try:
-            super().__init__(**values)
-        except ValidationError as error:
-            told = describe_validation(error, type(self).model_fields)
-            raise SettingsError(f"{type(self).__name__}: {told}") from error
 
     def describe(self) -> dict[str, JSON]:
         """Return the settings as JSON."""

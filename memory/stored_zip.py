@@ -12,6 +12,10 @@ from langgraft._core.errors import BankFormatError
 _TIME: Final = (1980, 1, 1, 0, 0, 0)
 _UNIX: Final = 3
 _PLAIN_FILE: Final = 0o100644 << 16
+_MEMBER: Final = b"PK\x01\x02"
+"""Begins each entry of the list of members; lines of JSON hold no such bytes."""
+_MOST_MEMBERS: Final = 100
+"""More are not even listed: a hundred thousand take seconds."""
 _DAMAGED: Final = (
     zipfile.BadZipFile,
     NotImplementedError,  # a compression or version nobody knows
@@ -48,6 +52,9 @@ def unpack(path: Path, data: bytes, names: Sequence[str]) -> dict[str, bytes]:
     Raises:
         BankFormatError: The file is torn, or packed otherwise.
     """
+    if (members := data.count(_MEMBER)) > _MOST_MEMBERS:
+        msg = f"a bundle holds {', '.join(names)}, in this order and alone; here are {members:,} members"
+        raise BankFormatError(msg, path=path)
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             _check_entries(path, archive.infolist(), names, len(data))

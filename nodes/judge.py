@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from langgraft._core.arguments import checked
 from langgraft._core.errors import InputError, SettingsError
 from langgraft._core.prompts import Prompt
-from langgraft.memory.items import describe_validation
+from langgraft._core.settings import describe_validation
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.questions import By, Question, Verdict
 from langgraft.nodes.chat_models import ChatModel, Model, chat_model

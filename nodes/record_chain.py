@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.errors import InputError
-from langgraft.memory.items import describe_validation
+from langgraft._core.settings import describe_validation
 from langgraft.nodes.artifacts import Artifacts, check_reference, reference_of
 
 R = TypeVar("R")

@@ -25,6 +25,9 @@ FIELDS: Final[dict[str, Any]] = {"query_fields": ("task", "observation")}
 SINGLE: Final[dict[str, Any]] = {"granularity": "individual", "top_k": 3, **FIELDS}
 FOLDS: Final = (0.4, 0.5, 0.6, 0.8)
 TRADE_OFFS: Final = (0.1, 0.3, 0.5, 0.7)
+LEARNED, ASKED = 200, 100
+"""Episodes of each task in the bank, and queries; at reduced size too: smaller banks have not
+collapsed yet."""
 CONCENTRATED, NARROW, OWN = 0.8, 0.06, 0.5
 """What makes a bank a collapsed one, and the share that a quota is to restore."""
 
@@ -78,12 +81,11 @@ def retrieved(episodes: Iterable[Episode], asked: Asked, **settings: Any) -> Ret
 
 def measure(setting: Setting) -> list[Figure]:
     """Ask a bank that a simulated learner filled in BabyAI."""
-    count = setting.size(200, 120)
-    setting.say(f"remedies on a bank of {2 * count} BabyAI episodes")
-    played = played_bank(count, setting.size(100, 50))
-    learner = f"a simulated learner's {2 * count} episodes of find_obj, then action_obj_door"
+    setting.say(f"remedies on a bank of {2 * LEARNED} BabyAI episodes")
+    played = played_bank(LEARNED, ASKED)
+    learner = f"a simulated learner's {2 * LEARNED} episodes of find_obj, then action_obj_door"
     how = f"{learner}; asked by {len(played[1])} find_obj tests"
-    return [*_diversity(*played, how, large=not setting.reduced), _quota(*played, how)]
+    return [*_diversity(*played, how), _quota(*played, how)]
 
 
 def played_bank(count: int, tests: int) -> tuple[list[Episode], Asked]:
@@ -121,15 +123,8 @@ class _Keeping(InsightMemory):
         return super().file(episode)
 
 
-def _diversity(episodes: Sequence[Episode], asked: Asked, how: str, *, large: bool) -> list[Figure]:
-    """Compare with Cond-Agg on the same episodes; all settings that were tried are shown.
-
-    Args:
-        episodes: What the bank is filled with.
-        asked: The queries.
-        how: What was measured.
-        large: Whether the bank is large enough to have collapsed.
-    """
+def _diversity(episodes: Sequence[Episode], asked: Asked, how: str) -> list[Figure]:
+    """Compare with Cond-Agg on the same episodes; all settings that were tried are shown."""
     single = retrieved(episodes, asked, **SINGLE)
     bundle = retrieved(episodes, asked, **FIELDS)
     folded = {at: retrieved(episodes, asked, **SINGLE, fold_above=at) for at in FOLDS}
@@ -144,9 +139,7 @@ def _diversity(episodes: Sequence[Episode], asked: Asked, how: str, *, large: bo
     bounds = f"concentration ≥ {CONCENTRATED}, coverage ≤ {NARROW}"
     remedied = [*folded.values(), *mixed.values()]
     return [
-        Figure(
-            "Single lessons collapse", how, collapse, bounds, single.collapsed if large else None
-        ),
+        Figure("Single lessons collapse", how, collapse, bounds, single.collapsed),
         Figure(
             "Folding and MMR raise context diversity (§D: of the items retrieved) to that of"
             " bundles, at every setting tried",

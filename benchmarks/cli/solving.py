@@ -16,6 +16,7 @@ from langgraft._core.errors import (
     InfrastructureError,
     SettingsError,
 )
+from langgraft._core.settings import describe_validation
 from langgraft.benchmarks.cli.printing import complain, say, write_json
 from langgraft.benchmarks.cli.solve_lines import lines_of
 from langgraft.benchmarks.harness.cache import ResponseCache
@@ -36,7 +37,6 @@ from langgraft.benchmarks.mle.solution import RESPONSES, WORK, Order, Solution, 
 from langgraft.benchmarks.mle.study import MleStudy
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.layout import CONFIG, is_competition_id
-from langgraft.memory.items import describe_validation
 from langgraft.memory.stores.named import store_kind
 
 NO_MEMORY: Final = ("off", "none")

@@ -12,13 +12,13 @@ from pydantic import ValidationError
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import SettingsError
+from langgraft._core.settings import describe_validation
 from langgraft.environments.alfworld.factory import ALFWorld, GeneratedALFWorld
 from langgraft.environments.alfworld.installed import alfworld_version, import_part
 from langgraft.environments.alfworld.semantics import CONVENTIONS, Semantics, convention_of
 from langgraft.environments.babyai import BabyAI
 from langgraft.environments.babyai import Semantics as BabyAISemantics
 from langgraft.environments.text import TextWorldFactory
-from langgraft.memory.items import describe_validation
 
 _LEARNERS: Final = "langgraft.benchmarks.simulated"
 _WORLDS: Final = "langgraft.environments"

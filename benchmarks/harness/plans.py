@@ -13,10 +13,10 @@ from pydantic import ValidationError
 
 from langgraft._core.canonical import JSON, digest
 from langgraft._core.errors import PlanError
+from langgraft._core.settings import describe_validation
 from langgraft._core.untrusted import MOST_YAML_BYTES, load_yaml, read_most
 from langgraft.benchmarks.harness.graph import RunGraph, build_graph, run_to_json
 from langgraft.benchmarks.harness.study import Plan, PlanT, Study
-from langgraft.memory.items import describe_validation
 
 Studies = Mapping[str, Study[Any]]
 """The studies a caller offers, by name."""

@@ -5,7 +5,7 @@ from typing import Annotated, TypeAlias
 from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
 
-from langgraft.memory.items import CONFIDENTIAL
+from langgraft._core.settings import CONFIDENTIAL
 
 
 def check_server_url(url: str) -> str:

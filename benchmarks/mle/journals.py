@@ -13,8 +13,8 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from langgraft._core.errors import InputError
+from langgraft._core.settings import describe_validation
 from langgraft._core.untrusted import load_json, read_most, unzipped
-from langgraft.memory.items import describe_validation
 from langgraft.nodes.search.journal import Journal, JournalNode
 
 _RUN = re.compile(r"^(?P<task>.+)-[0-9a-f]{8}$")

@@ -2,15 +2,15 @@
 
 from typing import Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from langgraft._core.settings import Settings
 
 MIB: Final = 1 << 20
 
 
-class Limits(BaseModel):
+class Limits(Settings):
     """The bounds of one program, or of one cell of a kernel. Sizes are bytes."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     seconds: float = Field(60.0, gt=0, allow_inf_nan=False)
     """Wall clock, from the program's first instruction; then its whole tree is killed."""

@@ -7,7 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.errors import InputError, SettingsError
-from langgraft.memory.items import MemoryItem, Scalar, describe_validation
+from langgraft._core.settings import describe_validation
+from langgraft.memory.items import MemoryItem, Scalar
 
 _ALWAYS: Final = ("id", "text", "type", "source_domain", "episode_id", "success")
 _SOMETIMES: Final = ("task_id", "key")

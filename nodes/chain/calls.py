@@ -8,7 +8,7 @@ from typing import Any, Final
 from langchain_core.messages import BaseMessage
 from pydantic import JsonValue, ValidationError
 
-from langgraft.memory.items import describe_validation
+from langgraft._core.settings import describe_validation
 from langgraft.nodes.chain.tools import ARGUMENTS
 from langgraft.nodes.replies import encodable
 from langgraft.nodes.talking import UNREADABLE, Said

@@ -22,7 +22,7 @@ from pydantic import ValidationError
 
 from langgraft._core.canonical import canonical_json, digest
 from langgraft._core.errors import InfrastructureError, InputError
-from langgraft.memory.items import describe_validation
+from langgraft._core.settings import describe_validation
 from langgraft.nodes.artifacts import reference_of, sync_folder
 from langgraft.nodes.search.journal import JournalNode
 from langgraft.nodes.search.node_json import node_json

@@ -121,3 +121,12 @@ def test_name_when_nothing_is_near_has_what_follows_instead() -> None:
     assert did_you_mean("aple", ["apple", "pear"]) == "did you mean 'apple'?"
     assert did_you_mean("xyz", ["apple", "pear"]) == "there are apple, pear."
     assert did_you_mean("xyz", ["apple"], "look there") == "look there"
+
+
+def test_argument_when_it_is_missing_is_asked_for() -> None:
+    """In the words of every other refusal, and with the call as it is written."""
+    call: Any = checked(lambda count, *, lamp, names=None: (count, lamp, names))
+    with pytest.raises(SettingsError, match=r"needs `count` and `lamp`: .*count=…, lamp=…\)"):
+        call(names=1)
+    with pytest.raises(SettingsError, match="needs `lamp`: "):
+        call(1)

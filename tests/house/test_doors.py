@@ -8,7 +8,7 @@ import inspect
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, get_origin
+from typing import Any, cast, get_origin
 
 import pytest
 from chain_cases import scripted
@@ -24,14 +24,17 @@ from tree_cases import sandbox, toy
 import langgraft
 from langgraft._core.errors import SettingsError
 from langgraft.environments.competitions.competition import Competition
+from langgraft.environments.sandboxes import Limits
 from langgraft.graphs import build_react_agent
-from langgraft.memory import controls, providers, stores
+from langgraft.memory import ImportChoices, controls, providers, stores
 from langgraft.memory.controls.base import Control
 from langgraft.memory.episodes import Episode
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import (
     PROVIDERS,
+    ExpeLSettings,
     InsightMemory,
+    VoteSettings,
     make_provider,
 )
 from langgraft.memory.providers.trajectory import TrajectoryMemory
@@ -223,6 +226,28 @@ def test_settings_when_misspelt_say_which_was_meant(name: str) -> None:
         kind(credit="perhaps")
     with pytest.raises(SettingsError, match=f"^provider '{name}': .*did you mean 'credit'"):
         make_provider(name, InMemoryStore(), settings={"credits": True})
+
+
+@pytest.mark.parametrize(
+    ("kind", "typo", "meant"),
+    [
+        (Limits, "second", "seconds"),
+        (VoteSettings, "max_rule", "max_rules"),
+        (ImportChoices, "on_conflit", "on_conflict"),
+    ],
+)
+def test_other_settings_when_misspelt_say_which_was_meant(
+    kind: type[Any], typo: str, meant: str
+) -> None:
+    """Whatever is built of settings refuses them alike."""
+    with pytest.raises(SettingsError, match=f"{kind.__name__}: .*{typo}: did you mean '{meant}'"):
+        kind(**{typo: 1})
+
+
+def test_settings_within_settings_when_misspelt_are_named_by_their_way() -> None:
+    """One line says which part of the whole it is."""
+    with pytest.raises(SettingsError, match=r"^ExpeLSettings: votes\.max_rule: "):
+        ExpeLSettings(votes=cast("Any", {"max_rule": 3}))
 
 
 def test_settings_when_nothing_is_near_list_what_there_is() -> None:

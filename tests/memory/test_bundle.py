@@ -284,6 +284,15 @@ def test_bundle_when_compressed_is_refused_before_it_is_unpacked(path: Path) -> 
     assert "is compressed; the members of a bundle are stored as they are" in refusal(path)
 
 
+def test_bundle_when_it_has_very_many_members_is_refused_before_they_are_listed(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each member takes time and memory; a file of 16 MiB has room for 150,000."""
+    monkeypatch.setattr(zipfile.ZipFile, "infolist", lambda _: pytest.fail("listed"))
+    packed(path, lambda m: {**m, **{f"m{number}": b"" for number in range(200)}})
+    assert "here are 203 members" in refusal(path)
+
+
 def test_bundle_when_a_size_is_a_lie_is_refused(path: Path) -> None:
     """Nothing is allocated for what is not there."""
     data = bytearray(path.read_bytes())

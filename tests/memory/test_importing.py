@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langgraph.store.memory import InMemoryStore
 from memory_cases import asking, items, make_episode, make_item
-from pydantic import ValidationError
 from typing_extensions import override
 
-from langgraft._core.errors import BankFormatError, InputError
+from langgraft._core.errors import BankFormatError, InputError, SettingsError
 from langgraft.memory.bank_format import read_items, write_items
 from langgraft.memory.bundle import write_bundle
 from langgraft.memory.deltas import Add, Annotate, BankContent, Change, Remove, SetState, fold
@@ -277,7 +276,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("choices", "said"), WRONG, ids=str)
 def test_choices_when_one_is_not_possible_are_refused(choices: dict[str, Any], said: str) -> None:
     """Before any file is opened."""
-    with pytest.raises(ValidationError, match=said):
+    with pytest.raises(SettingsError, match=said):
         ImportChoices(**choices)
 
 

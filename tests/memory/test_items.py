@@ -9,7 +9,8 @@ from pydantic import BaseModel, ValidationError, model_validator
 
 from langgraft._core.canonical import canonical_json
 from langgraft._core.errors import InputError
-from langgraft.memory.items import MemoryItem, describe_validation
+from langgraft._core.settings import describe_validation
+from langgraft.memory.items import MemoryItem
 
 
 @given(items())

@@ -9,9 +9,10 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from langgraft._core.errors import InputError
+from langgraft._core.settings import describe_validation
 from langgraft._core.untrusted import load_yaml, read_most
 from langgraft.memory.importing import METADATA, ImportChoices
-from langgraft.memory.items import Scalar, describe_validation
+from langgraft.memory.items import Scalar
 
 _FIELDS: Final = {"domain": "source_domain"}
 """Short names of fields."""

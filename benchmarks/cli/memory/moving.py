@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError
+from langgraft._core.settings import describe_validation
 from langgraft.benchmarks.cli.memory.arguments import mapping
 from langgraft.benchmarks.cli.memory.banks import Address, Bank, provider_at
 from langgraft.benchmarks.cli.printing import say, write_json
@@ -15,7 +16,6 @@ from langgraft.memory.bank_format import write_items
 from langgraft.memory.bundle import Provenance, read_bank_file, write_bundle
 from langgraft.memory.deltas import Add, MemoryDelta, Remove
 from langgraft.memory.importing import REPLACED, ImportChoices
-from langgraft.memory.items import describe_validation
 
 _LISTED: Final = 10
 

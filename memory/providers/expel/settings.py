@@ -2,9 +2,10 @@
 
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, SkipValidation, model_validator
 from pydantic import Field as SettingsField
+from pydantic import SkipValidation, model_validator
 
+from langgraft._core.settings import Settings
 from langgraft.memory.providers.remedies import RetrievalSettings
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.bm25 import BM25
@@ -12,10 +13,8 @@ from langgraft.memory.rankers.bm25 import BM25
 Count = Annotated[int, SettingsField(ge=1)]
 
 
-class VoteSettings(BaseModel):
+class VoteSettings(Settings):
     """How rules live by votes; the defaults are those of ExpeL (arXiv:2308.10144) and its code."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     max_rules: Count = 20
     """From how many rules on the list counts as full: a judge is told to remove before adding.

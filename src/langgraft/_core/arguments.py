@@ -56,12 +56,12 @@ def checked(function: Callable[P, T]) -> Callable[P, T]:
 
     Raises:
         SettingsError: By the function: an argument is of another kind, has a name that it does not
-            take, or has to be given by name.
+            take, has to be given by name, or is missing.
     """
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
-        parameters, in_a_row = _signature(function)
+        parameters, in_a_row, needed = _signature(function)
         for name, value in (*zip(in_a_row, args, strict=False), *kwargs.items()):
             if name not in parameters:
                 known = [each for each in parameters if each != "self"]
@@ -74,6 +74,12 @@ def checked(function: Callable[P, T]) -> Callable[P, T]:
             where = _place(function, args)
             by_name = _written(where, inspect.signature(function))
             msg = f"{where} has no place for {value!r:.80}: give it by name, {by_name}"
+            raise SettingsError(msg)
+        missing = [each for each in needed if each not in {*kwargs, *in_a_row[: len(args)]}]
+        if missing:
+            where = _place(function, args)
+            named = " and ".join(f"`{each}`" for each in missing)
+            msg = f"{where} needs {named}: {_written(where, inspect.signature(function))}"
             raise SettingsError(msg)
         return function(*args, **kwargs)
 
@@ -120,8 +126,8 @@ def did_you_mean(given: object, known: Iterable[str], otherwise: str = "") -> st
 @functools.cache
 def _signature(
     function: Callable[..., object],
-) -> tuple[Mapping[str, tuple[Any, frozenset[type]]], Sequence[str]]:
-    """Return each parameter's annotation with the types it names, and which may go without a name.
+) -> tuple[Mapping[str, tuple[Any, frozenset[type]]], Sequence[str], Sequence[str]]:
+    """Return parameters' annotations and their types, which may go unnamed, and which are needed.
 
     What is of just such a type needs no other look: most calls are right, and some are frequent.
     """
@@ -130,6 +136,7 @@ def _signature(
     return (
         {name: (hint, frozenset(filter(_is_plain, _kinds(hint)))) for name, hint in hints.items()},
         [each.name for each in found if each.kind is not each.KEYWORD_ONLY],
+        [each.name for each in found if each.default is each.empty and each.name != "self"],
     )
 
 

@@ -1,0 +1,68 @@
+"""Settings as pydantic models, and what pydantic finds wrong with a value, in one line."""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from langgraft._core.arguments import did_you_mean
+from langgraft._core.errors import SettingsError
+
+CONFIDENTIAL: Final = "confidential"
+"""Type of a pydantic error about a value that no message may quote."""
+MOST_PROBLEMS: Final = 5
+"""Problems of one value that are told each: a message is read by a person."""
+
+
+class Settings(BaseModel):
+    """Frozen, printable settings.
+
+    Raises:
+        SettingsError: There is no such setting, or a value is not possible.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def __init__(self, **values: Any) -> None:
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            told = describe_validation(error, type(self).model_fields)
+            raise SettingsError(f"{type(self).__name__}: {told}") from error
+
+    # Within a larger value pydantic goes on by itself, and names the way to what is wrong.
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
+
+
+def describe_validation(error: ValidationError, known: Iterable[str] = ()) -> str:
+    """Put a pydantic error into one line: each field with what is wrong and what it got.
+
+    Of many, the first are told. What a problem of type `CONFIDENTIAL` got is not.
+
+    Args:
+        error: What pydantic raised.
+        known: The fields there are: one that is misspelt is told what it may have been.
+    """
+    parts = []
+    problems = error.errors(include_url=False, include_context=False)
+    for problem in problems[:MOST_PROBLEMS]:
+        where = ".".join(_printable(str(part)) for part in problem["loc"])
+        said = problem["msg"].removeprefix("Value error, ")
+        said = said[:1].lower() + said[1:]
+        if not where and problem["type"] == "value_error":
+            parts.append(said)  # about several fields, which it names
+            continue
+        if known and problem["type"] == "extra_forbidden" and len(problem["loc"]) == 1:
+            parts.append(f"there is no {where}: {did_you_mean(where, known)}")
+            continue
+        told = problem["type"] not in {"missing", CONFIDENTIAL}
+        got = f" (got {problem['input']!r:.80})" if told else ""
+        parts.append(f"{where or 'value'}: {said}{got}")
+    if len(problems) > MOST_PROBLEMS:
+        parts.append(f"and {len(problems) - MOST_PROBLEMS:,} more")
+    return "; ".join(parts)
+
+
+def _printable(name: str) -> str:
+    """Write a name so that it can stand in a message of one line, whatever it holds."""
+    return f"{name if name.isprintable() else ascii(name):.80}"
