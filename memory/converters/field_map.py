@@ -10,8 +10,8 @@ from langgraft._core.errors import InputError, SettingsError
 from langgraft._core.settings import describe_validation
 from langgraft.memory.items import MemoryItem, Scalar
 
-_ALWAYS: Final = ("id", "text", "type", "source_domain", "episode_id", "success")
-_SOMETIMES: Final = ("task_id", "key")
+_ALWAYS: Final = ("id", "text", "type", "source_domain", "episode_id")
+_SOMETIMES: Final = ("success", "task_id", "key")
 
 
 class FieldSource(BaseModel):
@@ -71,7 +71,6 @@ class FieldMap(BaseModel):
     type: {constant: strategic}
     source_domain: {paths: [workspace_id], constant: unknown}
     episode_id: {constant: ""}
-    success: {constant: false}
     metadata:
       author: metadata.author
     ```
@@ -86,7 +85,8 @@ class FieldMap(BaseModel):
     type: FieldSource
     source_domain: FieldSource
     episode_id: FieldSource
-    success: FieldSource
+    success: FieldSource | None = None
+    """Without it, or where a row has no value, nobody knows how the episode went."""
     task_id: FieldSource | None = None
     key: FieldSource | None = None
     metadata: Mapping[str, FieldSource] = Field(default_factory=dict)
@@ -127,7 +127,7 @@ class FieldMap(BaseModel):
         Raises:
             InputError: A field is missing, or of a kind that an item's is not.
         """
-        values: dict[str, JSON] = {"order_index": number}
+        values: dict[str, JSON] = {"order_index": number, "success": None}
         for name in (*_ALWAYS, *_SOMETIMES):
             source: FieldSource | None = getattr(self, name)
             if source is not None:

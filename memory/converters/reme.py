@@ -9,8 +9,7 @@ entry, `content` is when it helps, for that is embedded, and all else is in `met
 ===============  ==========================================================================
 not in ReMe      what an item says instead
 ===============  ==========================================================================
-success          `False`: no entry tells how the attempts went that it was distilled from,
-                 and nothing here claims a success that nobody has seen
+success          `None`: no entry tells how the attempts went that it was distilled from
 episode_id       empty: not told
 source_domain    the workspace; `ImportChoices(remap=…)` puts it to a domain of yours
 ===============  ==========================================================================
@@ -38,7 +37,6 @@ def _map(inside: str, *, named: FieldSource, text: FieldSource, key: str) -> Fie
         type=FieldSource(constant="strategic"),
         source_domain=_first("workspace_id"),
         episode_id=FieldSource(constant=""),
-        success=FieldSource(constant=False),
         metadata={
             "memory_type": _first(f"{inside}memory_type", f"{inside}experience_type"),
             "score": _first(f"{inside}score"),

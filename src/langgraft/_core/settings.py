@@ -12,6 +12,10 @@ CONFIDENTIAL: Final = "confidential"
 """Type of a pydantic error about a value that no message may quote."""
 MOST_PROBLEMS: Final = 5
 """Problems of one value that are told each: a message is read by a person."""
+_OTHER_WORDS: Final = {
+    "string_unicode": "no UTF-8 text: surrogates not allowed",
+}
+"""Type of a pydantic error → what says more than its message."""
 
 
 class Settings(BaseModel):
@@ -48,7 +52,7 @@ def describe_validation(error: ValidationError, known: Iterable[str] = ()) -> st
     for problem in problems[:MOST_PROBLEMS]:
         where = ".".join(_printable(str(part)) for part in problem["loc"])
         said = problem["msg"].removeprefix("Value error, ")
-        said = said[:1].lower() + said[1:]
+        said = _OTHER_WORDS.get(problem["type"], said[:1].lower() + said[1:])
         if not where and problem["type"] == "value_error":
             parts.append(said)  # about several fields, which it names
             continue

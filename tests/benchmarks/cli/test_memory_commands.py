@@ -301,7 +301,7 @@ def test_library_of_others_when_converted_is_a_bank(tmp_path: Path) -> None:
             type="strategic",
             source_domain="w",
             episode_id="",
-            success=False,
+            success=None,
             order_index=0,
         )
     ]

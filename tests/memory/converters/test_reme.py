@@ -58,7 +58,7 @@ def test_library_when_converted_loses_no_entry_and_no_word(library: Path) -> Non
         assert item.metadata["author"] == row["metadata"]["author"]
         assert item.metadata.get("score") == row["score"]
         assert item.source_domain == row["workspace_id"]
-        assert (item.success, item.episode_id, item.task_id) == (False, "", None)
+        assert (item.success, item.episode_id, item.task_id) == (None, "", None)
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
