@@ -51,6 +51,10 @@ a standard error near zero: p values of 1e-113 from nothing.
 
 _NODES = 48
 """Points at which the chi-squared distribution of an order variance is averaged over."""
+_POWER_NODES = 8
+"""Points at which that of an estimate of it is, where power is asked for."""
+_HALVINGS = 40
+"""Steps to a quantile, each of which halves what it lies in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +78,6 @@ class OrderEffects:
     def variance(self) -> float:
         """Variance of the order effects, 0 where runs differ no more than their outcomes do."""
         return max(self.spread - self.noise, 0.0)
-
-    def scaled(self, order: float, noise: float) -> "OrderEffects":
-        """Return them with `order` times the order variance and `noise` times the noise."""
-        lower = noise * self.noise
-        return replace(self, spread=order * (self.spread - self.noise) + lower, noise=lower)
 
 
 def order_effects(matrices: Iterable[Matrix]) -> OrderEffects | None:
@@ -176,7 +175,7 @@ class Estimate:
         if self.method == "exact" and not self.value:
             return (1 - min(margin, 1.0)) ** self.n_items
         inside = margin - abs(self.value)
-        tail = _tail(self)(abs(inside)) / 2
+        tail = _tail(self, abs(inside)) / 2
         return tail if inside > 0 else 1 - tail
 
 
@@ -281,12 +280,12 @@ def _with_intervals(
         reach = _quantile(replace(found, orders=None, df=found.n_items - 1.0))
         these = max(least, mean - reach), min(most, mean + reach)
     if constant or found.orders is None:
-        p = found.p if alike else _tail(found)(abs(mean))
+        p = found.p if alike else _tail(found, abs(mean))
         return replace(found, low=these[0], high=these[1], p=p, these_orders=these)
     reach = _quantile(found)
     low = min(these[0], max(least, mean - reach))
     high = max(these[1], min(most, mean + reach))
-    p = max(found.p if alike else 0.0, _tail(found)(abs(mean)))
+    p = max(found.p if alike else 0.0, _tail(found, abs(mean)))
     return replace(found, low=low, high=high, p=p, these_orders=these)
 
 
@@ -301,7 +300,7 @@ def _nodes() -> tuple[Matrix, Matrix]:
     return root**3, 1.5 * weights * root**2
 
 
-def _tail(found: Estimate) -> Callable[[float], float]:
+def _tails(found: Estimate, spreads: Matrix | None = None) -> Callable[[Matrix], Matrix]:
     """Return how probable a deviation of at least `x`, either way, is from the true value.
 
     Given the order variance it is that of Student's t over items. The order variance is as uncertain
@@ -309,23 +308,28 @@ def _tail(found: Estimate) -> Callable[[float], float]:
     freedom, less the noise, at least 0. The probability is the average over u (a generalized
     p value, Weerahandi 1993); with a plain Satterthwaite approximation intervals of few runs cover
     less than they say (docs/statistics.md).
+
+    Args:
+        found: The estimate.
+        spreads: Spreads to suppose in the place of the family's; the function takes an `x` for each.
     """
     special: Any = require("scipy.special", extra="bench", purpose="The analysis")
     orders = found.orders
     if orders is None:
-        df, variances, weights = found.df, np.array([found.items_variance]), np.ones(1)
+        df, variances, weights = found.df, np.array([[found.items_variance]]), np.ones(1)
     else:
         df = found.n_items - 1.0
         probabilities, weights = _nodes()
         u = 2 * special.gammaincinv(orders.df / 2, probabilities)
-        order = np.maximum(orders.spread * orders.df / u - orders.noise, 0.0)
+        given = np.array([orders.spread]) if spreads is None else spreads
+        order = np.maximum(np.outer(given, orders.df / u) - orders.noise, 0.0)
         variances = found.items_variance + order / found.n_replicates
     scale = np.sqrt(np.maximum(variances, ROUNDING**2))
+    return lambda x: np.asarray(2 * special.stdtr(df, -x[:, None] / scale) @ weights)
 
-    def tail(x: float) -> float:
-        return float(2 * (weights * special.stdtr(df, -x / scale)).sum())
 
-    return tail
+def _tail(found: Estimate, x: float) -> float:
+    return float(_tails(found)(np.array([x]))[0])
 
 
 def _quantile(found: Estimate, alpha: float = 1 - CONFIDENCE) -> float:
@@ -333,12 +337,20 @@ def _quantile(found: Estimate, alpha: float = 1 - CONFIDENCE) -> float:
     if found.orders is None:
         special: Any = require("scipy.special", extra="bench", purpose="The analysis")
         return float(special.stdtrit(found.df, 1 - alpha / 2)) * math.sqrt(found.items_variance)
-    optimize: Any = require("scipy.optimize", extra="bench", purpose="The analysis")
-    tail = _tail(found)
-    most = max(found.se, ROUNDING)
-    while tail(most) > alpha:
-        most *= 2
-    return float(optimize.brentq(lambda x: tail(x) - alpha, 0.0, most, rtol=1e-10))
+    return float(_quantiles(found, alpha, np.array([found.orders.spread]))[0])
+
+
+def _quantiles(found: Estimate, alpha: float, spreads: Matrix) -> Matrix:
+    """Do as `_quantile` does, for each of several spreads of runs."""
+    tails = _tails(found, spreads)
+    low, high = np.zeros(len(spreads)), np.full(len(spreads), max(found.se, ROUNDING))
+    while (beyond := tails(high) > alpha).any():
+        high = np.where(beyond, 2 * high, high)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        beyond = tails(middle) > alpha
+        low, high = np.where(beyond, middle, low), np.where(beyond, high, middle)
+    return high
 
 
 def _sign_test(n_items: int) -> float:
@@ -385,7 +397,7 @@ def detectable_difference(
 
     Found means: by the first step of Holm's procedure, where the level is `SIGNIFICANCE / contrasts`.
     The differences that chance makes are those of the estimate. With the rates of outcomes in 0..1 they
-    are those at the true difference, if greater: the nearer to one half, the more outcomes vary.
+    are those at the true difference: the nearer to one half, the more outcomes vary.
 
     Args:
         estimate: The difference from a baseline.
@@ -401,45 +413,62 @@ def detectable_difference(
         return math.inf
     if estimate.method == "exact":
         hopeless = _sign_test(estimate.n_items) > level
-        return math.inf if hopeless else _possible(estimate.half_width)
-    if rates is None:
-        return _possible(_needed(estimate, level, 1.0))
+        return math.inf if hopeless or estimate.half_width > 1 else estimate.half_width
+    if estimate.orders is not None:
+        # With few degrees of freedom a spread mostly comes out too small: its median is put right.
+        special: Any = require("scipy.special", extra="bench", purpose="The analysis")
+        orders, half = estimate.orders, estimate.orders.df / 2
+        spread = orders.spread * half / float(special.gammaincinv(half, 0.5))
+        estimate = replace(estimate, orders=replace(orders, spread=spread))
+    return _difference(estimate, level, rates)
+
+
+def _difference(
+    estimate: Estimate, level: float, rates: tuple[float, float] | None = None
+) -> float:
+    """Return the difference that is found with a probability of `POWER`, if chance is as estimated."""
     optimize: Any = require("scipy.optimize", extra="bench", purpose="The analysis")
-    baseline, treated = rates
+    baseline, treated = rates or (0.0, 0.0)
+    least = 1 / (4 * estimate.n_items)
     up = baseline <= 0.5  # noqa: PLR2004  (towards the farther end)
-    variance = max(treated * (1 - treated), 1 / (4 * estimate.n_items))
 
     def missing(difference: float) -> float:
         rate = baseline + difference if up else baseline - difference
-        return difference - _needed(estimate, level, max(1.0, rate * (1 - rate) / variance))
+        there, here = (max(each * (1 - each), least) for each in (rate, treated))
+        return POWER - _power(estimate, level, difference, there / here if rates else 1.0)
 
     room = 1 - baseline if up else baseline
-    if missing(room) < 0:
+    if missing(room) > 0:
         return math.inf
     return float(optimize.brentq(missing, 0.0, room, xtol=1e-5))
 
 
-def _needed(estimate: Estimate, level: float, ratio: float) -> float:
-    """Return what the difference must be where outcomes vary `ratio` times as much as they did."""
+def _power(estimate: Estimate, level: float, difference: float, ratio: float) -> float:
+    """Return how probable it is that a difference is found.
+
+    Args:
+        estimate: What chance does.
+        level: The level of the test.
+        difference: The true one.
+        ratio: How many times as much outcomes vary there as those of the estimate.
+    """
+    special: Any = require("scipy.special", extra="bench", purpose="The analysis")
     noise = estimate.within / (estimate.n_items * estimate.n_replicates)
     items = max(estimate.items_variance + (ratio - 1) * noise, ROUNDING)
-    own = judged = estimate.orders
-    if estimate.orders is not None:
-        # The order variance goes with the slope of the logistic curve; it is pooled over the family.
-        count = estimate.orders.contrasts
-        own = estimate.orders.scaled(ratio**2, ratio)
-        judged = estimate.orders.scaled(*((count - 1 + each) / count for each in (ratio**2, ratio)))
     found = replace(estimate, items_variance=items, se=math.sqrt(items))
-    # The threshold is an estimate too; how often it comes out higher goes with its degrees of freedom.
-    missed = 2 * (1 - POWER) * estimate.df / (estimate.df + 2)
-    return _quantile(replace(found, orders=judged), level) + _quantile(
-        replace(found, orders=own), missed
-    )
-
-
-def _possible(effect: float) -> float:
-    """Return an effect on fractions, or infinity for one that cannot be."""
-    return effect if effect <= 1.0 else math.inf
+    if estimate.orders is None:
+        return float(special.ndtr((difference - _quantile(found, level)) / found.se))
+    # The order variance goes with the slope of the logistic curve; it is pooled over the family.
+    orders, half = estimate.orders, estimate.orders.df / 2
+    variance, others = orders.variance, orders.contrasts - 1
+    pooled = variance * (others + ratio**2) / orders.contrasts
+    pooled_noise = orders.noise * (others + ratio) / orders.contrasts
+    points, weights = np.polynomial.legendre.leggauss(_POWER_NODES)
+    spreads = (pooled + pooled_noise) * special.gammaincinv(half, (points + 1) / 2) / half
+    judged = replace(found, orders=replace(orders, noise=pooled_noise))
+    se = math.sqrt(items + ratio**2 * variance / estimate.n_replicates)
+    chances = special.ndtr((difference - _quantiles(judged, level, spreads)) / se)
+    return float(weights @ chances / 2)
 
 
 def planned_difference(
@@ -483,4 +512,4 @@ def planned_difference(
         items_variance=variance,
         orders=orders,
     )
-    return detectable_difference(estimate, contrasts=contrasts)
+    return _difference(estimate, SIGNIFICANCE / contrasts)

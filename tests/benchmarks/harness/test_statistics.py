@@ -285,7 +285,7 @@ def test_planned_difference_when_orders_and_memories_are_none_then_agrees_with_t
         return planned_difference(items, 3, baseline_runs=3, noise_variance=noise, order_sd=0.0)
 
     assert 0.095 < effect(100) < 0.165
-    assert 0.040 < effect(100, noise=0.0) < 0.05
+    assert 0.039 < effect(100, noise=0.0) < 0.05
     assert effect(500) < effect(100) / 1.9
 
 
