@@ -69,7 +69,7 @@ _WORDS: Final = (
             r"|no (?:effect|good|progress|success|result|luck|avail|difference)|pitfall|myth|redundant"
             r"|forbidden|too (?:far|much|little|many)|not worth|r[au]n out|time[ds]? out|in circles"
             r"|out of (?:steps|rounds|moves|turns)|less (?:likely|useful|effective)|fruitless"
-            r"|without (?:success|result|effect)"
+            r"|without (?:success|result|effect)|br(?:eak|oke)\w*|slow(?:er|ly)?|prevent\w*|stops? the"
         ),
     ),
     (
@@ -109,10 +109,10 @@ _WORDS: Final = (
         (
             r"(?:do |should |must )?not|never|avoid(?:s|ing)?|instead of|rather than|than|refrain\w*|neither"
             r"|resist\w*|quit|beats?|outperforms?|(?<!is )(?<!was )over|needless|hardly|against"
-            r"|no(?: (?:need|use|point|reason|sense))?|nothing (?:\w+ ){0,3}(?:by|from|in)"
+            r"|no(?: (?:need|use|point|reason|sense|one))?|nobody|none|nothing (?:\w+ ){0,3}(?:by|from|in)"
         ),
     ),
-    ("m", r"skip\w*|omit\w*|leav\w+ out|drop\w*"),
+    ("m", r"skip\w*|omit\w*|leav\w+ (?:it )?out|drop\w*"),
     ("j", r"stop(?:ped)?(?=\W+\w+ing\b|\W*$)"),
     ("r", r"twice|again|more than once|second time|blindly|from (?:afar|a distance)"),
     # Has to be; may be; on a condition; for a reason; or else.
@@ -188,7 +188,7 @@ _RULES: Final = tuple(
         (rf"[nvdlmbf][^.,?a]*(?:[nvlm]{_NEAR}A|A{_CLAUSE}[bvd])", _OPEN),
         (r"[bnvm][^,.A]*a[whp]{0,4}n[wh]{0,2}A", _FOR),
         (rf"jw?A|[nvlm]{_NEAR}(?:a[wh]{{0,4}}(?:\+|y[wh]{{0,2}}))?A", _AGAINST),
-        (r"(?<!c)(?<!cp)b[wp]{0,2}h[whps]{0,3}A|bk[spw]{0,3}A", _AGAINST),
+        (r"(?<!c)(?<!cp)b[wp]{0,2}h[whps]{0,3}A|bk[spwk]{0,6}A", _AGAINST),
         # What is said of it after.
         (rf"A{_CLAUSE}[nvd][wh]{{0,2}}b|A{_CLAUSE}{_ON}[nvd][wh]{{0,2}}b", _FOR),
         (rf"A{_CLAUSE}(?:b|[vd]|n[wh]{{0,2}}[ge])", _AGAINST),

@@ -104,7 +104,7 @@ _IN_ORDER: Final = "in order"
 _OPENS: Final = "opens"
 _SEARCH: Mapping[str, re.Pattern[str]] = {
     _LIKELY: re.compile(
-        r"\b(?:likely|usual(?:ly)?|typical(?:ly)?|common(?:ly)?|obvious|surfaces?|in the open"
+        r"\b(?:likel\w+|probabl[ey]|usual(?:ly)?|typical(?:ly)?|common(?:ly)?|obvious|surfaces?|in the open"
         r"|open (?:places|spots"
         r"|areas))\b"
     ),

@@ -44,7 +44,7 @@ _KINDS = (
 )
 _OUT_OF_SIGHT = re.compile(
     r"\b(?:not|never|nowhere|no|nothing) (?:\w+ ){0,2}?(?:visible|in (?:view|sight|th(?:e"
-    r"|is) room)|see\w*|saw|there|here|present"
+    r"|is) (?:current |same |first |starting )?room)|see\w*|saw|there|here|present"
     r"|shown|listed|spot\w*|find|found|locate\w*|sign|trace)\b|\bout of (?:sight|view)\b|\binvisible\b"
     r"|\b(?:un(?:seen|located)|hidden|missing|absent|search\w*|look(?:ing)? for|find\w*|locat\w+)\b"
     r"|\bbehind\b"
@@ -80,6 +80,7 @@ _OTHER = (
     r"(?:other|another|next|new|adjacent|adjoining|neighbou?ring|unvisited|unexplored|further|more"
     r"|different|unseen|remaining)"
 )
+_GOAL = r"(?:goal|task|mission|objective|episode)s?\b"
 _MENTIONS: Mapping[_Act, re.Pattern[str]] = {
     _Act.LEAVE: re.compile(
         r"\b(?:leav(?:e|ing)|exit\w*|left|out of|quit\w*|abandon\w*) (?:(?:the|this|that|your)"
@@ -101,7 +102,7 @@ _MENTIONS: Mapping[_Act, re.Pattern[str]] = {
     _Act.TOGGLE: re.compile(r"\btoggl\w+"),
     _Act.FACE: re.compile(
         rf"(?<!goal to )(?<!task to )\b{_GO} (?:(?:up|over|right|straight"
-        rf"|directly) )?to\b(?! (?:an? |the |any )?(?:{_OTHER}|\w* ?rooms?))"
+        rf"|directly) )?to\b(?! (?:an? |the |any )?(?:{_OTHER}|\w* ?rooms?))(?!(?: [\w-]+){{1,4}} {_GOAL})"
         r"|\bfac(?:e|ing)\b|(?<!was )(?<!is )(?<!be )\breach\w*|\bapproach\w*|\barriv\w+"
         r"|\b(?:walk|go|get|come)"
         r" (?:up|close)\b"
@@ -124,7 +125,7 @@ _MENTIONS: Mapping[_Act, re.Pattern[str]] = {
         r"|available actions)\b"
     ),
     _Act.SPACED: re.compile(
-        r"\bpick_up\b|\b(?:two|separate) words?\b|\b(?:with )?(?:(?:a|the) )?(?:space|blank"
+        r"\bpick_up\b|\b(?:two|separate) words?\b|\bseparat\w* (?:the )?words?\b|\b(?:with )?(?:(?:a|the) )?(?:space|blank"
         r"|gap)\b|\bsplit\w*"
     ),
     _Act.TURN: re.compile(
