@@ -99,7 +99,7 @@ def measure(setting: Setting) -> list[Figure]:
             figures.append(at_once(uri, count).figure("Two processes on PostgreSQL", how))
         else:
             figures.append(Figure("Two processes on PostgreSQL", HOW_TO_GET_IT, "", "all", False))
-        count = setting.size(100, 5)  # every read there is a request
+        count = setting.size(1000, 5)
         setting.say(f"{count} banks filed in by two processes, on a Chroma server")
         rounds = in_turns(stack.enter_context(chroma_server()), count)
         how = f"{count} banks, 4 episodes each, the processes in random turns"

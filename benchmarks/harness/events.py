@@ -7,14 +7,20 @@ those of `items.jsonl`. The file is not synced line by line, and nothing is ever
 import json
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from langgraft._core.canonical import JSON
 from langgraft._core.clock import Clock
 from langgraft._core.errors import RunDirectoryError
-from langgraft.benchmarks.harness.files import disk_errors, read_bytes, whole_lines, write_all
+from langgraft.benchmarks.harness.files import (
+    disk_errors,
+    each_whole_line,
+    read_bytes,
+    whole_lines,
+    write_all,
+)
 from langgraft.benchmarks.harness.records import checked_line, read_checked
 
 
@@ -65,18 +71,16 @@ class EventWriter:
         os.close(self._descriptor)
 
 
-def read_events(path: Path) -> list[dict[str, Any]]:
-    """Read the events of a run; one that a crash cut short is left out.
+def read_events(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the events of a run; one that a crash cut short is left out.
 
     Raises:
         RunDirectoryError: A line is damaged, or the file cannot be read.
     """
-    events = []
-    lines = whole_lines(read_bytes(path)).splitlines() if path.exists() else []
-    for number, line in enumerate(lines, start=1):
+    data = read_bytes(path) if path.exists() else b""
+    for number, line in enumerate(each_whole_line(data), start=1):
         event = read_checked(line)
         if event is None:
             msg = f"line {number} is damaged"
             raise RunDirectoryError(msg, path=path)
-        events.append(event)
-    return events
+        yield event

@@ -86,3 +86,11 @@ def read_bytes(path: Path) -> bytes:
 def whole_lines(data: bytes) -> bytes:
     """Return bytes up to their last line break: what follows is a line that a crash cut short."""
     return data[: data.rfind(b"\n") + 1]
+
+
+def each_whole_line(data: bytes) -> Iterator[bytes]:
+    """Yield the lines that end, without their breaks, one at a time: there may be millions."""
+    start = 0
+    while (end := data.find(b"\n", start)) >= 0:
+        yield data[start:end]
+        start = end + 1

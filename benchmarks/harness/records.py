@@ -12,7 +12,7 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,12 @@ from typing import Any
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.errors import InputError, RunDirectoryError
 from langgraft._core.untrusted import check_number
-from langgraft.benchmarks.harness.files import disk_errors, read_bytes, write_all
+from langgraft.benchmarks.harness.files import (
+    disk_errors,
+    each_whole_line,
+    read_bytes,
+    write_all,
+)
 from langgraft.memory.deltas import MemoryDelta
 
 _CRC_LENGTH = 8
@@ -127,7 +132,7 @@ def parse_log(data: bytes, path: Path) -> LogContent:
         raise RunDirectoryError(f"is no log of ours: {error}", path=path) from error
     records: list[Record] = []
     size = 0
-    for number, line in enumerate(_whole_lines(data), start=1):
+    for number, line in enumerate(each_whole_line(data), start=1):
         record = decode_record(line)
         if record is None:
             _refuse_sound_lines(data, size + len(line), number, path)
@@ -138,14 +143,6 @@ def parse_log(data: bytes, path: Path) -> LogContent:
         records.append(record)
         size += len(line) + 1
     return LogContent(tuple(records), data[:size], len(data) - size)
-
-
-def _whole_lines(data: bytes) -> Iterator[bytes]:
-    """Yield the lines that end, one at a time: there may be millions of them."""
-    start = 0
-    while (end := data.find(b"\n", start)) >= 0:
-        yield data[start:end]
-        start = end + 1
 
 
 def _refuse_sound_lines(data: bytes, start: int, damaged: int, path: Path) -> None:

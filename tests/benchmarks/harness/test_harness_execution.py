@@ -409,7 +409,7 @@ async def test_events_when_run_then_hold_what_may_differ(tmp_path: Path) -> None
     folder = run_folder(tmp_path, PlanLog(tmp_path).graph["0/first"])
     with (folder / "events.jsonl").open("ab") as stream:
         stream.write(b'{"event": "to')
-    events = read_events(folder / "events.jsonl")
+    events = list(read_events(folder / "events.jsonl"))
     assert [event["event"] for event in events] == ["opened", "store", *["item"] * 6, "done"]
     assert all("time" in event for event in events)
     assert events[1]["text"] == "memory"
