@@ -8,6 +8,8 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 UV := $(shell command -v uv 2>/dev/null)
 DEMO_OUT ?= runs/demo
 ACCEPTANCE_OUT ?= runs/acceptance
+REDUCED ?=
+ONLY ?=
 # A folder with wheels of what installing ALFWorld would compile, where there is one.
 ALFWORLD_WHEELS ?=
 PYTEST_ARGS ?=
@@ -97,8 +99,9 @@ type: $(VENV)/.dev ## Check types
 
 check: lint type test ## Lint, types and tests
 
-acceptance: $(VENV)/.dev ## Run every promise at full size and write its figures
-	@$(BIN)/python -m langgraft.benchmarks.acceptance --out $(ACCEPTANCE_OUT)
+acceptance: $(VENV)/.dev ## Measure every promise (REDUCED=1: small sizes; ONLY=word: groups so titled)
+	@PYTHONPATH=tests:tests/support $(BIN)/python -m acceptance --out "$(ACCEPTANCE_OUT)" \
+		$(if $(REDUCED),--reduced) $(if $(ONLY),--only "$(ONLY)")
 
 build: $(VENV)/.dev ## Build wheel and sdist into dist/
 	@$(BIN)/python -m build --outdir dist

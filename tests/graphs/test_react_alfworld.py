@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from alfworld_cases import needs_alfworld
-from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.sqlite import SqliteSaver
-
-from langgraft.benchmarks.acceptance.alfworld_replies import (
+from acceptance.alfworld_replies import (
     CASES,
     TASK,
     Scripted,
     agent_of,
     script_of,
 )
-from langgraft.benchmarks.acceptance.alfworld_worker import play
+from acceptance.alfworld_worker import play
+from alfworld_cases import needs_alfworld
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.sqlite import SqliteSaver
+
 from langgraft.benchmarks.harness.models import make_model
 from langgraft.benchmarks.simulated.chat import Reply
 from langgraft.benchmarks.simulated.server import serve

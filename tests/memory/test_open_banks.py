@@ -11,6 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from acceptance import banks
+from acceptance.banks import UnhurriedStore
+from acceptance.command import worker_environment
+from acceptance.fold import plain_store
 from dict_store import DictStore
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -24,9 +28,6 @@ from memory_cases import asking, make_episode
 from postgres_server import Schemas
 
 from langgraft._core.errors import BankConflictError, InfrastructureError
-from langgraft.benchmarks.acceptance import banks
-from langgraft.benchmarks.acceptance.banks import UnhurriedStore
-from langgraft.benchmarks.acceptance.fold import plain_store
 from langgraft.memory.bank import place
 from langgraft.memory.deltas import Add, MemoryDelta, fold
 from langgraft.memory.open_banks import KEPT, open_bank
@@ -441,14 +442,15 @@ def test_process_when_it_ends_leaves_no_lock_on_a_file(tmp_path: Path) -> None:
     path = tmp_path / "bank.sqlite"
     code = (
         "import os, sys\n"
-        "from langgraft.benchmarks.acceptance.fold import plain_store\n"
+        "from acceptance.fold import plain_store\n"
         "from langgraft.memory.open_banks import open_bank\n"
         "from pathlib import Path\n"
         "with plain_store(Path(sys.argv[1])) as store:\n"
         "    with open_bank(store, ('langgraft', 'simple_rag', 'langgraft-bank')).lock.held():\n"
         "        os.kill(os.getpid(), 9)\n"
     )
-    ended = subprocess.run([sys.executable, "-c", code, str(path)], check=False)
+    command = [sys.executable, "-c", code, str(path)]
+    ended = subprocess.run(command, env=worker_environment(), check=False)
     assert ended.returncode == -9
     with plain_store(path) as store:
         assert SimpleRAG(store).file(make_episode("a"))

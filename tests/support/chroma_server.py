@@ -1,5 +1,64 @@
-"""A Chroma server for tests, as the figures use it."""
+"""A Chroma server to measure and to test on: `chroma run` on a free port, ended afterwards."""
 
-from langgraft.benchmarks.acceptance.chroma_server import chroma_server
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
-__all__ = ["chroma_server"]
+SECONDS = 60.0
+"""How long a server may take to answer."""
+
+
+@contextmanager
+def chroma_server(folder: Path | None = None) -> Iterator[str]:
+    """Run a server inside the block, and give its address.
+
+    Args:
+        folder: Where its data go; without it, a folder that is removed afterwards.
+
+    Raises:
+        RuntimeError: It does not answer.
+    """
+    with tempfile.TemporaryDirectory() as temporary:
+        port = _free_port()
+        data = temporary if folder is None else str(folder)
+        command = [str(Path(sys.executable).with_name("chroma")), "run", "--path", data]
+        process = subprocess.Popen(
+            [*command, "--host", "127.0.0.1", "--port", str(port)],
+            cwd=temporary,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            url = f"http://127.0.0.1:{port}"
+            _wait(process, url)
+            yield url
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _wait(process: "subprocess.Popen[bytes]", url: str) -> None:
+    """Ask for the server's heartbeat until it has one."""
+    last = time.monotonic() + SECONDS
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    while process.poll() is None and time.monotonic() < last:
+        try:
+            with opener.open(f"{url}/api/v2/heartbeat", timeout=1):
+                return
+        except OSError:
+            time.sleep(0.05)  # until the next question
+    msg = f"`chroma run` at {url} did not answer (exit code {process.poll()})"
+    raise RuntimeError(msg)

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-
-from langgraft.benchmarks.acceptance.kill import kill_and_resume, small_plan
+from acceptance.kill import kill_and_resume, small_plan
 
 
 @pytest.mark.slow

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+from acceptance.kill import kill_and_resume
 from mle_study import house_plan
-
-from langgraft.benchmarks.acceptance.kill import kill_and_resume
 
 
 @pytest.mark.slow

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 import mle_study
 import pytest
+from acceptance.command import clean_environment, command_line
 from mle_study import HouseStudy
 from mle_study import rule as mle_study_rule
 from step_study import StepStudy
 from toy_competition import ID, write_competition
 
 from langgraft._core.errors import InfrastructureError
-from langgraft.benchmarks.acceptance.command import clean_environment, command_line
 from langgraft.benchmarks.cli.app import run_command_line
 from langgraft.benchmarks.mle.journals import read_journal
 from langgraft.benchmarks.mle.study import MleStudy

@@ -1,8 +1,7 @@
 """Remedies on a bank that a simulated learner filled in BabyAI, and that has collapsed."""
 
 import pytest
-
-from langgraft.benchmarks.acceptance.remedies import (
+from acceptance.remedies import (
     FIELDS,
     SINGLE,
     Asked,
@@ -10,6 +9,7 @@ from langgraft.benchmarks.acceptance.remedies import (
     played_bank,
     retrieved,
 )
+
 from langgraft.memory.episodes import Episode
 
 Played = tuple[list[Episode], Asked]

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from acceptance.coding import measure
+from acceptance.figure import Setting
 from hypothesis import given
 from hypothesis import strategies as st
 
 from langgraft._core.errors import InputError
-from langgraft.benchmarks.acceptance.coding import measure
-from langgraft.benchmarks.acceptance.figure import Setting
 from langgraft.benchmarks.mle.coding_hits import (
     alike,
     bootstrap_by_runs,

@@ -3,10 +3,9 @@
 from pathlib import Path
 
 import pytest
+from acceptance.tree_memory import COMPETITION, shift
+from acceptance.tree_programs import Program, memories, write_programs
 
-from langgraft.benchmarks.acceptance.tree_memory import COMPETITION, shift
-from langgraft.benchmarks.acceptance.tree_programs import Program, write_programs
-from langgraft.benchmarks.acceptance.tree_stores import memories
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.preparing import prepare_competition
 from langgraft.environments.competitions.registry import Registry

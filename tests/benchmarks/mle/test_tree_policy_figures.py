@@ -3,9 +3,8 @@
 from pathlib import Path
 
 import pytest
-
-from langgraft.benchmarks.acceptance.figure import Setting
-from langgraft.benchmarks.acceptance.tree_policy import measure
+from acceptance.figure import Setting
+from acceptance.tree_policy import measure
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 

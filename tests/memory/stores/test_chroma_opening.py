@@ -8,6 +8,7 @@ from pathlib import Path
 
 import chromadb
 import pytest
+from acceptance.chroma import open_twice
 from chroma_server import chroma_server
 from chromadb.config import Settings
 
@@ -17,7 +18,6 @@ from langgraft._core.errors import (
     SettingsError,
     StorePathError,
 )
-from langgraft.benchmarks.acceptance.chroma import open_twice
 from langgraft.memory.stores import ChromaStore
 
 

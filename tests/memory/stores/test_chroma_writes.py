@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from acceptance.chroma import kill_while_writing, write_from_many
 from langgraph.store.base import GetOp, IndexConfig, PutOp
 
 from langgraft._core.errors import InfrastructureError, InputError, SettingsError
-from langgraft.benchmarks.acceptance.chroma import kill_while_writing, write_from_many
 from langgraft.memory.stores import ChromaStore
 from langgraft.memory.stores.chroma import table
 from langgraft.memory.stores.chroma.vectors import Index

@@ -3,11 +3,11 @@
 import asyncio
 
 import pytest
+from acceptance.chain_script import Scripted, does, in_turn
 from langchain.chat_models import init_chat_model
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage
 
-from langgraft.benchmarks.acceptance.chain_script import Scripted, does, in_turn
 from langgraft.benchmarks.harness.models import make_model
 from langgraft.benchmarks.simulated.server import serve
 from langgraft.nodes.chain.calls import Asked, asked

@@ -1,0 +1,181 @@
+"""The demo from a fresh clone, and what it finds."""
+
+import html
+import shutil
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from acceptance.command import Ended, clean_environment, langgraft, run
+from acceptance.figure import Figure, Setting, share
+from langgraft.benchmarks.continual.analysis import Analysis, analyze
+from langgraft.benchmarks.continual.cells import UNTRAINED
+from langgraft.benchmarks.continual.contrasts import family
+from langgraft.benchmarks.continual.wording import points
+from langgraft.benchmarks.harness.log import PlanLog
+from langgraft.benchmarks.harness.statistics import SIGNIFICANCE
+
+LONGEST = 300
+"""Seconds that `make demo` may take, installation included."""
+
+
+def measure(setting: Setting) -> list[Figure]:
+    """Run the demo and read its findings."""
+    if setting.reduced:
+        return _reduced(setting)
+    clone = setting.work / "clone"
+    _clone(setting.checkout, clone)
+    setting.say("make demo in a fresh clone, with empty package caches")
+    done = run(["make", "demo"], folder=clone, environment=_fresh_environment(setting.work))
+    directory = clone / "runs" / "demo"
+    how = "`git clone`, then `make demo`: no virtual environment, empty package caches"
+    figures = [
+        Figure(
+            "A fresh clone shows the demo in minutes, installation included",
+            how,
+            f"{done.seconds:.0f} s, exit code {done.code}{_complaint(done)}",
+            f"< {LONGEST} s",
+            done.code == 0 and done.seconds < LONGEST,
+        ),
+        _ending(done, directory, how),
+        *_findings(directory, "the demo of the fresh clone", judged=True),
+    ]
+    shutil.rmtree(clone / ".venv", ignore_errors=True)
+    return figures
+
+
+def _reduced(setting: Setting) -> list[Figure]:
+    directory = setting.work / "demo"
+    setting.say("the demo with one item a run")
+    done = langgraft("run", "demo", "--limit", 1, "--out", directory)
+    how = "`langgraft run demo --limit 1`, not installed anew"
+    return [
+        _ending(done, directory, how),
+        *_findings(directory, "the demo with one item a run, too few to judge", judged=False),
+    ]
+
+
+def _clone(checkout: Path, clone: Path) -> None:
+    done = run(["git", "clone", "--quiet", str(checkout), str(clone)])
+    if done.code != 0:
+        msg = f"git clone {checkout}: {done.stderr.strip()}"
+        raise RuntimeError(msg)
+
+
+def _fresh_environment(work: Path) -> dict[str, str]:
+    """Return an environment that knows neither our virtual environment nor package caches."""
+    environment = clean_environment()
+    here = str(Path(sys.prefix) / "bin")
+    path = [part for part in environment.get("PATH", "").split(":") if part != here]
+    caches = {"UV_CACHE_DIR": str(work / "uv"), "PIP_CACHE_DIR": str(work / "pip")}
+    return {**environment, **caches, "PATH": ":".join(path)}
+
+
+def _complaint(done: Ended) -> str:
+    last = done.stderr.strip().splitlines()[-1:]
+    return "" if done.code == 0 else f": {' '.join(last)}"
+
+
+def _ending(done: Ended, directory: Path, how: str) -> Figure:
+    page = directory / "report" / "index.html"
+    lines = done.stdout.strip().splitlines()
+    table = any(line.startswith("┏") for line in lines)
+    named = bool(lines) and lines[-1].startswith("report: ") and lines[-1].endswith("index.html")
+    return Figure(
+        "It ends with a table and the path of the report",
+        how,
+        f"table: {table}; last line: {lines[-1] if lines else 'none'}".replace(str(directory), "…"),
+        "a table, and a path that exists",
+        done.code == 0 and table and named and page.is_file(),
+    )
+
+
+def _findings(directory: Path, how: str, *, judged: bool) -> list[Figure]:
+    analysis = analyze(PlanLog(directory))
+    rows = [_best(analysis, how), _steady(analysis, how), *_controls(analysis, how)]
+    if not judged:
+        rows = [Figure(row.promise, row.how, row.figure, "", None) for row in rows]
+    return [*rows, _sentences(analysis, directory, how)]
+
+
+def _best(analysis: Analysis, how: str) -> Figure:
+    tested = [(c.condition, c.estimate) for c in analysis.family if c.estimate is not None]
+    name, estimate = max(tested, key=lambda pair: pair[1].value)
+    return Figure(
+        "The best memory differs from no memory",
+        how,
+        f"{name}: {points(estimate)}",
+        "the 95 % interval excludes 0",
+        not estimate.low <= 0 <= estimate.high,
+    )
+
+
+def _steady(analysis: Analysis, how: str) -> Figure:
+    """Judge once more without each run without memory, by p values alone."""
+    study = analysis.study
+    changed, tried = set[str](), 0
+    for name in UNTRAINED & set(study.conditions):
+        for replicate in {r for cell in study.final_cells(name) for r in cell.scores}:
+            cells = {
+                key: replace(
+                    cell, runs=tuple(each for each in cell.runs if each.replicate != replicate)
+                )
+                if key.condition == name
+                else cell
+                for key, cell in study.cells.items()
+            }
+            tried += 1
+            left = family(replace(study, cells=cells))
+            for before, after in zip(analysis.family, left, strict=True):
+                found = (after.p_adjusted or 0.0) < SIGNIFICANCE
+                if before.verdict != "unclear" and found != (before.verdict in {"helped", "hurt"}):
+                    changed.add(before.condition)
+    return Figure(
+        "Verdicts stay without any one run without memory, or are called unclear",
+        how,
+        f"{tried} runs left out; other verdicts: {', '.join(sorted(changed)) or 'none'}",
+        "none",
+        not changed,
+    )
+
+
+def _controls(analysis: Analysis, how: str) -> list[Figure]:
+    noise = analysis.noise
+    rows = []
+    if noise.rerun is not None and noise.rerun.estimate is not None:
+        rows.append(
+            Figure(
+                "No memory once more is equivalent to no memory",
+                how,
+                points(noise.rerun.estimate),
+                f"within ±{100 * noise.margin:.0f} pp",
+                noise.quiet is True,
+            )
+        )
+    rows += [
+        Figure(
+            f"{control.condition} is equivalent to no memory",
+            how,
+            "none" if control.estimate is None else points(control.estimate),
+            f"within ±{100 * noise.margin:.0f} pp",
+            noise.holds(control) is True,
+        )
+        for control in analysis.controls
+    ]
+    return rows
+
+
+def _sentences(analysis: Analysis, directory: Path, how: str) -> Figure:
+    page = directory / "report" / "index.html"
+    text = " ".join(html.unescape(page.read_text(encoding="utf-8")).split())
+    missing = [
+        sentence for sentence in analysis.sentences if " ".join(sentence.split()) not in text
+    ]
+    total = len(analysis.sentences)
+    return Figure(
+        "The report says in words what each memory did",
+        how,
+        share(total - len(missing), total, missing) + " sentences stand in the report",
+        "all",
+        total == len(analysis.study.memories) and not missing,
+    )

@@ -1,0 +1,235 @@
+"""`kill -9` at random moments: what is left on disk is what an uninterrupted run leaves."""
+
+import random
+import subprocess
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from acceptance.command import clean_environment, command_line, langgraft
+from acceptance.figure import Figure, Setting, share
+from langgraft._core.errors import SettingsError
+from langgraft.environments.alfworld.library import open_library
+
+TESTS = "tests/benchmarks/cli/test_kill.py"
+"""What kills a smaller plan."""
+TESTS_OF_WORLDS = "tests/benchmarks/continual/test_pairs.py"
+"""What cuts streams of a plan of two worlds in the middle."""
+BEYOND = 1.25
+"""The latest moment of a kill, in units of the time until the last episode is committed."""
+
+
+@dataclass
+class Kills:
+    """What happened to one plan that was killed again and again."""
+
+    killed: int = 0
+    while_playing: int = 0
+    """Kills after which some but not all runs, or some items, were on disk."""
+    directories: int = 0
+    different: list[str] = field(default_factory=list)
+    """Files that differ from those of the uninterrupted run."""
+    findings: list[str] = field(default_factory=list)
+    """What `verify` said."""
+    files: int = 0
+    """Files compared, over all directories."""
+
+
+def measure(setting: Setting) -> list[Figure]:
+    """Kill a plan at seeded random moments and compare it with an uninterrupted run."""
+    promise = "Logs and tables are byte-identical to an uninterrupted run's"
+    if setting.reduced:
+        # Two kills of such a plan are a test.
+        return [Figure(promise, TESTS, "run with the tests", "", None)]
+    plan, wanted = setting.work / "kill.yaml", 20
+    plan.write_text(yaml.safe_dump(small_plan(10, 8)))
+    setting.say(f"a plan killed {wanted} times")
+    kills = kill_and_resume(plan, setting.work / "kill", kills=wanted, seed=2604)
+    return kill_figures(promise, kills, wanted, "")
+
+
+def measure_worlds(setting: Setting) -> list[Figure]:
+    """Kill a plan of both pairs at seeded random moments; compare with an uninterrupted run."""
+    promise = "A study of two worlds leaves the bytes of an uninterrupted run"
+    if setting.reduced:
+        return [Figure(promise, TESTS_OF_WORLDS, "run with the tests", "", None)]
+    plan, wanted = setting.work / "alfworld-kill.yaml", 12
+    world = world_at_hand()
+    plan.write_text(yaml.safe_dump(two_worlds(world, 6, 5)))
+    setting.say(f"a plan of {world} and babyai killed {wanted} times")
+    kills = kill_and_resume(plan, setting.work / "alfworld-kill", kills=wanted, seed=2608)
+    return kill_figures(promise, kills, wanted, f"{world} and babyai, ")
+
+
+def kill_figures(promise: str, kills: Kills, wanted: int, what: str) -> list[Figure]:
+    """Say what kills left: the files, and what `verify` finds.
+
+    Args:
+        promise: What is promised of the files.
+        kills: What happened.
+        wanted: How many kills there should have been.
+        what: What was run, such as `two worlds, `; or nothing.
+    """
+    how = (
+        f"`langgraft run`, {what}SIGKILL at {kills.killed} seeded moments ({kills.while_playing}"
+        f" between the first and the last commit), in {kills.directories} directories, each"
+        " re-issued until complete"
+    )
+    same = kills.files - len(kills.different)
+    return [
+        Figure(
+            promise,
+            how,
+            share(same, kills.files, kills.different) + " files",
+            "all",
+            kills.killed == wanted and kills.while_playing > 0 and not kills.different,
+        ),
+        Figure(
+            "`verify` finds nothing",
+            f"`langgraft verify` in {kills.directories} directories",
+            "; ".join(kills.findings) or "no finding",
+            "no finding",
+            not kills.findings,
+        ),
+    ]
+
+
+def small_plan(train_items: int, test_items: int) -> dict[str, Any]:
+    """Return a continual plan on real BabyAI, both directions, two memories and a control."""
+    return {
+        "study": "continual",
+        "title": "Killed",
+        "train_items": train_items,
+        "test_items": test_items,
+        "runs": 1,
+        "baseline_runs": 1,
+        "conditions": [
+            {"name": "raw", "provider": "trajectory"},
+            {"name": "agg", "provider": "insight"},
+        ],
+        "controls": [{"control": "shuffled", "of": "agg"}],
+    }
+
+
+def world_at_hand() -> str:
+    """Return the world of the released games, or of generated ones where there are none."""
+    try:
+        return open_library().world
+    except SettingsError:
+        return "alfworld-generated"
+
+
+def two_worlds(world: str, train_items: int, test_items: int) -> dict[str, Any]:
+    """Return a continual plan with a pair of households and one of grids."""
+    return {
+        "study": "continual",
+        "title": "Killed in two worlds",
+        "train_items": train_items,
+        "test_items": test_items,
+        "runs": 1,
+        "baseline_runs": 1,
+        "pairs": [
+            {
+                "name": "households",
+                "A": f"{world}/pick_and_place",
+                "B": f"{world}/pick_clean_then_place",
+            },
+            {"name": "grids", "A": "babyai/action_obj_door", "B": "babyai/find_obj"},
+        ],
+        "conditions": [
+            {"name": "raw", "provider": "trajectory"},
+            {"name": "agg", "provider": "insight", "settings": {"granularity": "aggregate"}},
+        ],
+        "controls": [{"control": "random-own", "of": "raw", "transfer": True}],
+    }
+
+
+def kill_and_resume(plan: Path, work: Path, *, kills: int, seed: int) -> Kills:
+    """Run a plan undisturbed, then again under kills, and compare what they leave.
+
+    The moment of each kill is drawn from 0 to a little beyond the time the uninterrupted run
+    took to its last episode. A killed plan is re-issued, and killed again, until all episodes
+    are committed; it then ends by itself, and the next directory begins while kills are left.
+
+    Args:
+        plan: A plan file.
+        work: Folder for the run directories.
+        kills: How many kills.
+        seed: Of the moments.
+    """
+    chance = random.Random(seed)
+    whole = work / "whole"
+    longest = BEYOND * _seconds_to_last_episode(plan, whole)
+    expected = results(whole)
+    report = Kills()
+    while report.killed < kills:
+        out = work / f"killed-{report.directories}"
+        while report.killed < kills and not _complete(out):
+            if _kill_after(chance.uniform(0, longest), plan, out):
+                report.killed += 1
+                report.while_playing += _under_way(out)
+        report.directories += 1
+        _finish(plan, out, report, expected)
+    return report
+
+
+def results(out: Path) -> dict[str, bytes]:
+    """Return the logs and tables of a run directory."""
+    paths = [*out.glob("runs/*/items.jsonl"), *out.glob("report/**/*.csv")]
+    return {str(path.relative_to(out)): path.read_bytes() for path in sorted(paths)}
+
+
+def _seconds_to_last_episode(plan: Path, out: Path) -> float:
+    started = time.time()
+    done = langgraft("run", plan, "--out", out)
+    if done.code != 0:
+        msg = f"the uninterrupted run ended with {done.code}: {done.stderr.strip()}"
+        raise RuntimeError(msg)
+    return max(path.stat().st_mtime for path in out.glob("runs/*/DONE.json")) - started
+
+
+def _kill_after(seconds: float, plan: Path, out: Path) -> bool:
+    """Start the plan and kill it; return whether it was still running."""
+    process = subprocess.Popen(
+        command_line("run", plan, "--out", out),
+        env=clean_environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    with process:
+        try:
+            process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()  # SIGKILL
+            return True
+    return False
+
+
+def _complete(out: Path) -> bool:
+    if not (out / "runs.jsonl").is_file():
+        return False
+    planned = len((out / "runs.jsonl").read_bytes().splitlines())
+    return planned == len([*out.glob("runs/*/DONE.json")])
+
+
+def _under_way(out: Path) -> bool:
+    return not _complete(out) and any(p.stat().st_size for p in out.glob("runs/*/items.jsonl"))
+
+
+def _finish(plan: Path, out: Path, report: Kills, expected: Mapping[str, bytes]) -> None:
+    done = langgraft("run", plan, "--out", out)
+    if done.code != 0:
+        report.findings.append(f"{out.name}: exit code {done.code}: {done.stderr.strip()[-200:]}")
+    found = results(out)
+    names = sorted({*expected, *found})
+    report.files += len(names)
+    report.different += [
+        f"{out.name}/{name}" for name in names if found.get(name) != expected.get(name)
+    ]
+    verified = langgraft("verify", out)
+    if verified.code != 0:
+        report.findings.append(f"{out.name}: {verified.stdout.strip()[-200:]}")

@@ -1,0 +1,59 @@
+"""Speed, as ratios in one run, several times over; the median is judged."""
+
+from acceptance.figure import Figure, Setting
+from langgraft.benchmarks.performance.command_line import help_seconds
+from langgraft.benchmarks.performance.harness import overhead_per_item
+from langgraft.benchmarks.performance.react_agent import episode_ratio
+
+
+def measure_graph(setting: Setting) -> list[Figure]:
+    """Measure an episode of our graph over one of a hand-written loop."""
+    rounds = setting.size(5, 3)
+    return [
+        _judged(
+            "Our graph costs little over a hand-written LangGraph loop",
+            "CPU of a BabyAI episode with a zero-latency model and no memory, ours over the loop's",
+            [episode_ratio(rounds=rounds)[0] for _ in _times(setting)],
+            "x",
+            1.5,
+        )
+    ]
+
+
+def measure_harness(setting: Setting) -> list[Figure]:
+    """Measure what the harness costs per item."""
+    return [
+        _judged(
+            "The harness costs little per item",
+            "CPU of the harness over continual episodes played beforehand",
+            [overhead_per_item()[0] for _ in _times(setting)],
+            " ms",
+            5,
+        )
+    ]
+
+
+def measure_help(setting: Setting) -> list[Figure]:
+    """Measure how long the command line takes to answer."""
+    rounds = setting.size(7, 3)
+    return [
+        _judged(
+            "`langgraft --help` answers at once",
+            "wall time of the whole process, Python's start included, best of a few",
+            [sum(help_seconds(rounds=rounds)) for _ in _times(setting)],
+            " s",
+            0.5,
+        )
+    ]
+
+
+def _times(setting: Setting) -> range:
+    return range(setting.size(3, 1))
+
+
+def _judged(promise: str, how: str, values: list[float], unit: str, bound: float) -> Figure:
+    median = sorted(values)[len(values) // 2]
+    listed = ", ".join(f"{value:.2f}{unit}" for value in values)
+    return Figure(
+        promise, how, f"{median:.2f}{unit} ({listed})", f"≤ {bound:g}{unit}", median <= bound
+    )
