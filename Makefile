@@ -10,12 +10,13 @@ DEMO_OUT ?= runs/demo
 ACCEPTANCE_OUT ?= runs/acceptance
 REDUCED ?=
 ONLY ?=
+IDS ?=
 # A folder with wheels of what installing ALFWorld would compile, where there is one.
 ALFWORLD_WHEELS ?=
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-mle demo-mle-chain alfworld demo-alfworld test check lint format type acceptance build clean links
+.PHONY: help demo demo-mle demo-mle-chain alfworld demo-alfworld test check lint format type acceptance base-image boards build clean links
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -102,6 +103,12 @@ check: lint type test ## Lint, types and tests
 acceptance: $(VENV)/.dev ## Measure every promise (REDUCED=1: small sizes; ONLY=word: groups so titled)
 	@PYTHONPATH=tests:tests/support $(BIN)/python -m acceptance --out "$(ACCEPTANCE_OUT)" \
 		$(if $(REDUCED),--reduced) $(if $(ONLY),--only "$(ONLY)")
+
+base-image: $(VENV)/.dev ## Make a base image for the sandbox of this Python, where none can be pulled
+	@$(BIN)/python tests/support/base_image.py
+
+boards: $(VENV)/.dev ## Make the leaderboards of the competitions that ship anew (IDS: which)
+	@PYTHONPATH=tests $(BIN)/python -m boards $(IDS)
 
 build: $(VENV)/.dev ## Build wheel and sdist into dist/
 	@$(BIN)/python -m build --outdir dist

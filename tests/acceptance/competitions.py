@@ -5,16 +5,14 @@ import shutil
 import time
 from pathlib import Path
 
+from boards.attacks import attack, solved_alphabet
+from boards.boards import Made, fresh_splits, make_board, most_common, separation
+from boards.catalog import IDS, find, load
+from boards.contests import Contest, Data
+from boards.traces import find_traces
+
 from acceptance.command import clean_environment, command_line, contents, run
 from acceptance.figure import Figure, Setting, share
-from langgraft.benchmarks.mle.boards.attacks import attack, solved_alphabet
-from langgraft.benchmarks.mle.boards.boards import Made, make_board
-from langgraft.benchmarks.mle.boards.catalog import IDS, find
-from langgraft.benchmarks.mle.boards.contests import Contest, Data
-from langgraft.benchmarks.mle.boards.fresh import fresh_splits, most_common
-from langgraft.benchmarks.mle.boards.separation import separation
-from langgraft.benchmarks.mle.boards.splits import load
-from langgraft.benchmarks.mle.boards.traces import find_traces
 from langgraft.environments.competitions import shipped
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.grading import grade_submission

@@ -18,6 +18,7 @@ from itertools import count
 from pathlib import Path
 from typing import IO, Final
 
+from base_image import make_base
 from docker import APIClient
 from docker.errors import DockerException
 from requests import RequestException
@@ -27,7 +28,6 @@ from acceptance.command import worker_environment
 from acceptance.figure import Figure, Setting, share
 from acceptance.private_engine import PrivateEngine, why_none
 from langgraft.environments.sandboxes.docker.owner import OWNER
-from langgraft.environments.sandboxes.image.base import make_base
 
 STRIKES: Final = (
     ("docker kill", 2),
@@ -121,7 +121,7 @@ def raise_storm(*, kills: int, seed: int) -> Storm:
     chance = random.Random(seed)
     storm = Storm()
     with _short_folder() as folder, PrivateEngine(folder) as engine:
-        image = make_base(engine.client(), lambda _: None)
+        image = make_base(engine.client())
         errands = Errands(seed)
         clients = [Client(engine.url, image, pool, errands, storm) for pool in POOLS]
         strikes = _strikes(chance)

@@ -22,10 +22,7 @@ def build(
     *,
     base: Annotated[
         str,
-        typer.Option(
-            metavar="IMAGE|local",
-            help="What it is built on; 'local' makes a base of this machine's Python.",
-        ),
+        typer.Option(metavar="IMAGE", help="What it is built on."),
     ] = "python:3.11-slim",
     tag: Annotated[
         str, typer.Option(help="How to name it.", show_default="langgraft-sandbox:latest")

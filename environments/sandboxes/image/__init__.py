@@ -3,5 +3,4 @@
 Dockerfile         any base image with a Python ≥ 3.11, plus the ML stack
 requirements.txt   the ML stack, pinned
 build              builds it once for each recipe
-base, host_python  a base image from the running Python, where none can be pulled
 """

@@ -17,16 +17,11 @@ from docker.models.images import Image
 
 from langgraft._core.errors import InputError, SandboxUnavailableError
 from langgraft.environments.sandboxes.docker.engine import IMAGE
-from langgraft.environments.sandboxes.image.base import make_base
-from langgraft.environments.sandboxes.image.labels import (
-    BASE_LABEL,
-    RECIPE_LABEL,
-    REPOSITORY,
-)
 
 DEFAULT_BASE: Final = "python:3.11-slim"
-LOCAL_BASE: Final = "local"
-"""In place of an image: make one from the running Python."""
+REPOSITORY: Final = "langgraft-sandbox"
+RECIPE_LABEL: Final = "langgraft.sandbox-image.recipe"
+"""On images we built: the hash of Dockerfile, requirements and base."""
 _TAG: Final = re.compile(
     r"(?:[a-zA-Z0-9.-]+(?::[0-9]+)?/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*(?::\w[\w.-]{0,127})?", re.ASCII
 )
@@ -58,7 +53,7 @@ def build_image(
 
     Args:
         client: The engine.
-        base: An image with a Python 3.11 or newer and pip, or `local`.
+        base: An image with a Python 3.11 or newer and pip.
         tag: How to name it, beside the tag that tells its recipe.
         requirements: What to install in place of our own list.
         say: Told of progress, a line at a time.
@@ -94,11 +89,7 @@ def remove_images(client: docker.DockerClient) -> list[str]:
     """
     used = {container["ImageID"] for container in client.api.containers(all=True)}
     gone = []
-    found = [
-        image
-        for label in (RECIPE_LABEL, BASE_LABEL)
-        for image in client.images.list(filters={"label": label})
-    ]
+    found = client.images.list(filters={"label": RECIPE_LABEL})
     for image in {str(image.id): image for image in found if image.id not in used}.values():
         names = image.tags or [str(image.id)]
         for name in names:
@@ -125,9 +116,7 @@ def _recipe(requirements: Path | None) -> dict[str, bytes]:
 
 
 def _base(client: docker.DockerClient, base: str, say: Callable[[str], None]) -> tuple[str, str]:
-    """Return the name and id of the base image, made or pulled where it is not there."""
-    if base == LOCAL_BASE:
-        base = make_base(client, say)
+    """Return the name and id of the base image, pulled where it is not there."""
     image = _there(client, base)
     if image is None:
         say(f"pulling {base}")
@@ -137,8 +126,8 @@ def _base(client: docker.DockerClient, base: str, say: Callable[[str], None]) ->
         except DockerException as error:
             msg = (
                 f"the base image {base} cannot be pulled ({_reason(error)}): name one that is"
-                " here with `--base IMAGE`, or make one from this machine's Python with"
-                " `langgraft sandbox build --base local`"
+                " here with `--base IMAGE`; without a registry, `make base-image` in a checkout"
+                " of langgraft makes one from this machine's Python"
             )
             raise SandboxUnavailableError(msg) from error
     return base, str(image.id)

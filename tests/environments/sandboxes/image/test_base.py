@@ -5,23 +5,23 @@ import tarfile
 import tempfile
 from pathlib import Path
 
+import base_image
 import pytest
 
 from langgraft._core.errors import SandboxUnavailableError
-from langgraft.environments.sandboxes.image import base, host_python
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="made on Linux only")
 
 
 @pytest.fixture(scope="module")
-def contents() -> host_python.Contents:
+def contents() -> base_image.Contents:
     """Return what the image would hold."""
-    return host_python.gather()
+    return base_image.gather()
 
 
 @LINUX
 def test_base_when_gathered_has_python_pip_a_shell_and_their_libraries(
-    contents: host_python.Contents,
+    contents: base_image.Contents,
 ) -> None:
     """What the Dockerfile runs is there, where the official images have it."""
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
@@ -36,7 +36,7 @@ def test_base_when_gathered_has_python_pip_a_shell_and_their_libraries(
 
 @LINUX
 def test_base_when_gathered_takes_no_installed_package_over(
-    contents: host_python.Contents,
+    contents: base_image.Contents,
 ) -> None:
     """What is installed beside this Python stays here, langgraft included."""
     packages = {
@@ -49,11 +49,11 @@ def test_base_when_gathered_takes_no_installed_package_over(
 
 @LINUX
 def test_base_when_packed_keeps_no_bit_of_setuid_and_can_be_read_by_all(
-    contents: host_python.Contents,
+    contents: base_image.Contents,
 ) -> None:
     """Whoever packs it, programs of another user can run it and gain nothing."""
     with tempfile.TemporaryFile() as archive:
-        base._pack(contents, archive)
+        base_image._pack(contents, archive)
         archive.seek(0)
         with tarfile.open(fileobj=archive) as packed:
             modes = {each.name: each.mode for each in packed if each.isfile()}
@@ -64,11 +64,11 @@ def test_fingerprint_when_a_file_changes_is_another_one(tmp_path: Path) -> None:
     """An unchanged Python is not packed again, a changed one is."""
     file = tmp_path / "library.so"
     file.write_bytes(b"one")
-    contents = host_python.Contents({"usr/lib/library.so": file}, {"a": "b"}, {"c": b"d"})
-    before = base._fingerprint(contents)
-    assert before == base._fingerprint(contents)
+    contents = base_image.Contents({"usr/lib/library.so": file}, {"a": "b"}, {"c": b"d"})
+    before = base_image._fingerprint(contents)
+    assert before == base_image._fingerprint(contents)
     file.write_bytes(b"other")
-    assert before != base._fingerprint(contents)
+    assert before != base_image._fingerprint(contents)
 
 
 def test_base_when_the_machine_is_no_linux_says_what_to_do(
@@ -77,4 +77,4 @@ def test_base_when_the_machine_is_no_linux_says_what_to_do(
     """Programs of another system would not run in a container."""
     monkeypatch.setattr("sys.platform", "darwin")
     with pytest.raises(SandboxUnavailableError, match=r"--base python:3\.11-slim"):
-        host_python.gather()
+        base_image.gather()

@@ -12,8 +12,7 @@ from docker.errors import ImageNotFound, NotFound
 
 from langgraft._core.errors import InputError, SandboxUnavailableError
 from langgraft.environments.sandboxes import image
-from langgraft.environments.sandboxes.image.build import _split, build_image
-from langgraft.environments.sandboxes.image.labels import RECIPE_LABEL
+from langgraft.environments.sandboxes.image.build import RECIPE_LABEL, _split, build_image
 
 STACK = "numpy pandas sklearn scipy lightgbm xgboost PIL matplotlib tqdm"
 LOADERS = "load_digits load_iris load_wine load_diabetes load_breast_cancer load_linnerud"
@@ -98,9 +97,9 @@ def test_build_when_a_step_fails_says_what_was_printed_before() -> None:
         build(engine)
 
 
-def test_build_when_the_base_cannot_be_pulled_names_the_local_one() -> None:
+def test_build_when_the_base_cannot_be_pulled_says_how_to_have_one() -> None:
     """A machine without a registry is told what to do."""
-    with pytest.raises(SandboxUnavailableError, match=r"no such host.*--base local"):
+    with pytest.raises(SandboxUnavailableError, match=r"no such host.*make base-image"):
         build(FakeEngine(), base="python:3.11-slim")
 
 

@@ -18,9 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, SplineTransformer, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
-from langgraft.benchmarks.mle.boards.contests import Contest, Data, Floats
-from langgraft.benchmarks.mle.boards.reading import read_table
-from langgraft.benchmarks.mle.boards.teams import Blend, Team, both
+from boards.contests import Blend, Contest, Data, Floats, Team, both, read_table
 
 HEALTH: Final = {"excellent": 0, "good": 1, "fair": 2, "poor": 3}
 

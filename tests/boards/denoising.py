@@ -13,9 +13,7 @@ from sklearn.neural_network import MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from langgraft.benchmarks.mle.boards.contests import Contest, Data, Floats
-from langgraft.benchmarks.mle.boards.reading import read_pictures, read_table
-from langgraft.benchmarks.mle.boards.teams import Blend, Team, both
+from boards.contests import Blend, Contest, Data, Floats, Team, both, read_pictures, read_table
 
 SIDE: Final = 32
 BLACK: Final = 0

@@ -1,12 +1,18 @@
-"""Splits of a competition's source, prepared in folders."""
+"""The contests by id, and splits of their sources, prepared in folders.
 
+A contest is imported when it is asked for: scikit-learn comes with an extra.
+"""
+
+import importlib
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final, cast
 
-from langgraft.benchmarks.mle.boards.catalog import find
-from langgraft.benchmarks.mle.boards.contests import Data
+from boards.contests import Contest, Data
+from langgraft._core.errors import InputError
+from langgraft._core.extras import require
 from langgraft.environments.competitions.shipped.denoising import prepare as denoising
 from langgraft.environments.competitions.shipped.digits import prepare as digits
 from langgraft.environments.competitions.shipped.making.shipping import SHIPPED
@@ -15,7 +21,7 @@ from langgraft.environments.competitions.shipped.textures import prepare as text
 from langgraft.environments.competitions.shipped.visits import prepare as visits
 from langgraft.environments.competitions.shipped.weather import prepare as weather
 
-PREPARE: dict[str, Callable[[Path, Path, str], None]] = {
+_PREPARE: Final[dict[str, Callable[[Path, Path, str], None]]] = {
     "visits": visits.prepare_split,
     "weather": weather.prepare_split,
     "digits": digits.prepare_split,
@@ -23,6 +29,21 @@ PREPARE: dict[str, Callable[[Path, Path, str], None]] = {
     "denoising": denoising.prepare_split,
     "phrases": phrases.prepare_split,
 }
+IDS: Final = tuple(_PREPARE)
+
+
+def find(competition: str) -> Contest:
+    """Return what a board needs to know of a competition that ships.
+
+    Raises:
+        InputError: If none that ships has this id.
+        MissingExtraError: If what boards are made with is not installed.
+    """
+    if competition not in IDS:
+        raise InputError(f"no competition `{competition}` ships; there are {', '.join(IDS)}")
+    require("sklearn", extra="mle", purpose="Making a board")
+    module = importlib.import_module(f"boards.{competition}")
+    return cast("Contest", module.CONTEST)
 
 
 @contextmanager
@@ -30,7 +51,7 @@ def prepared(competition: str, split: str = SHIPPED) -> Iterator[Path]:
     """Prepare a split in a folder that goes when this ends, with `public` and `private` in it."""
     with tempfile.TemporaryDirectory(prefix="langgraft-board-") as name:
         folder = Path(name)
-        PREPARE[competition](folder / "public", folder / "private", split)
+        _PREPARE[competition](folder / "public", folder / "private", split)
         yield folder
 
 

@@ -6,20 +6,15 @@ gold all the same, the competition rests on its source not being importable in t
 """
 
 import csv
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from langgraft.benchmarks.mle.boards.contests import Contest, Data, Floats
-from langgraft.benchmarks.mle.boards.looking_up import (
-    NEIGHBORS,
-    LookUp,
-    best,
-    joined,
-    nearest,
-    votes,
-)
+from boards.contests import Contest, Data, Floats
+from langgraft.environments.competitions.medals import DECIMALS
 from langgraft.environments.competitions.shipped.denoising import prepare as denoising
 from langgraft.environments.competitions.shipped.digits import prepare as digits
 from langgraft.environments.competitions.shipped.making.shipping import SHIPPED
@@ -29,6 +24,52 @@ from langgraft.environments.competitions.shipped.phrases import prepare as phras
 from langgraft.environments.competitions.shipped.textures import prepare as textures
 from langgraft.environments.competitions.shipped.visits import prepare as visits
 from langgraft.environments.competitions.shipped.weather import prepare as weather
+
+NEIGHBORS = (1, 2, 3, 5, 10, 20, 50)
+TRUST = (0.5, 0.7, 0.9, 0.99)
+"""How much of the probability goes to what neighbors say; the rest to how often classes are."""
+
+
+@dataclass(frozen=True, slots=True)
+class LookUp:
+    """What looking the test's rows up in the source comes to."""
+
+    joined: float
+    """Share of the test's rows that are found in the source exactly."""
+    score: float
+    """The best over the settings of the attack, chosen with the answers at hand."""
+    how: str
+
+
+def nearest(source: Floats, rows: Floats) -> NDArray[np.int64]:
+    """Return the source's rows by distance, nearest first, for each row."""
+    distance = (source**2).sum(axis=1) - 2 * rows @ source.T
+    few = np.argpartition(distance, most := max(NEIGHBORS), axis=1)[:, :most]
+    places = np.argsort(np.take_along_axis(distance, few, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(few, places, axis=1)
+
+
+def best(contest: Contest, data: Data, predictions: Iterable[Floats]) -> float:
+    """Return the best score of predictions."""
+    scores = [contest.score(contest.losses(each, data)) for each in predictions]
+    return round(min(scores) if contest.lower_is_better else max(scores), DECIMALS)
+
+
+def votes(neighbors: NDArray[np.int64], labels: NDArray[np.int64]) -> Iterable[Floats]:
+    """Return probabilities from the classes of neighbors, by their number and by trust."""
+    classes = int(labels.max()) + 1
+    usual = np.bincount(labels, minlength=classes) / len(labels)
+    for count in NEIGHBORS:
+        seen = labels[neighbors[:, :count]]
+        share = (seen[:, :, None] == np.arange(classes)).mean(axis=1)
+        for trust in TRUST:
+            yield trust * share + (1 - trust) * usual
+
+
+def joined(source: Floats, rows: Floats) -> float:
+    """Return the share of rows whose values all equal those of a source's row."""
+    known = {row.tobytes() for row in np.round(source, 3) + 0.0}
+    return float(np.mean([row.tobytes() in known for row in np.round(rows, 3) + 0.0]))
 
 
 def attack(contest: Contest, data: Data) -> LookUp:
@@ -41,7 +82,7 @@ def _visits(contest: Contest, data: Data) -> LookUp:
     number: Callable[[str], Floats] = lambda name: np.array([float(each[name]) for each in lines])  # noqa: E731
     health = number("hlthg") + 2 * number("hlthf") + 3 * number("hlthp")
     level = np.unique(number("lncoins"), return_inverse=True)[1]
-    limited = number("physlm") >= 0.5  # noqa: PLR2004
+    limited = number("physlm") >= 0.5
     source = np.column_stack(
         [level, number("idp"), limited, health, number("lpi"), number("fmde"), number("disea")]
     )

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from langgraft.benchmarks.mle.boards.contests import Floats
+from boards.contests import Floats
 from langgraft.environments.competitions.competition import Competition
 
 LEAST: Final = 0.001

@@ -24,9 +24,7 @@ from sklearn.preprocessing import PolynomialFeatures, SplineTransformer, Standar
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from langgraft.benchmarks.mle.boards.contests import Contest, Data, Floats
-from langgraft.benchmarks.mle.boards.reading import places, read_table
-from langgraft.benchmarks.mle.boards.teams import Blend, Team, both
+from boards.contests import Blend, Contest, Data, Floats, Team, both, places, read_table
 
 KINDS: Final = ("drizzle", "fog", "rain", "snow", "sun")
 WETNESS: Final = {"dry": 0, "trace": 1, "light": 2, "heavy": 3}

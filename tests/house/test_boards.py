@@ -10,14 +10,13 @@ import pytest
 
 pytest.importorskip("sklearn")
 
+from boards.__main__ import main, write
+from boards.attacks import best
+from boards.boards import enter, make_board, predict, separation
+from boards.catalog import IDS, find, load
+from boards.traces import find_traces, probability
+
 from langgraft._core.errors import InputError
-from langgraft.benchmarks.mle.boards.__main__ import main, write
-from langgraft.benchmarks.mle.boards.boards import enter, make_board, predict
-from langgraft.benchmarks.mle.boards.catalog import IDS, find
-from langgraft.benchmarks.mle.boards.looking_up import best
-from langgraft.benchmarks.mle.boards.separation import separation
-from langgraft.benchmarks.mle.boards.splits import load
-from langgraft.benchmarks.mle.boards.traces import find_traces, probability
 from langgraft.environments.competitions import shipped
 from langgraft.environments.competitions.grading import grade_submission
 from langgraft.environments.competitions.preparing import prepare_competition
@@ -57,7 +56,7 @@ def test_board_when_shipped_holds_the_teams_of_its_contest(name: str) -> None:
 
 def test_document_when_it_lists_what_ships_has_their_thresholds(tmp_path: Path) -> None:
     """The table is what the boards say."""
-    text = (Path(__file__).parents[3] / "docs" / "competitions.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "competitions.md").read_text(encoding="utf-8")
     for name in IDS:
         board = Registry(tmp_path).get_competition(name).board.thresholds
         scores = (board.gold, board.silver, board.bronze, board.median)

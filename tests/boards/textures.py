@@ -22,10 +22,18 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from langgraft.benchmarks.mle.boards import pictures
-from langgraft.benchmarks.mle.boards.contests import Contest, Data, Floats
-from langgraft.benchmarks.mle.boards.reading import places, read_pictures, read_table
-from langgraft.benchmarks.mle.boards.teams import Blend, Team, both
+from boards import pictures
+from boards.contests import (
+    Blend,
+    Contest,
+    Data,
+    Floats,
+    Team,
+    both,
+    places,
+    read_pictures,
+    read_table,
+)
 
 SURFACES: Final = ("surface_a", "surface_b", "surface_c")
 

@@ -1,6 +1,6 @@
-"""What a board needs to know of a competition."""
+"""What a board needs to know of a competition: its data as competitors read it, and its teams."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -9,7 +9,34 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from langgraft.benchmarks.mle.boards.teams import Blend, Team
+from langgraft._core.extras import require
+
+
+@dataclass(frozen=True)
+class Team:
+    """A pipeline, trained on all of the training rows or on the first of them."""
+
+    name: str
+    view: str
+    """Name of the features it sees."""
+    model: Callable[[], Any]
+    """Makes an estimator of scikit-learn's form, with its seed."""
+    share: float = 1.0
+    """Of the training rows, which are in random order."""
+
+
+@dataclass(frozen=True)
+class Blend:
+    """The mean of what other teams predict; of probabilities, where what is submitted are labels."""
+
+    name: str
+    of: tuple[str, ...]
+
+
+def both(name: str, view: str, model: Callable[[], Any]) -> tuple[Team, Team]:
+    """Make two teams of a pipeline: one that has all of the training rows, one with a quarter."""
+    return Team(name, view, model), Team(f"{name}, a quarter of the rows", view, model, 0.25)
+
 
 Floats = NDArray[np.float64]
 View = Callable[["Data"], tuple[Any, Any]]
@@ -92,3 +119,25 @@ class Contest:
         if self.metric == "accuracy":
             return 1 - mean
         return mean if self.metric == "log-loss" else float(np.sqrt(mean))
+
+
+def read_table(file: Path) -> Any:
+    """Read a CSV file."""
+    pandas = require("pandas", extra="mle", purpose="Making a board")
+    return pandas.read_csv(file)
+
+
+def read_pictures(folder: Path, numbers: Sequence[int]) -> Floats:
+    """Read gray pictures `<number>.png`, as shades from 0 to 255: picture, row, column."""
+    pillow = require("PIL.Image", extra="mle", purpose="Making a board")
+    pictures = []
+    for number in numbers:
+        with pillow.open(folder / f"{number}.png") as picture:
+            pictures.append(np.asarray(picture, dtype=np.float64))
+    return np.stack(pictures)
+
+
+def places(values: Sequence[str], classes: Sequence[str]) -> NDArray[np.int64]:
+    """Return classes as their positions."""
+    known = {name: place for place, name in enumerate(classes)}
+    return np.array([known[str(value)] for value in values], dtype=np.int64)

@@ -1,14 +1,20 @@
-"""Writes what a competition's folder holds of its board and of its data."""
+"""Make the boards of the competitions that ship: `make boards`."""
 
+import argparse
 import csv
 import importlib.metadata
 import io
 import json
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from langgraft.benchmarks.mle.boards.boards import Made, enter, predict
-from langgraft.benchmarks.mle.boards.contests import Contest, Data
+from boards.boards import Made, enter, make_board, predict
+from boards.catalog import IDS, find, prepared
+from boards.contests import Contest, Data
+from langgraft._core.errors import LanggraftError
+from langgraft.environments.competitions import shipped
 from langgraft.environments.competitions.checksums import folder_checksum, folder_checksums
 from langgraft.environments.competitions.medals import medal
 
@@ -32,7 +38,7 @@ def description(contest: Contest, data: Data, made: Made) -> str:
     held = contest.held_out
     score = enter(contest, data, held.name, predict(contest, data, held)).score
     found = {
-        "made by": f"python -m langgraft.benchmarks.mle.boards {contest.id}",
+        "made by": f"make boards IDS={contest.id}",
         "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
         "training rows": len(data.labels),
         "test rows": len(data.truth),
@@ -61,3 +67,47 @@ def checksums(folder: Path) -> str:
         named = [(path.relative_to(folder).as_posix(), folder_checksum(path)) for path in pictures]
         lines += ["folders:", *(f"  {name}: {checksum}" for name, checksum in named)]
     return "\n".join(lines) + "\n"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write `leaderboard.csv`, `board.json` and `checksums.yaml` of competitions."""
+    parser = argparse.ArgumentParser(prog="boards", description=__doc__)
+    parser.add_argument("competitions", nargs="*", metavar="ID", help="all that ship if none is")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path(next(iter(shipped.__path__))),
+        help="where a folder for each is; the competitions themselves if not said",
+    )
+    chosen = parser.parse_args(arguments)
+    try:
+        for competition in chosen.competitions or IDS:
+            write(competition, chosen.out / competition)
+            sys.stdout.write(f"{competition}: {chosen.out / competition}\n")
+    except LanggraftError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    return 0
+
+
+def write(competition: str, folder: Path) -> None:
+    """Make the board of the split that ships and write what belongs into a folder.
+
+    Raises:
+        InputError: If no competition that ships has this id.
+        MissingExtraError: If a package that it is made from is not installed.
+        CompetitionError: If such a package holds other data than known.
+    """
+    contest = find(competition)
+    folder.mkdir(parents=True, exist_ok=True)
+    with prepared(competition) as place:
+        data = contest.load(place)
+        made = make_board(contest, data)
+        sums = checksums(place)
+    (folder / "leaderboard.csv").write_text(leaderboard(made))
+    (folder / "board.json").write_text(description(contest, data, made))
+    (folder / "checksums.yaml").write_text(sums)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

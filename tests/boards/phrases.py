@@ -12,9 +12,7 @@ from sklearn.naive_bayes import BernoulliNB, MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
-from langgraft.benchmarks.mle.boards.contests import Contest, Data
-from langgraft.benchmarks.mle.boards.reading import places, read_table
-from langgraft.benchmarks.mle.boards.teams import Blend, Team, both
+from boards.contests import Blend, Contest, Data, Team, both, places, read_table
 
 LANGUAGES: Final = tuple(f"lang_{number}" for number in range(10))
 

@@ -1,19 +1,30 @@
-"""What of this machine makes a base image: the running Python, a shell, and what both load."""
+"""A base image for the sandbox, made of the Python that runs this, where no registry is at hand.
+
+`make base-image` makes it and prints its tag; `langgraft sandbox build --base TAG` builds on it.
+"""
 
 import ensurepip
+import hashlib
+import io
 import os
 import re
 import shutil
 import subprocess
 import sys
 import sysconfig
+import tarfile
+import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
-from langgraft._core.errors import SandboxUnavailableError
+import docker
+from docker.errors import DockerException, ImageNotFound
+
+from langgraft._core.errors import LanggraftError, SandboxUnavailableError
+from langgraft.environments.sandboxes.image.build import RECIPE_LABEL, REPOSITORY
 
 VERSION: Final = f"python{sys.version_info.major}.{sys.version_info.minor}"
 CERTIFICATES: Final = "etc/ssl/certs/ca-certificates.crt"
@@ -102,6 +113,29 @@ _CERTIFICATE_FILES: Final = (
     "/etc/pki/tls/certs/ca-bundle.crt",
     "/etc/ssl/ca-bundle.pem",
 )
+_FOLDERS: Final = [
+    "dev",
+    "etc",
+    "home",
+    "mnt",
+    "opt",
+    "proc",
+    "root",
+    "run",
+    "sys",
+    "tmp",
+    "usr",
+    "usr/bin",
+    "usr/lib",
+    "usr/lib64",
+    "usr/local",
+    "usr/local/bin",
+    "usr/local/lib",
+    "usr/sbin",
+    "var",
+    "var/tmp",
+]
+_OPEN_TO_ALL: Final = frozenset({"tmp", "var/tmp"})
 
 
 @dataclass
@@ -227,7 +261,7 @@ def _loaded(command: list[str], pattern: str) -> Iterable[tuple[str, str]]:
         msg = f"{command[0]} is not installed, and a base image cannot be made without it"
         raise SandboxUnavailableError(msg)
     # ldd fails for scripts and static programs among the files, and tells of the others all the same.
-    told = subprocess.run([program, *command[1:]], capture_output=True, text=True, check=False)  # noqa: S603
+    told = subprocess.run([program, *command[1:]], capture_output=True, text=True, check=False)
     return re.findall(pattern, told.stdout, re.MULTILINE)
 
 
@@ -253,3 +287,94 @@ def _add_system_files(contents: Contents) -> None:
         contents.links[name] = f"usr/{name}"
     if Path("/usr/share/zoneinfo/UTC").is_file():
         contents.copied["usr/share/zoneinfo/UTC"] = Path("/usr/share/zoneinfo/UTC").resolve()
+
+
+def make_base(client: docker.DockerClient) -> str:
+    """Make a base image of the Python that runs this, unless it is there, and return its tag.
+
+    Its prefix goes to `/usr/local`, as in the official images, with the shared libraries it
+    loads, a shell, the usual tools and this machine's certificates. No network is needed.
+
+    Args:
+        client: The engine.
+
+    Raises:
+        SandboxUnavailableError: This machine's Python cannot be taken over.
+    """
+    contents = gather()
+    tag = f"local-{VERSION}-{_fingerprint(contents)}"
+    name = f"{REPOSITORY}-base:{tag}"
+    try:
+        client.images.get(name)
+    except ImageNotFound:
+        with tempfile.TemporaryFile() as archive:
+            _pack(contents, archive)
+            archive.seek(0)
+            client.api.import_image(
+                archive, repository=f"{REPOSITORY}-base", tag=tag, changes=_settings(contents)
+            )
+    return name
+
+
+def _fingerprint(contents: Contents) -> str:
+    """Hash what the image would hold; of files, path, size and time, as `make` does."""
+    told = hashlib.sha256()
+    for name, path in sorted(contents.copied.items()):
+        status = path.stat()
+        told.update(f"{name}\0{path}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
+    for name, target in sorted(contents.links.items()):
+        told.update(f"{name}\0{target}\n".encode())
+    for name, content in sorted(contents.written.items()):
+        told.update(f"{name}\0{hashlib.sha256(content).hexdigest()}\n".encode())
+    return told.hexdigest()[:12]
+
+
+def _settings(contents: Contents) -> list[str]:
+    environment = "PATH=/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8"
+    if CERTIFICATES in contents.copied:
+        # pip's own list lacks authorities that a company added to its machines.
+        environment += f" PIP_CERT=/{CERTIFICATES} SSL_CERT_FILE=/{CERTIFICATES}"
+    return [f"ENV {environment}", 'CMD ["python3"]', f"LABEL {RECIPE_LABEL}=base"]
+
+
+def _pack(contents: Contents, target: IO[bytes]) -> None:
+    with tarfile.open(fileobj=target, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for name in _FOLDERS:
+            folder = tarfile.TarInfo(name)
+            folder.type = tarfile.DIRTYPE
+            folder.mode = 0o1777 if name in _OPEN_TO_ALL else 0o755
+            archive.addfile(folder)
+        for name, link in sorted(contents.links.items()):
+            entry = tarfile.TarInfo(name)
+            entry.type, entry.linkname, entry.mode = tarfile.SYMTYPE, link, 0o777
+            archive.addfile(entry)
+        for name, content in sorted(contents.written.items()):
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mode = len(content), 0o644
+            archive.addfile(entry, io.BytesIO(content))
+        for name, path in sorted(contents.copied.items()):
+            _pack_file(archive, name, path)
+
+
+def _pack_file(archive: tarfile.TarFile, name: str, path: Path) -> None:
+    status = path.stat()
+    entry = tarfile.TarInfo(name)
+    entry.size, entry.mtime = status.st_size, int(status.st_mtime)
+    # No bit of setuid is taken over, and everything can be read by the sandbox's user.
+    entry.mode = 0o755 if status.st_mode & 0o111 else 0o644
+    with path.open("rb") as stream:
+        archive.addfile(entry, stream)
+
+
+def main() -> int:
+    """Make the image on the engine of this machine and print its tag."""
+    try:
+        sys.stdout.write(make_base(docker.from_env()) + "\n")
+    except (DockerException, LanggraftError) as error:
+        sys.stderr.write(f"base-image: {error}\n")
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

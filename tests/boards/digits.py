@@ -23,10 +23,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from langgraft.benchmarks.mle.boards import pictures
-from langgraft.benchmarks.mle.boards.contests import Contest, Data, Floats
-from langgraft.benchmarks.mle.boards.reading import read_pictures, read_table
-from langgraft.benchmarks.mle.boards.teams import Blend, Team, both
+from boards import pictures
+from boards.contests import Blend, Contest, Data, Floats, Team, both, read_pictures, read_table
 
 
 def load(folder: Path) -> Data:
