@@ -3,6 +3,7 @@
 harness/      runs, commits, resumes, verifies; models, cache, statistics
 continual/    continual learning: forward and backward transfer between two task families
 mle/          machine-learning engineering: journals of AIDE, and memory made of them
+published/    what two papers print, as data
 simulated/    rule-based learners that stand in for a language model
 plans/        the plans that ship
 performance/  speed as ratios against a named floor

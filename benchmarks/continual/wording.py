@@ -23,6 +23,12 @@ def signed(value: float) -> str:
     return "0.0" if text in {"+0.0", "-0.0"} else text.replace("-", MINUS)
 
 
+def change(value: float, digits: int = 1) -> str:
+    """Write a difference that is in percentage points already: `+12.3`."""
+    text = f"{value:+.{digits}f}"
+    return text.removeprefix("+") if not float(text) else text.replace("-", MINUS)
+
+
 def plain(value: float) -> str:
     """Write a share in percent: `54.0`."""
     return f"{100 * value:.1f}".replace("-", MINUS)

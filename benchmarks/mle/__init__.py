@@ -9,9 +9,8 @@ solution                                    one competition solved, outside of a
 behaviour/, outcomes, measures              what is measured of a search
 searches, contrasts, curves, relations,     what a study's log says (`estimates`, `spreads`)
 memory_use, gates, analysis
-report, tables, figures, published          its report, and the paper's figures recomputed
+report, tables, figures                     its report
 tree_page                                   a search as one page
 journals, coding_memory                     runs of AIDE and of ours, and memory made of them
 coding_hits, coding_likeness                what such a memory finds
-boards/                                     the teams on the leaderboards of what ships
 """

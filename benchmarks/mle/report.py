@@ -26,7 +26,6 @@ from langgraft.benchmarks.mle.memory_use import most_common
 from langgraft.benchmarks.mle.outcomes import OUTCOMES
 from langgraft.benchmarks.mle.pages import environment
 from langgraft.benchmarks.mle.plan import MlePlan
-from langgraft.benchmarks.mle.published import findings
 from langgraft.benchmarks.mle.relations import SHOWN
 from langgraft.benchmarks.mle.search import Search, TreeSearch
 from langgraft.benchmarks.mle.searches import ROLES, Roles
@@ -40,6 +39,7 @@ from langgraft.benchmarks.mle.sentences import (
 from langgraft.benchmarks.mle.tables import write_tables
 from langgraft.benchmarks.mle.tree_page import write_tree_page
 from langgraft.benchmarks.mle.wording import AGENTS, RUNS
+from langgraft.benchmarks.published import mle_agent_memory
 
 PAGE: Final = "index.html"
 TREES: Final = "trees"
@@ -164,7 +164,7 @@ def render(
         parts=[
             markup(_part(pages, each, analyses, drawn[each.agent], markup)) for each in analyses
         ],
-        published=findings(),
+        published=mle_agent_memory().recomputed,
         settings=flat(plan.model_dump(mode="json")),
         provenance=flat(dict(analyses[0].manifest)),
     )

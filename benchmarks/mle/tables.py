@@ -22,10 +22,10 @@ from langgraft.benchmarks.mle.fields import (
     spread_fields,
 )
 from langgraft.benchmarks.mle.outcomes import OUTCOMES, earned
-from langgraft.benchmarks.mle.published import findings
 from langgraft.benchmarks.mle.search import Search, StepRun, TreeSearch
 from langgraft.benchmarks.mle.searches import TREE
 from langgraft.benchmarks.mle.step_tables import step_tables
+from langgraft.benchmarks.published import mle_agent_memory
 
 
 def write_tables(analyses: Sequence[Analysis], folder: Path) -> None:
@@ -292,5 +292,7 @@ def _gates(analysis: Analysis) -> Table:
 
 def _published() -> Table:
     words = {True: "yes", False: "no", None: ""}
-    rows = tuple((f.where, f.printed, f.recomputed, words[f.holds]) for f in findings())
+    rows = tuple(
+        (f.where, f.printed, f.recomputed, words[f.holds]) for f in mle_agent_memory().recomputed
+    )
     return Table("published", ("where", "printed", "recomputed", "holds"), rows)

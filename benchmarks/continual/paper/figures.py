@@ -20,8 +20,8 @@ from langgraft.benchmarks.continual.learning_figures import learning, retention_
 from langgraft.benchmarks.continual.metrics import Direction
 from langgraft.benchmarks.continual.paper.sides import Side
 from langgraft.benchmarks.continual.paper.tables import Cast
-from langgraft.benchmarks.continual.published.printed import STUDY_1, STUDY_2, Role
 from langgraft.benchmarks.continual.retrieval_figures import diversity_panels, within_task
+from langgraft.benchmarks.published import STUDY_1, STUDY_2, Role
 
 SHORT: Final[Mapping[Role, str]] = {"raw": "Raw", "agg": "Insight", "ind": "Ind", "step": "Step"}
 COLORS: Final[Mapping[Role, str]] = dict(zip(SHORT, PALETTE, strict=False))

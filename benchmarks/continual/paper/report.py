@@ -35,17 +35,11 @@ from langgraft.benchmarks.continual.paper.tables import (
 )
 from langgraft.benchmarks.continual.paper.words import sentences, signs
 from langgraft.benchmarks.continual.plan import ContinualPlan
-from langgraft.benchmarks.continual.published.findings import change
-from langgraft.benchmarks.continual.published.printed import (
-    LEAST_KEY_DIVERSITY,
-    STUDY_1,
-    STUDY_2,
-    TABLE_4,
-    TABLE_6,
-)
 from langgraft.benchmarks.continual.report import notices
+from langgraft.benchmarks.continual.wording import change
 from langgraft.benchmarks.harness.files import atomic_write, make_directory
 from langgraft.benchmarks.harness.study import Report
+from langgraft.benchmarks.published import STUDY_1, STUDY_2, continual_memory
 
 PAGE: Final = "index.html"
 _TEMPLATE: Final = "paper.html.jinja"
@@ -139,7 +133,7 @@ def _render(
     markup: Any = require("jinja2", extra="bench", purpose=_PURPOSE).utils.markupsafe.Markup
     jinja = environment(_load)
     jinja.filters.update(printed=_printed)
-    cast = roles(plan)
+    cast, paper = roles(plan), continual_memory()
     limits = [side.analysis.manifest.get("limit") for side in sides]
     page: str = jinja.get_template(_TEMPLATE).render(
         plan=plan,
@@ -154,8 +148,11 @@ def _render(
         causes=_causes(sides, cast),
         told=_told(sides, cast),
         subsets=SUBSETS,
-        twice=[change(table["B>A", "BabyAI", "agg"].transfer) for table in (TABLE_4, TABLE_6)],
-        least_key_diversity=LEAST_KEY_DIVERSITY,
+        twice=[
+            change(table["B>A", "BabyAI", "agg"].transfer)
+            for table in (paper.table_4, paper.table_6)
+        ],
+        least_key_diversity=paper.appendix_d.least_key_diversity,
         cases=_cases(sides, cast),
         small=SMALLEST_SUBSET,
         simulated=simulated,

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from langgraft.benchmarks.continual.conditions import Condition, paper_conditions
 from langgraft.benchmarks.continual.plan import ContinualPlan
-from langgraft.benchmarks.continual.published.printed import ROLES, Role
 from langgraft.benchmarks.harness.foreign_code import provider_place
+from langgraft.benchmarks.published import ROLES, Role
 from langgraft.memory.providers import provider_settings
 
 _OPEN: Final = frozenset({"top_k", "requery_interval", "success_only", "ranker"})

@@ -8,14 +8,7 @@ from langgraft.benchmarks.continual.csv_tables import Table
 from langgraft.benchmarks.continual.paper.roles import departures, paper_condition, roles
 from langgraft.benchmarks.continual.paper.tables import Cast
 from langgraft.benchmarks.continual.plan import ContinualPlan
-from langgraft.benchmarks.continual.published.printed import (
-    MILESTONES,
-    ROLES,
-    RUNS,
-    TEST_ITEMS,
-    TRAIN_ITEMS,
-    Role,
-)
+from langgraft.benchmarks.published import ROLES, Role, continual_memory
 from langgraft.memory.providers import provider_settings
 
 MEANINGS: Final[dict[Role, str]] = {
@@ -74,24 +67,32 @@ def table_8(plan: ContinualPlan) -> tuple[Setting, ...]:
 
 
 def _settings(plan: ContinualPlan) -> Iterator[Setting]:
-    yield Setting("model", "Qwen-Plus", plan.model)
-    yield Setting("training instances a phase", str(TRAIN_ITEMS), str(plan.train_items))
-    yield Setting("test instances a task", str(TEST_ITEMS), str(plan.test_items))
-    yield Setting("runs", str(RUNS), str(plan.runs))
-    yield Setting("seed", "42", str(plan.seed))
-    yield Setting("evaluation workers", "4", "any number: results do not depend on it")
-    yield Setting("milestones", str(MILESTONES), str(plan.milestones))
-    yield Setting("most tokens a reply", "4096", str(plan.max_tokens))
-    yield Setting("temperature", "0.5", f"{plan.temperature:g}")
+    theirs = continual_memory().table_8
+    yield Setting("model", theirs.model, plan.model)
+    yield Setting("training instances a phase", str(theirs.train_items), str(plan.train_items))
+    yield Setting("test instances a task", str(theirs.test_items), str(plan.test_items))
+    yield Setting("runs", str(theirs.runs), str(plan.runs))
+    yield Setting("seed", str(theirs.seed), str(plan.seed))
+    yield Setting(
+        "evaluation workers", str(theirs.workers), "any number: results do not depend on it"
+    )
+    yield Setting("milestones", str(theirs.milestones), str(plan.milestones))
+    yield Setting("most tokens a reply", str(theirs.max_tokens), str(plan.max_tokens))
+    yield Setting("temperature", str(theirs.temperature), f"{plan.temperature:g}")
     cast = roles(plan)
     for role in ROLES:
         top_k = str(paper_condition(role).settings["top_k"])
         yield Setting(f"top-k, {ROLES[role]}", top_k, _of(cast, role, "top_k"))
-    yield Setting("steps between retrievals, Cond-Step", "4", _of(cast, "step", "requery_interval"))
+    every = str(theirs.requery_interval)
+    yield Setting(
+        "steps between retrievals, Cond-Step", every, _of(cast, "step", "requery_interval")
+    )
     for role in ROLES:
         name = f"successful episodes only, {ROLES[role]}"
-        yield Setting(name, "false", _of(cast, role, "success_only").lower())
-    yield Setting("retrieval, Raw", "BM25", _of(cast, "raw", "ranker"))
+        yield Setting(
+            name, str(theirs.success_only).lower(), _of(cast, role, "success_only").lower()
+        )
+    yield Setting("retrieval, Raw", theirs.retrieval, _of(cast, "raw", "ranker"))
     yield Setting("runs without memory", "not printed", str(plan.baseline_runs))
     yield Setting("re-run without memory", "none", "yes" if plan.rerun else "none")
     unlimited = "no limit" if plan.memory_tokens is None else str(plan.memory_tokens)

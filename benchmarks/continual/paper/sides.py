@@ -5,18 +5,14 @@ from dataclasses import dataclass
 
 from langgraft.benchmarks.continual.analysis import Analysis
 from langgraft.benchmarks.continual.metrics import Direction, Transfer
-from langgraft.benchmarks.continual.published.printed import (
-    TABLE_3,
-    TABLE_4,
-    TABLE_5,
-    TABLE_6,
-    TASKS,
+from langgraft.benchmarks.published import (
     Backward,
     Family,
     Forward,
+    Place,
     Role,
-    Task,
     World,
+    continual_memory,
 )
 
 _WORLDS: Mapping[str, World] = {
@@ -61,22 +57,23 @@ class Side:
         """Return what Table 2 prints of a task."""
         if self.world is None:
             return None
-        theirs: Task = "A" if self.theirs(task) == "A" else "B"
-        return TASKS[self.world][theirs]
+        return continual_memory().table_2[self.world, "A" if self.theirs(task) == "A" else "B"]
 
     def forward(self, sequence: str, role: Role) -> Forward | None:
         """Return what Tables 3 and 5 print."""
-        if self.world is None:
-            return None
-        place = (self.theirs(sequence), self.world, role)
-        return TABLE_3.get(place) or TABLE_5.get(place)
+        place, paper = self._place(sequence, role), continual_memory()
+        return None if place is None else paper.table_3.get(place) or paper.table_5.get(place)
 
     def backward(self, sequence: str, role: Role, study: int) -> Backward | None:
         """Return what Table 4 prints for Study 1, and Table 6 for Study 2."""
+        place, paper = self._place(sequence, role), continual_memory()
+        table = paper.table_4 if study == 1 else paper.table_6
+        return None if place is None else table.get(place)
+
+    def _place(self, sequence: str, role: Role) -> Place | None:
         if self.world is None:
             return None
-        table = TABLE_4 if study == 1 else TABLE_6
-        return table.get((self.theirs(sequence), self.world, role))
+        return "A>B" if self.theirs(sequence) == "A>B" else "B>A", self.world, role
 
 
 def side_of(name: str, analysis: Analysis) -> Side:
@@ -86,7 +83,8 @@ def side_of(name: str, analysis: Analysis) -> Side:
     world = _WORLDS.get(worlds.pop()) if len(worlds) == 1 else None
     if world is None:
         return Side(name, analysis, None, swapped=False)
-    printed = {str(task): family.domain for task, family in TASKS[world].items()}
+    table = continual_memory().table_2
+    printed: dict[str, str] = {task: table[world, task].domain for task in ("A", "B")}
     turned = {"A": printed["B"], "B": printed["A"]}
     if families not in (printed, turned):
         return Side(name, analysis, None, swapped=False)

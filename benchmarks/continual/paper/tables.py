@@ -7,14 +7,7 @@ from langgraft.benchmarks.continual.conditions import Condition
 from langgraft.benchmarks.continual.metrics import Direction, Metric, Transfer
 from langgraft.benchmarks.continual.paper.rows import Cell, PaperTable, Row
 from langgraft.benchmarks.continual.paper.sides import Side
-from langgraft.benchmarks.continual.published.printed import (
-    ABOUT_ZERO,
-    COLLAPSE,
-    CONTEXT_DIVERSITY,
-    ROLES,
-    Role,
-    Task,
-)
+from langgraft.benchmarks.published import ROLES, Role, Task, continual_memory
 
 Cast = Mapping[Role, Condition]
 """Which condition plays each role."""
@@ -74,7 +67,7 @@ def forward_table(
 
 def _forward(side: Side, sequence: str, role: Role, row: Transfer) -> Iterator[Cell]:
     printed = side.forward(sequence, role)
-    about = (side.theirs(sequence), side.world, role) == ABOUT_ZERO
+    about = printed is not None and printed.about
     yield Cell(row.before, None if printed is None else printed.scratch)
     yield Cell(row.after, None if printed is None else printed.crossed)
     yield _change(row.transfer, None if printed is None else printed.transfer)
@@ -209,11 +202,11 @@ def _printed_retrieval(side: Side, task: str, role: Role) -> Mapping[str, float]
     if side.world != "BabyAI":
         return {}
     theirs: Task = "A" if side.theirs(task) == "A" else "B"
-    found = {}
-    if (theirs, role) in CONTEXT_DIVERSITY:
-        found["context_diversity"] = CONTEXT_DIVERSITY[theirs, role]
+    told, found = continual_memory().appendix_d, {}
+    if (theirs, role) in told.context_diversity:
+        found["context_diversity"] = told.context_diversity[theirs, role]
     if (theirs, role) == ("B", "ind"):
-        found |= {"coverage_slots": COLLAPSE["coverage"], "top1_share": COLLAPSE["top1"]}
+        found |= {"coverage_slots": told.collapse.coverage, "top1_share": told.collapse.top1}
     return found
 
 

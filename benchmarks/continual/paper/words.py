@@ -7,9 +7,8 @@ from typing import Final, Literal, TypeAlias
 from langgraft.benchmarks.continual.metrics import Direction, Transfer
 from langgraft.benchmarks.continual.paper.sides import Side
 from langgraft.benchmarks.continual.paper.tables import Cast
-from langgraft.benchmarks.continual.published.findings import change
-from langgraft.benchmarks.continual.published.printed import ROLES, Role
-from langgraft.benchmarks.continual.wording import listing, points, several
+from langgraft.benchmarks.continual.wording import change, listing, points, several
+from langgraft.benchmarks.published import ROLES, Role
 
 Verdict: TypeAlias = Literal["same sign", "opposite sign", "cannot be told from 0", "no data"]
 

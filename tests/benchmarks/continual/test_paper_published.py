@@ -7,13 +7,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from recomputed.continual import PAPER, count_behind, findings, prints
 
 from langgraft.benchmarks.continual import mechanism_tables, tables
 from langgraft.benchmarks.continual.columns import meaning
-from langgraft.benchmarks.continual.published import Finding, findings
-from langgraft.benchmarks.continual.published.findings import count_behind, prints
-from langgraft.benchmarks.continual.published.printed import TABLE_3, TABLE_4, TABLE_5, TABLE_6
 from langgraft.benchmarks.continual.wording import DASH
+from langgraft.benchmarks.published import Finding
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 PAGE = (REPOSITORY / "docs" / "published-continual.md").read_text(encoding="utf-8")
@@ -66,10 +65,10 @@ def test_rows_when_recomputed_fail_where_the_paper_disagrees_with_itself() -> No
 
 def test_tables_when_read_have_every_condition_and_direction() -> None:
     """Two sequences of two worlds: two conditions in Study 1, three in Study 2."""
-    assert len(TABLE_3) == len(TABLE_4) == 2 * 2 * 2
-    assert len(TABLE_5) == len(TABLE_6) == 2 * 2 * 3
-    assert set(TABLE_3) == set(TABLE_4)
-    assert set(TABLE_5) == set(TABLE_6)
+    assert len(PAPER.table_3) == len(PAPER.table_4) == 2 * 2 * 2
+    assert len(PAPER.table_5) == len(PAPER.table_6) == 2 * 2 * 3
+    assert set(PAPER.table_3) == set(PAPER.table_4)
+    assert set(PAPER.table_5) == set(PAPER.table_6)
 
 
 def test_page_when_read_has_what_is_recomputed() -> None:

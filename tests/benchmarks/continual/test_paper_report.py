@@ -15,9 +15,9 @@ from langgraft.benchmarks.continual.paper import write_paper_report
 from langgraft.benchmarks.continual.paper.roles import others, roles
 from langgraft.benchmarks.continual.paper.sides import side_of
 from langgraft.benchmarks.continual.plan import ContinualPlan
-from langgraft.benchmarks.continual.published.printed import TABLE_3, TABLE_5
 from langgraft.benchmarks.continual.wording import MINUS
 from langgraft.benchmarks.harness.study import Report
+from langgraft.benchmarks.published import continual_memory
 
 DOMAINS = {
     "home": {"A": "alfworld/pick_and_place", "B": "alfworld/pick_clean_then_place"},
@@ -130,7 +130,8 @@ def test_published_values_when_tasks_are_swapped_stand_beside_their_own(
     written: Report, name: str
 ) -> None:
     """Each row has what the paper prints of the same families, condition and direction."""
-    table = TABLE_3 if name == "table_3" else TABLE_5
+    paper = continual_memory()
+    table = paper.table_3 if name == "table_3" else paper.table_5
     names = {"Raw": "raw", "Insight (Cond-Agg)": "agg", "Cond-Ind": "ind", "Cond-Step": "step"}
     rows = read_csv(written, name)
     assert len(rows) == len(table)

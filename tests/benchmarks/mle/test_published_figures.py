@@ -7,6 +7,15 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from recomputed.mle import findings
+from recomputed.mle.errors import thirds
+from recomputed.mle.forms import (
+    can_be_counts,
+    counts_behind,
+    difference,
+    sign_test,
+)
+from recomputed.mle.timelines import RUNS, late_listed, name, recurs
 
 from langgraft.benchmarks.continual.wording import DASH
 from langgraft.benchmarks.mle import step_tables, tables
@@ -20,26 +29,25 @@ from langgraft.benchmarks.mle.columns import meaning
 from langgraft.benchmarks.mle.journals import read_journals
 from langgraft.benchmarks.mle.measures import MEASURES
 from langgraft.benchmarks.mle.outcomes import OUTCOMES as OUTCOMES_OF_OURS
-from langgraft.benchmarks.mle.published import Finding, findings
-from langgraft.benchmarks.mle.published.errors import thirds
-from langgraft.benchmarks.mle.published.forms import (
-    can_be_counts,
-    counts_behind,
-    difference,
-    sign_test,
-)
-from langgraft.benchmarks.mle.published.printed import LATE, MODALITIES, OUTCOMES, RECURRENCE, TASKS
-from langgraft.benchmarks.mle.published.timelines import TIMELINES
 from langgraft.benchmarks.mle.spreads import mean_and_sem
+from langgraft.benchmarks.published import Finding, mle_agent_memory
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 PAGE = (REPOSITORY / "docs" / "published-figures.md").read_text(encoding="utf-8")
+PAPER = mle_agent_memory()
 WORDS = {True: "yes", False: "no", None: DASH}
 
 
 @pytest.mark.parametrize(
     ("mean", "sem"),
-    sorted({cell for pair in OUTCOMES["OpenHands"].values() for cell in pair if any(cell)}),
+    sorted(
+        {
+            cell
+            for pair in PAPER.table_1.outcomes["OpenHands"].values()
+            for cell in pair
+            if any(cell)
+        }
+    ),
 )
 def test_errors_of_table_1_when_recovered_divide_by_n_less_1(mean: float, sem: float) -> None:
     """OpenHands: three seeds of 22 tasks print so with ddof = 1, and not with 0 unless equal."""
@@ -55,7 +63,9 @@ def test_counts_of_table_1_when_recovered_are_these() -> None:
 
 @pytest.mark.parametrize(
     ("mean", "sem"),
-    sorted({cell for pair in OUTCOMES["MLAB"].values() for cell in pair if any(cell)}),
+    sorted(
+        {cell for pair in PAPER.table_1.outcomes["MLAB"].values() for cell in pair if any(cell)}
+    ),
 )
 def test_row_that_is_estimated_when_recovered_fits_no_counts(mean: float, sem: float) -> None:
     """No three seeds print like the MLAB row, cut or rounded; its means alone are of 22 tasks."""
@@ -80,14 +90,17 @@ def test_errors_of_table_5_when_recovered_divide_by_n() -> None:
     off = [
         (agent, modality, cell)
         for agent, seeds in (("AIDE", 16), ("OpenHands", 3))
-        for modality, (pair, _) in MODALITIES[agent].items()
+        for modality, (pair, _) in PAPER.table_5.medals[agent].items()
         for cell in pair
-        if not can_be_counts(*cell, units=TASKS[modality], of=seeds, ddof=0)
-        or (any(cell) and can_be_counts(*cell, units=TASKS[modality], of=seeds, ddof=1))
+        if not can_be_counts(*cell, units=PAPER.table_5.tasks[modality], of=seeds, ddof=0)
+        or (
+            any(cell)
+            and can_be_counts(*cell, units=PAPER.table_5.tasks[modality], of=seeds, ddof=1)
+        )
     ]
     assert off == [("AIDE", "audio", (20.00, 14.14)), ("AIDE", "tabular", (35.00, 20.46))]
     for _, modality, cell in off:
-        assert can_be_counts(*cell, units=TASKS[modality], of=5, ddof=0)
+        assert can_be_counts(*cell, units=PAPER.table_5.tasks[modality], of=5, ddof=0)
 
 
 def test_difference_of_printed_means_when_intervals_are_made_is_welch() -> None:
@@ -105,28 +118,28 @@ def test_late_errors_of_table_9_when_tested_show_nothing() -> None:
     drops = sorted(base - memory for base, memory in thirds())
     assert sum(drops) == 86
     assert sum(drops[:-2]) < 0
-    assert len(LATE) == 22
+    assert len(PAPER.table_9) == 22
 
 
 def test_recurrence_of_table_7_when_added_up_rises_with_memory() -> None:
     """0.99 without, 1.66 with: 3 and 5 runs."""
-    columns = list(zip(*RECURRENCE.values(), strict=True))
+    columns = list(zip(*PAPER.table_7.values(), strict=True))
     assert [round(sum(column), 2) for column in columns] == [0.99, 1.66]
 
 
 def test_timelines_of_appendix_c_when_complete_count_as_printed() -> None:
     """Step 10 is late and step 9 is not; one list of twelve breaks off."""
-    whole = [run for run in TIMELINES if not run.more]
+    whole = [run for run in RUNS if not run.more]
     assert len(whole) == 11
-    assert all(run.late_listed == run.late for run in whole)
+    assert all(late_listed(run) == run.late for run in whole)
 
 
 def test_recurrence_of_appendix_c_when_counted_tells_what_an_error_type_is() -> None:
     """The class of an exception gives the printed third; with its message nothing recurs."""
-    assert [run.name for run in TIMELINES if run.recurs(with_message=False)] == [
+    assert [name(run) for run in RUNS if recurs(run, with_message=False)] == [
         "histopathologic-cancer-detection, baseline run 3"
     ]
-    assert not any(run.recurs(with_message=True) for run in TIMELINES)
+    assert not any(recurs(run, with_message=True) for run in RUNS)
 
 
 def test_effective_numbers_of_real_runs_when_measured_are_on_the_published_scale_for_operators(
@@ -165,6 +178,11 @@ def test_findings_when_listed_hold_but_for_those_known_not_to() -> None:
         "§4.6: dog-breed, entries of the store",
         "Appendix C: KeyErrors, siim-isic-melanoma-classification, baseline run 2",
     }
+
+
+def test_findings_when_shipped_are_what_is_recomputed() -> None:
+    """Reports show them from the data of the paper."""
+    assert PAPER.recomputed == findings()
 
 
 def test_findings_when_named_are_told_apart() -> None:

@@ -5,35 +5,39 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from langgraft.benchmarks.continual.wording import MINUS, TIMES
-from langgraft.benchmarks.mle.published.forms import (
-    Finding,
+from langgraft.benchmarks.mle.wording import number
+from langgraft.benchmarks.published import Cell, Finding
+from langgraft.environments.competitions.registry import Registry
+from recomputed.mle.forms import (
+    LITE,
+    PAPER,
+    SEEDS,
+    STEPS,
     difference,
     digits_of,
     is_difference,
     t_tail,
 )
-from langgraft.benchmarks.mle.published.printed import (
-    BUDGET_HOURS,
-    CHAINS,
-    DRAFTS,
-    EXECUTION_SECONDS,
-    LITE,
-    OUTCOMES,
-    SEEDS,
-    STEPS,
-    TREES,
-    UNITS,
-    Cell,
-)
-from langgraft.benchmarks.mle.published.timelines import TIMELINES
-from langgraft.benchmarks.mle.wording import number
-from langgraft.environments.competitions.registry import Registry
+from recomputed.mle.timelines import RUNS
 
-_FEWER_BUGS: Final = 23.0
-_R: Final = 0.21
-_UP: Final = 11
-_DOWN: Final = 10
-"""§4.3: percent of bugs saved in Figure 3; the correlation; tasks that gain and decline."""
+_DRAFTS: Final = PAPER.table_6["drafts"]
+_SECONDS: Final = PAPER.table_6["execution_seconds"]
+_HOURS: Final = PAPER.section_4_1["budget_hours"]
+_R: Final = PAPER.section_4_3["r"]
+_UP: Final = int(PAPER.section_4_3["up"])
+_DOWN: Final = int(PAPER.section_4_3["down"])
+_FEWER_BUGS: Final = PAPER.section_4_3["fewer_bugs"]
+
+UNITS: Final = {
+    "bug rate": "points",
+    "N_eff": "categories",
+    "first valid node": "steps",
+    "valid code distance": "points",
+    "N_eff (tool)": "categories",
+    "N_eff (command)": "categories",
+    "N_eff (ops)": "categories",
+}
+"""What differences of Tables 2 and 3 are counted in."""
 
 _CALLED_REGRESSION: Final = "tabular-playground-series-may-2022"
 """Table 8: of the group whose losses Figure 3 transforms."""
@@ -47,13 +51,13 @@ _FRACTIONS: Final = frozenset({"valid code distance"})
 
 def table_2() -> Iterator[Finding]:
     """Yield what comes of Table 2."""
-    yield from _differences("Table 2", TREES)
+    yield from _differences("Table 2", PAPER.table_2)
     yield _drafts()
 
 
 def table_3() -> Iterator[Finding]:
     """Yield what comes of Table 3."""
-    yield from _differences("Table 3", CHAINS)
+    yield from _differences("Table 3", PAPER.table_3)
     yield from _independent()
     yield from _empty()
     yield _lengths()
@@ -61,7 +65,7 @@ def table_3() -> Iterator[Finding]:
 
 def section_4_4() -> Iterator[Finding]:
     """Yield what the text makes of the differences of both tables: it adds percent signs."""
-    for agent, rows in (("AIDE", TREES), ("OpenHands", CHAINS)):
+    for agent, rows in (("AIDE", PAPER.table_2), ("OpenHands", PAPER.table_3)):
         for name, (before, after, printed) in rows.items():
             if name in _UNSAID:
                 continue
@@ -93,14 +97,14 @@ def _delta(printed: str) -> str:
 
 
 def _drafts() -> Finding:
-    before, after, _ = TREES["first valid node"]
-    least = (before[0] - after[0]) / (STEPS - DRAFTS)
-    invalid = [100 - cell[0] for cell in OUTCOMES["AIDE"]["valid"]]
+    before, after, _ = PAPER.table_2["first valid node"]
+    least = (before[0] - after[0]) / (STEPS - _DRAFTS)
+    invalid = [100 - cell[0] for cell in PAPER.table_1.outcomes["AIDE"]["valid"]]
     return Finding(
         "Table 2",
         "first valid node, were drafts written without memory",
         "",
-        f"the first {DRAFTS} of {STEPS} steps are drafts: at least {number(100 * least, 1)} % of"
+        f"the first {_DRAFTS} of {STEPS} steps are drafts: at least {number(100 * least, 1)} % of"
         f" runs would have to come from no valid node at all to one right after them;"
         f" {number(invalid[0])} % had no valid submission without memory,"
         f" {number(invalid[1])} % with it",
@@ -110,7 +114,7 @@ def _drafts() -> Finding:
 
 def _independent() -> Iterator[Finding]:
     n = SEEDS["OpenHands"] * LITE
-    for name, (before, after, _) in CHAINS.items():
+    for name, (before, after, _) in PAPER.table_3.items():
         found = difference(before, after, n=n)
         zero = "includes" if found.low <= 0 <= found.high else "excludes"
         yield Finding(
@@ -124,7 +128,9 @@ def _independent() -> Iterator[Finding]:
 
 
 def _empty() -> Iterator[Finding]:
-    for cell, condition in zip(CHAINS["N_eff (ops)"][:2], ("baseline", "memory"), strict=True):
+    for cell, condition in zip(
+        PAPER.table_3["N_eff (ops)"][:2], ("baseline", "memory"), strict=True
+    ):
         yield Finding(
             "Table 3",
             f"N_eff (ops), {condition}",
@@ -138,10 +144,10 @@ def _empty() -> Iterator[Finding]:
 def _lengths() -> Finding:
     means = []
     for condition in ("Baseline", "Memory"):
-        steps = [run.steps for run in TIMELINES if run.condition == condition]
+        steps = [run.steps for run in RUNS if run.condition == condition]
         means.append(math.fsum(steps) / len(steps))
-    runs = len(TIMELINES) // 2
-    commands = CHAINS["N_eff (command)"]
+    runs = len(RUNS) // 2
+    commands = PAPER.table_3["N_eff (command)"]
     return Finding(
         "Table 3",
         "N_eff (command), beside the lengths of runs",
@@ -154,7 +160,7 @@ def _lengths() -> Finding:
 
 def section_4_3() -> Iterator[Finding]:
     """Yield what comes of Figure 3 and the text about it."""
-    before, after, _ = TREES["bug rate"]
+    before, after, _ = PAPER.table_2["bug rate"]
     points, relative = before[0] - after[0], 100 * (1 - after[0] / before[0])
     ends = [number(STEPS * cell[0] / 100, 1) for cell in (before, after)]
     yield Finding(
@@ -204,11 +210,11 @@ def _direction() -> Finding:
 
 def table_6() -> Iterator[Finding]:
     """Yield whether the limits of Table 6 and §4.1 fit each other."""
-    hours = STEPS * EXECUTION_SECONDS / 3600
+    hours = STEPS * _SECONDS / 3600
     yield Finding(
         "Table 6",
         "AIDE, steps and time of an execution",
-        f"{STEPS} {TIMES} {number(EXECUTION_SECONDS, 0)} s within {BUDGET_HOURS} h",
+        f"{STEPS} {TIMES} {number(_SECONDS, 0)} s within {_HOURS} h",
         f"executions alone may take {number(hours, 0)} h: runs may end before their steps do",
         holds=None,
     )

@@ -3,32 +3,25 @@
 from collections.abc import Iterator
 from typing import Final
 
-from langgraft.benchmarks.mle.published.forms import Finding, prints
-from langgraft.benchmarks.mle.published.printed import SEEDS, STEPS
 from langgraft.benchmarks.mle.wording import number
+from langgraft.benchmarks.published import Finding
+from recomputed.mle.forms import PAPER, SEEDS, STEPS, prints
 
 _NODES: Final = SEEDS["AIDE"] * STEPS
 """Nodes of a task under one condition."""
 
-_LEAF: Final = (("baseline", 440, 91.7), ("memory", 102, 21.2))
-"""Buggy nodes of leaf, and their printed share."""
-_LEAF_RETRIEVALS: Final = 74
-_DOGS: Final = (("baseline", 39.8, 289, 280), ("memory", 34.6, 314, 107))
-"""Bug rate of dog-breed, and successful steps that import sklearn and torch."""
-_ENTRIES: Final = (548, 1348, 40.7)
-_RETRIEVALS: Final = (55, 95, 57.9)
-_SCORES: Final = (0.622, 0.294)
+_CASES: Final = PAPER.section_4_6
 
 
 def section_4_6() -> Iterator[Finding]:
     """Yield what comes of both cases."""
-    for name, count, printed in _LEAF:
+    for name, count, printed in _CASES.leaf:
         yield _share(f"leaf, bug rate, {name}", count, _NODES, printed)
     yield _gate()
-    for name, rate, sklearn, torch in _DOGS:
+    for name, rate, sklearn, torch in _CASES.dogs:
         yield _steps(name, rate, sklearn, torch)
-    yield _share("dog-breed, entries that are timeouts", *_ENTRIES)
-    yield _share("dog-breed, retrievals with timeouts", *_RETRIEVALS)
+    yield _share("dog-breed, entries that are timeouts", *_CASES.entries)
+    yield _share("dog-breed, retrievals with timeouts", *_CASES.retrievals)
     yield _entries()
     yield _losses()
 
@@ -44,12 +37,14 @@ def _share(figure: str, count: int, of: int, printed: float) -> Finding:
 
 
 def _gate() -> Finding:
-    (_, base, _), (_, memory, _) = _LEAF
-    fits = [n for n in range(memory + 1) if prints(100 * n / memory, _LEAF_RETRIEVALS, digits=0)]
+    (_, base, _), (_, memory, _) = _CASES.leaf
+    fits = [
+        n for n in range(memory + 1) if prints(100 * n / memory, _CASES.leaf_retrievals, digits=0)
+    ]
     return Finding(
         "§4.6",
         "leaf, buggy nodes with a retrieval",
-        f"{_LEAF_RETRIEVALS} %",
+        f"{_CASES.leaf_retrievals} %",
         f"{' or '.join(map(str, fits))} of {memory} buggy nodes with memory ({base} without)",
         bool(fits),
     )
@@ -74,8 +69,8 @@ def _steps(name: str, rate: float, sklearn: int, torch: int) -> Finding:
 
 
 def _entries() -> Finding:
-    _, entries, _ = _ENTRIES
-    buggy = [max(_failed(rate)) for _, rate, _, _ in _DOGS]
+    _, entries, _ = _CASES.entries
+    buggy = [max(_failed(rate)) for _, rate, _, _ in _CASES.dogs]
     return Finding(
         "§4.6",
         "dog-breed, entries of the store",
@@ -87,11 +82,11 @@ def _entries() -> Finding:
 
 
 def _losses() -> Finding:
-    losses = [number(1 / score - 1) for score in _SCORES]
+    losses = [number(1 / score - 1) for score in _CASES.scores]
     return Finding(
         "§4.6",
         "dog-breed, best so far",
-        f"{number(_SCORES[0], 3)} to {number(_SCORES[1], 3)}, which is worse",
+        f"{number(_CASES.scores[0], 3)} to {number(_CASES.scores[1], 3)}, which is worse",
         f"of a log-loss that is so only as 1 / (1 + loss): losses of {losses[0]} and {losses[1]}",
         holds=None,
     )

@@ -4,29 +4,21 @@ import math
 from collections.abc import Iterator
 from typing import Final
 
-from langgraft.benchmarks.mle.published.forms import Finding, prints, sign_test, t_tail
-from langgraft.benchmarks.mle.published.printed import LATE, LITE, RECURRENCE, SEEDS
 from langgraft.benchmarks.mle.wording import number
+from langgraft.benchmarks.published import Finding
+from recomputed.mle.forms import LITE, PAPER, SEEDS, prints, sign_test, t_tail
 
 _RUNS: Final = SEEDS["OpenHands"]
 
-_INTRA: Final = (0.032, 0.009)
-_CROSS: Final = (0.013, 0.003)
-_T: Final = 10.69
-_P: Final = 1e-9
-_D: Final = 2.28
-"""Appendix B: mean similarity ± something within a task and across tasks, and their test."""
-
-_FEWER: Final = 11
-"""Tasks with fewer late errors, as appendix B counts them."""
+_TOLD: Final = PAPER.appendix_b
 
 _BIGGEST: Final = 2
 
 
 def table_7() -> Iterator[Finding]:
     """Yield what comes of Table 7."""
-    base, memory = zip(*RECURRENCE.values(), strict=True)
-    wins, losses, ties, p = sign_test(RECURRENCE.values())
+    base, memory = zip(*PAPER.table_7.values(), strict=True)
+    wins, losses, ties, p = sign_test(PAPER.table_7.values())
     counts = [sum(_runs(share) for share in column) for column in (base, memory)]
     yield Finding(
         "Table 7",
@@ -53,7 +45,9 @@ def _runs(share: float) -> int:
 
 def thirds() -> tuple[tuple[int, int], ...]:
     """Return the late errors of a task's three runs together, which Table 9's means leave."""
-    return tuple((round(base * _RUNS), round(memory * _RUNS)) for base, memory, _ in LATE.values())
+    return tuple(
+        (round(base * _RUNS), round(memory * _RUNS)) for base, memory, _ in PAPER.table_9.values()
+    )
 
 
 def table_9() -> Iterator[Finding]:
@@ -63,9 +57,9 @@ def table_9() -> Iterator[Finding]:
     yield Finding(
         "Table 9",
         "tasks with fewer late errors",
-        f"{_FEWER} of {LITE}",
+        f"{_TOLD.fewer} of {LITE}",
         f"{wins} fewer, {losses} more, {ties} same: sign test p = {number(p)}",
-        wins == _FEWER,
+        wins == _TOLD.fewer,
     )
     yield _totals()
     yield from _largest()
@@ -76,7 +70,7 @@ def _whole() -> Finding:
         prints(a / _RUNS, before, digits=1)
         and prints(b / _RUNS, after, digits=1)
         and abs((a - b) / _RUNS - change) <= 0.05 + 1e-9
-        for (before, after, change), (a, b) in zip(LATE.values(), thirds(), strict=True)
+        for (before, after, change), (a, b) in zip(PAPER.table_9.values(), thirds(), strict=True)
     )
     return Finding(
         "Table 9",
@@ -88,7 +82,7 @@ def _whole() -> Finding:
 
 
 def _totals() -> Finding:
-    printed = [math.fsum(column) for column in zip(*LATE.values(), strict=True)]
+    printed = [math.fsum(column) for column in zip(*PAPER.table_9.values(), strict=True)]
     base, memory = (sum(column) for column in zip(*thirds(), strict=True))
     return Finding(
         "Table 9",
@@ -105,7 +99,8 @@ def _totals() -> Finding:
 
 def _largest() -> Iterator[Finding]:
     drops = {
-        task: (base - memory) / _RUNS for task, (base, memory) in zip(LATE, thirds(), strict=True)
+        task: (base - memory) / _RUNS
+        for task, (base, memory) in zip(PAPER.table_9, thirds(), strict=True)
     }
     ordered = sorted(drops.items(), key=lambda item: -item[1])
     largest, rest = ordered[:_BIGGEST], [drop for _, drop in ordered[_BIGGEST:]]
@@ -123,40 +118,44 @@ def _largest() -> Iterator[Finding]:
 
 def appendix_b() -> Iterator[Finding]:
     """Yield what comes of the comparison of similarities."""
-    n = (_T / _D) ** 2
+    n = (_TOLD.t / _TOLD.d) ** 2
     yield Finding(
         "Appendix B",
         "what the test is over",
-        f"t = {number(_T)}, d = {number(_D)}",
+        f"t = {number(_TOLD.t)}, d = {number(_TOLD.d)}",
         f"(t / d)² = {number(n, 1)}: pairs of {LITE} tasks",
         round(n) == LITE,
     )
-    p = t_tail(_T, LITE - 1)
+    p = t_tail(_TOLD.t, LITE - 1)
     yield Finding(
-        "Appendix B", "p value", "p < 1e-9", f"{LITE - 1} degrees of freedom: p = {p:.0e}", p < _P
+        "Appendix B",
+        "p value",
+        "p < 1e-9",
+        f"{LITE - 1} degrees of freedom: p = {p:.0e}",
+        p < _TOLD.p,
     )
     yield _spread_of_similarities()
     yield Finding(
         "Appendix B",
         "gap of the mean similarities",
         "2.0 to 4.9 times",
-        f"{number(_INTRA[0], 3)} / {number(_CROSS[0], 3)} = {number(_INTRA[0] / _CROSS[0], 1)}",
+        f"{number(_TOLD.within[0], 3)} / {number(_TOLD.across[0], 3)} = {number(_TOLD.within[0] / _TOLD.across[0], 1)}",
         holds=None,
     )
 
 
 def _spread_of_similarities() -> Finding:
     """Tell a standard deviation from a standard error by the correlation each would need."""
-    gap = (_INTRA[0] - _CROSS[0]) / _D
+    gap = (_TOLD.within[0] - _TOLD.across[0]) / _TOLD.d
     needed = []
     for scale in (1.0, math.sqrt(LITE)):
-        one, other = (scale * sem for _, sem in (_INTRA, _CROSS))
+        one, other = (scale * sem for _, sem in (_TOLD.within, _TOLD.across))
         needed.append((one**2 + other**2 - gap**2) / (2 * one * other))
     return Finding(
         "Appendix B",
         "what stands behind ±",
-        f"{number(_INTRA[0], 3)} ± {number(_INTRA[1], 3)},"
-        f" {number(_CROSS[0], 3)} ± {number(_CROSS[1], 3)}",
+        f"{number(_TOLD.within[0], 3)} ± {number(_TOLD.within[1], 3)},"
+        f" {number(_TOLD.across[0], 3)} ± {number(_TOLD.across[1], 3)}",
         f"with d, tasks would be correlated by {number(needed[0], 1)} if it is a standard deviation,"
         f" by {number(needed[1], 1)} if it is an error, which cannot be",
         holds=None,

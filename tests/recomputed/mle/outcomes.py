@@ -5,9 +5,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from langgraft.benchmarks.continual.wording import MINUS, TIMES
-from langgraft.benchmarks.mle.published.forms import (
+from langgraft.benchmarks.mle.wording import number
+from langgraft.benchmarks.published import Cell, Finding, Pair
+from recomputed.mle.forms import (
+    LITE,
+    PAPER,
+    SEEDS,
     Difference,
-    Finding,
     can_be_counts,
     counts_behind,
     difference,
@@ -15,17 +19,6 @@ from langgraft.benchmarks.mle.published.forms import (
     is_difference,
     prints,
 )
-from langgraft.benchmarks.mle.published.printed import (
-    GAINS,
-    LITE,
-    MODALITIES,
-    OUTCOMES,
-    SEEDS,
-    TASKS,
-    Cell,
-    Pair,
-)
-from langgraft.benchmarks.mle.wording import number
 
 CONDITIONS: Final = ("baseline", "memory")
 
@@ -44,7 +37,7 @@ def table_1() -> Iterator[Finding]:
 def _seeds(agent: str) -> Iterator[Finding]:
     """Yield the counts behind each cell; equal cells once."""
     seen: set[Cell] = {(0.0, 0.0)}
-    for measure, pair in OUTCOMES[agent].items():
+    for measure, pair in PAPER.table_1.outcomes[agent].items():
         for condition, (mean, sem) in zip(CONDITIONS, pair, strict=True):
             if (mean, sem) not in seen:
                 seen.add((mean, sem))
@@ -65,7 +58,9 @@ def _seeds(agent: str) -> Iterator[Finding]:
 def _attempts() -> Iterator[Finding]:
     """Yield whether the means of AIDE are those of 16 runs of 22 tasks."""
     of = SEEDS["AIDE"] * LITE
-    measures = {name: pair for name, pair in OUTCOMES["AIDE"].items() if name != "made"}
+    measures = {
+        name: pair for name, pair in PAPER.table_1.outcomes["AIDE"].items() if name != "made"
+    }
     for index, condition in enumerate(CONDITIONS):
         means = [pair[index][0] for pair in measures.values()]
         counts = [mean * of / 100 for mean in means]
@@ -82,7 +77,7 @@ def _attempts() -> Iterator[Finding]:
 
 
 def _sums() -> Iterator[Finding]:
-    for agent, measures in OUTCOMES.items():
+    for agent, measures in PAPER.table_1.outcomes.items():
         for index, condition in enumerate(CONDITIONS):
             colors = [measures[color][index][0] for color in ("bronze", "silver", "gold")]
             total, medals = math.fsum(colors), measures["any medal"][index][0]
@@ -97,8 +92,8 @@ def _sums() -> Iterator[Finding]:
 
 def section_4_2() -> Iterator[Finding]:
     """Yield what memory changed, with the interval that the printed errors leave."""
-    for agent, measure, printed in GAINS:
-        before, after = OUTCOMES[agent][measure]
+    for agent, measure, printed in PAPER.section_4_2:
+        before, after = PAPER.table_1.outcomes[agent][measure]
         found = difference(before, after, n=SEEDS[agent])
         yield Finding(
             "§4.2",
@@ -116,7 +111,7 @@ def _change(found: Difference) -> str:
 
 def table_5() -> Iterator[Finding]:
     """Yield what comes of Table 5."""
-    for agent, modalities in MODALITIES.items():
+    for agent, modalities in PAPER.table_5.medals.items():
         for modality, (pair, _) in modalities.items():
             for condition, cell in zip(CONDITIONS, pair, strict=True):
                 if any(cell):
@@ -126,7 +121,7 @@ def table_5() -> Iterator[Finding]:
 
 
 def _over_tasks(agent: str, modality: str, condition: str, cell: Cell) -> Finding:
-    tasks, seeds = TASKS[modality], SEEDS[agent]
+    tasks, seeds = PAPER.table_5.tasks[modality], SEEDS[agent]
     fits = {
         ddof: [n for n in range(1, _MOST_SEEDS + 1) if _fits(cell, tasks, n, ddof)]
         for ddof in (0, 1)
@@ -147,24 +142,28 @@ def _fits(cell: Cell, tasks: int, seeds: int, ddof: int) -> bool:
 
 def _weighted() -> Iterator[Finding]:
     """Yield the mean over tasks that Table 5 leaves, beside that of Table 1."""
-    for agent, modalities in MODALITIES.items():
-        pair: Pair = OUTCOMES[agent]["any medal"]
+    for agent, modalities in PAPER.table_5.medals.items():
+        pair: Pair = PAPER.table_1.outcomes[agent]["any medal"]
         for index, condition in enumerate(CONDITIONS):
-            total = math.fsum(modalities[name][0][index][0] * n for name, n in TASKS.items())
-            mean = total / sum(TASKS.values())
+            total = math.fsum(
+                modalities[name][0][index][0] * n for name, n in PAPER.table_5.tasks.items()
+            )
+            mean = total / sum(PAPER.table_5.tasks.values())
             yield Finding(
                 "Table 5",
                 f"{agent}, any medal over all tasks, {condition}",
                 f"{number(pair[index][0])} (Table 1)",
                 f"weighted by tasks: {number(mean)}",
-                abs(mean - pair[index][0]) <= 0.01,  # noqa: PLR2004  (what the digits allow)
+                abs(mean - pair[index][0]) <= 0.01,
             )
 
 
 def _changes() -> Finding:
-    cells = [cell for modalities in MODALITIES.values() for cell in modalities.values()]
+    cells = [cell for modalities in PAPER.table_5.medals.values() for cell in modalities.values()]
     right = sum(is_difference(before[0], after[0], told) for (before, after), told in cells)
-    down = {name: told for name, (_, told) in MODALITIES["AIDE"].items() if float(told) < 0}
+    down = {
+        name: told for name, (_, told) in PAPER.table_5.medals["AIDE"].items() if float(told) < 0
+    }
     lost = ", ".join(f"{told.removeprefix('-')} in {name}" for name, told in down.items())
     return Finding(
         "Table 5",
@@ -188,4 +187,4 @@ def _listed(found: list[tuple[int, ...]]) -> str:
     if not found:
         return "none"
     shown = " or ".join(f"({', '.join(map(str, counts))})" for counts in found[:2])
-    return f"{shown} and {len(found) - 2} more" if len(found) > 2 else shown  # noqa: PLR2004
+    return f"{shown} and {len(found) - 2} more" if len(found) > 2 else shown

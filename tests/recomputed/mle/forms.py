@@ -9,31 +9,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations_with_replacement
-from typing import Any
+from typing import Final
 
-from langgraft._core.extras import require
-from langgraft.benchmarks.mle.published.printed import Cell
+from scipy import stats
+
 from langgraft.benchmarks.mle.spreads import mean_and_sem
+from langgraft.benchmarks.published import Cell, mle_agent_memory
+
+PAPER: Final = mle_agent_memory()
+LITE: Final = PAPER.section_4_1["lite"]
+SEEDS: Final = PAPER.table_1.seeds
+STEPS: Final = PAPER.table_6["steps"]
 
 _TINY = 1e-9
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """A published figure and what comes of recomputing it."""
-
-    section: str
-    """Table or section it is printed in."""
-    figure: str
-    printed: str
-    recomputed: str
-    holds: bool | None
-    """Whether the printed figure can be had; `None` where nothing is printed, only added up."""
-
-    @property
-    def where(self) -> str:
-        """Section and figure together."""
-        return f"{self.section}: {self.figure}"
 
 
 def prints(value: float, printed: float, *, digits: int = 2) -> bool:
@@ -134,7 +122,7 @@ def difference(before: Cell, after: Cell, *, n: int) -> Difference:
     if not error:
         return Difference(value, value, value)
     df = sum(squares) ** 2 / (sum(square**2 for square in squares) / (n - 1))
-    half = float(_stats().t.ppf(0.975, df)) * error
+    half = float(stats.t.ppf(0.975, df)) * error
     return Difference(value, value - half, value + half)
 
 
@@ -144,14 +132,10 @@ def sign_test(pairs: Iterable[tuple[float, float]]) -> tuple[int, int, int, floa
     wins = sum(after < before for before, after in found)
     losses = sum(after > before for before, after in found)
     decided = wins + losses
-    p = float(_stats().binomtest(wins, decided).pvalue) if decided else 1.0
+    p = float(stats.binomtest(wins, decided).pvalue) if decided else 1.0
     return wins, losses, len(found) - decided, p
 
 
 def t_tail(t: float, df: int) -> float:
     """Return the two-sided p value of a t."""
-    return 2 * float(_stats().t.sf(abs(t), df))
-
-
-def _stats() -> Any:
-    return require("scipy.stats", extra="bench", purpose="The analysis")
+    return 2 * float(stats.t.sf(abs(t), df))

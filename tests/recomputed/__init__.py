@@ -1,0 +1,1 @@
+"""What papers print, recomputed from what else they print; `docs/published-*.md` have what comes of it."""
