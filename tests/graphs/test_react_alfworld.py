@@ -16,6 +16,7 @@ from acceptance.alfworld_replies import (
     script_of,
 )
 from acceptance.alfworld_worker import play
+from acceptance.command import worker_environment
 from alfworld_cases import needs_alfworld
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.sqlite import SqliteSaver
@@ -111,7 +112,7 @@ def test_episode_when_its_process_is_killed_goes_on_in_another(tmp_path: Path) -
     whole.mkdir()
     place.mkdir()
     worker = [sys.executable, "-m", play.__module__, str(place), task, "act", "5"]
-    killed = subprocess.run(worker, capture_output=True, check=False)
+    killed = subprocess.run(worker, env=worker_environment(), capture_output=True, check=False)
     assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()
     expected = play(task, whole)
     assert play(task, place) == expected
