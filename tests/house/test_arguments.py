@@ -125,8 +125,13 @@ def test_name_when_nothing_is_near_has_what_follows_instead() -> None:
 
 def test_argument_when_it_is_missing_is_asked_for() -> None:
     """In the words of every other refusal, and with the call as it is written."""
-    call: Any = checked(lambda count, *, lamp, names=None: (count, lamp, names))
+
+    @checked
+    def call(count: int, *, lamp: Torch, names: str = "") -> None:
+        del count, lamp, names
+
+    open_call: Any = call
     with pytest.raises(SettingsError, match=r"needs `count` and `lamp`: .*count=…, lamp=…\)"):
-        call(names=1)
+        open_call(names="x")
     with pytest.raises(SettingsError, match="needs `lamp`: "):
-        call(1)
+        open_call(1)
