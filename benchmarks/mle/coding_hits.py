@@ -12,11 +12,12 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from langgraft._core.extras import require
 from langgraft.benchmarks.harness.statistics import CONFIDENCE, Estimate, mean_estimate
 from langgraft.benchmarks.mle.coding_memory import build_memory, journal_episodes
 from langgraft.memory.episodes import Episode, ErrorRecord
@@ -29,8 +30,8 @@ from langgraft.nodes.tracebacks import api_symbol, exception_class
 
 _ENUMERATED: Final = 8
 """Most runs whose resamples are all enumerated: 6,435 of them."""
-_FLIPPED: Final = 14
-"""Most runs whose flips of signs are all enumerated."""
+_FLIPS: Final = 2**14
+"""Flips of signs at the most: all that 14 runs have, or so many drawn."""
 _DRAWS: Final = 10_000
 
 Numbers: TypeAlias = NDArray[np.float64]
@@ -239,10 +240,8 @@ def _resamples(runs: int) -> tuple[Numbers, Numbers]:
 
 def sign_flip_p(differences: Sequence[float]) -> float:
     """Return the two-sided p value of the mean under flips of signs, all of them if runs are few."""
-    runs = len(differences)
-    if runs > _FLIPPED:
-        signs = np.random.default_rng(0).choice([1.0, -1.0], size=(_DRAWS, runs))
-    else:
-        signs = np.array(list(itertools.product((1.0, -1.0), repeat=runs)))
-    sums = np.abs(signs @ np.array(differences))
-    return float(np.mean(sums >= abs(sum(differences)) - 1e-12))
+    if len(differences) == 1:
+        return 1.0
+    stats: Any = require("scipy.stats", extra="bench", purpose="The analysis")
+    flips = {"permutation_type": "samples", "n_resamples": _FLIPS, "rng": np.random.default_rng(0)}
+    return float(stats.permutation_test((differences,), np.mean, **flips).pvalue)

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
+
 from langgraft._core.extras import require
 from langgraft.benchmarks.harness.statistics import CONFIDENCE
 from langgraft.benchmarks.mle.contrasts import differences
@@ -33,19 +35,15 @@ class Correlation:
 def pearson(xs: Sequence[float], ys: Sequence[float]) -> Correlation:
     """Correlate two lists; the interval is Fisher's (1921), and needs four points."""
     n = len(xs)
-    if n < 3:  # noqa: PLR2004  (two points always lie on a line)
+    # Two points always lie on a line, and rounding of equal means is no spread.
+    if n < 3 or min(np.ptp(xs), np.ptp(ys)) < SAME:  # noqa: PLR2004
         return Correlation(None, -1.0, 1.0, n)
-    x, y = (math.fsum(values) / n for values in (xs, ys))
-    spreads = math.fsum((a - x) ** 2 for a in xs), math.fsum((b - y) ** 2 for b in ys)
-    if min(spreads) < SAME**2:  # each by itself: rounding of equal means is no spread
-        return Correlation(None, -1.0, 1.0, n)
-    products = math.fsum((a - x) * (b - y) for a, b in zip(xs, ys, strict=True))
-    r = max(-1.0, min(1.0, products / math.sqrt(spreads[0] * spreads[1])))
-    if n < 4 or abs(r) > 1 - SAME:  # noqa: PLR2004  (the error is 1 / root of n - 3)
-        return Correlation(r, -1.0, 1.0, n)
-    norm: Any = require("scipy.stats", extra="bench", purpose="The analysis").norm
-    reach = float(norm.ppf((1 + CONFIDENCE) / 2)) / math.sqrt(n - 3)
-    return Correlation(r, math.tanh(math.atanh(r) - reach), math.tanh(math.atanh(r) + reach), n)
+    stats: Any = require("scipy.stats", extra="bench", purpose="The analysis")
+    found = stats.pearsonr(xs, ys)
+    if abs(found.statistic) > 1 - SAME:
+        return Correlation(float(found.statistic), -1.0, 1.0, n)
+    low, high = map(float, found.confidence_interval(CONFIDENCE))
+    return Correlation(float(found.statistic), low, high, n)
 
 
 @dataclass(frozen=True, slots=True)
