@@ -13,9 +13,9 @@ from typing import Any, BinaryIO, Final
 
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.errors import BankFormatError, InputError
+from langgraft._core.files import write_whole
 from langgraft.memory.items import MemoryItem
 from langgraft.memory.json_lines import MAX_LINE_BYTES, open_lines, parse_line, split_lines
-from langgraft.memory.whole_file import write_whole
 
 SCHEMA_VERSION: Final = 1
 """Version of the line format; a file may say it in `schema_version` of each line."""
@@ -38,7 +38,20 @@ def write_items(path: Path | str, items: Iterable[MemoryItem]) -> None:
     Raises:
         InputError: The path cannot be written, or an item is longer than a line may be.
     """
-    write_whole(Path(path), map(item_line, items))
+    write_file(Path(path), b"".join(map(item_line, items)))
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all.
+
+    Raises:
+        InputError: The path cannot be written.
+    """
+    try:
+        write_whole(path, content)
+    except OSError as error:
+        msg = f"{path}: cannot be written: {error.strerror}"
+        raise InputError(msg) from error
 
 
 def item_line(item: MemoryItem) -> bytes:

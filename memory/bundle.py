@@ -31,12 +31,17 @@ import langgraft
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.errors import BankFormatError, InputError
 from langgraft._core.settings import describe_validation
-from langgraft.memory.bank_format import BUNDLE_START, item_line, parse_items, read_items
+from langgraft.memory.bank_format import (
+    BUNDLE_START,
+    item_line,
+    parse_items,
+    read_items,
+    write_file,
+)
 from langgraft.memory.deltas import BankContent
 from langgraft.memory.items import MemoryItem
 from langgraft.memory.json_lines import parse_json, parse_line, split_lines
 from langgraft.memory.stored_zip import pack, unpack
-from langgraft.memory.whole_file import write_whole
 
 FORMAT: Final = "langgraft-bundle"
 FORMAT_VERSION: Final = 1
@@ -136,7 +141,7 @@ def write_bundle(
     if len(data) > MAX_BUNDLE_BYTES:
         msg = f"{path}: {len(data):,} bytes; a bundle holds up to {MAX_BUNDLE_BYTES:,}"
         raise InputError(msg)
-    write_whole(Path(path), [data])
+    write_file(Path(path), data)
     return manifest
 
 

@@ -1,14 +1,12 @@
 """Texts and files by reference: what a checkpoint must not hold."""
 
 import hashlib
-import os
 import re
-import secrets
-from contextlib import suppress
 from pathlib import Path
 from typing import Final, Protocol
 
 from langgraft._core.errors import InfrastructureError, InputError
+from langgraft._core.files import sync, write_whole
 
 _REFERENCE: Final = re.compile(r"[0-9a-f]{64}")
 
@@ -155,38 +153,10 @@ def _write(path: Path, content: bytes, folder: Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, content)
-        sync_folder(folder)
+        sync(folder)
     except (NotADirectoryError, FileExistsError, IsADirectoryError) as error:
         msg = f"{error.filename or path}: is not a folder that contents can be kept in"
         raise InputError(msg) from error
     except OSError as error:
         msg = f"{path}: cannot be written: {error.strerror}; free the disk or give another folder"
         raise InfrastructureError(msg) from error
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all, whatever happens to the process or the machine.
-
-    Raises:
-        OSError: It cannot be written.
-    """
-    temporary = path.parent / f".{secrets.token_hex(8)}.tmp"
-    try:
-        with temporary.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-        sync_folder(path.parent)  # so that a power loss does not undo the name
-    finally:
-        with suppress(OSError):  # it is in place, or never came to be
-            temporary.unlink()
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -14,13 +14,8 @@ from typing import Any
 from langgraft._core.canonical import JSON
 from langgraft._core.clock import Clock
 from langgraft._core.errors import RunDirectoryError
-from langgraft.benchmarks.harness.files import (
-    disk_errors,
-    each_whole_line,
-    read_bytes,
-    whole_lines,
-    write_all,
-)
+from langgraft._core.files import write_all
+from langgraft.benchmarks.harness.files import disk_errors, each_whole_line, read_bytes, whole_lines
 from langgraft.benchmarks.harness.records import checked_line, read_checked
 
 

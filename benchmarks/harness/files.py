@@ -1,11 +1,11 @@
 """Files that survive a crash: written whole or not at all, with errors that name the path."""
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from langgraft._core.errors import RunDirectoryError
+from langgraft._core.files import sync, write_whole
 
 
 @contextmanager
@@ -33,23 +33,7 @@ def make_directory(path: Path) -> None:
         return
     with disk_errors("make the directory", path):
         path.mkdir(parents=True, exist_ok=True)
-        sync_directory(path.parent)
-
-
-def sync_directory(path: Path) -> None:
-    """Make the names in a directory durable, so that a power loss does not undo them."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def write_all(descriptor: int, data: bytes) -> None:
-    """Write all of `data`; the system may take it in several pieces."""
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
+        sync(path.parent)
 
 
 def atomic_write(path: Path, data: bytes) -> None:
@@ -58,16 +42,8 @@ def atomic_write(path: Path, data: bytes) -> None:
     Raises:
         RunDirectoryError: The file cannot be written; an older one is left as it was.
     """
-    draft = path.with_name(f".{path.name}.tmp")
     with disk_errors("write", path):
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-        try:
-            write_all(descriptor, data)
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        draft.replace(path)
-        sync_directory(path.parent)
+        write_whole(path, data, alone=True)
 
 
 def read_bytes(path: Path) -> bytes:

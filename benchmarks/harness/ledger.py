@@ -6,7 +6,8 @@ from pathlib import Path
 
 from langgraft._core.canonical import canonical_json
 from langgraft._core.errors import RunDirectoryError
-from langgraft.benchmarks.harness.files import disk_errors, make_directory, whole_lines, write_all
+from langgraft._core.files import write_all
+from langgraft.benchmarks.harness.files import disk_errors, make_directory, whole_lines
 from langgraft.benchmarks.harness.usage import TokenCounts, Used
 
 

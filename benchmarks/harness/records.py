@@ -19,13 +19,9 @@ from typing import Any
 
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.errors import InputError, RunDirectoryError
+from langgraft._core.files import write_all
 from langgraft._core.untrusted import check_number
-from langgraft.benchmarks.harness.files import (
-    disk_errors,
-    each_whole_line,
-    read_bytes,
-    write_all,
-)
+from langgraft.benchmarks.harness.files import disk_errors, each_whole_line, read_bytes
 from langgraft.memory.deltas import MemoryDelta
 
 _CRC_LENGTH = 8

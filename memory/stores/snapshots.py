@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from langgraft._core.canonical import JSON
+from langgraft._core.files import sync
 from langgraft.memory.rankers.base import DurableIndex
 from langgraft.memory.stores.records import Address, Namespace
 
@@ -73,9 +74,9 @@ class Snapshot:
         (draft / _MANIFEST).write_text(_line(body), encoding="ascii")
         (draft / _JOURNAL).touch()
         for path in (*draft.rglob("*"), draft):
-            _sync(path)
+            sync(path)
         draft.replace(folder)
-        _sync(folder.parent)
+        sync(folder.parent)
         return cls(folder, prefix, dirty)
 
     @classmethod
@@ -139,7 +140,7 @@ def remove(folder: Path) -> None:
         OSError: Not even its manifest can be deleted.
     """
     (folder / _MANIFEST).unlink(missing_ok=True)
-    _sync(folder)  # or a power loss would bring it back, without what was written since
+    sync(folder)  # or a power loss would bring it back, without what was written since
     shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -174,11 +175,3 @@ def _read_line(line: str) -> Any:
         msg = f"a line is torn or damaged: {line[:80]!r}"
         raise ValueError(msg)
     return json.loads(text)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

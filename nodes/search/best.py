@@ -22,8 +22,9 @@ from pydantic import ValidationError
 
 from langgraft._core.canonical import canonical_json, digest
 from langgraft._core.errors import InfrastructureError, InputError
+from langgraft._core.files import sync
 from langgraft._core.settings import describe_validation
-from langgraft.nodes.artifacts import reference_of, sync_folder
+from langgraft.nodes.artifacts import reference_of
 from langgraft.nodes.search.journal import JournalNode
 from langgraft.nodes.search.node_json import node_json
 
@@ -130,7 +131,7 @@ def _write_version(version: Path, files: dict[str, bytes]) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-    sync_folder(draft)
+    sync(draft)
     draft.rename(version)
 
 
@@ -138,7 +139,7 @@ def _point(best: Path, name: str) -> None:
     link = best.with_name(f"{name}.{secrets.token_hex(8)}.link")
     link.symlink_to(name, target_is_directory=True)
     link.replace(best)
-    sync_folder(best.parent)
+    sync(best.parent)
 
 
 def _clear(folder: Path, *, besides: str) -> None:

@@ -6,7 +6,8 @@ from typing import Final
 
 from langgraft._core.arguments import checked
 from langgraft._core.errors import InfrastructureError, InputError
-from langgraft.nodes.artifacts import reference_of, write_whole
+from langgraft._core.files import write_whole
+from langgraft.nodes.artifacts import reference_of
 from langgraft.nodes.graph_node import GraphNode, Update
 from langgraft.nodes.workbench.desk import Desk
 from langgraft.nodes.workbench.events import SUBMIT, Action, Observation
