@@ -27,17 +27,6 @@ def package_names(packages: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(packages) or ("none beyond Python's own library",)
 
 
-def check_whole(name: str, value: int, least: int = 1) -> None:
-    """Refuse a number below `least`.
-
-    Raises:
-        SettingsError: It is.
-    """
-    if value < least:
-        msg = f"{name} must be a whole number of at least {least}, got {value!r:.80}"
-        raise SettingsError(msg)
-
-
 def check_seconds(seconds: float) -> None:
     """Refuse what is no span of time.
 

@@ -18,13 +18,12 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Checkpointer
 
-from langgraft._core.arguments import checked
+from langgraft._core.arguments import check_whole, checked
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.submissions import sample_file
 from langgraft.environments.sandboxes.sandbox import Sandbox
 from langgraft.graphs.given import (
     check_seconds,
-    check_whole,
     contents_of,
     package_names,
 )

@@ -15,12 +15,12 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Checkpointer
 
-from langgraft._core.arguments import checked
+from langgraft._core.arguments import check_whole, checked
 from langgraft._core.errors import SettingsError
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.submissions import sample_file
 from langgraft.environments.sandboxes.sandbox import Sandbox
-from langgraft.graphs.given import check_seconds, check_whole, contents_of, package_names
+from langgraft.graphs.given import check_seconds, contents_of, package_names
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget
 from langgraft.nodes.artifacts import Artifacts

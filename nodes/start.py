@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from langchain_core.runnables import Runnable
 from langgraph.types import Overwrite
 
-from langgraft._core.arguments import checked
-from langgraft._core.errors import InputError, SettingsError
+from langgraft._core.arguments import check_whole, checked
+from langgraft._core.errors import InputError
 from langgraft.nodes.sessions import EnvironmentSessions
 from langgraft.nodes.state import AgentState, Node, StepState, Update
 
@@ -25,9 +25,8 @@ def start_node(
     Raises:
         SettingsError: `max_rounds` is below 1.
     """
-    if max_rounds is not None and max_rounds < 1:
-        msg = f"max_rounds must be at least 1, or None, got {max_rounds}"
-        raise SettingsError(msg)
+    if max_rounds is not None:
+        check_whole("max_rounds", max_rounds)
 
     def start(state: AgentState) -> Update:
         task_id = _task_id(state)

@@ -7,9 +7,6 @@ is asking: at temperature above zero, replicates must not share their answers.
 """
 
 import json
-import os
-import sqlite3
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -18,7 +15,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from filelock import FileLock
 from langchain_core.caches import RETURN_VAL_TYPE, BaseCache
 from langchain_core.messages import (
     AIMessage,
@@ -29,7 +25,8 @@ from langchain_core.messages import (
 from langchain_core.outputs import ChatGeneration, Generation
 
 from langgraft._core.canonical import JSON, digest
-from langgraft._core.errors import InfrastructureError, InputError
+from langgraft._core.errors import InputError
+from langgraft._core.sqlite_file import Layout, SQLiteFile
 from langgraft.benchmarks.harness.replies import is_complete
 
 SCHEMA_VERSION = 1
@@ -38,10 +35,14 @@ SCHEMA_VERSION = 1
 MOST_CHARACTERS = 16 << 20
 """Of a reply that is kept, as JSON."""
 
-LOCK_SECONDS = 60.0
-"""How long to wait for another process that is writing."""
-
-_TABLE = "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, value TEXT NOT NULL)"
+_FILE = Layout(
+    kind="a response cache",
+    application=0,
+    version=SCHEMA_VERSION,
+    schema="CREATE TABLE replies (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    advice="give another path, or delete the file: models are then asked again",
+    durable=False,
+)
 
 _REPLICATE: ContextVar[str] = ContextVar("langgraft_replicate", default="")
 
@@ -110,12 +111,10 @@ class ResponseCache(BaseCache):
             allowed = ", ".join(CacheMode)
             msg = f"cache mode {mode!r} is none of {allowed}"
             raise InputError(msg) from error
-        self._lock = threading.RLock()
-        self._opened: sqlite3.Connection | None = None
-        self._process = os.getpid()
+        self._file: SQLiteFile | None = None
         if self.mode is not CacheMode.OFF:
-            with self._connection():
-                pass
+            read_only = self.mode is CacheMode.READ_ONLY
+            self._file = SQLiteFile(self.path, _FILE, read_only=read_only)
 
     def lookup(self, prompt: str, llm_string: str) -> RETURN_VAL_TYPE | None:
         """Return the kept replies to a request, or `None`.
@@ -123,10 +122,10 @@ class ResponseCache(BaseCache):
         Raises:
             InputError: The mode is `read_only` and the request is unknown.
         """
-        if self.mode is CacheMode.OFF:
+        if self._file is None:
             return None
         key = request_key(prompt, llm_string)
-        found = self._read(key)
+        found = _read(self._file, key)
         if found is None and self.mode is CacheMode.READ_ONLY:
             msg = (
                 f"{self.path}: no reply is kept for this request (replicate "
@@ -141,7 +140,7 @@ class ResponseCache(BaseCache):
 
     def keep(self, prompt: str, llm_string: str, replies: RETURN_VAL_TYPE) -> RETURN_VAL_TYPE:
         """Do as `update` and return the replies that count: the first ones kept, or `replies`."""
-        if self.mode is not CacheMode.READ_WRITE or not is_complete(replies):
+        if self._file is None or self._file.read_only or not is_complete(replies):
             return replies
         key = request_key(prompt, llm_string)
         try:
@@ -151,13 +150,11 @@ class ResponseCache(BaseCache):
             raise InputError(msg) from error
         if len(value) > MOST_CHARACTERS:
             return replies
-        with self._connection() as connection:
-            written = connection.execute(
-                "INSERT OR IGNORE INTO replies (key, value) VALUES (?, ?)", (key, value)
-            )
-            if written.rowcount == 1:
+        with self._file.transaction(write=True) as cursor:
+            cursor.execute("INSERT OR IGNORE INTO replies VALUES (?, ?)", (key, value))
+            if cursor.rowcount == 1:
                 return replies
-        return self._read(key) or replies
+        return _read(self._file, key) or replies
 
     def clear(self, **_kwargs: Any) -> None:
         """Forget all replies.
@@ -168,9 +165,9 @@ class ResponseCache(BaseCache):
         if self.mode is CacheMode.READ_ONLY:
             msg = f"{self.path}: a read-only cache cannot be cleared"
             raise InputError(msg)
-        if self.mode is CacheMode.READ_WRITE:
-            with self._connection() as connection:
-                connection.execute("DELETE FROM replies")
+        if self._file is not None:
+            with self._file.transaction(write=True) as cursor:
+                cursor.execute("DELETE FROM replies")
 
     # One statement takes some 0.1 ms: less than handing it to a thread and waiting for it.
     async def alookup(self, prompt: str, llm_string: str) -> RETURN_VAL_TYPE | None:
@@ -187,11 +184,11 @@ class ResponseCache(BaseCache):
 
     def __len__(self) -> int:
         """Return the number of requests answered."""
-        if self.mode is CacheMode.OFF:
+        if self._file is None:
             return 0
-        with self._connection() as connection:
-            row = connection.execute("SELECT count(*) FROM replies").fetchone()
-        return int(row[0])
+        with self._file.transaction(write=False) as cursor:
+            (rows,) = cursor.execute("SELECT count(*) FROM replies").fetchone()
+        return int(rows)
 
     def __bool__(self) -> bool:
         """An empty cache is a cache."""
@@ -199,10 +196,8 @@ class ResponseCache(BaseCache):
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""
-        with self._lock:
-            if self._opened is not None and self._process == os.getpid():
-                self._opened.close()
-            self._opened = None
+        if self._file is not None:
+            self._file.close()
 
     def __enter__(self) -> Self:
         return self
@@ -215,70 +210,11 @@ class ResponseCache(BaseCache):
     ) -> None:
         self.close()
 
-    def _read(self, key: str) -> Sequence[Generation] | None:
-        with self._connection() as connection:
-            row = connection.execute("SELECT value FROM replies WHERE key = ?", (key,)).fetchone()
-        if row is None:
-            return None
-        return [_read_reply(written) for written in json.loads(row[0])]
 
-    @contextmanager
-    def _connection(self) -> Iterator[sqlite3.Connection]:
-        """Give the one connection to one thread at a time."""
-        with self._lock:
-            if self._process != os.getpid():
-                # SQLite connections must not cross a fork: leave the parent's alone.
-                self._opened, self._process = None, os.getpid()
-            try:
-                if self._opened is None:
-                    self._opened = self._open()
-            except (sqlite3.Error, OSError) as error:
-                msg = f"{self.path}: the response cache cannot be opened: {error}"
-                raise InputError(msg) from error
-            try:
-                yield self._opened
-            except sqlite3.Error as error:
-                msg = f"{self.path}: the response cache failed: {error}; nothing is lost"
-                raise InfrastructureError(msg) from error
-
-    def _open(self) -> sqlite3.Connection:
-        if self.mode is CacheMode.READ_ONLY:
-            return self._connect()
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        # SQLite does not wait its turn when several processes turn a new file to WAL.
-        with FileLock(f"{self.path}.lock", timeout=LOCK_SECONDS):
-            return self._connect()
-
-    def _connect(self) -> sqlite3.Connection:
-        read_only = self.mode is CacheMode.READ_ONLY
-        uri = f"{self.path.absolute().as_uri()}?mode={'ro' if read_only else 'rwc'}"
-        connection = sqlite3.connect(
-            uri, uri=True, timeout=LOCK_SECONDS, isolation_level=None, check_same_thread=False
-        )
-        try:
-            self._prepare(connection)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
-    def _prepare(self, connection: sqlite3.Connection) -> None:
-        """Check the file's version; make the table in a new one."""
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
-        tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        is_new = version == 0 and tables == 0 and self.mode is not CacheMode.READ_ONLY
-        if version != SCHEMA_VERSION and not is_new:
-            msg = f"{self.path}: not a response cache of version {SCHEMA_VERSION}"
-            raise InputError(msg)
-        if self.mode is not CacheMode.READ_ONLY:
-            connection.execute("PRAGMA journal_mode = WAL")
-            # Power loss may take the last replies, never the file: they would be asked again.
-            connection.execute("PRAGMA synchronous = NORMAL")
-        if is_new:
-            connection.execute("BEGIN IMMEDIATE")
-            connection.execute(_TABLE)
-            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-            connection.execute("COMMIT")
+def _read(file: SQLiteFile, key: str) -> Sequence[Generation] | None:
+    with file.transaction(write=False) as cursor:
+        row = cursor.execute("SELECT value FROM replies WHERE key = ?", (key,)).fetchone()
+    return None if row is None else [_read_reply(written) for written in json.loads(row[0])]
 
 
 def key_text(value: JSON) -> str:

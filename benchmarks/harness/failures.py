@@ -7,7 +7,7 @@ import math
 import socket
 import ssl
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
@@ -16,7 +16,7 @@ from typing import Final
 from langchain_core.exceptions import ContextOverflowError, ModelError
 from pydantic import ValidationError
 
-from langgraft._core.errors import BudgetExceededError
+from langgraft._core.errors import BudgetExceededError, causes
 from langgraft._core.printable import in_a_line
 
 
@@ -82,7 +82,7 @@ def classify(error: BaseException, *, now: float) -> Failure:
         return Failure(FailureKind.BUDGET_EXCEEDED, "budget", detail)
     if not isinstance(error, Exception) or isinstance(error, asyncio.CancelledError):
         return Failure(FailureKind.CANCELLED, "cancelled", detail)
-    for link in _chain(error):  # clients wrap it
+    for link in causes(error):  # clients wrap it
         if isinstance(link, RefusedReplyError):
             return link.failure
     return (
@@ -280,7 +280,7 @@ _CONNECT = {"ConnectError", "ConnectTimeout"}
 
 def _network(error: Exception, detail: str) -> Failure | None:
     """Classify by what lies under a client's "connection error"."""
-    chain = list(_chain(error))
+    chain = list(causes(error))
     names = {type(link).__name__ for link in chain}
     root = one_line(chain[-1])
     said = detail if root == detail else f"{detail} ({root})"
@@ -321,22 +321,12 @@ def _transport_errors() -> tuple[type[BaseException], ...]:
     return tuple(found)
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Go from an exception down to its first cause."""
-    seen: set[int] = set()
-    link: BaseException | None = error
-    while link is not None and id(link) not in seen:
-        seen.add(id(link))
-        yield link
-        link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
-
-
 def _langchain(error: Exception, detail: str) -> Failure | None:
     """Classify the model errors of LangChain's other providers."""
     if not isinstance(error, ModelError):
         return None
     # A client may wrap any bug into its connection error; a real one has been seen by now.
-    if any(isinstance(link, RuntimeError | TypeError | ValueError) for link in _chain(error)):
+    if any(isinstance(link, RuntimeError | TypeError | ValueError) for link in causes(error)):
         return None
     reason = type(error).__name__
     if error.is_retryable:

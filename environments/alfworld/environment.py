@@ -1,7 +1,7 @@
 """One episode of ALFWorld."""
 
+from langgraft._core.arguments import check_whole
 from langgraft._core.canonical import JSON
-from langgraft._core.errors import SettingsError
 from langgraft.environments.alfworld.dialects import SET_DOWN, in_words_of_the_game
 from langgraft.environments.alfworld.engine import Engine, Frame, open_engine
 from langgraft.environments.alfworld.games import Game
@@ -40,7 +40,8 @@ class AlfworldEnvironment:
         fast: bool = True,
     ) -> None:
         self._convention = convention_of(semantics)
-        check_max_rounds(max_rounds)
+        if max_rounds is not None:
+            check_whole("max_rounds", max_rounds)
         self.game = game
         self.semantics = semantics
         self.task = task_of(game)
@@ -109,18 +110,6 @@ class AlfworldEnvironment:
         self._commands = frame.commands
         self._won = self._won or frame.won
         self._done = self._won or frame.done
-
-
-def check_max_rounds(max_rounds: int | None) -> None:
-    """Make sure that `max_rounds` is a whole number from 1 up, or `None`.
-
-    Raises:
-        SettingsError: It is not.
-    """
-    if max_rounds is None:
-        return
-    if not isinstance(max_rounds, int) or isinstance(max_rounds, bool) or max_rounds < 1:
-        raise SettingsError(f"max_rounds {max_rounds!r} is not a whole number from 1 up")
 
 
 def _info(command: str | None, frame: Frame) -> dict[str, JSON]:

@@ -3,8 +3,9 @@
 import threading
 from dataclasses import dataclass, field
 
+from langgraft._core.arguments import check_whole
 from langgraft._core.errors import SettingsError
-from langgraft.environments.alfworld.environment import AlfworldEnvironment, check_max_rounds
+from langgraft.environments.alfworld.environment import AlfworldEnvironment
 from langgraft.environments.alfworld.generated import GeneratedLibrary
 from langgraft.environments.alfworld.library import Library, open_library
 from langgraft.environments.alfworld.semantics import Semantics, convention_of
@@ -44,7 +45,8 @@ class ALFWorld:
 
     def __post_init__(self) -> None:
         convention_of(self.semantics)
-        check_max_rounds(self.max_rounds)
+        if self.max_rounds is not None:
+            check_whole("max_rounds", self.max_rounds)
 
     def __call__(self, task_id: str) -> AlfworldEnvironment:
         """Return a fresh environment for one task instance.

@@ -4,9 +4,10 @@ from functools import cache
 from importlib import resources
 from typing import Any, Literal, Self, TypeAlias, get_args
 
+from langgraft._core.arguments import check_whole
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import SettingsError
-from langgraft.environments.babyai.levels import instance_of, is_count
+from langgraft.environments.babyai.levels import instance_of
 from langgraft.environments.babyai.options import Options, Plan, options_in
 from langgraft.environments.babyai.scene import describe, look
 from langgraft.environments.babyai.tasks import task_of
@@ -52,9 +53,8 @@ class BabyAIEnvironment:
         max_rounds: int = MAX_ROUNDS,
     ) -> None:
         check_semantics(semantics)
-        check_max_rounds(max_rounds)
-        if not is_count(seed):
-            raise SettingsError(f"seed {seed!r} of {level} is not a whole number from 0 up")
+        check_whole("max_rounds", max_rounds)
+        check_whole("seed", seed, 0)
         check_level(level)
         self.level = level
         self.seed = seed
@@ -207,16 +207,6 @@ def check_semantics(semantics: str) -> None:
     """
     if semantics not in get_args(Semantics):
         raise SettingsError(f"semantics {semantics!r} is not one of compat, fixed")
-
-
-def check_max_rounds(max_rounds: int) -> None:
-    """Make sure that `max_rounds` is a whole number from 1 up.
-
-    Raises:
-        SettingsError: It is not.
-    """
-    if not is_count(max_rounds, least=1):
-        raise SettingsError(f"max_rounds {max_rounds!r} is not a whole number from 1 up")
 
 
 def _ending(*, won: bool, failed: bool = False, out_of_time: bool = False) -> str:

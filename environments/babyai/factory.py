@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
+from langgraft._core.arguments import check_whole
 from langgraft.environments.babyai.environment import (
     MAX_ROUNDS,
     BabyAIEnvironment,
     Semantics,
-    check_max_rounds,
     check_semantics,
 )
 from langgraft.environments.babyai.tasks import parse_task_id, tasks_of
@@ -32,7 +32,7 @@ class BabyAI:
 
     def __post_init__(self) -> None:
         check_semantics(self.semantics)
-        check_max_rounds(self.max_rounds)
+        check_whole("max_rounds", self.max_rounds)
 
     def __call__(self, task_id: str) -> BabyAIEnvironment:
         """Return a fresh environment for one task instance.

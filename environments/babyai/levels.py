@@ -4,6 +4,7 @@ Notes §2.1: the index counts through the levels first and the seeds second, so 
 `data_idx = 40 * seed + place of the level in the table`.
 """
 
+from langgraft._core.arguments import check_whole
 from langgraft._core.errors import SettingsError
 
 _NAMES = """
@@ -21,19 +22,13 @@ LEVELS: tuple[str, ...] = tuple(f"BabyAI-{name}-v0" for name in _NAMES.split())
 """Level ids in AgentGym's order; its level number is the position plus one."""
 
 
-def is_count(value: object, *, least: int = 0) -> bool:
-    """Say whether `value` is a whole number (no `bool`) of at least `least`."""
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least
-
-
 def instance_of(data_idx: int) -> tuple[str, int]:
     """Return the level id and the seed that AgentGym's `data_idx` stands for.
 
     Raises:
         SettingsError: `data_idx` is not a whole number from 0 up.
     """
-    if not is_count(data_idx):
-        raise SettingsError(f"data_idx {data_idx!r} is not a whole number from 0 up")
+    check_whole("data_idx", data_idx, 0)
     seed, place = divmod(data_idx, len(LEVELS))
     return LEVELS[place], seed
 
@@ -46,6 +41,5 @@ def data_index(level: str, seed: int) -> int:
     """
     if level not in LEVELS:
         raise SettingsError(f"level {level!r} is not one of AgentGym's: {', '.join(LEVELS)}")
-    if not is_count(seed):
-        raise SettingsError(f"seed {seed!r} is not a whole number from 0 up")
+    check_whole("seed", seed, 0)
     return seed * len(LEVELS) + LEVELS.index(level)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
-from langgraft._core.errors import SettingsError
+from langgraft._core.arguments import check_whole
 from langgraft.environments.sandboxes.telling import trimmed
 from langgraft.nodes.chain.turns import Part, Turn, parts_of
 from langgraft.nodes.workbench.events import CONDENSATION, RECOVERY, Action, Event
@@ -128,7 +128,7 @@ class ObservationTrimming:
     most: int = 10_000
 
     def __post_init__(self) -> None:
-        _check("ObservationTrimming: most", self.most, 100)
+        check_whole("ObservationTrimming: most", self.most, 100)
 
     def __call__(self, parts: Sequence[Part]) -> Sequence[Part]:
         """Trim the observations."""
@@ -148,7 +148,7 @@ class ObservationMasking:
     keep: int = 100
 
     def __post_init__(self) -> None:
-        _check("ObservationMasking: keep", self.keep, 1)
+        check_whole("ObservationMasking: keep", self.keep, 1)
 
     def __call__(self, parts: Sequence[Part]) -> Sequence[Part]:
         """Mask the older observations."""
@@ -165,8 +165,3 @@ def _masked(part: Part) -> Part:
 
 
 _MASKED: Final = "[left out for room]"
-
-
-def _check(name: str, value: object, least: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise SettingsError(f"{name} is a whole number of at least {least}, got {value!r:.80}")

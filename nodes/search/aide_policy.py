@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
+from langgraft._core.arguments import check_whole
 from langgraft._core.canonical import JSON, seeded_fraction
 from langgraft._core.errors import InputError, SettingsError
 from langgraft.nodes.search.journal import JournalNode
@@ -56,10 +57,7 @@ class AIDEPolicy:
             SettingsError: One of them is out of its range.
         """
         for name, least in (("drafts", 1), ("debug_depth", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                msg = f"{name}={value!r:.80}: give a whole number, {least} or more"
-                raise SettingsError(msg)
+            check_whole(name, getattr(self, name), least)
         chance = self.debug_probability
         number = isinstance(chance, int | float) and not isinstance(chance, bool)
         if not number or not 0 <= chance <= 1:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from langchain_core.messages import BaseMessage
 
+from langgraft._core.arguments import check_whole
 from langgraft._core.errors import SettingsError
 from langgraft.nodes.workbench.state import RunState, Spent
 
@@ -33,9 +34,7 @@ class RunLimits:
     """For all that models are asked, by one `TokenPrices`; `None` sets no limit."""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.steps, int) or isinstance(self.steps, bool) or self.steps < 1:
-            msg = f"RunLimits: steps is a whole number of at least 1, got {self.steps!r:.80}"
-            raise SettingsError(msg)
+        check_whole("RunLimits: steps", self.steps)
         _check_positive("RunLimits: hours", self.hours)
         if self.dollars is not None:
             _check_positive("RunLimits: dollars", self.dollars)

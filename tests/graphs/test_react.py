@@ -155,7 +155,9 @@ def test_input_when_the_task_is_unknown_says_which_there_are() -> None:
 
 def test_rounds_when_below_one_are_refused() -> None:
     """Zero rounds are no way to ask for the world's own rule."""
-    with pytest.raises(SettingsError, match="max_rounds must be at least 1, or None, got 0"):
+    with pytest.raises(
+        SettingsError, match="max_rounds must be a whole number of at least 1, got 0"
+    ):
         build_react_agent(acting("walk"), environment=Corridors(), max_rounds=0)
 
 

@@ -9,7 +9,7 @@ import ssl
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from langgraft._core.errors import SandboxUnavailableError
+from langgraft._core.errors import SandboxUnavailableError, causes
 
 if TYPE_CHECKING:
     from docker import APIClient, DockerClient
@@ -188,25 +188,10 @@ def wait_for_engine(api: "APIClient", seconds: float) -> bool:
 def _because(
     error: BaseException, kind: type[BaseException] | tuple[type[BaseException], ...]
 ) -> bool:
-    return any(isinstance(one, kind) for one in _chain(error))
+    return any(isinstance(one, kind) for one in causes(error))
 
 
 def _innermost(error: BaseException) -> str:
     """Return what the last cause says: the layers above it wrap its text again and again."""
-    said = [one for one in _chain(error) if isinstance(one, OSError) and one.strerror]
+    said = [one for one in causes(error) if isinstance(one, OSError) and one.strerror]
     return f"{said[-1].strerror}" if said else str(error)
-
-
-def _chain(error: BaseException) -> list[BaseException]:
-    """Return an error with its causes; requests and urllib3 keep theirs among the arguments."""
-    found: list[BaseException] = []
-    todo: list[object] = [error]
-    while todo:
-        one = todo.pop(0)
-        if isinstance(one, tuple):
-            todo.extend(one)
-        if not isinstance(one, BaseException) or any(one is seen for seen in found):
-            continue
-        found.append(one)
-        todo.extend((one.__cause__, one.__context__, *one.args, getattr(one, "reason", None)))
-    return found

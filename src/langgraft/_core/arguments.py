@@ -48,6 +48,17 @@ _SUCH_AS: Final[Mapping[str, str]] = {
 """By name, since these are defined on the floors above."""
 
 
+def check_whole(name: str, value: object, least: int = 1) -> None:
+    """Refuse what is no whole number (a `bool` is none), or one below `least`.
+
+    Raises:
+        SettingsError: It is.
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        msg = f"{name} must be a whole number of at least {least}, got {value!r:.80}"
+        raise SettingsError(msg)
+
+
 def checked(function: Callable[P, T]) -> Callable[P, T]:
     """Have a function refuse arguments that are not what its annotations say.
 

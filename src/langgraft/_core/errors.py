@@ -24,7 +24,7 @@ Each message says what was wrong, the value, where, and what to do next. What it
 server, a program or a file may be of any length: of a long message, the middle is left out.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -175,3 +175,13 @@ class StudyError(LanggraftError):
         super().__init__(f"{where}: {message}")
         self.run = run
         self.item = item
+
+
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """Go from an exception, which is the first, down to what caused it."""
+    seen: set[int] = set()
+    link: BaseException | None = error
+    while link is not None and id(link) not in seen:
+        seen.add(id(link))
+        yield link
+        link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)

@@ -30,25 +30,29 @@ class Layout:
     """The statement that makes its table."""
     advice: str
     """What to do about a file that cannot be used."""
+    durable: bool = True
+    """Whether a transaction is on disk once its block ends; otherwise a power loss may take the
+    last ones, and never the file."""
 
 
 class SQLiteFile:
     """Gives its one connection to one thread at a time.
 
-    A transaction is on disk once its block ends, also where the power fails then; a process that
-    is killed in between leaves the file as it was.
+    A process that is killed within a transaction leaves the file as it was.
 
     Args:
         path: The file; created together with its folder.
         layout: What kind of file it is.
+        read_only: The file must be there, and is not written to.
 
     Raises:
         InputError: The file cannot be opened, is damaged, or is of another kind.
     """
 
-    def __init__(self, path: Path | str, layout: Layout) -> None:
+    def __init__(self, path: Path | str, layout: Layout, *, read_only: bool = False) -> None:
         self.path = Path(path)
         self.layout = layout
+        self.read_only = read_only
         self._lock = Lock()
         self._process = os.getpid()
         self._connection: sqlite3.Connection | None = None
@@ -93,17 +97,26 @@ class SQLiteFile:
             connection.close()
 
     def _open(self) -> sqlite3.Connection:
+        if self.read_only:
+            return self._connect("ro")
         self.path.parent.mkdir(parents=True, exist_ok=True)
         # SQLite does not wait its turn when several processes turn a new file to WAL.
         with FileLock(f"{self.path}.lock", timeout=_PATIENCE_SECONDS):
-            connection = sqlite3.connect(
-                self.path, timeout=_PATIENCE_SECONDS, isolation_level=None, check_same_thread=False
-            )
-            try:
-                self._prepare(connection)
-            except BaseException:
-                connection.close()
-                raise
+            return self._connect("rwc")
+
+    def _connect(self, mode: str) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            f"{self.path.absolute().as_uri()}?mode={mode}",
+            uri=True,
+            timeout=_PATIENCE_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        try:
+            self._prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
@@ -111,15 +124,16 @@ class SQLiteFile:
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        is_new = (application, version, tables) == (0, 0, 0)
+        is_new = (application, version, tables) == (0, 0, 0) and not self.read_only
         layout = self.layout
         if not is_new and (application, version) != (layout.application, layout.version):
             msg = (
                 f"{self.path}: this database is not {layout.kind} of this version; {layout.advice}"
             )
             raise InputError(msg)
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
+        if not self.read_only:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute(f"PRAGMA synchronous = {'FULL' if layout.durable else 'NORMAL'}")
         if is_new:
             connection.execute("BEGIN IMMEDIATE")
             connection.execute(layout.schema)

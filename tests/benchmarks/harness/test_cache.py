@@ -193,9 +193,9 @@ def test_cache_when_it_cannot_be_opened_then_the_path_is_named(tmp_path: Path) -
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=r"missing\.sqlite"):
         ResponseCache(tmp_path / "missing.sqlite", "read_only")
-    with pytest.raises(InputError, match="cannot be opened"):
+    with pytest.raises(InputError, match="a response cache cannot be used"):
         ResponseCache(tmp_path)
-    with pytest.raises(InputError, match="cannot be opened"):
+    with pytest.raises(InputError, match="a response cache cannot be used"):
         ResponseCache(tmp_path / "file" / "replies.sqlite")
     with pytest.raises(InputError, match="'sometimes' is none of read_write, read_only, off"):
         ResponseCache(tmp_path / "x.sqlite", "sometimes")

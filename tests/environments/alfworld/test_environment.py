@@ -260,9 +260,18 @@ BAD: list[tuple[Callable[[], object], str]] = [
     (lambda: AlfworldEnvironment(game_of(), "fixed"), "semantics 'fixed'"),  # type: ignore[arg-type]
     (lambda: AlfworldEnvironment(game_of(), None), "semantics None"),  # type: ignore[arg-type]
     (lambda: AlfworldEnvironment(game_of(), []), "semantics []"),  # type: ignore[arg-type]
-    (lambda: AlfworldEnvironment(game_of(), max_rounds=0), "max_rounds 0"),
-    (lambda: AlfworldEnvironment(game_of(), max_rounds=True), "max_rounds True"),
-    (lambda: AlfworldEnvironment(game_of(), max_rounds=2.5), "max_rounds 2.5"),  # type: ignore[arg-type]
+    (
+        lambda: AlfworldEnvironment(game_of(), max_rounds=0),
+        "max_rounds must be a whole number of at least 1, got 0",
+    ),
+    (
+        lambda: AlfworldEnvironment(game_of(), max_rounds=True),
+        "max_rounds must be a whole number of at least 1, got True",
+    ),
+    (
+        lambda: AlfworldEnvironment(game_of(), max_rounds=2.5),
+        "max_rounds must be a whole number of at least 1, got 2.5",
+    ),  # type: ignore[arg-type]
 ]
 
 

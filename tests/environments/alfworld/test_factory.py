@@ -112,7 +112,9 @@ def test_settings_when_not_usable_are_refused_before_games_are_looked_for() -> N
     """Another world's semantics, or no rounds."""
     with pytest.raises(SettingsError, match="semantics 'fixed' is not one of compat"):
         ALFWorld(semantics="fixed")  # type: ignore[arg-type]
-    with pytest.raises(SettingsError, match="max_rounds 0"):
+    with pytest.raises(
+        SettingsError, match="max_rounds must be a whole number of at least 1, got 0"
+    ):
         ALFWorld(max_rounds=0)
 
 

@@ -171,10 +171,10 @@ def test_choice_when_asked_again_is_the_same_and_changes_with_seed_and_step() ->
 @pytest.mark.parametrize(
     ("settings", "named"),
     [
-        ({"drafts": 0}, "drafts=0"),
-        ({"drafts": True}, "drafts=True"),
-        ({"debug_depth": -1}, "debug_depth=-1"),
-        ({"debug_depth": 2.5}, "debug_depth=2.5"),
+        ({"drafts": 0}, "drafts must .* got 0"),
+        ({"drafts": True}, "drafts must .* got True"),
+        ({"debug_depth": -1}, "debug_depth must .* got -1"),
+        ({"debug_depth": 2.5}, "debug_depth must .* got 2.5"),
         ({"debug_probability": 1.1}, "debug_probability=1.1"),
         ({"debug_probability": float("nan")}, "debug_probability=nan"),
         ({"debug_probability": "0.5"}, "debug_probability='0.5'"),
