@@ -11,7 +11,8 @@ from functools import partial
 from statistics import median
 from typing import Final, TypeVar
 
-from langgraft.environments.alfworld.engine import Engine, Frame, open_engine
+from langgraft.environments.alfworld.engine import Engine, Frame
+from langgraft.environments.alfworld.environment import open_engine
 from langgraft.environments.alfworld.fast_loading import forget
 from langgraft.environments.alfworld.games import FAMILIES, Game
 from langgraft.environments.alfworld.generator.make import make_game

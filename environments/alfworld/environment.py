@@ -1,13 +1,19 @@
 """One episode of ALFWorld."""
 
+import logging
+from functools import cache
+
 from langgraft._core.arguments import check_whole
 from langgraft._core.canonical import JSON
 from langgraft.environments.alfworld.dialects import SET_DOWN, in_words_of_the_game
-from langgraft.environments.alfworld.engine import Engine, Frame, open_engine
+from langgraft.environments.alfworld.engine import Engine, Frame
 from langgraft.environments.alfworld.games import Game
+from langgraft.environments.alfworld.rules import check_rules
 from langgraft.environments.alfworld.semantics import Semantics, convention_of
 from langgraft.environments.alfworld.tasks import task_of
 from langgraft.environments.text import Reset, Transition
+
+logger = logging.getLogger(__name__)
 
 
 class AlfworldEnvironment:
@@ -114,3 +120,40 @@ class AlfworldEnvironment:
 
 def _info(command: str | None, frame: Frame) -> dict[str, JSON]:
     return {"valid": command is not None, "command": command, "won_now": frame.won}
+
+
+def open_engine(game: Game, *, fast: bool = True) -> Engine:
+    """Open a game for playing, in as many sessions and threads as one likes.
+
+    Args:
+        game: The game.
+        fast: Write what TextWorld would, from what is worked out once per game: what is shown is
+            the same, byte for byte. With another TextWorld than the one this was made for, that
+            one plays as it is, and the log says so once.
+
+    Raises:
+        GameError: The game's rules or grammar are not known.
+        MissingExtraError: alfworld, TextWorld or the planner is not installed.
+        SettingsError: Another alfworld is installed than this was made for.
+    """
+    # Imported late: what these need is installed only with the extra.
+    from langgraft.environments.alfworld.fast import FastEngine  # noqa: PLC0415
+    from langgraft.environments.alfworld.fast_text import UnknownGrammarError  # noqa: PLC0415
+    from langgraft.environments.alfworld.installed import installed  # noqa: PLC0415
+    from langgraft.environments.alfworld.textworld_engine import TextWorldEngine  # noqa: PLC0415
+
+    check_rules(game.domain, game.grammar, game.source or game.name)
+    packages = installed()
+    if fast and not packages.doubt:
+        try:
+            return FastEngine(game, packages)
+        except UnknownGrammarError as error:
+            _say_once(f"a grammar holds {error}, which no grammar of ALFWorld does")
+    elif fast:
+        _say_once(packages.doubt)
+    return TextWorldEngine(game, packages)
+
+
+@cache
+def _say_once(reason: str) -> None:
+    logger.warning("ALFWorld is played by TextWorld as it is, which is slow: %s", reason)

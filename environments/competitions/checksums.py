@@ -5,27 +5,14 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 
 from langgraft._core.errors import CompetitionError
+from langgraft.environments.competitions.competition import Checksums
 from langgraft.environments.competitions.layout import read_yaml
 
 _ENDINGS: Final = {".csv", ".json", ".jsonl", ".parquet", ".bson"}
 """Of the files directly in a folder that MLE-bench makes checksums of."""
-
-
-class Checksums(BaseModel):
-    """MD5 of files by their path in `public` and in `private`, of folders, and of the archive."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-    public: Mapping[str, str] = Field(default_factory=dict)
-    private: Mapping[str, str] = Field(default_factory=dict)
-    zip: str | None = None
-    """Of the archive that `raw` is unpacked from; `None` where there is none."""
-    folders: Mapping[str, str] = Field(default_factory=dict)
-    """Of all that is in a folder (`folder_checksum`), by its path beside `public` and `private`:
-    `public/train`. Ours; MLE-bench leaves files in folders out."""
 
 
 def read_checksums(path: Path) -> Checksums:

@@ -1,17 +1,17 @@
 """One competition: what an agent is told, where its data lies, and how it is judged."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from langgraft._core.errors import InputError
 from langgraft.environments.competitions.medals import Board
 
 if TYPE_CHECKING:  # pandas comes with an extra
     import pandas as pd
-
-    from langgraft.environments.competitions.checksums import Checksums
 
 Modality = Literal["tabular", "image", "text", "audio"]
 
@@ -45,6 +45,20 @@ class Grader:
     grade: GradeFunction
 
 
+class Checksums(BaseModel):
+    """MD5 of files by their path in `public` and in `private`, of folders, and of the archive."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    public: Mapping[str, str] = Field(default_factory=dict)
+    private: Mapping[str, str] = Field(default_factory=dict)
+    zip: str | None = None
+    """Of the archive that `raw` is unpacked from; `None` where there is none."""
+    folders: Mapping[str, str] = Field(default_factory=dict)
+    """Of all that is in a folder (`folder_checksum`), by its path beside `public` and `private`:
+    `public/train`. Ours; MLE-bench leaves files in folders out."""
+
+
 @dataclass(frozen=True, slots=True)
 class Competition:
     """A competition in MLE-bench's layout: `<data>/<id>/{raw,prepared/public,prepared/private}`."""
@@ -74,7 +88,7 @@ class Competition:
     gold_submission: Path | None = None
     source_modules: tuple[str, ...] = field(default=())
     """Modules that carry the source data: none may be importable where agents' code runs."""
-    checksums: "Path | Checksums | None" = None
+    checksums: Path | Checksums | None = None
     """MD5 of the prepared files, or the file that lists them."""
     id_columns: tuple[str, ...] = ()
     """Columns of the sample submission that name its rows; none: the first one."""

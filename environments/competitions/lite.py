@@ -14,8 +14,8 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict
 
 from langgraft.environments.competitions import graders
-from langgraft.environments.competitions.checksums import Checksums
 from langgraft.environments.competitions.competition import (
+    Checksums,
     Competition,
     Grader,
     MetricGroup,

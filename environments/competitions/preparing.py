@@ -16,13 +16,12 @@ from filelock import FileLock
 
 from langgraft._core.errors import CompetitionError, MissingExtraError
 from langgraft.environments.competitions.checksums import (
-    Checksums,
     differences,
     file_checksum,
     folder_differences,
     read_checksums,
 )
-from langgraft.environments.competitions.competition import Competition, refuse_others
+from langgraft.environments.competitions.competition import Checksums, Competition, refuse_others
 from langgraft.environments.competitions.functions import OwnFunction
 from langgraft.environments.competitions.layout import DESCRIPTION
 

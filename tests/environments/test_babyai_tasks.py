@@ -93,7 +93,7 @@ BAD: list[tuple[Callable[[], object], str]] = [
     (lambda: BabyAI().tasks("babyai/find_object", "train"), "find_object"),
     (lambda: BabyAI().tasks("babyai/find_obj", "valid"), "valid"),
     (lambda: BabyAI("fast"), "fast"),  # type: ignore[arg-type]
-    (lambda: BabyAI(max_rounds=0), "max_rounds must be a whole number of at least 1, got 0"),
+    (lambda: BabyAI(max_rounds=0), "max_rounds must be"),
     (
         lambda: BabyAIEnvironment("BabyAI-ActionObjDor-v0", 1),
         "did you mean 'BabyAI-ActionObjDoor-v0'",
@@ -101,29 +101,14 @@ BAD: list[tuple[Callable[[], object], str]] = [
     (lambda: BabyAIEnvironment("MiniGrid-Empty-5x5-v0", 1), "MiniGrid-Empty-5x5-v0"),
     (lambda: BabyAIEnvironment("CartPole-v1", 1), "CartPole-v1"),
     (lambda: BabyAIEnvironment("", 1), "''"),
-    (
-        lambda: BabyAIEnvironment("BabyAI-GoTo-v0", -1),
-        "seed must be a whole number of at least 0, got -1",
-    ),
-    (
-        lambda: BabyAIEnvironment("BabyAI-GoTo-v0", True),
-        "seed must be a whole number of at least 0, got True",
-    ),
-    (
-        lambda: BabyAIEnvironment("BabyAI-GoTo-v0", 1.0),
-        "seed must be a whole number of at least 0, got 1.0",
-    ),  # type: ignore[arg-type]
+    (lambda: BabyAIEnvironment("BabyAI-GoTo-v0", -1), "seed must be"),
+    (lambda: BabyAIEnvironment("BabyAI-GoTo-v0", True), "seed must be"),
+    (lambda: BabyAIEnvironment("BabyAI-GoTo-v0", 1.0), "seed must be"),  # type: ignore[arg-type]
     (lambda: BabyAIEnvironment("BabyAI-GoTo-v0", 1, "strict"), "strict"),  # type: ignore[arg-type]
-    (
-        lambda: BabyAIEnvironment("BabyAI-GoTo-v0", 1, max_rounds=0),
-        "max_rounds must be a whole number of at least 1, got 0",
-    ),
-    (
-        lambda: BabyAIEnvironment.from_data_idx(-1),
-        "data_idx must be a whole number of at least 0, got -1",
-    ),
+    (lambda: BabyAIEnvironment("BabyAI-GoTo-v0", 1, max_rounds=0), "max_rounds must be"),
+    (lambda: BabyAIEnvironment.from_data_idx(-1), "data_idx must be"),
     (lambda: data_index("BabyAI-GoTo-v0", 1), "BabyAI-GoTo-v0"),
-    (lambda: data_index("BabyAI-Open-v0", -2), "seed must be a whole number of at least 0, got -2"),
+    (lambda: data_index("BabyAI-Open-v0", -2), "seed must be"),
 ]
 
 

@@ -16,8 +16,9 @@ from alfworld_cases import game_of, needs_alfworld, one_of_each
 
 from langgraft._core.canonical import digest
 from langgraft._core.errors import GameError
-from langgraft.environments.alfworld import engine as engine_module
-from langgraft.environments.alfworld.engine import Engine, Frame, open_engine
+from langgraft.environments.alfworld import environment as environment_module
+from langgraft.environments.alfworld.engine import Engine, Frame
+from langgraft.environments.alfworld.environment import open_engine
 from langgraft.environments.alfworld.games import FAMILIES, Game
 from langgraft.environments.alfworld.installed import installed
 from langgraft.environments.alfworld.libraries import MOST
@@ -213,7 +214,7 @@ def test_engine_when_textworld_is_not_the_known_one_falls_back_and_says_so_once(
 
     other = dataclasses.replace(installed(), doubt="textworld 9.9 is installed, not 1.7.0")
     monkeypatch.setattr(module, "installed", lambda: other)
-    engine_module._say_once.cache_clear()
+    environment_module._say_once.cache_clear()
     with caplog.at_level(logging.WARNING):
         engines = [open_engine(game_of(), fast=fast) for fast in (False, True, True)]
     assert all(isinstance(engine, TextWorldEngine) for engine in engines)

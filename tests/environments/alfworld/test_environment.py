@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from langgraft._core.errors import GameError, SettingsError
 from langgraft.environments.alfworld import AlfworldEnvironment, Semantics
-from langgraft.environments.alfworld.engine import open_engine
+from langgraft.environments.alfworld.environment import open_engine
 from langgraft.environments.alfworld.games import FAMILIES
 from langgraft.environments.alfworld.semantics import (
     CONVENTIONS,
@@ -260,18 +260,9 @@ BAD: list[tuple[Callable[[], object], str]] = [
     (lambda: AlfworldEnvironment(game_of(), "fixed"), "semantics 'fixed'"),  # type: ignore[arg-type]
     (lambda: AlfworldEnvironment(game_of(), None), "semantics None"),  # type: ignore[arg-type]
     (lambda: AlfworldEnvironment(game_of(), []), "semantics []"),  # type: ignore[arg-type]
-    (
-        lambda: AlfworldEnvironment(game_of(), max_rounds=0),
-        "max_rounds must be a whole number of at least 1, got 0",
-    ),
-    (
-        lambda: AlfworldEnvironment(game_of(), max_rounds=True),
-        "max_rounds must be a whole number of at least 1, got True",
-    ),
-    (
-        lambda: AlfworldEnvironment(game_of(), max_rounds=2.5),
-        "max_rounds must be a whole number of at least 1, got 2.5",
-    ),  # type: ignore[arg-type]
+    (lambda: AlfworldEnvironment(game_of(), max_rounds=0), "max_rounds must be"),
+    (lambda: AlfworldEnvironment(game_of(), max_rounds=True), "max_rounds must be"),
+    (lambda: AlfworldEnvironment(game_of(), max_rounds=2.5), "max_rounds must be"),  # type: ignore[arg-type]
 ]
 
 

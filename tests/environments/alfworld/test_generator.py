@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from langgraft._core.canonical import digest
-from langgraft.environments.alfworld.engine import open_engine
+from langgraft.environments.alfworld.environment import open_engine
 from langgraft.environments.alfworld.games import FAMILIES, Game
 from langgraft.environments.alfworld.generator.household import Household, draw_household
 from langgraft.environments.alfworld.generator.make import make_game

@@ -9,7 +9,7 @@ from alfworld_cases import needs_alfworld
 from langgraft._core.canonical import digest
 from langgraft._core.errors import SettingsError
 from langgraft.environments.alfworld.agentgym import agentgym_tasks
-from langgraft.environments.alfworld.engine import open_engine
+from langgraft.environments.alfworld.environment import open_engine
 from langgraft.environments.alfworld.games import FAMILIES
 from langgraft.environments.alfworld.goals import GOALS
 from langgraft.environments.alfworld.library import open_library

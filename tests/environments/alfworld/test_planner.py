@@ -6,7 +6,7 @@ import pytest
 from alfworld_cases import game_of, needs_alfworld
 
 from langgraft._core.errors import GameError
-from langgraft.environments.alfworld.engine import open_engine
+from langgraft.environments.alfworld.environment import open_engine
 from langgraft.environments.alfworld.games import Game
 from langgraft.environments.alfworld.planner import plan
 

@@ -11,8 +11,8 @@ import yaml
 from toy_competition import CHECKSUMS, ID, PREPARE, write_competition
 
 from langgraft._core.errors import CompetitionError
-from langgraft.environments.competitions.checksums import Checksums, file_checksum
-from langgraft.environments.competitions.competition import Competition
+from langgraft.environments.competitions.checksums import file_checksum
+from langgraft.environments.competitions.competition import Checksums, Competition
 from langgraft.environments.competitions.folders import read_competition
 from langgraft.environments.competitions.lite import lite_competition, lite_competitions
 from langgraft.environments.competitions.preparing import prepare_competition, verify_competition
