@@ -311,7 +311,7 @@ def test_write_when_the_disk_fails_then_goes_on_without_the_saved_index(
     real = getattr(os, call)
     monkeypatch.setattr(snapshots.os, call, full)  # type: ignore[attr-defined]
     if call == "fsync":  # deleting the saved index has to reach the disk as well
-        monkeypatch.setattr(snapshots, "_sync", lambda path: None)
+        monkeypatch.setattr(snapshots, "sync", lambda path: None)
     ranked.put(NAMESPACE, "new", {"text": "red new"})
     monkeypatch.setattr(snapshots.os, call, real)  # type: ignore[attr-defined]
     left = _crashed(tmp_path / "a", tmp_path / "b")

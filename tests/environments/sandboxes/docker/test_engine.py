@@ -124,6 +124,7 @@ def test_unreachable_when_the_socket_may_not_be_used_then_the_group_is_named() -
     """The commonest slip on Linux is told apart from a missing engine."""
     cause = PermissionError(13, "Permission denied")
     wrapped = requests.ConnectionError(("Connection aborted.", cause))
+    wrapped.__context__ = cause  # as it is when raised where the cause is handled
     assert "group `docker`" in str(unreachable(wrapped))
 
 
