@@ -16,7 +16,7 @@ from langgraft.benchmarks.continual.plan import ContinualPlan
 from langgraft.benchmarks.continual.power import detectable_line
 from langgraft.benchmarks.continual.runs import PAIR, RunList, of_pair
 from langgraft.benchmarks.continual.session import ContinualSession
-from langgraft.benchmarks.harness.foreign_code import is_foreign
+from langgraft.benchmarks.harness.foreign_code import is_foreign, provider_modules
 from langgraft.benchmarks.harness.graph import list_runs
 from langgraft.benchmarks.harness.models import MeteredChatModel
 from langgraft.benchmarks.harness.source import source_digests
@@ -38,27 +38,11 @@ from langgraft.memory.providers import (
 )
 from langgraft.nodes.prompts import prompt
 
-CODE = (
-    "langgraft._core",
-    "langgraft.memory",
-    "langgraft.environments.text",
-    "langgraft.nodes",
-    "langgraft.graphs",
-    "langgraft.benchmarks.continual.runs",
-    "langgraft.benchmarks.continual.session",
-)
-"""What decides results, beside the worlds; how they are reported may change under a finished run."""
+CODE: Final = ("langgraft.benchmarks.continual.runs", "langgraft.benchmarks.continual.session")
+"""What carries out a run."""
 
-LEARNER = (
-    "langgraft.benchmarks.simulated.chat",
-    "langgraft.benchmarks.simulated.conversation",
-    "langgraft.benchmarks.simulated.dice",
-    "langgraft.benchmarks.simulated.judging",
-    "langgraft.benchmarks.simulated.notes",
-    "langgraft.benchmarks.simulated.reflecting",
-    "langgraft.benchmarks.simulated.stances",
-)
-"""What all simulated learners have in common."""
+OTHER_WORLDS: Final = ("langgraft.benchmarks.continual.worlds",)
+"""What names all worlds and learners: those of a plan are given beside it."""
 
 ASKING: Final[Mapping[Need, Sequence[str]]] = {
     "draft": ("draft", "judge_contradiction"),
@@ -137,10 +121,16 @@ class ContinualStudy(Study[ContinualPlan]):
         rules: dict[str, JSON] = {name: digest(_rules(part)) for name, part in parts.items()}
         return {
             "prompts": {name: prompt(name).sha256 for name in prompts},
-            "code": source_digests(_code_of(plan)),
+            "code": source_digests(_code_of(plan), apart_from=OTHER_WORLDS),
             "world": rules if plan.pairs else rules[""],
             "architectures": architectures,
         }
+
+    @override
+    def packages(self, plan: ContinualPlan) -> tuple[str, ...]:
+        """Name what retrieval is computed with, and what the worlds are made of."""
+        worlds = (name for part in plan.parts.values() for name in part.world.packages)
+        return ("bm25s", "numpy", *dict.fromkeys(worlds))
 
     def open(
         self,
@@ -243,14 +233,13 @@ def _rules(part: ContinualPlan) -> JSON:
     return part.world.describe(part.semantics, (part.tasks.A, part.tasks.B))
 
 
-def _code_of(plan: ContinualPlan) -> tuple[str, ...]:
-    """Name what decides the results of a plan: the worlds it is played in, and no others."""
-    worlds = {part.world.name: part.world for part in plan.parts.values()}.values()
-    played = (package for world in worlds for package in world.code)
-    if plan.model != SIMULATED:
-        return tuple(dict.fromkeys((*CODE, *played)))
-    learners = (package for world in worlds for package in world.learner_code)
-    return tuple(dict.fromkeys((*CODE, *played, *LEARNER, *learners)))
+def _code_of(plan: ContinualPlan) -> set[str]:
+    """Name where the code begins that decides the results of a plan: its worlds, and no others."""
+    parts = plan.parts.values()
+    code = {type(part.world.factory(part.semantics)).__module__ for part in parts}
+    if plan.model == SIMULATED:
+        code |= {type(_learner(part, part.seed)).__module__ for part in parts}
+    return {*CODE, *code, *provider_modules(each.provider for each in plan.conditions)}
 
 
 def _needs(condition: Condition) -> frozenset[Need]:

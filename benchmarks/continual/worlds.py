@@ -4,7 +4,6 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import version
 from typing import Any, Final, Protocol, cast
 
 from langchain_core.language_models import BaseChatModel
@@ -20,13 +19,8 @@ from langgraft.environments.babyai import BabyAI
 from langgraft.environments.babyai import Semantics as BabyAISemantics
 from langgraft.environments.text import TextWorldFactory
 
-_LEARNERS: Final = "langgraft.benchmarks.simulated"
-_WORLDS: Final = "langgraft.environments"
 _DATA: Final = ("ALFWORLD_DATA", "LANGGRAFT_DATA")
 """Variables that say where games lie: a factory is shared as long as they stay as they are."""
-
-_ENGINE: Final = ("alfworld", "textworld", "fast-downward-textworld")
-"""Packages whose version may change what ALFWorld answers."""
 
 
 class World(Protocol):
@@ -43,13 +37,8 @@ class World(Protocol):
         ...
 
     @property
-    def code(self) -> tuple[str, ...]:
-        """Packages that play it, for fingerprints."""
-        ...
-
-    @property
-    def learner_code(self) -> tuple[str, ...]:
-        """Packages of the simulated learner, for fingerprints."""
+    def packages(self) -> tuple[str, ...]:
+        """What it is made of: packages whose version may change what it answers."""
         ...
 
     def factory(self, semantics: str) -> TextWorldFactory:
@@ -91,8 +80,7 @@ class _BabyAI:
 
     name: str = "babyai"
     semantics: tuple[str, ...] = ("compat", "fixed")
-    code: tuple[str, ...] = (f"{_WORLDS}.babyai",)
-    learner_code: tuple[str, ...] = (f"{_LEARNERS}.babyai",)
+    packages: tuple[str, ...] = ("gymnasium", "minigrid")
 
     def factory(self, semantics: str) -> TextWorldFactory:
         return _babyai(semantics)
@@ -127,8 +115,7 @@ class _ALFWorld:
 
     name: str
     semantics: tuple[str, ...] = tuple(CONVENTIONS)
-    code: tuple[str, ...] = (f"{_WORLDS}.alfworld",)
-    learner_code: tuple[str, ...] = (f"{_LEARNERS}.alfworld",)
+    packages: tuple[str, ...] = ("alfworld", "textworld", "fast-downward-textworld")
 
     def factory(self, semantics: str) -> TextWorldFactory:
         return _alfworld(self.name, semantics, *map(os.environ.get, _DATA))
@@ -141,8 +128,7 @@ class _ALFWorld:
         alfworld_version()
         import_part("textworld")
         games = _alfworld(self.name, semantics, *map(os.environ.get, _DATA)).games()
-        versions: dict[str, JSON] = {name: version(name) for name in _ENGINE}
-        return {"semantics": semantics, "games": games.describe(*families), "versions": versions}
+        return {"semantics": semantics, "games": games.describe(*families)}
 
     def learner(
         self, *, seed: int, temperature: float, settings: Mapping[str, JSON]

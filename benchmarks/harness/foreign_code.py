@@ -5,13 +5,13 @@ A plan may come from anybody. To look at it, and at what came of it, nothing of 
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import SettingsError
-from langgraft.memory.providers import PROVIDERS, provider_settings
+from langgraft.memory.providers import PROVIDERS, provider_class, provider_settings
 
 _PATH: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 
@@ -25,6 +25,16 @@ def provider_place(name: str) -> tuple[str, str]:
 def is_foreign(name: str) -> bool:
     """Say whether a provider is none of langgraft's own."""
     return provider_place(name) not in PROVIDERS.values()
+
+
+def provider_modules(names: Iterable[str]) -> set[str]:
+    """Return the modules of langgraft that providers' classes and their bases come from.
+
+    Raises:
+        SettingsError: One cannot be imported.
+    """
+    bases = (base for name in names for base in provider_class(name).__mro__)
+    return {base.__module__ for base in bases if base.__module__.startswith("langgraft.")}
 
 
 def check_provider(name: str, settings: Mapping[str, JSON]) -> None:

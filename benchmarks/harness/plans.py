@@ -3,7 +3,7 @@
 import importlib.metadata
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic
@@ -29,13 +29,9 @@ PACKAGES = (
     "langchain",
     "langchain-core",
     "langchain-openai",
-    "bm25s",
-    "gymnasium",
-    "minigrid",
-    "numpy",
     "pydantic",
 )
-"""The packages whose version may change a result."""
+"""The packages whose version may change a result of any study."""
 
 
 def load_plan(path: Path, studies: Studies) -> tuple[Study[Any], Plan]:
@@ -83,10 +79,10 @@ def plan_from_data(data: object, studies: Studies, path: Path) -> tuple[Study[An
         raise PlanError(told, path=path) from error
 
 
-def package_versions() -> dict[str, str]:
+def package_versions(study: Study[PlanT], plan: PlanT) -> dict[str, str]:
     """Return the installed versions of the packages whose version may change a result."""
     versions = {}
-    for name in PACKAGES:
+    for name in (*PACKAGES, *study.packages(plan)):
         try:
             versions[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
@@ -103,9 +99,9 @@ class PreparedPlan(Generic[PlanT]):
     graph: RunGraph
     resolved: Mapping[str, JSON]
     """The plan with every default written out."""
-    limit: int | None = None
+    limit: int | None
     """At most so many items a run."""
-    packages: Mapping[str, str] = field(default_factory=package_versions)
+    packages: Mapping[str, str]
     """Package versions to hold the runs to."""
 
     @cached_property
@@ -156,7 +152,7 @@ def prepare(
     graph = build_graph(study.expand(plan), limit)
     resolved: dict[str, JSON] = plan.model_dump(mode="json")
     _check_json(resolved)
-    versions = package_versions() if packages is None else packages
+    versions = package_versions(study, plan) if packages is None else packages
     return PreparedPlan(study, plan, graph, resolved, limit, versions)
 
 

@@ -227,6 +227,11 @@ class Study(ABC, Generic[PlanT]):
     def fingerprints(self, plan: PlanT) -> Mapping[str, JSON]:
         """Return digests of what the results depend on beside the plan: prompts, data, rules."""
 
+    def packages(self, plan: PlanT) -> tuple[str, ...]:
+        """Name the packages whose version may change a result, beside those of every study."""
+        del plan
+        return ()
+
     @abstractmethod
     def open(
         self,

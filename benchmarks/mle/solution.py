@@ -185,12 +185,13 @@ def _can_be_ready(competition: Competition) -> bool:
 def _asked(order: Order) -> dict[str, JSON]:
     """Return what decides the result, with the data as it is once it is prepared."""
     plan: dict[str, JSON] = order.plan.model_dump(mode="json")
+    study = MleStudy()
     return {
         "format": 1,
         "plan": plan,
         "memory": None if order.memory is None else shown(order.memory),
-        "fingerprints": dict(MleStudy().fingerprints(order.plan)),
-        "packages": dict(package_versions()),
+        "fingerprints": dict(study.fingerprints(order.plan)),
+        "packages": dict(package_versions(study, order.plan)),
     }
 
 

@@ -1,6 +1,5 @@
 """The study of agents at machine-learning competitions as the harness sees it."""
 
-import importlib.metadata
 import inspect
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing_extensions import override
 
 from langgraft._core.canonical import JSON, digest, text_digest
 from langgraft._core.errors import PlanError, SandboxUnavailableError
-from langgraft.benchmarks.harness.foreign_code import is_foreign
+from langgraft.benchmarks.harness.foreign_code import is_foreign, provider_modules
 from langgraft.benchmarks.harness.graph import list_runs
 from langgraft.benchmarks.harness.log import PlanLog
 from langgraft.benchmarks.harness.models import MeteredChatModel
@@ -45,23 +44,11 @@ from langgraft.memory.deltas import MemoryDelta
 from langgraft.memory.providers import provider_class
 from langgraft.nodes.prompts import prompt
 
-CODE: Final = (
-    "langgraft._core",
-    "langgraft.memory",
-    "langgraft.environments",
-    "langgraft.nodes",
-    "langgraft.benchmarks.mle.agents.base",
-    "langgraft.benchmarks.mle.conditions",
-    "langgraft.benchmarks.mle.models",
-    "langgraft.benchmarks.mle.results",
-    "langgraft.benchmarks.mle.runs",
-    "langgraft.benchmarks.mle.searching",
-    "langgraft.benchmarks.mle.session",
-)
-"""What decides results of every agent; how they are reported may change under a finished run."""
+CODE: Final = ("langgraft.benchmarks.mle.models", "langgraft.benchmarks.mle.session")
+"""What carries out a run of any agent."""
 
-GRADERS: Final = ("pandas", "scikit-learn")
-"""Packages that compute grades."""
+NO_RESULT: Final = ("langgraft.benchmarks.mle.tree_page",)
+"""What they import to show a run; that may change under a finished one."""
 
 
 class MleStudy(Study[MlePlan]):
@@ -92,20 +79,24 @@ class MleStudy(Study[MlePlan]):
     def fingerprints(self, plan: MlePlan) -> Mapping[str, JSON]:
         """Return digests of prompts, code, data, image and the memories' architectures."""
         agents = [agent_named(each.name) for each in plan.agents]
-        code = {*CODE, *(name for each in agents for name in each.code)}
-        if plan.model == SIMULATED:
-            code |= {name for each in agents for name in each.learner}
+        code = {*CODE, *(type(each).__module__ for each in agents)}
+        code |= provider_modules(each.provider_name for each in plan.memory)
+        unused = () if plan.model == SIMULATED else ("langgraft.benchmarks.simulated",)
         prompts = {name for each in agents for name in each.prompts}
         data: dict[str, JSON] = {each.id: fingerprint(each) for each in competitions_of(plan)}
         found: dict[str, JSON] = {
             "prompts": {name: prompt(name).sha256 for name in sorted(prompts)},
-            "code": dict(source_digests(sorted(code))),
+            "code": dict(source_digests(code, apart_from=(*NO_RESULT, *unused))),
             "competitions": data,
             "image": _image(plan),
-            "graders": {name: importlib.metadata.version(name) for name in _installed(GRADERS)},
             "architectures": {each.name: digest(_architecture(each)) for each in plan.memory},
         }
         return {**found, "left_out": list(left_out(plan))} if plan.only_prepared else found
+
+    @override
+    def packages(self, plan: MlePlan) -> tuple[str, ...]:
+        """Name what retrieval and grades are computed with."""
+        return ("bm25s", "numpy", "pandas", "scikit-learn")
 
     @override
     def make_ready(self, plan: MlePlan) -> None:
@@ -220,18 +211,6 @@ def _engine_line(plan: MlePlan) -> str:
     except SandboxUnavailableError as error:
         return str(error)
     return f"{plan.image} ({image.removeprefix('sha256:')[:12]})"
-
-
-def _installed(names: Sequence[str]) -> list[str]:
-    return [name for name in names if _has(name)]
-
-
-def _has(name: str) -> bool:
-    try:
-        importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return False
-    return True
 
 
 def _architecture(condition: MemoryCondition) -> dict[str, JSON]:

@@ -8,6 +8,7 @@ chain       the chain of actions (OpenHands' CodeActAgent)
 mlab        the six-field agent (MLAgentBench)
 """
 
+import importlib
 from typing import TYPE_CHECKING
 
 from langgraft.benchmarks.mle.agents.settings import AgentName
@@ -17,16 +18,10 @@ if TYPE_CHECKING:
 
 __all__ = ["AgentName", "agent_named"]
 
+_CLASSES: dict[AgentName, str] = {"tree": "TreeAgent", "chain": "ChainAgent", "mlab": "MlabAgent"}
+
 
 def agent_named(name: AgentName) -> "Agent":
-    """Return an agent by its name in plans; graphs are imported when one is built."""
-    from langgraft.benchmarks.mle.agents.chain import ChainAgent  # noqa: PLC0415  (plans are light)
-    from langgraft.benchmarks.mle.agents.mlab import MlabAgent  # noqa: PLC0415
-    from langgraft.benchmarks.mle.agents.tree import TreeAgent  # noqa: PLC0415
-
-    found: dict[AgentName, Agent] = {
-        "tree": TreeAgent(),
-        "chain": ChainAgent(),
-        "mlab": MlabAgent(),
-    }
-    return found[name]
+    """Return an agent by its name in plans; it is imported then, and its graph when one is built."""
+    found: Agent = getattr(importlib.import_module(f"{__name__}.{name}"), _CLASSES[name])()
+    return found

@@ -83,10 +83,6 @@ class Agent(ABC):
     """What a run of it is a sequence of, in the plural."""
     prompts: ClassVar[tuple[str, ...]]
     """Prompts that it asks with, by name."""
-    code: ClassVar[tuple[str, ...]]
-    """Modules that decide its results, beside those of every agent."""
-    learner: ClassVar[tuple[str, ...]]
-    """Modules of the simulated model that stands in for its own."""
     files: ClassVar[tuple[str, ...]]
     """Names of the files that `Came.files` may have."""
     record_file: ClassVar[str]

@@ -28,12 +28,6 @@ class ChainAgent(StepAgent):
         "judge_novelty",
         "repair",
     )
-    code: ClassVar[tuple[str, ...]] = (
-        "langgraft.graphs.chain",
-        "langgraft.graphs.given",
-        "langgraft.benchmarks.mle.agents.steps",
-        __name__,
-    )
     ignorance: ClassVar[float] = 1.6
 
     @override

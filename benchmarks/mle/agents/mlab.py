@@ -37,12 +37,6 @@ class MlabAgent(StepAgent):
         "judge_novelty",
         "repair",
     )
-    code: ClassVar[tuple[str, ...]] = (
-        "langgraft.graphs.mlab",
-        "langgraft.graphs.given",
-        "langgraft.benchmarks.mle.agents.steps",
-        __name__,
-    )
     ignorance: ClassVar[float] = 1.6
 
     @override

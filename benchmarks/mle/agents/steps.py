@@ -45,12 +45,6 @@ class StepAgent(Agent):
     """Acts, observes, and acts again."""
 
     unit: ClassVar[str] = "steps"
-    learner: ClassVar[tuple[str, ...]] = (
-        "langgraft.benchmarks.simulated.chat",
-        "langgraft.benchmarks.simulated.data_scientist",
-        "langgraft.benchmarks.simulated.engineer",
-        "langgraft.benchmarks.simulated.judging",
-    )
     files: ClassVar[tuple[str, ...]] = (SOLUTION, EVENTS)
     record_file: ClassVar[str] = STEPS
     cached: ClassVar[bool] = False

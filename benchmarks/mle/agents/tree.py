@@ -61,12 +61,6 @@ class TreeAgent(Agent):
         "judge_novelty",
         "repair",
     )
-    code: ClassVar[tuple[str, ...]] = ("langgraft.graphs.tree", "langgraft.graphs.given", __name__)
-    learner: ClassVar[tuple[str, ...]] = (
-        "langgraft.benchmarks.simulated.chat",
-        "langgraft.benchmarks.simulated.data_scientist",
-        "langgraft.benchmarks.simulated.judging",
-    )
     files: ClassVar[tuple[str, ...]] = (SOLUTION,)
     record_file: ClassVar[str] = JOURNAL
     cached: ClassVar[bool] = True

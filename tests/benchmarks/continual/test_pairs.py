@@ -206,7 +206,10 @@ def test_fingerprints_when_of_babyai_then_are_untouched_by_alfworld(
     code = found["code"]
     assert isinstance(code, Mapping)
     assert any("babyai" in module for module in code)
-    assert not any("alfworld" in module or module.endswith("environments") for module in code)
+    assert not any("alfworld" in module for module in code)
+    assert {"gymnasium", "minigrid"} <= set(STUDY.packages(plan_of(GRID)))
+    assert {"gymnasium", "minigrid"}.isdisjoint(STUDY.packages(plan_of(HOME)))
+    assert "textworld" in STUDY.packages(plan_of(GRID, HOME))
 
 
 def _missing() -> str:

@@ -15,7 +15,7 @@ from langgraft.benchmarks.harness.plans import package_versions, prepare
 from langgraft.benchmarks.harness.schedule import run_plan
 from langgraft.benchmarks.harness.verify import verify_directory
 
-PACKAGES = package_versions()
+PACKAGES = package_versions(ChainStudy(), chain_plan())
 
 
 class Reworded(ChainStudy):

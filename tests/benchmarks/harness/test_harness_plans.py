@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from chain_study import ChainPlan, ChainStudy, chain_plan
+from typing_extensions import override
 
 from langgraft._core.errors import PlanError
 from langgraft.benchmarks.harness.plans import load_plan, prepare, resolved_yaml
@@ -70,3 +71,16 @@ def test_prepare_when_repeated_then_manifest_is_equal() -> None:
     assert (
         prepare(ChainStudy(), chain_plan()).manifest == prepare(ChainStudy(), chain_plan()).manifest
     )
+
+
+def test_packages_when_a_study_names_some_then_are_held_beside_those_of_every_study() -> None:
+    """What a study computes with is its own affair; what is not installed has no version."""
+
+    class Computing(ChainStudy):
+        @override
+        def packages(self, plan: ChainPlan) -> tuple[str, ...]:
+            return ("numpy", "no-such-package")
+
+    plain = prepare(ChainStudy(), chain_plan()).packages
+    assert "langgraph" in plain
+    assert prepare(Computing(), chain_plan()).packages.keys() - plain.keys() == {"numpy"}
