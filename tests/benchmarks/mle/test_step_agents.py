@@ -61,7 +61,7 @@ def test_prompts_when_an_agent_asks_with_them_then_the_manifest_names_all() -> N
     """A run is not gone on with where one has changed, and the refusal says which."""
     made: tuple[Any, ...] = (ChainPrompts(), MLABPrompts())
     told: Any = StepStudy().fingerprints(
-        MlePlan(agents=("chain", "mlab"), competitions=("weather",))
+        MlePlan(agents=("chain", "mlab"), competitions=("weather",), sandbox="subprocess")
     )
     asked = {getattr(each, named.name).name for each in made for named in fields(each)}
     assert asked <= told["prompts"].keys()
