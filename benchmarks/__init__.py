@@ -7,5 +7,4 @@ published/    what two papers print, as data
 simulated/    rule-based learners that stand in for a language model
 plans/        the plans that ship
 performance/  speed as ratios against a named floor
-cli/          the command line
 """

@@ -1,13 +1,75 @@
-"""The studies there are."""
+"""The studies there are, the plans that ship, and the way from either to a prepared plan."""
 
+from importlib import resources
+from pathlib import Path
 from typing import Any
 
+from pydantic_core import to_jsonable_python
+
+from langgraft._core.canonical import JSON
+from langgraft._core.errors import PlanError
 from langgraft.benchmarks.continual.study import ContinualStudy
-from langgraft.benchmarks.harness.study import Study
+from langgraft.benchmarks.harness.plans import PreparedPlan, load_plan, plan_from_data, prepare
+from langgraft.benchmarks.harness.study import Plan, Study
 from langgraft.benchmarks.mle.study import MleStudy
+
+SUFFIXES = (".yaml", ".yml")
 
 
 def studies() -> dict[str, Study[Any]]:
     """Return all studies by name."""
     found: list[Study[Any]] = [ContinualStudy(), MleStudy()]
     return {study.name: study for study in found}
+
+
+def shipped_plans() -> dict[str, Path]:
+    """Return the plan files that ship, by name."""
+    folder = Path(str(resources.files("langgraft.benchmarks.plans")))
+    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+
+
+def plan_path(plan: str) -> Path:
+    """Find a plan file by path or by the name of one that ships.
+
+    Raises:
+        PlanError: There is neither.
+    """
+    path = Path(plan)
+    if path.suffix in SUFFIXES or path.exists():
+        return path
+    shipped = shipped_plans()
+    if plan not in shipped:
+        msg = f"no plan {plan!r}: neither a file nor one of {', '.join(shipped)}"
+        raise PlanError(msg)
+    return shipped[plan]
+
+
+def read_plan(path: Path) -> tuple[Study[Any], Plan]:
+    """Read a plan file.
+
+    Raises:
+        PlanError: The plan cannot be read.
+    """
+    return load_plan(path, studies())
+
+
+def _places(plan: Plan) -> dict[str, JSON]:
+    """Return the fields that are no part of what is studied: where things lie on this machine."""
+    excluded = {name for name, field in type(plan).model_fields.items() if field.exclude}
+    return {name: to_jsonable_python(getattr(plan, name)) for name in excluded}
+
+
+def choose(
+    plan: str, *, model: str | None, base_url: str | None, limit: int | None
+) -> PreparedPlan[Any]:
+    """Load a plan, apply what the command line changes, and expand it.
+
+    Raises:
+        PlanError: The plan cannot be read or asks for something impossible.
+    """
+    path = plan_path(plan)
+    _, loaded = read_plan(path)
+    fields = {**loaded.model_dump(mode="json"), **_places(loaded)}
+    changed = loaded.with_model(fields, model, base_url)
+    study, chosen = plan_from_data(changed, studies(), path)
+    return prepare(study, chosen, limit=limit)

@@ -4,7 +4,8 @@
     langgraft.environments  worlds that agents act in
     langgraft.nodes         recall, think, act, reflect, remember
     langgraft.graphs        agents: one `build_…` function each
-    langgraft.benchmarks    studies, the harness that runs them, the command line
+    langgraft.benchmarks    studies, and the harness that runs them
+    langgraft.cli           the command line
 
 Names are imported when they are used, so `import langgraft` costs next to nothing.
 """

@@ -3,7 +3,7 @@
 
 def main() -> None:
     """Run the command line."""
-    from langgraft.benchmarks.cli.app import run_command_line  # noqa: PLC0415  (light)
+    from langgraft.cli.app import run_command_line  # noqa: PLC0415  (light)
 
     run_command_line()
 

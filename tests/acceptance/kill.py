@@ -15,7 +15,7 @@ from acceptance.figure import Figure, Setting, share
 from langgraft._core.errors import SettingsError
 from langgraft.environments.alfworld.library import open_library
 
-TESTS = "tests/benchmarks/cli/test_kill.py"
+TESTS = "tests/cli/test_kill.py"
 """What kills a smaller plan."""
 TESTS_OF_WORLDS = "tests/benchmarks/continual/test_pairs.py"
 """What cuts streams of a plan of two worlds in the middle."""

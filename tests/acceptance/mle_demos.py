@@ -8,9 +8,9 @@ import yaml
 from acceptance.command import Ended
 from acceptance.figure import Figure, Setting
 from langgraft._core.canonical import JSON
-from langgraft.benchmarks.cli.plan_choice import shipped_plans
 from langgraft.benchmarks.harness.statistics import Estimate
 from langgraft.benchmarks.mle.analysis import Analysis
+from langgraft.benchmarks.studies import shipped_plans
 
 
 def shipped(name: str) -> dict[str, Any]:

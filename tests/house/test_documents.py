@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from alfworld_cases import HOW_TO_GET_IT, PRESENT, needs_alfworld
 
-from langgraft.benchmarks.cli.plan_choice import shipped_plans
+from langgraft.benchmarks.studies import shipped_plans
 from langgraft.memory import item_schema
 
 REPOSITORY = Path(__file__).resolve().parents[2]

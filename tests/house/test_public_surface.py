@@ -116,6 +116,7 @@ FLOORS = {
     "graphs": {"_core", "memory", "environments", "nodes", "graphs"},
     "benchmarks": {"_core", *ROOMS},
     "src/langgraft/_core": {"_core"},
+    "src/langgraft/cli": {"_core", *ROOMS, "cli"},
 }
 
 

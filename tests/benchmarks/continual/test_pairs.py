@@ -12,8 +12,6 @@ from alfworld_cases import needs_alfworld
 from typer.testing import CliRunner
 
 from langgraft._core.errors import MissingExtraError, PlanError
-from langgraft.benchmarks.cli.app import app
-from langgraft.benchmarks.cli.plan_choice import shipped_plans
 from langgraft.benchmarks.continual.analysis import analyze
 from langgraft.benchmarks.continual.pair_log import PairLog
 from langgraft.benchmarks.continual.plan import ContinualPlan
@@ -23,6 +21,8 @@ from langgraft.benchmarks.harness.log import PlanLog, run_folder
 from langgraft.benchmarks.harness.plans import load_plan, plan_from_data, prepare
 from langgraft.benchmarks.harness.schedule import run_plan
 from langgraft.benchmarks.harness.verify import verify_directory
+from langgraft.benchmarks.studies import shipped_plans
+from langgraft.cli.app import app
 
 STUDY = ContinualStudy()
 GRID = {"name": "grid", "A": "babyai/action_obj_door", "B": "babyai/find_obj"}

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from langgraft.benchmarks.cli.plan_choice import shipped_plans
 from langgraft.benchmarks.continual.analysis import Analysis
 from langgraft.benchmarks.continual.columns import meaning
 from langgraft.benchmarks.continual.conditions import paper_conditions
 from langgraft.benchmarks.continual.paper.roles import departures, paper_condition, roles
 from langgraft.benchmarks.continual.plan import ContinualPlan
+from langgraft.benchmarks.studies import shipped_plans
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 PAGE = (REPOSITORY / "docs" / "continual-study.md").read_text(encoding="utf-8")

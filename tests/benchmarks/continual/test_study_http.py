@@ -13,8 +13,6 @@ import yaml
 from langchain_core.language_models import BaseChatModel
 
 from langgraft._core.errors import InputError, PlanError
-from langgraft.benchmarks.cli.plan_choice import choose
-from langgraft.benchmarks.cli.running import RESPONSES
 from langgraft.benchmarks.harness.cache import ResponseCache
 from langgraft.benchmarks.harness.log import PlanLog
 from langgraft.benchmarks.harness.models import make_model
@@ -25,6 +23,8 @@ from langgraft.benchmarks.harness.verify import verify_directory
 from langgraft.benchmarks.simulated.babyai import SimulatedBabyAI
 from langgraft.benchmarks.simulated.faults import Fault, FaultKind, FaultPlan, failing, rate_limited
 from langgraft.benchmarks.simulated.server import ModelServer, serve
+from langgraft.benchmarks.studies import choose
+from langgraft.cli.running import RESPONSES
 
 SEED = 42
 PLAN = {

@@ -9,7 +9,6 @@ from mle_study import house_plan
 from toy_competition import ID
 
 from langgraft._core.errors import CompetitionError, PlanError
-from langgraft.benchmarks.cli.plan_choice import choose, read_plan, shipped_plans
 from langgraft.benchmarks.harness.plans import load_plan, prepare
 from langgraft.benchmarks.harness.study import Plan
 from langgraft.benchmarks.mle.agents import agent_named
@@ -18,7 +17,7 @@ from langgraft.benchmarks.mle.conditions import NAMED
 from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.benchmarks.mle.runs import runs_of
 from langgraft.benchmarks.mle.study import MleStudy
-from langgraft.benchmarks.studies import studies
+from langgraft.benchmarks.studies import choose, read_plan, shipped_plans, studies
 from langgraft.memory.providers.coding.presets import coding_preset
 
 

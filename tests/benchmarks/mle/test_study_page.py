@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from langgraft.benchmarks.cli.app import app
-from langgraft.benchmarks.cli.plan_choice import shipped_plans
 from langgraft.benchmarks.continual.wording import DASH
 from langgraft.benchmarks.mle.agents.settings import SECTIONS
 from langgraft.benchmarks.mle.conditions import NAMED
 from langgraft.benchmarks.mle.plan import MlePlan
+from langgraft.benchmarks.studies import shipped_plans
+from langgraft.cli.app import app
 from langgraft.environments.competitions.registry import Registry
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "mle-study.md").read_text(encoding="utf-8")

@@ -13,9 +13,9 @@ import typer
 
 from langgraft._core.errors import InputError, LanggraftError, MissingExtraError
 from langgraft._core.printable import printable
-from langgraft.benchmarks.cli.competitions.app import app as competitions_app
-from langgraft.benchmarks.cli.memory.app import app as memory_app
-from langgraft.benchmarks.cli.sandbox.app import app as sandbox_app
+from langgraft.cli.competitions_app import app as competitions_app
+from langgraft.cli.memory_app import app as memory_app
+from langgraft.cli.sandbox_app import app as sandbox_app
 
 app = typer.Typer(
     name="langgraft",
@@ -69,7 +69,7 @@ _debug = False
 @app.command()
 def plans(*, json: JsonOption = False) -> None:
     """List the plans that ship."""
-    from langgraft.benchmarks.cli import listing  # noqa: PLC0415
+    from langgraft.cli import listing  # noqa: PLC0415
 
     listing.show_plans(as_json=json)
 
@@ -84,9 +84,10 @@ def preview(
     json: JsonOption = False,
 ) -> None:
     """Show what a plan would run, and at most how many model calls that takes."""
-    from langgraft.benchmarks.cli import listing, plan_choice  # noqa: PLC0415
+    from langgraft.benchmarks import studies  # noqa: PLC0415
+    from langgraft.cli import listing  # noqa: PLC0415
 
-    prepared = plan_choice.choose(plan, model=model, base_url=base_url, limit=limit)
+    prepared = studies.choose(plan, model=model, base_url=base_url, limit=limit)
     listing.show_preview(prepared, as_json=json)
 
 
@@ -113,9 +114,10 @@ def run(
     json: JsonOption = False,
 ) -> None:
     """Run a plan, or go on where it was stopped; then write the report."""
-    from langgraft.benchmarks.cli import plan_choice, running  # noqa: PLC0415
+    from langgraft.benchmarks import studies  # noqa: PLC0415
+    from langgraft.cli import running  # noqa: PLC0415
 
-    prepared = plan_choice.choose(plan, model=model, base_url=base_url, limit=limit)
+    prepared = studies.choose(plan, model=model, base_url=base_url, limit=limit)
     raise typer.Exit(running.run(prepared, out, workers=workers, store=store, as_json=json))
 
 
@@ -211,7 +213,7 @@ def solve(
     """Solve a competition: prepare its data, let an agent take part, and grade what it submits; or
     go on where that was stopped.
     """  # noqa: D205
-    from langgraft.benchmarks.cli import solving  # noqa: PLC0415
+    from langgraft.cli import solving  # noqa: PLC0415
 
     fields = {
         "folders": folder,
@@ -233,7 +235,7 @@ def solve(
 @app.command()
 def status(directory: DirectoryArgument, *, json: JsonOption = False) -> None:
     """Show how far a run directory is."""
-    from langgraft.benchmarks.cli import listing  # noqa: PLC0415
+    from langgraft.cli import listing  # noqa: PLC0415
 
     listing.show_status(directory, as_json=json)
 
@@ -241,7 +243,7 @@ def status(directory: DirectoryArgument, *, json: JsonOption = False) -> None:
 @app.command()
 def report(directory: DirectoryArgument, *, json: JsonOption = False) -> None:
     """Verify a run directory, finished or not, and write its report."""
-    from langgraft.benchmarks.cli import running  # noqa: PLC0415
+    from langgraft.cli import running  # noqa: PLC0415
 
     running.report(directory, as_json=json)
 
@@ -249,7 +251,7 @@ def report(directory: DirectoryArgument, *, json: JsonOption = False) -> None:
 @app.command()
 def verify(directory: DirectoryArgument, *, json: JsonOption = False) -> None:
     """Check a run directory, log and report, against itself: integrity, not authenticity."""
-    from langgraft.benchmarks.cli import listing  # noqa: PLC0415
+    from langgraft.cli import listing  # noqa: PLC0415
 
     if listing.show_findings(directory, as_json=json):
         raise typer.Exit(EXIT_FAILED)
@@ -291,7 +293,7 @@ def tree(
     json: JsonOption = False,
 ) -> None:
     """Draw a tree search as one HTML page: every program, its score, and all there is of it."""
-    from langgraft.benchmarks.cli import tree as trees  # noqa: PLC0415
+    from langgraft.cli import tree as trees  # noqa: PLC0415
 
     wanted = trees.Wanted(journal, out, task, title, lower_is_better, chosen, report)
     trees.write(wanted, as_json=json)

@@ -20,9 +20,9 @@ from table_embeddings import TableEmbeddings
 
 from langgraft._core.errors import LanggraftError
 from langgraft._core.printable import printable
-from langgraft.benchmarks.cli.app import run_command_line
-from langgraft.benchmarks.cli.memory.banks import read_file
-from langgraft.benchmarks.cli.memory.searching import _found
+from langgraft.cli.app import run_command_line
+from langgraft.cli.memory_banks import read_file
+from langgraft.cli.memory_showing import _found
 from langgraft.memory.bank_format import read_items, write_items
 from langgraft.memory.bundle import read_bundle, write_bundle
 from langgraft.memory.deltas import BankContent
@@ -30,7 +30,7 @@ from langgraft.memory.embedders import make_embedder
 from langgraft.memory.items import MemoryItem
 from langgraft.memory.rankers import Dense
 
-REPOSITORY = Path(__file__).resolve().parents[3]
+REPOSITORY = Path(__file__).resolve().parents[2]
 HOSTILE = "red\x1b[2J\x9b31m[bold]\u202e[/x]\r\x07 door\nnext \ud83c".encode(
     "utf-8", "ignore"
 ).decode()
@@ -457,7 +457,7 @@ def test_show_when_the_terminal_is_not_utf8_spells_out_what_it_cannot_show(
     """A bank can be looked at wherever it is; nothing ends in a traceback."""
     bare = tmp_path / "bare"
     write_items(bare, [make_item("far", text="né 🜁 … 門")])
-    code = "from langgraft.benchmarks.cli.app import run_command_line; run_command_line()"
+    code = "from langgraft.cli.app import run_command_line; run_command_line()"
     done = subprocess.run(
         [sys.executable, "-c", code, "memory", "show", str(bare)],
         capture_output=True,
@@ -472,7 +472,7 @@ def test_help_when_asked_loads_nothing_heavy() -> None:
     """What a command needs is imported when it runs."""
     code = (
         "import sys\nsys.argv = ['langgraft', 'memory', '--help']\n"
-        "from langgraft.benchmarks.cli.app import run_command_line\n"
+        "from langgraft.cli.app import run_command_line\n"
         "try: run_command_line()\nexcept SystemExit: pass\n"
         "print([m for m in ('langgraph', 'langchain_core', 'numpy', 'rich', 'yaml') if m in sys.modules])"
     )

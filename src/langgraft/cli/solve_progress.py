@@ -1,11 +1,15 @@
 """What `langgraft solve` tells of a run while it goes on: a line, or an object, for each thing done."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
 from langgraft._core.canonical import JSON
 from langgraft._core.printable import in_a_line
+from langgraft.benchmarks.harness.study import SIMULATED
 from langgraft.benchmarks.mle.agents.base import Came, Told
+from langgraft.benchmarks.mle.solution import Order, Solution
+from langgraft.cli.printing import say, write_json
+from langgraft.environments.competitions.competition import Competition
 from langgraft.nodes.search.journal import JournalNode
 from langgraft.nodes.search.selection import candidates
 from langgraft.nodes.workbench.steps import StepRecord
@@ -13,6 +17,85 @@ from langgraft.nodes.workbench.steps import StepRecord
 _WIDTH: Final = 100
 """Characters of a line of progress."""
 _BEST: Final = " (best so far)"
+_TOLD: Final = ("chosen", "candidates", "ended", "attempts")
+"""Of the fields that an agent's result has, those that are not listed in a file."""
+
+
+class Progress:
+    """Tells of a run while it goes on: a line for each program or step, or a JSON object."""
+
+    def __init__(self, order: Order, competition: Competition, *, as_json: bool) -> None:
+        self._order = order
+        self._metric = competition.grader.name
+        self._name = competition.name
+        self._as_json = as_json
+        lower = competition.board.thresholds.lower_is_better
+        self._lines = lines_of(order.agent.unit, order.settings.steps, lower_is_better=lower)
+
+    def begin(self) -> None:
+        """Say what is done."""
+        order, plan = self._order, self._order.plan
+        if self._as_json:
+            return
+        size = f"{order.settings.steps} {order.agent.unit}"
+        say(f"{self._name}: {size}, {self._metric}, model {plan.model}")
+        if plan.model == SIMULATED:
+            say("the simulated model follows rules; it is no language model")
+        what = "search" if order.agent.name == "tree" else "run"
+        if order.done:
+            say(f"this {what} is done; told again:")
+        elif order.begun:
+            say(f"going on with the {what} in {order.out}")
+
+    def tell(self, done: Told) -> None:
+        """Tell of a program or a step."""
+        self._lines.add(done)
+        if self._as_json:
+            write_json(dict(self._lines.row()))
+        else:
+            say(self._lines.line())
+
+    def end(self, solution: Solution) -> None:
+        """Say what came of it."""
+        if self._as_json:
+            write_json(_as_json(solution))
+            return
+        came = solution.found.came
+        say(self._lines.end(came, submitted=solution.submitted, metric=self._metric))
+        if solution.report is not None:
+            say(_graded(solution.report))
+        for what, path in solution.files.items():
+            say(f"{what}: {path}")
+
+
+def _medal(report: Mapping[str, JSON]) -> str:
+    earned: Sequence[str] = [
+        each for each in ("gold", "silver", "bronze") if report[f"{each}_medal"]
+    ]
+    return earned[0] if earned else ""
+
+
+def _graded(report: Mapping[str, JSON]) -> str:
+    if report["score"] is None:
+        return "grade: not valid"
+    medal = _medal(report)
+    place = f"{medal} medal" if medal else "no medal"
+    side = "above" if report["above_median"] else "not above"
+    return f"grade: {report['score']}, {place}, {side} the median ({report['median_threshold']})"
+
+
+def _as_json(solution: Solution) -> dict[str, JSON]:
+    found = solution.found
+    told = {name: found.came.fields[name] for name in _TOLD if name in found.came.fields}
+    return {
+        "event": "solution",
+        **told,
+        "validation": found.came.validation,
+        "report": None if solution.report is None else dict(solution.report),
+        "files": {what: str(path) for what, path in solution.files.items()},
+        "usage": dict(found.usage),
+        "resumed": found.resumed,
+    }
 
 
 class Lines(Protocol):

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from langgraft.benchmarks.cli.app import run_command_line
+from langgraft.cli.app import run_command_line
 from langgraft.memory.bank_format import read_items
 
 NODES: list[dict[str, Any]] = [

@@ -20,11 +20,11 @@ from step_study import StepStudy
 from toy_competition import ID, write_competition
 
 from langgraft._core.errors import InfrastructureError
-from langgraft.benchmarks.cli.app import run_command_line
 from langgraft.benchmarks.mle.journals import read_journal
 from langgraft.benchmarks.mle.study import MleStudy
+from langgraft.cli.app import run_command_line
 
-REPOSITORY = Path(__file__).resolve().parents[3]
+REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 class Done(NamedTuple):

@@ -66,7 +66,8 @@ def show(
     json: JsonOption = False,
 ) -> None:
     """Show what a bank holds, or one item in full."""
-    from langgraft.benchmarks.cli.memory import banks, showing  # noqa: PLC0415
+    from langgraft.cli import memory_banks as banks  # noqa: PLC0415
+    from langgraft.cli import memory_showing as showing  # noqa: PLC0415
 
     bank = banks.read(banks.Address(file, store, provider, settings, namespace))
     if item is None:
@@ -91,10 +92,11 @@ def search(
     json: JsonOption = False,
 ) -> None:
     """Find the items of a bank whose keys fit a query best; changes nothing."""
-    from langgraft.benchmarks.cli.memory import banks, searching  # noqa: PLC0415
+    from langgraft.cli import memory_banks as banks  # noqa: PLC0415
+    from langgraft.cli import memory_showing as showing  # noqa: PLC0415
 
     bank = banks.read(banks.Address(file, store, provider, settings, namespace))
-    searching.search(bank, query, ranker=ranker, top_k=top_k, as_json=json)
+    showing.search(bank, query, ranker=ranker, top_k=top_k, as_json=json)
 
 
 @app.command()
@@ -112,11 +114,12 @@ def diff(
     json: JsonOption = False,
 ) -> None:
     """Show which items were added, removed and changed from A to B; exit with 1 if any were."""
-    from langgraft.benchmarks.cli.memory import banks, comparing  # noqa: PLC0415
+    from langgraft.cli import memory_banks as banks  # noqa: PLC0415
+    from langgraft.cli import memory_showing as showing  # noqa: PLC0415
 
     old = banks.read(banks.Address(before))
     new = banks.read(banks.Address(after, store, provider, settings, namespace))
-    raise typer.Exit(int(comparing.compare(old, new, as_json=json)))
+    raise typer.Exit(int(showing.compare(old, new, as_json=json)))
 
 
 @app.command()
@@ -133,7 +136,8 @@ def export(
     json: JsonOption = False,
 ) -> None:
     """Write a bank in a store to a file: bare content, or a bundle."""
-    from langgraft.benchmarks.cli.memory import banks, moving  # noqa: PLC0415
+    from langgraft.cli import memory_banks as banks  # noqa: PLC0415
+    from langgraft.cli import memory_moving as moving  # noqa: PLC0415
 
     address = banks.Address(None, store, provider, settings, namespace)
     told = moving.provenance_of(provenance, bundle=bundle)
@@ -174,9 +178,10 @@ def import_(
     json: JsonOption = False,
 ) -> None:
     """Read a file into a bank in a store, and show what came in and what was pruned."""
-    from langgraft.benchmarks.cli.memory import arguments, banks, moving  # noqa: PLC0415
+    from langgraft.cli import memory_banks as banks  # noqa: PLC0415
+    from langgraft.cli import memory_moving as moving  # noqa: PLC0415
 
-    choices = arguments.import_choices(where or (), remap or (), on_conflict)
+    choices = banks.import_choices(where or (), remap or (), on_conflict)
     address = banks.Address(None, store, provider, settings, namespace)
     moving.bring_in(source, address, choices, dry_run=dry_run, as_json=json)
 
@@ -210,9 +215,9 @@ def convert(
     json: JsonOption = False,
 ) -> None:
     """Make bare content of a bundle or of what others wrote, or a bundle of either."""
-    from langgraft.benchmarks.cli.memory import converting, moving  # noqa: PLC0415
+    from langgraft.cli import memory_moving as moving  # noqa: PLC0415
 
     told = moving.provenance_of(provenance, bundle=bundle)
     moving.check_free(target, force=force)
-    bank = converting.read(source, kind=kind, field_map=field_map, bundle=bundle, task=task)
+    bank = moving.read_foreign(source, kind=kind, field_map=field_map, bundle=bundle, task=task)
     moving.write(bank, target, bundle=bundle, provenance=told, as_json=json)

@@ -6,12 +6,12 @@ from typing import Any
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import PlanError
-from langgraft.benchmarks.cli.plan_choice import read_plan, shipped_plans
-from langgraft.benchmarks.cli.printing import say, show_table, write_json
 from langgraft.benchmarks.harness.graph import build_graph
 from langgraft.benchmarks.harness.log import PlanLog
 from langgraft.benchmarks.harness.plans import PreparedPlan
 from langgraft.benchmarks.harness.verify import INTEGRITY, verify_directory
+from langgraft.benchmarks.studies import read_plan, shipped_plans
+from langgraft.cli.printing import say, show_table, write_json
 
 
 def show_plans(*, as_json: bool) -> None:

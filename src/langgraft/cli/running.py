@@ -11,8 +11,6 @@ from langchain_core.language_models import BaseChatModel
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import MissingExtraError
-from langgraft.benchmarks.cli.plan_choice import read_plan
-from langgraft.benchmarks.cli.printing import complain, say, show_table, write_json
 from langgraft.benchmarks.harness.cache import ResponseCache
 from langgraft.benchmarks.harness.foreign_code import look_here
 from langgraft.benchmarks.harness.interrupts import stop_on_signals
@@ -24,6 +22,8 @@ from langgraft.benchmarks.harness.progress import Progress, make_progress
 from langgraft.benchmarks.harness.schedule import run_plan
 from langgraft.benchmarks.harness.study import SIMULATED, Plan, RunSpec
 from langgraft.benchmarks.harness.verify import sealed_report
+from langgraft.benchmarks.studies import read_plan
+from langgraft.cli.printing import complain, say, show_table, write_json
 
 RESPONSES = "responses.sqlite"
 """File of a run directory that keeps the replies of a real model."""

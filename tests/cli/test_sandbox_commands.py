@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import docker
 import pytest
 
-from langgraft.benchmarks.cli.app import run_command_line
-from langgraft.benchmarks.cli.sandbox import checking
+from langgraft.cli import sandbox as commands
+from langgraft.cli.app import run_command_line
 from langgraft.environments.sandboxes.hostile.attacks import ATTACKS
 from langgraft.environments.sandboxes.hostile.battery import Outcome
 from langgraft.environments.sandboxes.image import build
@@ -122,10 +122,10 @@ def attacked(monkeypatch: pytest.MonkeyPatch) -> Any:
         def battery_on(_client: object, _image: str) -> Iterator[FakeBattery]:
             yield FakeBattery(*problems)
 
-        monkeypatch.setattr(checking, "battery_on", battery_on)
-        monkeypatch.setattr(checking, "connect", contextlib.nullcontext)
-        monkeypatch.setattr(checking, "closing", lambda _: contextlib.nullcontext(FakeClient()))
-        monkeypatch.setattr(checking, "image_id", lambda *_: "sha256:0")
+        monkeypatch.setattr(commands, "battery_on", battery_on)
+        monkeypatch.setattr(commands, "connect", contextlib.nullcontext)
+        monkeypatch.setattr(commands, "closing", lambda _: contextlib.nullcontext(FakeClient()))
+        monkeypatch.setattr(commands, "image_id", lambda *_: "sha256:0")
 
     return meet
 

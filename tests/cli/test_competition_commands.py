@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 from toy_competition import ID, predictions, write_competition
 
-from langgraft.benchmarks.cli.app import run_command_line
+from langgraft.cli.app import run_command_line
 
 
 class Done(NamedTuple):
@@ -104,7 +104,7 @@ def test_list_when_asked_for_loads_no_pandas(tmp_path: Path) -> None:
     code = (
         "import sys; sys.argv = ['langgraft', 'competitions', 'list', '--json'];"
         "sys.modules['pandas'] = sys.modules['sklearn'] = None;"
-        "from langgraft.benchmarks.cli.app import app; app()"
+        "from langgraft.cli.app import app; app()"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],

@@ -7,9 +7,9 @@ from typing import Any
 
 from langgraft._core.errors import CompetitionError, InputError
 from langgraft._core.untrusted import load_json, read_most
-from langgraft.benchmarks.cli.printing import say, write_json
 from langgraft.benchmarks.mle.journals import read_journal, told_direction
 from langgraft.benchmarks.mle.tree_page import write_tree_page
+from langgraft.cli.printing import say, write_json
 from langgraft.environments.competitions.registry import Registry
 
 _ENDINGS = (".html", ".htm")

@@ -37,9 +37,9 @@ def build(
     ] = None,
 ) -> None:
     """Build the image that programs run in, unless it is there."""
-    from langgraft.benchmarks.cli.sandbox import building  # noqa: PLC0415
+    from langgraft.cli import sandbox  # noqa: PLC0415
 
-    building.build(base, tag, requirements)
+    sandbox.build(base, tag, requirements)
 
 
 @app.command()
@@ -51,9 +51,9 @@ def check(
     json: JsonOption = False,
 ) -> None:
     """Attack the sandbox on this engine; exit with 1 if anything was not contained."""
-    from langgraft.benchmarks.cli.sandbox import checking  # noqa: PLC0415
+    from langgraft.cli import sandbox  # noqa: PLC0415
 
-    if not checking.check(image, as_json=json):
+    if not sandbox.check(image, as_json=json):
         raise typer.Exit(1)
 
 
@@ -68,6 +68,6 @@ def clean(
     ] = False,
 ) -> None:
     """Remove containers that a killed process left behind."""
-    from langgraft.benchmarks.cli.sandbox import cleaning  # noqa: PLC0415
+    from langgraft.cli import sandbox  # noqa: PLC0415
 
-    cleaning.clean(everything=everything, images=images)
+    sandbox.clean(everything=everything, images=images)

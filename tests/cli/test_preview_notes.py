@@ -4,7 +4,7 @@ import json
 
 from typer.testing import CliRunner
 
-from langgraft.benchmarks.cli.app import app
+from langgraft.cli.app import app
 
 
 def test_preview_when_study_has_notes_then_prints_them_in_table_and_json() -> None:

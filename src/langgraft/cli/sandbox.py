@@ -1,11 +1,12 @@
-"""`langgraft sandbox check`."""
+"""What `langgraft sandbox` does: build the image, attack the sandbox, and clear up after it."""
 
 from collections.abc import Mapping
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from langgraft._core.canonical import JSON
-from langgraft.benchmarks.cli.printing import say, show_table, write_json
+from langgraft.cli.printing import say, show_table, write_json
 from langgraft.environments.sandboxes.docker.engine import (
     IMAGE,
     connect,
@@ -14,9 +15,26 @@ from langgraft.environments.sandboxes.docker.engine import (
 )
 from langgraft.environments.sandboxes.hostile.battery import Outcome
 from langgraft.environments.sandboxes.hostile.on_docker import battery_on
+from langgraft.environments.sandboxes.image.build import build_image
 
 if TYPE_CHECKING:
     from docker import DockerClient
+
+from langgraft.environments.sandboxes.docker.owner import remove_all, remove_orphans
+from langgraft.environments.sandboxes.image.build import remove_images
+
+
+def build(base: str, tag: str, requirements: Path | None) -> None:
+    """Build the image, telling of each step.
+
+    Raises:
+        InputError: The requirements cannot be read.
+        SandboxUnavailableError: No engine answers, the base cannot be had, or a step fails.
+    """
+    with closing(connect()) as client:
+        built = build_image(client, base=base, tag=tag or IMAGE, requirements=requirements, say=say)
+    how = "built" if built.made else "there already"
+    say(f"{built.tag}: {how}, on {built.base} ({built.id.removeprefix('sha256:')[:12]})")
 
 
 def check(image: str, *, as_json: bool) -> bool:
@@ -83,3 +101,17 @@ def _show(outcomes: list[Outcome]) -> None:
         for problem in outcome.problems:
             say(f"NOT contained, {outcome.attack.name}: {problem}")
     say(f"{contained} of {len(outcomes)} attacks were contained")
+
+
+def clean(*, everything: bool, images: bool) -> None:
+    """Remove containers, and images where that is asked for.
+
+    Raises:
+        SandboxUnavailableError: No engine answers.
+    """
+    with closing(connect()) as client:
+        removed = remove_all(client) if everything else remove_orphans(client)
+        say(f"{len(removed)} containers removed")
+        if images:
+            gone = remove_images(client)
+            say(f"{len(gone)} images removed{': ' if gone else ''}{', '.join(gone)}")

@@ -38,9 +38,9 @@ def list_all(
     *, data_dir: DataDirOption = None, folder: FolderOption = None, json: JsonOption = False
 ) -> None:
     """List the competitions: what they are, and whether their data is prepared."""
-    from langgraft.benchmarks.cli.competitions import showing  # noqa: PLC0415
+    from langgraft.cli import competitions as work  # noqa: PLC0415
 
-    showing.show_all(showing.registry(data_dir, folder), as_json=json)
+    work.show_all(work.registry(data_dir, folder), as_json=json)
 
 
 @app.command()
@@ -52,9 +52,9 @@ def show(
     json: JsonOption = False,
 ) -> None:
     """Show a competition: its metric, its medals' thresholds, and where its data lies."""
-    from langgraft.benchmarks.cli.competitions import showing  # noqa: PLC0415
+    from langgraft.cli import competitions as work  # noqa: PLC0415
 
-    showing.show_one(showing.registry(data_dir, folder), competition, as_json=json)
+    work.show_one(work.registry(data_dir, folder), competition, as_json=json)
 
 
 @app.command()
@@ -72,10 +72,10 @@ def prepare(
     json: JsonOption = False,
 ) -> None:
     """Make competitions' data, all of it or nothing, and hold it against its checksums."""
-    from langgraft.benchmarks.cli.competitions import preparing, showing  # noqa: PLC0415
+    from langgraft.cli import competitions as work  # noqa: PLC0415
 
-    found = showing.registry(data_dir, folder)
-    preparing.prepare(found, competitions or [], force=force, as_json=json)
+    found = work.registry(data_dir, folder)
+    work.prepare(found, competitions or [], force=force, as_json=json)
 
 
 @app.command()
@@ -90,10 +90,10 @@ def check(
     """Hold a submission against the sample submission, never the answers; exit with 1 if it is
     not valid.
     """  # noqa: D205
-    from langgraft.benchmarks.cli.competitions import judging, showing  # noqa: PLC0415
+    from langgraft.cli import competitions as work  # noqa: PLC0415
 
-    found = showing.registry(data_dir, folder).get_competition(competition)
-    raise typer.Exit(int(not judging.check(submission, found, as_json=json)))
+    found = work.registry(data_dir, folder).get_competition(competition)
+    raise typer.Exit(int(not work.check(submission, found, as_json=json)))
 
 
 @app.command()
@@ -123,7 +123,7 @@ def grade(
     json: JsonOption = False,
 ) -> None:
     """Grade submissions by the answers and the board: scores and medals."""
-    from langgraft.benchmarks.cli.competitions import judging, showing  # noqa: PLC0415
+    from langgraft.cli import competitions as work  # noqa: PLC0415
 
-    found = showing.registry(data_dir, folder)
-    judging.grade(file, competition, found, output_dir=output_dir, as_json=json)
+    found = work.registry(data_dir, folder)
+    work.grade(file, competition, found, output_dir=output_dir, as_json=json)

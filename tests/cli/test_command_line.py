@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from langgraft._core.printable import printable
-from langgraft.benchmarks.cli.app import run_command_line
+from langgraft.cli.app import run_command_line
 
 SMALL = {
     "study": "continual",

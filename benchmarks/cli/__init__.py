@@ -1,1 +1,0 @@
-"""The command line: `langgraft plans | preview | run | status | report | verify`."""

@@ -1,1 +1,0 @@
-"""`langgraft competitions`: list, prepare, check and grade machine-learning competitions."""

@@ -1,1 +1,0 @@
-"""`langgraft memory`: look into banks, search and compare them, and move what they hold."""

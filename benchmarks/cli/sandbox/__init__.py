@@ -1,1 +1,0 @@
-"""`langgraft sandbox`: build the image, attack the sandbox, and clear up after it."""

@@ -1,0 +1,1 @@
+"""The command line. `…_app` modules hold options and import what does the work when it is done."""
