@@ -1,5 +1,6 @@
 """The studies there are, the plans that ship, and the way from either to a prepared plan."""
 
+from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,9 @@ from pydantic_core import to_jsonable_python
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import PlanError
+from langgraft._core.untrusted import load_yaml
 from langgraft.benchmarks.continual.study import ContinualStudy
+from langgraft.benchmarks.harness.foreign_code import SHIPPED
 from langgraft.benchmarks.harness.plans import PreparedPlan, load_plan, plan_from_data, prepare
 from langgraft.benchmarks.harness.study import Plan, Study
 from langgraft.benchmarks.mle.study import MleStudy
@@ -51,6 +54,15 @@ def read_plan(path: Path) -> tuple[Study[Any], Plan]:
         PlanError: The plan cannot be read.
     """
     return load_plan(path, studies())
+
+
+def read_shipped_plans() -> Iterator[tuple[str, Study[Any], Plan]]:
+    """Yield the name, study and plan of each plan that ships; no provider is imported."""
+    known = studies()
+    for name, path in shipped_plans().items():
+        fields: Any = load_yaml(path.read_text(encoding="utf-8"))
+        study = known[fields["study"]]
+        yield name, study, study.plan_model.model_validate(fields, context=SHIPPED)
 
 
 def _places(plan: Plan) -> dict[str, JSON]:

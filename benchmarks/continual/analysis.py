@@ -45,8 +45,7 @@ from langgraft.benchmarks.continual.probes import Crossing, crossings
 from langgraft.benchmarks.continual.remedies import Remedy, remedies
 from langgraft.benchmarks.continual.retrieval import CellRetrieval, retrievals
 from langgraft.benchmarks.continual.wording import plain, points
-from langgraft.benchmarks.harness.statistics import MARGIN
-from langgraft.benchmarks.harness.study import PlanLogReader
+from langgraft.benchmarks.harness.study import MARGIN, PlanLogReader
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,6 @@ from langgraft.benchmarks.continual.cells import (
 from langgraft.benchmarks.continual.metrics import Metric, metric_of
 from langgraft.benchmarks.harness.statistics import (
     FEWEST_RUNS,
-    MARGIN,
     SIGNIFICANCE,
     Estimate,
     Matrix,
@@ -37,6 +36,7 @@ from langgraft.benchmarks.harness.statistics import (
     mean_estimate,
     order_effects,
 )
+from langgraft.benchmarks.harness.study import MARGIN
 
 TEACHING = frozenset({"random-own"})
 """Controls that recall what may well help: random or not, it is of the task at hand. They tell

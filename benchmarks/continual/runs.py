@@ -64,6 +64,11 @@ class RunList:
             task: world.tasks(domain, "test")[: plan.test_items]
             for task, domain in self._domains.items()
         }
+        self._orders = {
+            (task, replicate): _order(tasks, plan.seed, replicate)
+            for task, tasks in self._train.items()
+            for replicate in range(plan.runs)
+        }
 
     def all(self) -> Iterator[RunSpec]:
         """List all runs, sources first."""
@@ -132,7 +137,7 @@ class RunList:
             study=self._plan.study,
             name=_train_name(condition, replicate, sequence),
             factors=factors,
-            item_ids=self._order(self._train[task], replicate),
+            item_ids=self._orders[task, replicate],
             source=source,
         )
 
@@ -182,11 +187,11 @@ class RunList:
             "model_seed": self._plan.seed + seed,
         }
 
-    def _order(self, tasks: Sequence[TextTask], replicate: int) -> tuple[str, ...]:
-        """Order the training instances by chance, the same way for all conditions."""
-        seed = self._plan.seed
-        ids = [task.id for task in tasks]
-        return tuple(sorted(ids, key=lambda name: seeded_fraction("order", seed, replicate, name)))
+
+def _order(tasks: Sequence[TextTask], seed: int, replicate: int) -> tuple[str, ...]:
+    """Order the training instances by chance, the same way for all conditions."""
+    ids = [task.id for task in tasks]
+    return tuple(sorted(ids, key=lambda name: seeded_fraction("order", seed, replicate, name)))
 
 
 def _mending(run: RunSpec, condition: Condition) -> RunSpec:

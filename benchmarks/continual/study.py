@@ -3,22 +3,17 @@
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
-from langchain_core.language_models import BaseChatModel
-from langgraph.store.memory import InMemoryStore
 from typing_extensions import override
 
 from langgraft._core.canonical import JSON, digest, text_digest
 from langgraft._core.errors import PlanError, SettingsError
 from langgraft.benchmarks.continual.conditions import Condition
 from langgraft.benchmarks.continual.plan import ContinualPlan
-from langgraft.benchmarks.continual.power import detectable_line
 from langgraft.benchmarks.continual.runs import PAIR, RunList, of_pair
-from langgraft.benchmarks.continual.session import ContinualSession
 from langgraft.benchmarks.harness.foreign_code import is_foreign, provider_modules
 from langgraft.benchmarks.harness.graph import list_runs
-from langgraft.benchmarks.harness.models import MeteredChatModel
 from langgraft.benchmarks.harness.source import source_digests
 from langgraft.benchmarks.harness.study import (
     SIMULATED,
@@ -30,7 +25,6 @@ from langgraft.benchmarks.harness.study import (
     Study,
 )
 from langgraft.memory.deltas import MemoryDelta
-from langgraft.memory.policy import Need
 from langgraft.memory.providers import (
     make_provider,
     provider_class,
@@ -38,13 +32,18 @@ from langgraft.memory.providers import (
 )
 from langgraft.nodes.prompts import prompt
 
+if TYPE_CHECKING:  # listing runs needs none of it
+    from langchain_core.language_models import BaseChatModel
+
+    from langgraft.memory.policy import Need
+
 CODE: Final = ("langgraft.benchmarks.continual.runs", "langgraft.benchmarks.continual.session")
 """What carries out a run."""
 
 OTHER_WORLDS: Final = ("langgraft.benchmarks.continual.worlds",)
 """What names all worlds and learners: those of a plan are given beside it."""
 
-ASKING: Final[Mapping[Need, Sequence[str]]] = {
+ASKING: Final["Mapping[Need, Sequence[str]]"] = {
     "draft": ("draft", "judge_contradiction"),
     "lessons": (),
     "verdicts": ("judge_novelty", "judge_votes", "repair"),
@@ -82,15 +81,29 @@ class ContinualStudy(Study[ContinualPlan]):
     name = "continual"
     plan_model = ContinualPlan
 
-    def expand(self, plan: ContinualPlan) -> tuple[RunSpec, ...]:
-        """List the runs of a plan.
+    @override
+    def check(self, plan: ContinualPlan) -> None:
+        """Refuse memories that could learn nothing here, and settings that no learner has.
 
         Raises:
-            PlanError: A task family does not exist, or a memory needs what the agent does not make.
+            PlanError: A memory needs what the agent does not make, or a learner has no such setting.
         """
         for condition in plan.conditions:
             if not is_foreign(condition.provider):
                 _check_needs(condition)
+        try:
+            for part in plan.parts.values() if plan.model == SIMULATED else ():
+                _learner(part, part.seed)
+        except SettingsError as error:
+            raise PlanError(str(error)) from error
+
+    @override
+    def expand(self, plan: ContinualPlan) -> tuple[RunSpec, ...]:
+        """List the runs of a plan.
+
+        Raises:
+            PlanError: A task family does not exist.
+        """
         try:
             return list_runs(run for name, part in plan.parts.items() for run in _runs(name, part))
         except SettingsError as error:
@@ -137,16 +150,20 @@ class ContinualStudy(Study[ContinualPlan]):
         plan: ContinualPlan,
         run: RunSpec,
         deltas: Sequence[MemoryDelta],
-        model: BaseChatModel,
+        model: "BaseChatModel",
         place: BankPlace,
     ) -> RunSession:
         """Start or resume a run."""
+        from langgraft.benchmarks.continual.session import ContinualSession  # noqa: PLC0415
+
         part = _part_of(plan, run)
         world = part.world.factory(part.semantics)
         return ContinualSession(part, run, deltas, model, world=world, place=place)
 
-    def simulated_model(self, plan: ContinualPlan, run: RunSpec) -> BaseChatModel:
+    def simulated_model(self, plan: ContinualPlan, run: RunSpec) -> "BaseChatModel":
         """Return the simulated learner of the run's world, sampling by the run's seed."""
+        from langgraft.benchmarks.harness.models import MeteredChatModel  # noqa: PLC0415
+
         part = _part_of(plan, run)
         seed = run.factors["model_seed"]
         assert isinstance(seed, int)
@@ -188,6 +205,8 @@ class ContinualStudy(Study[ContinualPlan]):
     @override
     def notes(self, plan: ContinualPlan, runs: Sequence[RunSpec]) -> tuple[str, ...]:
         """Return the difference that each pair can detect: what the plan's size is good for."""
+        from langgraft.benchmarks.continual.power import detectable_line  # noqa: PLC0415
+
         if not plan.pairs:
             return (detectable_line(runs),)
         return tuple(
@@ -205,11 +224,8 @@ class ContinualStudy(Study[ContinualPlan]):
 
 
 def _runs(pair: str, part: ContinualPlan) -> Iterator[RunSpec]:
-    """List the runs of a pair; its learner is made once, so that a setting of none is refused."""
-    world = part.world
-    if part.model == SIMULATED:
-        _learner(part, part.seed)
-    for run in RunList(part, world.factory(part.semantics)).all():
+    """List the runs of a pair."""
+    for run in RunList(part, part.world.factory(part.semantics)).all():
         yield of_pair(run, pair) if pair else run
 
 
@@ -224,7 +240,7 @@ def _settings(part: ContinualPlan) -> dict[str, JSON]:
     return {"learner": learner} if learner else {}
 
 
-def _learner(part: ContinualPlan, seed: int) -> BaseChatModel:
+def _learner(part: ContinualPlan, seed: int) -> "BaseChatModel":
     settings = cast("Mapping[str, JSON]", part.learner)
     return part.world.learner(seed=seed, temperature=part.temperature, settings=settings)
 
@@ -242,8 +258,10 @@ def _code_of(plan: ContinualPlan) -> set[str]:
     return {*CODE, *code, *provider_modules(each.provider for each in plan.conditions)}
 
 
-def _needs(condition: Condition) -> frozenset[Need]:
+def _needs(condition: Condition) -> "frozenset[Need]":
     """Return what a memory needs of an agent."""
+    from langgraph.store.memory import InMemoryStore  # noqa: PLC0415
+
     settings = cast("Mapping[str, JSON]", condition.settings)
     return make_provider(condition.provider, InMemoryStore(), settings=settings).needs
 

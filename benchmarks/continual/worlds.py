@@ -4,9 +4,8 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
-from langchain_core.language_models import BaseChatModel
 from pydantic import ValidationError
 
 from langgraft._core.canonical import JSON
@@ -18,6 +17,9 @@ from langgraft.environments.alfworld.semantics import CONVENTIONS, Semantics, co
 from langgraft.environments.babyai import BabyAI
 from langgraft.environments.babyai import Semantics as BabyAISemantics
 from langgraft.environments.text import TextWorldFactory
+
+if TYPE_CHECKING:  # listing runs needs none of it
+    from langchain_core.language_models import BaseChatModel
 
 _DATA: Final = ("ALFWORLD_DATA", "LANGGRAFT_DATA")
 """Variables that say where games lie: a factory is shared as long as they stay as they are."""
@@ -65,7 +67,7 @@ class World(Protocol):
 
     def learner(
         self, *, seed: int, temperature: float, settings: Mapping[str, JSON]
-    ) -> BaseChatModel:
+    ) -> "BaseChatModel":
         """Return the simulated learner.
 
         Raises:
@@ -95,7 +97,7 @@ class _BabyAI:
 
     def learner(
         self, *, seed: int, temperature: float, settings: Mapping[str, JSON]
-    ) -> BaseChatModel:
+    ) -> "BaseChatModel":
         from langgraft.benchmarks.simulated.babyai import (  # noqa: PLC0415  (not for real models)
             SimulatedBabyAI,
         )
@@ -132,7 +134,7 @@ class _ALFWorld:
 
     def learner(
         self, *, seed: int, temperature: float, settings: Mapping[str, JSON]
-    ) -> BaseChatModel:
+    ) -> "BaseChatModel":
         from langgraft.benchmarks.simulated.alfworld import (  # noqa: PLC0415  (not for real models)
             SimulatedALFWorld,
         )

@@ -9,9 +9,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
+from pydantic import ValidationInfo
+
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import SettingsError
 from langgraft.memory.providers import PROVIDERS, provider_class, provider_settings
+
+SHIPPED: Final = {"shipped": True}
+"""Context in which a plan that ships is validated: tests check its providers, and checking imports them."""
 
 _PATH: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 
@@ -35,6 +40,11 @@ def provider_modules(names: Iterable[str]) -> set[str]:
     """
     bases = (base for name in names for base in provider_class(name).__mro__)
     return {base.__module__ for base in bases if base.__module__.startswith("langgraft.")}
+
+
+def is_shipped(info: ValidationInfo) -> bool:
+    """Say whether a plan is validated in the context `SHIPPED`."""
+    return info.context is SHIPPED
 
 
 def check_provider(name: str, settings: Mapping[str, JSON]) -> None:

@@ -24,11 +24,6 @@ from langgraft._core.untrusted import load_json
 from langgraft.benchmarks.harness.failures import Failure, RefusedReplyError, broken_reply, reported
 from langgraft.benchmarks.harness.usage import is_count
 
-CALL_SECONDS: Final = 900.0
-"""How long one call may take, by default, however it goes on: as long as it may be repeated."""
-REPLY_BYTES: Final = 8 << 20
-"""Most bytes of a reply, by default."""
-
 _ERROR_BYTES: Final = 1 << 16
 """Of what comes with another status than 200; the rest is not read."""
 

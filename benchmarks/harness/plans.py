@@ -149,6 +149,7 @@ def prepare(
     """
     if limit is not None:
         plan = plan.limited(max(limit, 1))
+    study.check(plan)
     graph = build_graph(study.expand(plan), limit)
     resolved: dict[str, JSON] = plan.model_dump(mode="json")
     _check_json(resolved)

@@ -39,9 +39,6 @@ SIGNIFICANCE = 0.05
 FEWEST_RUNS = 3
 """Runs below which there is no verdict: two say next to nothing of how runs differ."""
 
-MARGIN = 0.10
-"""Difference up to which a control counts as none, where a plan states no other: ten points."""
-
 ROUNDING = 1e-12
 """What float arithmetic adds to means of outcomes; a spread below it is none.
 

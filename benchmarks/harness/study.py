@@ -11,16 +11,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Final, Generic, Protocol, Self, TypeVar
 
-from langchain_core.language_models import BaseChatModel
-from langgraph.store.base import BaseStore
 from pydantic import BaseModel, ConfigDict, Field
 
 from langgraft._core.canonical import JSON, digest
-from langgraft.benchmarks.harness.http_replies import CALL_SECONDS, REPLY_BYTES
 from langgraft.benchmarks.harness.server_url import ServerUrl
 from langgraft.memory.deltas import MemoryDelta
+
+if TYPE_CHECKING:  # a log is read without them
+    from langchain_core.language_models import BaseChatModel
+    from langgraph.store.base import BaseStore
 
 RUN_ID_LENGTH = 12
 
@@ -29,6 +30,14 @@ WORK = "work"
 
 SIMULATED = "simulated"
 """The model of a plan that needs no language model."""
+
+CALL_SECONDS: Final = 900.0
+"""How long one call may take, by default, however it goes on: as long as it may be repeated."""
+REPLY_BYTES: Final = 8 << 20
+"""Most bytes of a reply, by default."""
+
+MARGIN: Final = 0.10
+"""Difference up to which a control counts as none, where a plan states no other: ten points."""
 
 
 class Plan(BaseModel):
@@ -121,7 +130,7 @@ class BankPlace:
     the deltas, wherever the records of another time may lie.
     """
 
-    store: BaseStore
+    store: "BaseStore"
     """Shared with the other runs of the process, unless it lies in memory."""
     namespace: tuple[str, ...]
     """The run's own."""
@@ -215,9 +224,19 @@ class Study(ABC, Generic[PlanT]):
     default_workers: ClassVar[int] = 4
     """How many runs go on at the same time unless somebody says otherwise."""
 
+    def check(self, plan: PlanT) -> None:
+        """Refuse a plan whose runs could not be played, before they are listed.
+
+        Raises:
+            PlanError: The plan asks for something impossible.
+        """
+        del plan
+
     @abstractmethod
     def expand(self, plan: PlanT) -> tuple[RunSpec, ...]:
         """List the runs of a plan with `list_runs`; sources come before those that need them.
+
+        Imports nothing of what plays them.
 
         Raises:
             PlanError: The plan asks for something impossible.
@@ -238,7 +257,7 @@ class Study(ABC, Generic[PlanT]):
         plan: PlanT,
         run: RunSpec,
         deltas: Sequence[MemoryDelta],
-        model: BaseChatModel,
+        model: "BaseChatModel",
         place: BankPlace,
     ) -> RunSession:
         """Start or resume a run; called in a thread, because filling a store may take time.
@@ -252,7 +271,7 @@ class Study(ABC, Generic[PlanT]):
         """
 
     @abstractmethod
-    def simulated_model(self, plan: PlanT, run: RunSpec) -> BaseChatModel:
+    def simulated_model(self, plan: PlanT, run: RunSpec) -> "BaseChatModel":
         """Return the simulated model that stands in for a language model in this study."""
 
     @abstractmethod

@@ -1,17 +1,25 @@
 """What a run is given of memory: the conditions of a study, by name or spelled out."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias, cast
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import SettingsError
-from langgraft.benchmarks.harness.foreign_code import check_provider
+from langgraft.benchmarks.harness.foreign_code import check_provider, is_shipped
 from langgraft.memory.providers import provider_settings
-from langgraft.memory.providers.coding.presets import coding_preset
-from langgraft.memory.providers.coding.settings import CodingSettings
-from langgraft.memory.settings import ProviderSettings
+
+if TYPE_CHECKING:  # listing runs needs none of it
+    from langgraft.memory.settings import ProviderSettings
 
 Start: TypeAlias = Literal["off", "cold", "warm"]
 
@@ -79,7 +87,9 @@ class MemoryCondition(BaseModel):
         return self
 
     @model_validator(mode="after")
-    def _known(self) -> Self:
+    def _known(self, info: ValidationInfo) -> Self:
+        if is_shipped(info):
+            return self
         try:
             if self.provider is None:
                 self.architecture()
@@ -94,7 +104,7 @@ class MemoryCondition(BaseModel):
         """The provider's name."""
         return self.provider or CODING
 
-    def architecture(self) -> ProviderSettings:
+    def architecture(self) -> "ProviderSettings":
         """Return the provider's settings, checked.
 
         Raises:
@@ -103,6 +113,8 @@ class MemoryCondition(BaseModel):
         given = cast("Mapping[str, JSON]", self.settings)
         if self.provider is not None:
             return provider_settings(self.provider, given)
+        from langgraft.memory.providers.coding import CodingSettings, coding_preset  # noqa: PLC0415
+
         chosen = coding_preset(self.preset or DEFAULT_PRESET).model_dump(exclude_unset=True)
         settings = provider_settings(CODING, {**chosen, **given})
         assert isinstance(settings, CodingSettings)
@@ -114,21 +126,25 @@ def spelled(word: Any) -> Any:
     return "off" if word is False else word
 
 
+# Validated where a plan names them: that imports the provider.
+_OURS: Final = MemoryCondition.model_construct
+
+
 def _warm(name: str, preset: str | None = None) -> MemoryCondition:
-    return MemoryCondition(name=name, start="warm", preset=preset or name)
+    return _OURS(name=name, start="warm", preset=preset or name)
 
 
 def _control(name: Literal["random", "placebo", "shuffled"]) -> MemoryCondition:
-    return MemoryCondition(name=name, start="warm", control=name, of="warm")
+    return _OURS(name=name, start="warm", control=name, of="warm")
 
 
 NAMED: Final[Mapping[str, MemoryCondition]] = {
     each.name: each
     for each in (
-        MemoryCondition(name="off", start="off"),
-        MemoryCondition(name="rerun", start="off", resampled=True),
-        MemoryCondition(name="cold", start="cold", preset=DEFAULT_PRESET),
-        MemoryCondition(name="described", start="cold", preset="described"),
+        _OURS(name="off", start="off"),
+        _OURS(name="rerun", start="off", resampled=True),
+        _OURS(name="cold", start="cold", preset=DEFAULT_PRESET),
+        _OURS(name="described", start="cold", preset="described"),
         _warm("warm", DEFAULT_PRESET),
         _warm("scheduled"),
         _warm("kinds_by_stage"),
@@ -144,7 +160,7 @@ NAMED: Final[Mapping[str, MemoryCondition]] = {
 published text to the letter (debug and improve, nothing before the search).
 """
 
-BUILDER: Final = MemoryCondition(name=BUILD, start="cold", preset=DEFAULT_PRESET)
+BUILDER: Final = _OURS(name=BUILD, start="cold", preset=DEFAULT_PRESET)
 """The memory of the searches that fill banks for conditions of `CodingMemory`."""
 
 

@@ -9,8 +9,7 @@ from typing_extensions import override
 
 from langgraft._core.canonical import JSON
 from langgraft.benchmarks.harness.server_url import ServerUrl
-from langgraft.benchmarks.harness.statistics import MARGIN
-from langgraft.benchmarks.harness.study import SIMULATED, Plan
+from langgraft.benchmarks.harness.study import MARGIN, SIMULATED, Plan
 from langgraft.benchmarks.mle.agents.settings import (
     MODEL_FIELDS,
     SECTIONS,

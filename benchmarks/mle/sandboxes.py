@@ -11,11 +11,9 @@ from langgraft.environments.competitions.attempts import INPUT
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.sandboxes.cached import CachedSandbox
 from langgraft.environments.sandboxes.closing import Closing
-from langgraft.environments.sandboxes.docker import DockerSandbox
 from langgraft.environments.sandboxes.programs import Job
 from langgraft.environments.sandboxes.results import ExecutionResult
 from langgraft.environments.sandboxes.sandbox import Kernel, Sandbox
-from langgraft.environments.sandboxes.subprocess import SubprocessSandbox
 
 EXECUTIONS = "executions.sqlite"
 """File of the plan's shared folder that keeps what came of programs."""
@@ -145,6 +143,9 @@ def make_sandbox(plan: MlePlan, competition: Competition) -> Sandbox:
     Raises:
         InputError: The data is not there, or cannot be read by programs.
     """
+    from langgraft.environments.sandboxes.docker import DockerSandbox  # noqa: PLC0415
+    from langgraft.environments.sandboxes.subprocess import SubprocessSandbox  # noqa: PLC0415
+
     inputs: Mapping[str, Path] = {INPUT: competition.public_dir}
     if plan.sandbox == "subprocess":
         return SubprocessSandbox(plan.program_limits, inputs=inputs)

@@ -12,8 +12,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError
-from langgraft.benchmarks.harness.statistics import MARGIN
-from langgraft.benchmarks.harness.study import PlanLogReader, RunSpec
+from langgraft.benchmarks.harness.study import MARGIN, PlanLogReader, RunSpec
 from langgraft.benchmarks.mle.conditions import BUILD
 from langgraft.benchmarks.mle.runs import competition_of, condition_of
 from langgraft.benchmarks.mle.search import (

@@ -3,9 +3,8 @@
 import inspect
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
-from langchain_core.language_models import BaseChatModel
 from typing_extensions import override
 
 from langgraft._core.canonical import JSON, digest, text_digest
@@ -13,7 +12,6 @@ from langgraft._core.errors import PlanError, SandboxUnavailableError
 from langgraft.benchmarks.harness.foreign_code import is_foreign, provider_modules
 from langgraft.benchmarks.harness.graph import list_runs
 from langgraft.benchmarks.harness.log import PlanLog
-from langgraft.benchmarks.harness.models import MeteredChatModel
 from langgraft.benchmarks.harness.source import source_digests
 from langgraft.benchmarks.harness.study import (
     SIMULATED,
@@ -33,16 +31,16 @@ from langgraft.benchmarks.mle.data import (
     make_ready,
     unprepared_lines,
 )
-from langgraft.benchmarks.mle.models import check_models, models_of
 from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.benchmarks.mle.runs import agent_of, competition_of, memory_of, runs_at
 from langgraft.benchmarks.mle.sandboxes import Sandboxes, check_engine_and_image
-from langgraft.benchmarks.mle.session import MleSession, check_memories
 from langgraft.benchmarks.mle.sizing import size_lines
-from langgraft.benchmarks.mle.submissions import list_submissions
 from langgraft.memory.deltas import MemoryDelta
 from langgraft.memory.providers import provider_class
 from langgraft.nodes.prompts import prompt
+
+if TYPE_CHECKING:  # listing runs needs none of it
+    from langchain_core.language_models import BaseChatModel
 
 CODE: Final = ("langgraft.benchmarks.mle.models", "langgraft.benchmarks.mle.session")
 """What carries out a run of any agent."""
@@ -108,6 +106,9 @@ class MleStudy(Study[MlePlan]):
             MissingExtraError: Grading needs the extra `mle`.
             InputError: A model cannot be set up, or memory needs what an agent cannot give.
         """
+        from langgraft.benchmarks.mle.models import check_models  # noqa: PLC0415
+        from langgraft.benchmarks.mle.session import check_memories  # noqa: PLC0415
+
         self.check_engine(plan)
         check_models(plan)
         check_memories(plan)
@@ -129,10 +130,13 @@ class MleStudy(Study[MlePlan]):
         plan: MlePlan,
         run: RunSpec,
         deltas: Sequence[MemoryDelta],
-        model: BaseChatModel,
+        model: "BaseChatModel",
         place: BankPlace,
     ) -> RunSession:
         """Start or resume a run."""
+        from langgraft.benchmarks.mle.models import models_of  # noqa: PLC0415
+        from langgraft.benchmarks.mle.session import MleSession  # noqa: PLC0415
+
         competition = plan.registry().get_competition(competition_of(run))
         if place.files is None:
             msg = f"run {run.name!r} needs a run directory to keep its work in"
@@ -154,8 +158,10 @@ class MleStudy(Study[MlePlan]):
             raise
 
     @override
-    def simulated_model(self, plan: MlePlan, run: RunSpec) -> BaseChatModel:
+    def simulated_model(self, plan: MlePlan, run: RunSpec) -> "BaseChatModel":
         """Return the simulated model of the run's agent."""
+        from langgraft.benchmarks.harness.models import MeteredChatModel  # noqa: PLC0415
+
         section = plan.agent(agent_of(run))
         temperature = plan.temperature_of(section)
         learner, known = agent_named(section.name).simulated_model(temperature=temperature)
@@ -189,6 +195,7 @@ class MleStudy(Study[MlePlan]):
     def report(self, plan: MlePlan, log: PlanLogReader, out: Path) -> Report:
         """Write the report, its tables and figures, and list the submissions."""
         from langgraft.benchmarks.mle.report import write_report  # noqa: PLC0415  ([bench])
+        from langgraft.benchmarks.mle.submissions import list_submissions  # noqa: PLC0415
 
         if isinstance(log, PlanLog):
             list_submissions(log, out)

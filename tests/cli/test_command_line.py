@@ -12,7 +12,9 @@ from typing import NamedTuple
 import pytest
 import yaml
 
+from langgraft._core.errors import PlanError
 from langgraft._core.printable import printable
+from langgraft.benchmarks.studies import choose, read_shipped_plans
 from langgraft.cli.app import run_command_line
 
 SMALL = {
@@ -101,6 +103,18 @@ def test_plans_when_listed_as_json_are_complete() -> None:
         "remedies-babyai",
         "systems-babyai",
     ]
+
+
+def test_plans_when_listed_pass_all_checks_and_are_as_large_as_said() -> None:
+    """`plans` imports no provider and checks no settings of one: here they are checked."""
+    for name, study, plan in read_shipped_plans():
+        try:
+            runs = study.expand(plan)
+        except PlanError:  # its games are not here
+            continue
+        prepared = choose(name, model=None, base_url=None, limit=None)
+        assert prepared.plan == plan
+        assert tuple(run.spec for run in prepared.graph) == runs
 
 
 def test_preview_when_limited_counts_fewer_items(plan: Path) -> None:

@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,8 +14,8 @@ import langgraft
 REPOSITORY = Path(__file__).resolve().parents[2]
 ROOMS = ("memory", "environments", "nodes", "graphs", "benchmarks")
 HEAVY = (
-    *("bm25s", "chromadb", "docker", "gymnasium", "hypothesis", "langgraph"),
-    *("matplotlib", "minigrid", "numpy", "pandas", "pytest", "sklearn", "textworld"),
+    *("bm25s", "chromadb", "docker", "gymnasium", "hypothesis", "langchain_core", "langgraph"),
+    *("matplotlib", "minigrid", "numpy", "pandas", "pytest", "scipy", "sklearn", "textworld"),
 )
 LAZY_PACKAGES = (
     "langgraft",
@@ -107,6 +108,30 @@ def test_import_when_nothing_is_used_loads_no_heavy_package(package: str) -> Non
     code = f"import sys, {package}; print([m for m in {HEAVY!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("command", [["--help"], ["plans"], ["status", "."]])
+def test_command_when_it_only_shows_loads_no_heavy_package(
+    command: list[str], tmp_path: Path
+) -> None:
+    """Who asks what there is, or how far it is, does not wait for what would run it."""
+    (tmp_path / "manifest.json").write_text("{}")
+    (tmp_path / "runs.jsonl").write_text("")
+    code = (
+        "import sys; from langgraft.cli.app import app;"
+        f"app({command!r}, standalone_mode=False);"
+        f"print([m for m in {HEAVY!r} if m in sys.modules])"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "LANGGRAFT_DATA"}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
 
 
 FLOORS = {

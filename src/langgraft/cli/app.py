@@ -13,6 +13,7 @@ import typer
 
 from langgraft._core.errors import InputError, LanggraftError, MissingExtraError
 from langgraft._core.printable import printable
+from langgraft.cli.competitions_app import DataDirOption, FolderOption, JsonOption
 from langgraft.cli.competitions_app import app as competitions_app
 from langgraft.cli.memory_app import app as memory_app
 from langgraft.cli.sandbox_app import app as sandbox_app
@@ -50,7 +51,6 @@ BaseUrlOption = Annotated[
 LimitOption = Annotated[
     int | None, typer.Option(min=1, help="Work through at most this many items of each run.")
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON to standard output.")]
 
 
 @app.callback()
@@ -130,20 +130,8 @@ def solve(
         ),
     ],
     *,
-    folder: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="A folder of competitions of your own, FOLDER/<id>/config.yaml; may be repeated.",
-            show_default=False,
-        ),
-    ] = None,
-    data_dir: Annotated[
-        Path | None,
-        typer.Option(
-            help="Where data lies and is prepared: DIR/<id>/prepared.",
-            show_default="a folder of the user's cache",
-        ),
-    ] = None,
+    folder: FolderOption = None,
+    data_dir: DataDirOption = None,
     model: Annotated[
         str, typer.Option(help="'simulated', or what init_chat_model takes: 'openai:o3'.")
     ] = "simulated",
@@ -293,10 +281,18 @@ def tree(
     json: JsonOption = False,
 ) -> None:
     """Draw a tree search as one HTML page: every program, its score, and all there is of it."""
-    from langgraft.cli import tree as trees  # noqa: PLC0415
+    from langgraft.cli.tree import write  # noqa: PLC0415
 
-    wanted = trees.Wanted(journal, out, task, title, lower_is_better, chosen, report)
-    trees.write(wanted, as_json=json)
+    write(
+        journal,
+        out=out,
+        task=task,
+        title=title,
+        lower=lower_is_better,
+        chosen=chosen,
+        report=report,
+        as_json=json,
+    )
 
 
 def run_command_line() -> None:

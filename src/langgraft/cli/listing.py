@@ -2,22 +2,29 @@
 
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import PlanError
-from langgraft.benchmarks.harness.graph import build_graph
 from langgraft.benchmarks.harness.log import PlanLog
-from langgraft.benchmarks.harness.plans import PreparedPlan
-from langgraft.benchmarks.harness.verify import INTEGRITY, verify_directory
-from langgraft.benchmarks.studies import read_plan, shipped_plans
 from langgraft.cli.printing import say, show_table, write_json
+
+if TYPE_CHECKING:  # `status` is light
+    from langgraft.benchmarks.harness.plans import PreparedPlan
 
 
 def show_plans(*, as_json: bool) -> None:
     """List the plans that ship; of one whose data is missing, what is missing."""
+    from langgraft.benchmarks.studies import read_shipped_plans  # noqa: PLC0415
+
     names = ("name", "title", "runs", "items", "missing")
-    rows = [_plan_row(name, path) for name, path in shipped_plans().items()]
+    rows: list[tuple[str, str, int | None, int | None, str | None]] = []
+    for name, study, plan in read_shipped_plans():
+        try:
+            runs = study.expand(plan)
+            rows.append((name, plan.title, len(runs), sum(run.length for run in runs), None))
+        except PlanError as error:
+            rows.append((name, plan.title, None, None, str(error)))
     if as_json:
         write_json([dict(zip(names, row, strict=True)) for row in rows])
         return
@@ -28,16 +35,7 @@ def show_plans(*, as_json: bool) -> None:
             say(f"{name}: {missing}")
 
 
-def _plan_row(name: str, path: Path) -> tuple[str, str, int | None, int | None, str | None]:
-    study, plan = read_plan(path)
-    try:
-        graph = build_graph(study.expand(plan))
-    except PlanError as error:
-        return name, plan.title, None, None, str(error)
-    return name, plan.title, len(graph), sum(run.length for run in graph), None
-
-
-def show_preview(prepared: PreparedPlan[Any], *, as_json: bool) -> None:
+def show_preview(prepared: "PreparedPlan[Any]", *, as_json: bool) -> None:
     """Show what a plan would run."""
     runs: Counter[tuple[str, str]] = Counter()
     items: Counter[tuple[str, str]] = Counter()
@@ -95,6 +93,8 @@ def show_status(directory: Path, *, as_json: bool) -> None:
 
 def show_findings(directory: Path, *, as_json: bool) -> bool:
     """Show what is wrong with a directory; say whether anything is."""
+    from langgraft.benchmarks.harness.verify import INTEGRITY, verify_directory  # noqa: PLC0415
+
     findings = verify_directory(directory)
     if as_json:
         found: list[JSON] = [

@@ -1,7 +1,7 @@
 """What `langgraft solve` tells of a run while it goes on: a line, or an object, for each thing done."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final, Protocol
+from typing import Final
 
 from langgraft._core.canonical import JSON
 from langgraft._core.printable import in_a_line
@@ -30,7 +30,10 @@ class Progress:
         self._name = competition.name
         self._as_json = as_json
         lower = competition.board.thresholds.lower_is_better
-        self._lines = lines_of(order.agent.unit, order.settings.steps, lower_is_better=lower)
+        lines: type[_TreeLines | _StepLines] = (
+            _TreeLines if order.agent.unit == "programs" else _StepLines
+        )
+        self._lines = lines(order.settings.steps, lower_is_better=lower)
 
     def begin(self) -> None:
         """Say what is done."""
@@ -96,33 +99,6 @@ def _as_json(solution: Solution) -> dict[str, JSON]:
         "usage": dict(found.usage),
         "resumed": found.resumed,
     }
-
-
-class Lines(Protocol):
-    """Tells of what one agent does."""
-
-    def add(self, done: Told) -> None:
-        """Take in what was done last."""
-        ...
-
-    def line(self) -> str:
-        """Tell of it in a line."""
-        ...
-
-    def row(self) -> Mapping[str, JSON]:
-        """Tell of it in an object."""
-        ...
-
-    def end(self, came: Came, *, submitted: bool, metric: str) -> str:
-        """Tell how the run ended."""
-        ...
-
-
-def lines_of(unit: str, steps: int, *, lower_is_better: bool) -> Lines:
-    """Return what tells of a run of programs or of steps, `steps` of them at most."""
-    if unit == "programs":
-        return _TreeLines(steps, lower_is_better=lower_is_better)
-    return _StepLines(steps, lower_is_better=lower_is_better)
 
 
 class _TreeLines:

@@ -1,7 +1,6 @@
 """`langgraft tree`: the page of a tree search, from its journal."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,21 +14,18 @@ from langgraft.environments.competitions.registry import Registry
 _ENDINGS = (".html", ".htm")
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What was asked for, as it was typed."""
-
-    journal: Path
-    out: Path | None = None
-    task: str | None = None
-    title: str = ""
-    lower_is_better: bool | None = None
-    chosen: str = ""
-    report: Path | None = None
-
-
-def write(wanted: Wanted, *, as_json: bool) -> None:
-    """Write the page of a journal.
+def write(
+    path: Path,
+    *,
+    out: Path | None,
+    task: str | None,
+    title: str,
+    lower: bool | None,
+    chosen: str,
+    report: Path | None,
+    as_json: bool,
+) -> None:
+    """Write the page of a journal, with the options as they were typed.
 
     The metric's direction is the one given, or that of the competition's board, or else what
     AIDE's own metrics tell.
@@ -37,23 +33,22 @@ def write(wanted: Wanted, *, as_json: bool) -> None:
     Raises:
         InputError: The journal cannot be read, or the page not be written.
     """
-    journal = read_journal(wanted.journal, task=wanted.task)
-    if wanted.chosen and all(node.id != wanted.chosen for node in journal.nodes):
+    journal = read_journal(path, task=task)
+    if chosen and all(node.id != chosen for node in journal.nodes):
         known = ", ".join(node.id for node in journal.nodes[:3])
-        msg = f"{wanted.journal}: no program {wanted.chosen!r:.80}; its ids are like {known}"
+        msg = f"{path}: no program {chosen!r:.80}; its ids are like {known}"
         raise InputError(msg)
-    lower = wanted.lower_is_better
     if lower is None:
         lower = _board_direction(journal.task)
     if lower is None:
-        lower = told_direction(wanted.journal)
+        lower = told_direction(path)
     page = write_tree_page(
         journal,
-        _page(wanted),
-        title=wanted.title,
+        _page(path, out),
+        title=title,
         lower_is_better=lower,
-        chosen=wanted.chosen,
-        report=None if wanted.report is None else _report(wanted.report),
+        chosen=chosen,
+        report=None if report is None else _report(report),
     )
     if as_json:
         write_json({"page": str(page), "programs": len(journal.nodes), "lower_is_better": lower})
@@ -63,14 +58,14 @@ def write(wanted: Wanted, *, as_json: bool) -> None:
     say(f"{page}: {len(journal.nodes)} programs, {len(journal.buggy)} failed; metric: {better}")
 
 
-def _page(wanted: Wanted) -> Path:
-    if wanted.out is not None:
-        if wanted.out.suffix.lower() not in _ENDINGS:
-            msg = f"--out {wanted.out}: a page ends in .html"
-            raise InputError(msg)
-        return wanted.out
-    name = wanted.journal.name.removesuffix(".gz").removesuffix(".json")
-    return wanted.journal.with_name(f"{name}.html")
+def _page(journal: Path, out: Path | None) -> Path:
+    if out is None:
+        name = journal.name.removesuffix(".gz").removesuffix(".json")
+        return journal.with_name(f"{name}.html")
+    if out.suffix.lower() not in _ENDINGS:
+        msg = f"--out {out}: a page ends in .html"
+        raise InputError(msg)
+    return out
 
 
 def _board_direction(task: str) -> bool | None:

@@ -67,7 +67,7 @@ def test_plan_when_memory_keeps_no_lessons_refuses_to_distill_them() -> None:
     """A condition that would be another one under a name of its own."""
     raw = {"name": "raw", "provider": "trajectory", "distillation": "by_outcome"}
     with pytest.raises(PlanError, match="'by_outcome' is idle, as provider 'trajectory' keeps no"):
-        STUDY.expand(small_plan(conditions=[raw]))
+        STUDY.check(small_plan(conditions=[raw]))
 
 
 def test_results_when_distilled_say_what_was_compared_and_dropped(tmp_path: Path) -> None:
