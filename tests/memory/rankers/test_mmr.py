@@ -117,7 +117,7 @@ def test_ranker_when_described_then_the_description_makes_it_again(of: Any) -> N
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({}, "mmr"),
+        ({}, "MMR needs `of`"),
         ({"of": 5}, "`of` of MMR must be a Ranker, such as .*, got 5"),
         ({"of": "nothing"}, "unknown ranker 'nothing'"),
         ({"of": "bm25", "trade_off": 1.1}, "trade_off must be between 0 and 1"),
