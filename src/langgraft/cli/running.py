@@ -15,7 +15,7 @@ from langgraft.benchmarks.harness.cache import ResponseCache
 from langgraft.benchmarks.harness.foreign_code import look_here
 from langgraft.benchmarks.harness.interrupts import stop_on_signals
 from langgraft.benchmarks.harness.log import PlanLog
-from langgraft.benchmarks.harness.models import make_model
+from langgraft.benchmarks.harness.models import MeteredChatModel, make_model
 from langgraft.benchmarks.harness.outcome import PlanOutcome
 from langgraft.benchmarks.harness.plans import PreparedPlan
 from langgraft.benchmarks.harness.progress import Progress, make_progress
@@ -97,18 +97,23 @@ def _models(
     if plan.model == SIMULATED:
         yield prepared.study.simulated_model
         return
-    _real_model(plan, None)
+    real_model(plan, None)
     with ExitStack() as opened:
 
         @cache
         def shared() -> BaseChatModel:
             # Not earlier: opening makes the file, and the directory must be known to be ours.
-            return _real_model(plan, opened.enter_context(ResponseCache(out / RESPONSES)))
+            return real_model(plan, opened.enter_context(ResponseCache(out / RESPONSES)))
 
         yield lambda _plan, _run: shared()
 
 
-def _real_model(plan: Plan, responses: ResponseCache | None) -> BaseChatModel:
+def real_model(plan: Plan, responses: ResponseCache | None) -> MeteredChatModel:
+    """Make the model that a plan names; nothing is sent.
+
+    Raises:
+        InputError: It cannot be set up.
+    """
     return make_model(
         plan.model,
         base_url=plan.base_url,

@@ -18,7 +18,6 @@ from langgraft._core.errors import (
 from langgraft._core.settings import describe_validation
 from langgraft.benchmarks.harness.cache import ResponseCache
 from langgraft.benchmarks.harness.interrupts import stop_on_signals
-from langgraft.benchmarks.harness.models import make_model
 from langgraft.benchmarks.harness.outcome import (
     EXIT_COMPLETE,
     EXIT_INCOMPLETE,
@@ -32,6 +31,7 @@ from langgraft.benchmarks.mle.runs import runs_of
 from langgraft.benchmarks.mle.solution import RESPONSES, WORK, Order, Solution, check, solve
 from langgraft.benchmarks.mle.study import MleStudy
 from langgraft.cli.printing import complain
+from langgraft.cli.running import real_model
 from langgraft.cli.solve_progress import Progress
 from langgraft.environments.competitions.layout import CONFIG, is_competition_id
 from langgraft.memory.stores.named import store_kind
@@ -171,13 +171,4 @@ def make_models(order: Order, opened: ExitStack | None) -> Models:
     responses = None
     if opened is not None:
         responses = opened.enter_context(ResponseCache(order.out / WORK / RESPONSES))
-    made = make_model(
-        plan.model,
-        base_url=plan.base_url,
-        temperature=plan.temperature,
-        max_tokens=plan.max_tokens,
-        call_seconds=plan.call_seconds,
-        reply_bytes=plan.reply_bytes,
-        responses=responses,
-    )
-    return models_of(plan, order.settings, made)
+    return models_of(plan, order.settings, real_model(plan, responses))
