@@ -16,7 +16,7 @@ ALFWORLD_WHEELS ?=
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-mle demo-mle-chain alfworld demo-alfworld test check lint format type acceptance base-image boards build clean links
+.PHONY: help demo demo-mle demo-mle-chain alfworld demo-alfworld test test-all check lint format type acceptance architecture base-image boards build clean links
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -84,8 +84,14 @@ alfworld: $(VENV)/.alfworld ## Install ALFWorld too (compiles: g++ and make; ALF
 demo-alfworld: $(VENV)/.alfworld ## Run the demo on generated ALFWorld games
 	@$(BIN)/langgraft run demo-alfworld --out $(DEMO_OUT)-alfworld
 
-test: $(VENV)/.dev ## Run the tests (PYTEST_ARGS adds arguments)
-	@$(BIN)/python -m pytest --numprocesses logical --dist loadfile $(PYTEST_ARGS)
+# Two processes and more, a class or a module each: what a module sets up is set up once or twice.
+PYTEST = $(BIN)/python -m pytest --numprocesses logical --dist loadscope
+
+test: $(VENV)/.dev ## Run the tests in minutes: not those marked kill, docker, matrix (PYTEST_ARGS adds)
+	@$(PYTEST) -m "not (kill or docker or matrix)" $(PYTEST_ARGS)
+
+test-all: $(VENV)/.dev ## Run all tests, the marked ones too (PYTEST_ARGS adds arguments)
+	@$(PYTEST) $(PYTEST_ARGS)
 
 lint: $(VENV)/.dev ## Check style and format
 	@$(BIN)/ruff check .
@@ -98,11 +104,14 @@ format: $(VENV)/.dev ## Format the code
 type: $(VENV)/.dev ## Check types
 	@$(BIN)/mypy
 
-check: lint type test ## Lint, types and tests
+check: lint type test ## Lint, types and the tests of `make test`
 
 acceptance: $(VENV)/.dev ## Measure every promise (REDUCED=1: small sizes; ONLY=word: groups so titled)
 	@PYTHONPATH=tests:tests/support $(BIN)/python -m acceptance --out "$(ACCEPTANCE_OUT)" \
 		$(if $(REDUCED),--reduced) $(if $(ONLY),--only "$(ONLY)")
+
+architecture: $(VENV)/.dev ## Draw the floors of docs/architecture.md anew, and list the files that calls enter
+	@PYTHONPATH=tests:tests/support $(BIN)/python -m architecture
 
 base-image: $(VENV)/.dev ## Make a base image for the sandbox of this Python, where none can be pulled
 	@$(BIN)/python tests/support/base_image.py

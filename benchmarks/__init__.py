@@ -1,6 +1,8 @@
 """Studies: plans, the harness that executes any of them, and what reads their logs.
 
-harness/      runs, commits, resumes, verifies; models, cache, statistics
+harness/      runs, commits, resumes, verifies; models, cache
+comparison/   outcomes of conditions to verdicts: intervals, corrections, controls, power
+reporting/    tables of documented columns, figures, words, pages by templates
 continual/    continual learning: forward and backward transfer between two task families
 mle/          machine-learning engineering: journals of AIDE, and memory made of them
 published/    what two papers print, as data

@@ -11,8 +11,13 @@ from langgraft._core.canonical import JSON
 from langgraft._core.errors import PlanError
 from langgraft._core.untrusted import load_yaml
 from langgraft.benchmarks.continual.study import ContinualStudy
-from langgraft.benchmarks.harness.foreign_code import SHIPPED
-from langgraft.benchmarks.harness.plans import PreparedPlan, load_plan, plan_from_data, prepare
+from langgraft.benchmarks.harness.plans import (
+    SHIPPED,
+    PreparedPlan,
+    load_plan,
+    plan_from_data,
+    prepare,
+)
 from langgraft.benchmarks.harness.study import Plan, Study
 from langgraft.benchmarks.mle.study import MleStudy
 

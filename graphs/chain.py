@@ -24,7 +24,8 @@ from langgraft._core.errors import SettingsError
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.submissions import sample_file
 from langgraft.environments.sandboxes.sandbox import Sandbox
-from langgraft.graphs.given import (
+from langgraft.graphs.building import (
+    add_chain,
     check_seconds,
     contents_of,
     package_names,
@@ -32,17 +33,16 @@ from langgraft.graphs.given import (
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget
 from langgraft.nodes.artifacts import Artifacts
-from langgraft.nodes.chain.act import act_node
-from langgraft.nodes.chain.briefing import Briefing, ChainPrompts
+from langgraft.nodes.chain.deps import Browse, ChainDeps
+from langgraft.nodes.chain.messages import ChainPrompts, Instructions
 from langgraft.nodes.chain.perform import CHANGING, performer
-from langgraft.nodes.chain.room import Browse, Room
-from langgraft.nodes.chain.sight import Condenser, ObservationMasking, ObservationTrimming
-from langgraft.nodes.chain.think import think_node
+from langgraft.nodes.chain.step import act_node, think_node
+from langgraft.nodes.chain.stuck import OnStuck, after_thinking, after_watching, watch_node
 from langgraft.nodes.chain.tools import Schema, tool_schemas
-from langgraft.nodes.chain.watch import OnStuck, after_thinking, after_watching, watch_node
+from langgraft.nodes.chain.visible_history import Condenser, ObservationMasking, ObservationTrimming
 from langgraft.nodes.chat_models import ChatModel, Model, chat_model
-from langgraft.nodes.graph_node import GraphNode
-from langgraft.nodes.workbench.desk import Desk
+from langgraft.nodes.node import Node
+from langgraft.nodes.workbench.deps import RunDeps
 from langgraft.nodes.workbench.limits import RunLimits, TokenPrices, check_limits
 from langgraft.nodes.workbench.recall import memory_needs, recall_run_node
 from langgraft.nodes.workbench.remember import (
@@ -57,7 +57,7 @@ from langgraft.nodes.workbench.state import RunInput, RunOutput, RunState
 from langgraft.nodes.workbench.submit import submit_node
 
 Graph: TypeAlias = "StateGraph[RunState, None, RunInput, RunOutput]"
-Teaching: TypeAlias = dict[str, GraphNode[RunState]]
+Teaching: TypeAlias = dict[str, Node[RunState]]
 """Nodes by name that teach memory what came of an execution, in the order they run."""
 
 CHAIN_LIMITS: Final = RunLimits(steps=500, hours=24.0)
@@ -127,7 +127,7 @@ def build_chain_agent(
 
     Going on: with a checkpointer a run that was stopped or killed is continued by
     `invoke(None, config)`. Contents must be on disk then (`folder`), memory is put back first
-    (`restore_run_memory` in `langgraft.nodes.workbench.restoring`), and the run goes with
+    (`restore_run_memory` in `langgraft.nodes.workbench.start`), and the run goes with
     `durability="sync"`. Its workspace is built anew by doing again what the log says was done. It
     ends with the same log as if it had not been stopped, as far as models and executions do the
     same again.
@@ -153,7 +153,7 @@ def build_chain_agent(
             of what it sees, tells it so, and begins another attempt.
         recoveries: At least 0.
         browse: Reads a page, given its address. It runs in this process, not in the sandbox.
-        budget: Room for recalled text; `None`: that of `Budget()`.
+        budget: ChainDeps for recalled text; `None`: that of `Budget()`.
         packages: `None` takes what the image of `langgraft sandbox build` is asked to hold.
         preload: Modules that the interpreter imports beforehand.
         prompts: `None` takes those that ship.
@@ -182,29 +182,29 @@ def build_chain_agent(
         preload=preload,
         seconds=seconds,
     )
-    desk = Desk(competition, contents_of(artifacts, folder), workspaces, limits, prices, clock)
+    run = RunDeps(competition, contents_of(artifacts, folder), workspaces, limits, prices, clock)
     prompts, tools = prompts or ChainPrompts(), tool_schemas(browse=browse is not None)
     names = package_names(packages)
-    briefing = Briefing(prompts, competition.description, seconds, limits.steps, names)
+    instructions = Instructions(prompts, competition.description, seconds, limits.steps, names)
     shown = _CONDENSERS if condensers is None else tuple(condensers)
-    room = Room(desk, briefing, tools, shown, context, browse)
+    deps = ChainDeps(run, instructions, tools, shown, context, browse)
 
     teaching: Teaching = {}
     if "errors" in needs:
-        teaching["diagnose"] = diagnose_run_node(desk, feedback, prompt=prompts.diagnose)
+        teaching["diagnose"] = diagnose_run_node(run, feedback, prompt=prompts.diagnose)
     if memory is not None and "verdicts" in needs:
-        teaching["judge"] = judge_run_node(desk, memory, feedback)
+        teaching["judge"] = judge_run_node(run, memory, feedback)
     if memory is not None and learn:
-        teaching["remember"] = remember_run_node(desk, memory)
+        teaching["remember"] = remember_run_node(run, memory)
 
     graph: Graph = StateGraph(RunState, input_schema=RunInput, output_schema=RunOutput)
-    graph.add_node("start", start_run_node(desk, memory=memory if learn else None))
-    graph.add_node("think", think_node(room, _with_tools(model, tools)))
-    graph.add_node("act", act_node(room))
-    graph.add_node("watch", watch_node(room, on_stuck=on_stuck, recoveries=recoveries))
-    graph.add_node("submit", submit_node(desk, folder=folder))
-    recall = None if memory is None else recall_run_node(desk, memory, budget=budget)
-    _wire(graph, room, recall, teaching)
+    graph.add_node("start", start_run_node(run, memory=memory if learn else None))
+    graph.add_node("think", think_node(deps, _with_tools(model, tools)))
+    graph.add_node("act", act_node(deps))
+    graph.add_node("watch", watch_node(deps, on_stuck=on_stuck, recoveries=recoveries))
+    graph.add_node("submit", submit_node(run, folder=folder))
+    recall = None if memory is None else recall_run_node(run, memory, budget=budget)
+    _wire(graph, deps, recall, teaching)
     compiled = graph.compile(checkpointer=checkpointer, name=name)
     return compiled.with_config(recursion_limit=_NODES_A_STEP * limits.steps + recoveries + 20)
 
@@ -212,7 +212,7 @@ def build_chain_agent(
 _CONDENSERS: Final[tuple[Condenser, ...]] = (ObservationTrimming(), ObservationMasking())
 
 
-def _wire(graph: Graph, room: Room, recall: GraphNode[RunState] | None, teaching: Teaching) -> None:
+def _wire(graph: Graph, deps: ChainDeps, recall: Node[RunState] | None, teaching: Teaching) -> None:
     """Wire the loop: think, act, teach memory what came of it, watch, and so on until it ends."""
     attempt = "think"
     if recall is not None:
@@ -222,31 +222,26 @@ def _wire(graph: Graph, room: Room, recall: GraphNode[RunState] | None, teaching
     graph.add_edge(START, "start")
     graph.add_edge("start", attempt)
     graph.add_conditional_edges("think", after_thinking, {"act": "act", "end": "submit"})
-    _teach(graph, room, teaching)
+    _teach(graph, deps, teaching)
     graph.add_conditional_edges(
         "watch",
-        lambda state: after_watching(room, state),
+        lambda state: after_watching(deps, state),
         {"think": "think", "recover": attempt, "end": "submit"},
     )
     graph.add_edge("submit", END)
 
 
-def _teach(graph: Graph, room: Room, teaching: Teaching) -> None:
+def _teach(graph: Graph, deps: ChainDeps, teaching: Teaching) -> None:
     """Wire what lies between `act` and `watch`: memory's nodes, for what it is to be taught."""
-    before = ""
-    for name, node in teaching.items():
-        graph.add_node(name, node)
-        if before:
-            graph.add_edge(before, name)
-        before = name
-    if not before:
+    if not teaching:
         graph.add_edge("act", "watch")
         return
-    graph.add_edge(before, "watch")
-    first = next(iter(teaching))
+    add_chain(graph, teaching)
+    first, last = next(iter(teaching)), next(reversed(teaching))
+    graph.add_edge(last, "watch")
 
     def acted(state: RunState) -> Literal["teach", "watch"]:
-        return "watch" if after_acting(room.desk, state) == "other" else "teach"
+        return "watch" if after_acting(deps.run, state) == "other" else "teach"
 
     graph.add_conditional_edges("act", acted, {"teach": first, "watch": "watch"})
 

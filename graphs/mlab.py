@@ -10,7 +10,6 @@ lie in `artifacts`.
 
 import time
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -22,7 +21,8 @@ from langgraft._core.arguments import check_whole, checked
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.submissions import sample_file
 from langgraft.environments.sandboxes.sandbox import Sandbox
-from langgraft.graphs.given import (
+from langgraft.graphs.building import (
+    add_chain,
     check_seconds,
     contents_of,
     package_names,
@@ -31,14 +31,12 @@ from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget
 from langgraft.nodes.artifacts import Artifacts
 from langgraft.nodes.chat_models import ChatModel, chat_model
-from langgraft.nodes.graph_node import GraphNode
-from langgraft.nodes.mlab.act import act_node, is_long, summarize_node
-from langgraft.nodes.mlab.briefing import Briefing
 from langgraft.nodes.mlab.consult import consult_node, needs_model
+from langgraft.nodes.mlab.deps import MLABDeps, MLABPrompts
 from langgraft.nodes.mlab.perform import CHANGING, performer
-from langgraft.nodes.mlab.prompting import MLABPrompts
-from langgraft.nodes.mlab.think import think_node
-from langgraft.nodes.workbench.desk import Desk
+from langgraft.nodes.mlab.step import act_node, is_long, summarize_node, think_node
+from langgraft.nodes.node import Node
+from langgraft.nodes.workbench.deps import RunDeps
 from langgraft.nodes.workbench.limits import RunLimits, TokenPrices, check_limits
 from langgraft.nodes.workbench.recall import memory_needs, recall_run_node
 from langgraft.nodes.workbench.remember import (
@@ -54,7 +52,7 @@ from langgraft.nodes.workbench.submit import submit_node
 
 Graph: TypeAlias = "StateGraph[RunState, None, RunInput, RunOutput]"
 
-Teaching: TypeAlias = dict[str, GraphNode[RunState]]
+Teaching: TypeAlias = dict[str, Node[RunState]]
 """Nodes by name that teach memory what came of an execution, in the order they run."""
 
 MLAB_LIMITS: Final = RunLimits(steps=2000, hours=24.0)
@@ -165,34 +163,34 @@ def build_mlab_agent(
         metric=competition.grader.name,
         seconds=seconds,
     )
-    desk = Desk(competition, contents_of(artifacts, folder), workspaces, limits, prices, clock)
+    run = RunDeps(competition, contents_of(artifacts, folder), workspaces, limits, prices, clock)
     editing = chat_model(edit_model, "`edit_model` of build_mlab_agent") or model
     prompts = prompts or MLABPrompts()
-    briefing = Briefing(desk, prompts, package_names(packages), window)
+    deps = MLABDeps(run, prompts, package_names(packages), window)
 
     graph: Graph = StateGraph(RunState, input_schema=RunInput, output_schema=RunOutput)
-    graph.add_node("start", start_run_node(desk, memory=memory if learn else None))
-    graph.add_node("think", think_node(briefing, model, retries=retries))
-    graph.add_node("consult", consult_node(desk, editing, feedback, prompts))
-    graph.add_node("act", act_node(desk))
-    graph.add_node("summarize", summarize_node(desk, feedback, prompts))
-    graph.add_node("submit", submit_node(desk, folder=folder))
+    graph.add_node("start", start_run_node(run, memory=memory if learn else None))
+    graph.add_node("think", think_node(deps, model, retries=retries))
+    graph.add_node("consult", consult_node(deps, editing, feedback))
+    graph.add_node("act", act_node(deps))
+    graph.add_node("summarize", summarize_node(deps, feedback))
+    graph.add_node("submit", submit_node(run, folder=folder))
 
     teaching: Teaching = {}
     if "errors" in needs:
-        teaching["diagnose"] = diagnose_run_node(desk, feedback, prompt=prompts.diagnose)
+        teaching["diagnose"] = diagnose_run_node(run, feedback, prompt=prompts.diagnose)
     if memory is not None and "verdicts" in needs:
-        teaching["judge"] = judge_run_node(desk, memory, feedback)
+        teaching["judge"] = judge_run_node(run, memory, feedback)
     if memory is not None and learn:
-        teaching["remember"] = remember_run_node(desk, memory)
-    recall = None if memory is None else recall_run_node(desk, memory, budget=budget)
+        teaching["remember"] = remember_run_node(run, memory)
+    recall = None if memory is None else recall_run_node(run, memory, budget=budget)
     _begin(graph, recall)
-    _wire(graph, desk, teaching)
+    _wire(graph, run, teaching)
     compiled = graph.compile(checkpointer=checkpointer, name=name)
     return compiled.with_config(recursion_limit=_NODES_A_STEP * limits.steps + 20)
 
 
-def _begin(graph: Graph, recall: GraphNode[RunState] | None) -> None:
+def _begin(graph: Graph, recall: Node[RunState] | None) -> None:
     """Wire what comes before the first step."""
     graph.add_edge(START, "start")
     if recall is None:
@@ -203,7 +201,7 @@ def _begin(graph: Graph, recall: GraphNode[RunState] | None) -> None:
     graph.add_edge("recall", "think")
 
 
-def _wire(graph: Graph, desk: Desk, teaching: Teaching) -> None:
+def _wire(graph: Graph, run: RunDeps, teaching: Teaching) -> None:
     """Wire the loop: think, do, teach memory what came of it, and so on until it ends."""
     *_, last = ["", *teaching]
     first = next(iter(teaching), "")
@@ -211,13 +209,13 @@ def _wire(graph: Graph, desk: Desk, teaching: Teaching) -> None:
     def thought(state: RunState) -> str:
         if not state.get("said"):
             return "submit"
-        return "consult" if needs_model(desk, state) else "act"
+        return "consult" if needs_model(run, state) else "act"
 
     def done(state: RunState) -> str:
-        return "summarize" if is_long(desk, state) else shown(state)
+        return "summarize" if is_long(run, state) else shown(state)
 
     def shown(state: RunState) -> str:
-        return first if first and after_acting(desk, state) != "other" else further(state)
+        return first if first and after_acting(run, state) != "other" else further(state)
 
     def further(state: RunState) -> str:
         return "submit" if state.get("ended") else "think"
@@ -227,10 +225,7 @@ def _wire(graph: Graph, desk: Desk, teaching: Teaching) -> None:
     graph.add_edge("consult", "act")
     graph.add_conditional_edges("act", done, ["summarize", *leads_on])
     graph.add_conditional_edges("summarize", shown, leads_on)
-    for name, node in teaching.items():
-        graph.add_node(name, node)
-    for before, after in pairwise(teaching):
-        graph.add_edge(before, after)
+    add_chain(graph, teaching)
     if last:
         graph.add_conditional_edges(last, further, ["think", "submit"])
     graph.add_edge("submit", END)

@@ -17,20 +17,23 @@ from langgraft._core.arguments import checked
 from langgraft._core.errors import SettingsError
 from langgraft._core.prompts import Prompt
 from langgraft.environments.text import TextWorldFactory
+from langgraft.graphs.building import add_chain
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget
-from langgraft.nodes.act import act_node
 from langgraft.nodes.chat_models import ChatModel, Model, chat_model
-from langgraft.nodes.counterpart import KeepsAttempts, counterpart_node
 from langgraft.nodes.deduplicate import deduplicate_node
-from langgraft.nodes.draft import draft_node
-from langgraft.nodes.judge import judge_node
-from langgraft.nodes.recall import asks_again, recall_node
+from langgraft.nodes.judge import draft_node, judge_node
+from langgraft.nodes.memory import (
+    KeepsAttempts,
+    asks_again,
+    counterpart_node,
+    recall_node,
+    remember_node,
+)
+from langgraft.nodes.node import Update
 from langgraft.nodes.reflect import reflect_by_outcome_node, reflect_node
-from langgraft.nodes.remember import remember_node
-from langgraft.nodes.sessions import EnvironmentSessions
-from langgraft.nodes.start import start_node
-from langgraft.nodes.state import AgentInput, AgentOutput, AgentState, Update
+from langgraft.nodes.state import AgentInput, AgentOutput, AgentState
+from langgraft.nodes.text_world import EnvironmentSessions, act_node, start_node
 from langgraft.nodes.think import think_node
 from langgraft.nodes.validate import validate_node
 
@@ -108,12 +111,12 @@ def build_react_agent(
         graph.add_conditional_edges("act", _until_done, {"go on": "think", "end": END})
     else:
         asked = {"recall": recall_node(memory, budget=budget)}
-        _add_chain(graph, {**_before_recall(memory, model, judge), **asked}, after="start")
+        add_chain(graph, {**_before_recall(memory, model, judge), **asked}, after="start")
         graph.add_edge("recall", "think")
         learning: Chain = {}
         if learn:
             learning = _after_episode(memory, reflecting, judge, reflect_prompt, distillation)
-            _add_chain(graph, learning)
+            add_chain(graph, learning)
             graph.add_edge("remember", END)
         graph.add_conditional_edges(
             "act",
@@ -148,9 +151,10 @@ def _after_episode(
         raise SettingsError(msg)
     nodes: Chain = {}
     if "lessons" in memory.needs:
-        plain: Chain = {"reflect": reflect_node(reflection_model, prompt=prompt)}
-        distilling = _distilling(memory, reflection_model)
-        nodes = plain if distillation == "plain" else distilling
+        if distillation == "plain":
+            nodes = {"reflect": reflect_node(reflection_model, prompt=prompt)}
+        else:
+            nodes = _distilling(memory, reflection_model)
     if "verdicts" in memory.needs:
         nodes["judge"] = judge_node(memory, judge_model)
     return {**nodes, "remember": remember_node(memory)}
@@ -176,19 +180,6 @@ def _check_distillation(distillation: str, prompt: Prompt | None) -> None:
             f" {distillation!r}: leave one of them out"
         )
         raise SettingsError(msg)
-
-
-def _add_chain(
-    graph: "StateGraph[AgentState, None, AgentInput, AgentOutput]",
-    nodes: Chain,
-    after: str | None = None,
-) -> None:
-    """Add nodes one after the other, the first of them after `after`."""
-    for name, node in nodes.items():
-        graph.add_node(name, node)
-        if after is not None:
-            graph.add_edge(after, name)
-        after = name
 
 
 def _until_done(state: AgentState) -> Literal["go on", "end"]:

@@ -20,14 +20,12 @@ from langgraft._core.errors import SettingsError
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.submissions import sample_file
 from langgraft.environments.sandboxes.sandbox import Sandbox
-from langgraft.graphs.given import check_seconds, contents_of, package_names
+from langgraft.graphs.building import add_chain, check_seconds, contents_of, package_names
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget
 from langgraft.nodes.artifacts import Artifacts
 from langgraft.nodes.chat_models import ChatModel, chat_model
-from langgraft.nodes.graph_node import GraphNode
-from langgraft.nodes.search.aide_policy import AIDEPolicy
-from langgraft.nodes.search.briefing import TreePrompts
+from langgraft.nodes.node import Node
 from langgraft.nodes.search.choose import (
     FRESH_SPLITS,
     after_choosing,
@@ -35,18 +33,16 @@ from langgraft.nodes.search.choose import (
     choose_node,
     rescore_node,
 )
-from langgraft.nodes.search.diagnose import diagnose_program_node, reflect_program_node
-from langgraft.nodes.search.execute import execute_node
-from langgraft.nodes.search.place import Place
-from langgraft.nodes.search.policy import SearchPolicy
+from langgraft.nodes.search.deps import SearchDeps, TreePrompts
+from langgraft.nodes.search.episode import diagnose_program_node, reflect_program_node
+from langgraft.nodes.search.execution import execute_node, review_node
+from langgraft.nodes.search.policy import AIDEPolicy, SearchPolicy, branches, select_node
 from langgraft.nodes.search.recall import recall_program_node
 from langgraft.nodes.search.remember import (
     after_filing,
     judge_program_node,
     remember_program_node,
 )
-from langgraft.nodes.search.review import review_node
-from langgraft.nodes.search.select import branches, select_node
 from langgraft.nodes.search.start import start_search_node
 from langgraft.nodes.search.state import (
     BranchOutput,
@@ -54,12 +50,12 @@ from langgraft.nodes.search.state import (
     TreeInput,
     TreeOutput,
     TreeState,
-    bringing,
+    branch_end,
 )
-from langgraft.nodes.search.write import Assignment, write_node
+from langgraft.nodes.search.write import write_node
 
 Graph: TypeAlias = "StateGraph[TreeState, None, TreeInput, TreeOutput]"
-Branch: TypeAlias = dict[str, GraphNode[BranchState]]
+Branch: TypeAlias = dict[str, Node[BranchState]]
 """Nodes of a branch by name, in the order they run."""
 
 
@@ -168,44 +164,50 @@ def build_tree_agent(
     code_model = chat_model(code_model, "`code_model` of build_tree_agent")
     feedback = chat_model(feedback_model, "`feedback_model` of build_tree_agent") or code_model
     folder = None if folder is None else Path(folder)
-    place = Place(competition, contents_of(artifacts, folder))
-    prompts = prompts or TreePrompts()
+    deps = SearchDeps(
+        competition,
+        contents_of(artifacts, folder),
+        sandbox,
+        prompts or TreePrompts(),
+        seconds,
+        folds,
+        package_names(packages),
+    )
     taught = memory if learn else None
 
     branch: Branch = {}
     if memory is not None:
-        branch["recall"] = recall_program_node(place, memory, budget=budget)
-    told = Assignment(seconds, folds, package_names(packages))
-    branch["write"] = write_node(place, code_model, told, prompts)
-    branch["execute"] = execute_node(place, sandbox, seconds=seconds)
-    branch["review"] = review_node(place, feedback, prompts)
+        branch["recall"] = recall_program_node(deps, memory, budget=budget)
+    branch["write"] = write_node(deps, code_model)
+    branch["execute"] = execute_node(deps)
+    branch["review"] = review_node(deps, feedback)
     if "errors" in needs:
-        branch["diagnose"] = diagnose_program_node(place, feedback, prompts)
+        branch["diagnose"] = diagnose_program_node(deps, feedback)
     if "lessons" in needs:
-        branch["reflect"] = reflect_program_node(place, feedback)
+        branch["reflect"] = reflect_program_node(deps, feedback)
 
     graph: Graph = StateGraph(TreeState, input_schema=TreeInput, output_schema=TreeOutput)
-    graph.add_node("start", start_search_node(place, sandbox, memory=taught))
-    selecting = select_node(place, policy or AIDEPolicy(), steps=steps, width=width)
+    graph.add_node("start", start_search_node(deps, memory=taught))
+    selecting = select_node(deps, policy or AIDEPolicy(), steps=steps, width=width)
     graph.add_node("select", selecting)
     graph.add_node("branch", _branch(branch))
-    graph.add_node("remember", remember_program_node(place, taught, folder=folder))
-    graph.add_node("choose", choose_node(place, count=candidates))
+    graph.add_node("remember", remember_program_node(deps, taught, folder=folder))
+    graph.add_node("choose", choose_node(deps, count=candidates))
     graph.add_edge(START, "start")
     graph.add_edge("start", "select")
     graph.add_conditional_edges("select", branches, ["branch", "choose"])
     judge = None
     if taught is not None and "verdicts" in needs:
-        judge = judge_program_node(place, taught, feedback)
+        judge = judge_program_node(deps, taught, feedback)
     _file_one_by_one(graph, judge)
-    rescore = rescore_node(place, sandbox, seconds=seconds) if candidates > 1 else None
+    rescore = rescore_node(deps) if candidates > 1 else None
     _choose(graph, rescore)
     compiled = graph.compile(checkpointer=checkpointer, name=name)
     limit = 5 * steps + len(FRESH_SPLITS) * candidates + 20
     return compiled.with_config(recursion_limit=limit)
 
 
-def _file_one_by_one(graph: Graph, judge: GraphNode[TreeState] | None) -> None:
+def _file_one_by_one(graph: Graph, judge: Node[TreeState] | None) -> None:
     """Wire what follows the branches: each program is judged, if it is, and filed before the next.
 
     An edge from many branches is the fan-in: what it leads to runs once, when all are done.
@@ -219,7 +221,7 @@ def _file_one_by_one(graph: Graph, judge: GraphNode[TreeState] | None) -> None:
     graph.add_conditional_edges("remember", after_filing, {"more": first, "all": "select"})
 
 
-def _choose(graph: Graph, rescore: GraphNode[TreeState] | None) -> None:
+def _choose(graph: Graph, rescore: Node[TreeState] | None) -> None:
     """Wire the end: choose, and before that run the candidates again, if there are several."""
     if rescore is None:
         graph.add_edge("choose", END)
@@ -232,13 +234,9 @@ def _choose(graph: Graph, rescore: GraphNode[TreeState] | None) -> None:
 def _branch(nodes: Branch) -> CompiledStateGraph[BranchState, None, BranchState, BranchOutput]:
     """Wire the nodes of a branch one after the other; what they made is its output."""
     graph = StateGraph(BranchState, output_schema=BranchOutput)
-    before = START
     *_, last = nodes
-    for name, node in nodes.items():
-        graph.add_node(name, bringing(node) if name == last else node)
-        graph.add_edge(before, name)
-        before = name
-    graph.add_edge(before, END)
+    add_chain(graph, {**nodes, last: branch_end(nodes[last])}, after=START)
+    graph.add_edge(last, END)
     return graph.compile(name="branch")
 
 

@@ -1,8 +1,10 @@
 """Memory: items and episodes, the provider contract, providers, stores and rankers.
 
-items, episodes, recall   the words: what is kept, handed in, and given back
+items, episodes, recall   the words: what is stored, filed and recalled
 deltas, bank              memory as the fold of its changes, over any LangGraph store
-provider                  the contract, and the base class that keeps it
+open_banks                one writer of a bank at a time, and one set of indexes
+provider                  the contract, and the base class that fulfills it
+forgetting                what upkeep removes, and the credit that it goes by
 providers/                memory systems
 controls/                 controls that wrap any provider
 rankers/, stores/         what orders records, and what keeps them: two separate things

@@ -3,8 +3,19 @@
 Every function that touches the store is a *program*: a generator that yields lists of
 LangGraph `Op`s and is sent their results, so that the same logic runs under `store.batch`
 and under `store.abatch` (see `langgraft.memory.stores.drive`).
+
+A bank is the same bank wherever it is kept. PostgreSQL's `jsonb` refuses the character NUL,
+returns whole floats from 1e16 on as integers and -0.0 as 0.0; its keys hold no NUL and end at a
+few thousand bytes. LangGraph's SQLite store refuses integers beyond 64 bits. So a record that
+would not come back as it was is *sealed*: its JSON, in ASCII, goes along as one text, from which
+it is read again. Every other record is plain fields. What a record looks like depends on its
+content alone, never on the store.
 """
 
+import itertools
+import json
+import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from datetime import UTC, datetime
@@ -13,21 +24,22 @@ from typing import Any, Final, TypeAlias, TypeGuard, TypeVar, cast
 from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp, Result, SearchItem, SearchOp
 from langgraph.store.memory import InMemoryStore
 
-from langgraft._core.canonical import JSON
+from langgraft._core.canonical import JSON, text_digest
+from langgraft._core.effects import relay
 from langgraft._core.errors import InputError, SettingsError
 from langgraft.memory.deltas import (
     Add,
     Annotate,
     BankContent,
+    Change,
     MemoryDelta,
     Remove,
     SetState,
 )
 from langgraft.memory.embedders.base import EmbeddingRequest
 from langgraft.memory.items import MemoryItem
-from langgraft.memory.portable import portable_name, portable_record, unseal
 from langgraft.memory.rankers.base import Ranker
-from langgraft.memory.stores.drive import Program, Step, relayed
+from langgraft.memory.stores.drive import Program, Step
 from langgraft.memory.stores.paging import read_all
 from langgraft.memory.stores.ranked import RankedStore
 from langgraft.memory.stores.records import passes
@@ -52,13 +64,26 @@ RECORDS: Final = "langgraft-bank"
 STAMP: Final = "stamp"
 """Key of the record that says who wrote last; no part of the content."""
 
+SEALED: Final = "sealed"
+"""Field of a record that holds the JSON of all it stands for."""
+
+_NAME_BYTES: Final = 1000
+"""Longest name that is a key as it is. A row of PostgreSQL's index ends at 2,704 bytes, and
+shares them with the namespace."""
+
+_DIGEST: Final = "sha256:"
+
+_UNUSUAL: Final = re.compile(r"\\u0000|\d{19}|\d[eE]|-0")
+"""What JSON shows of each value that some store does not give back, and of some that all do."""
+
+_STANDS_FOR_NUL: Final = "\ufffd"
 _NOT_YET: Final = datetime.fromtimestamp(0, UTC)
 """Time of a record that is not written yet; nothing of ours reads it."""
 _ITEM = "item/"
 _STATE = "state/"
 
 
-def place(namespace: Namespace) -> Namespace:
+def records_namespace(namespace: Namespace) -> Namespace:
     """Return where the records of the bank in `namespace` are: right below it, by themselves.
 
     LangGraph searches by prefix. The reserved last label keeps whatever else lies in, above or
@@ -175,7 +200,7 @@ def apply_delta(namespace: Namespace, delta: MemoryDelta) -> Program[None]:
         yield (yield from _writes(namespace, delta))
 
 
-def foreseen(
+def as_if_applied(
     namespace: Namespace, delta: MemoryDelta, program: Program[T], ranker: Ranker | None
 ) -> Program[T]:
     """Run a program that sees the bank as a delta will leave it; nothing is written.
@@ -200,7 +225,7 @@ def foreseen(
         results: list[Result] = []
         for op in step:
             if is_pending(op):
-                results.append(_foreseen(pending[op.key], Item))
+                results.append(_as_written(pending[op.key], Item))
             elif _searches(op, namespace):
                 results.append((yield from search(op)))
             else:
@@ -214,15 +239,15 @@ def foreseen(
         if op.query and ranker is not None:
             ranked[:] = ranked or [ranked_items(InMemoryStore(), ranker)]
             # Its own store is not asked: each of its reads is answered here.
-            (found,) = yield from relayed(ranked[0].program([op]), answer)
+            (found,) = yield from relay(ranked[0].program([op]), answer)
             return cast("list[SearchItem]", found)
         listed = yield from read_all(op.namespace_prefix, refresh_ttl=op.refresh_ttl)
         held = [item for item in listed if item.namespace != namespace or item.key not in pending]
-        held += filter(None, (_foreseen(write, SearchItem) for write in pending.values()))
+        held += filter(None, (_as_written(write, SearchItem) for write in pending.values()))
         passing = [item for item in held if passes(item.value, op.filter)]
         return passing[op.offset : op.offset + op.limit]
 
-    return (yield from relayed(program, answer))
+    return (yield from relay(program, answer))
 
 
 def _searches(op: Op, namespace: Namespace) -> TypeGuard[SearchOp]:
@@ -244,7 +269,7 @@ def ranked_items(store: BaseStore, ranker: Ranker, **where: Any) -> RankedStore:
     )
 
 
-def _foreseen(write: PutOp, kind: Callable[..., ItemT]) -> ItemT | None:
+def _as_written(write: PutOp, kind: Callable[..., ItemT]) -> ItemT | None:
     """Return the record that a write will make."""
     if write.value is None:
         return None
@@ -310,3 +335,105 @@ def replace_content(namespace: Namespace, content: BankContent) -> Program[None]
     writes += _state_writes(namespace, erased | content.state)
     for start in range(0, len(writes), PAGE):
         yield writes[start : start + PAGE]
+
+
+def present(namespace: Namespace, ids: Sequence[str]) -> Program[list[str]]:
+    """Return those of `ids` that are items of the bank."""
+    records = yield [GetOp(namespace, item_key(identity)) for identity in ids]
+    return [name for name, record in zip(ids, records, strict=True) if record is not None]
+
+
+def with_free_ids(namespace: Namespace, changes: Sequence[Change]) -> Program[Sequence[Change]]:
+    """Give new items other ids where imported ones already have theirs.
+
+    An item is named after its episode, and a bank that was imported may hold items of an
+    episode of that name: `e/lesson-0` becomes `e/lesson-0~2`.
+    """
+    removed = {change.id for change in changes if isinstance(change, Remove)}
+    added = {change.item.id for change in changes if isinstance(change, Add)}
+    taken = yield from present(namespace, sorted(added - removed))
+    free: dict[str, str] = {}
+    for identity in taken:
+        free[identity] = yield from _free_id(namespace, identity)
+    return [_renamed(change, free) for change in changes] if free else changes
+
+
+def _free_id(namespace: Namespace, identity: str) -> Program[str]:
+    for number in itertools.count(2):
+        candidate = f"{identity}~{number}"
+        if not (yield from present(namespace, [candidate])):
+            return candidate
+    raise AssertionError  # the count does not end
+
+
+def _renamed(change: Change, names: Mapping[str, str]) -> Change:
+    match change:
+        case Add(item) if item.id in names:
+            return Add(item.model_copy(update={"id": names[item.id]}))
+        case Annotate(identity, notes) if identity in names:
+            return Annotate(names[identity], notes)
+    return change
+
+
+def travels(value: JSON) -> bool:
+    """Say whether every store gives `value` back as it is."""
+    return not _UNUSUAL.search(json.dumps(value)) or _all_travel(value)
+
+
+def _all_travel(value: JSON) -> bool:
+    match value:
+        case str():
+            return "\x00" not in value
+        case int():
+            return -(2**63) <= value < 2**63
+        case float():
+            exponent = value.is_integer() and "e" in repr(value)
+            return not exponent and (value != 0 or math.copysign(1, value) > 0)
+        case Mapping():
+            return all(_all_travel(key) and _all_travel(each) for key, each in value.items())
+        case Sequence():
+            return all(map(_all_travel, value))
+        case _:
+            return True
+
+
+def portable_name(name: str) -> str:
+    """Return a key for `name` that every store takes: the name, or a digest of it."""
+    fits = len(name.encode()) <= _NAME_BYTES and travels(name)
+    return name if fits and not name.startswith(_DIGEST) else _DIGEST + text_digest(name)
+
+
+def portable_text(text: str) -> str:
+    """Return what filters find `text` by: itself, with U+FFFD in the place of NUL."""
+    return text.replace("\x00", _STANDS_FOR_NUL)
+
+
+def portable_record(record: Mapping[str, JSON]) -> dict[str, Any]:
+    """Return a record that every store gives back as it is: `record`, sealed if it must be.
+
+    The fields of a sealed record are what rankers and filters see; they are no longer exact.
+    """
+    if travels(record):
+        return dict(record)
+    legible = {portable_text(key): _legible(value) for key, value in record.items()}
+    return {**legible, SEALED: json.dumps(record, sort_keys=True, allow_nan=False)}
+
+
+def unseal(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what a record stands for, sealed or not."""
+    sealed = record.get(SEALED)
+    return json.loads(sealed) if isinstance(sealed, str) else record
+
+
+def _legible(value: JSON) -> JSON:
+    match value:
+        case str():
+            return portable_text(value)
+        case int() | float() if not travels(value):
+            return str(value)
+        case Mapping():
+            return {portable_text(key): _legible(each) for key, each in value.items()}
+        case Sequence():
+            return [_legible(each) for each in value]
+        case _:
+            return value

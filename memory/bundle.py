@@ -18,30 +18,34 @@ the content must not reach a condition.
 """
 
 import io
-from collections.abc import Iterable, Mapping
+import struct
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 import langgraft
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.errors import BankFormatError, InputError
-from langgraft._core.settings import describe_validation
+from langgraft._core.settings import validation_as
 from langgraft.memory.bank_format import (
     BUNDLE_START,
     item_line,
     parse_items,
+    parse_json,
+    parse_line,
     read_items,
+    split_lines,
     write_file,
 )
 from langgraft.memory.deltas import BankContent
 from langgraft.memory.items import MemoryItem
-from langgraft.memory.json_lines import parse_json, parse_line, split_lines
-from langgraft.memory.stored_zip import pack, unpack
 
 FORMAT: Final = "langgraft-bundle"
 FORMAT_VERSION: Final = 1
@@ -250,10 +254,8 @@ def _parsed_manifest(path: Path, data: bytes) -> Manifest:
     if type(version) is not int or version != known:  # `True` and 1.0 equal 1
         msg = f"format_version {version!r:.80} is not supported; this langgraft reads {known}"
         raise BankFormatError(msg, path=path)
-    try:
+    with validation_as(partial(BankFormatError, path=path)):
         return Manifest.model_validate_json(data)
-    except ValidationError as error:
-        raise BankFormatError(describe_validation(error), path=path) from error
 
 
 def _notes(path: Path, data: bytes, known: AbstractSet[str]) -> dict[str, Mapping[str, JSON]]:
@@ -295,3 +297,81 @@ def _check_bytes(path: Path, bundle: Bundle, data: bytes) -> None:
             " than its members, or another program packed it"
         )
         raise BankFormatError(msg, path=path)
+
+
+# ZIP without compression, clock or machine: the same members are the same bytes.
+
+_TIME: Final = (1980, 1, 1, 0, 0, 0)
+_UNIX: Final = 3
+_PLAIN_FILE: Final = 0o100644 << 16
+_MEMBER: Final = b"PK\x01\x02"
+"""Begins each entry of the list of members; lines of JSON hold no such bytes."""
+_MOST_MEMBERS: Final = 100
+"""More are not even listed: a hundred thousand take seconds."""
+_DAMAGED: Final = (
+    zipfile.BadZipFile,
+    NotImplementedError,  # a compression or version nobody knows
+    RuntimeError,  # encrypted
+    EOFError,
+    struct.error,
+    OSError,
+    ValueError,
+    OverflowError,
+)
+
+
+def pack(members: Mapping[str, bytes]) -> bytes:
+    """Pack members in their order."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, data in members.items():
+            entry = zipfile.ZipInfo(name, _TIME)
+            entry.compress_type = zipfile.ZIP_STORED
+            entry.create_system = _UNIX
+            entry.external_attr = _PLAIN_FILE
+            archive.writestr(entry, data)
+    return packed.getvalue()
+
+
+def unpack(path: Path, data: bytes, names: Sequence[str]) -> dict[str, bytes]:
+    """Unpack members that must be these, in this order, and nothing else.
+
+    Args:
+        path: The file, for messages.
+        data: What is in it.
+        names: The members.
+
+    Raises:
+        BankFormatError: The file is torn, or packed otherwise.
+    """
+    if (members := data.count(_MEMBER)) > _MOST_MEMBERS:
+        msg = f"a bundle holds {', '.join(names)}, in this order and alone; here are {members:,} members"
+        raise BankFormatError(msg, path=path)
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            _check_entries(path, archive.infolist(), names, len(data))
+            return {name: archive.read(name) for name in names}
+    except BankFormatError:
+        raise
+    except _DAMAGED as error:
+        words = " ".join(str(error).split()) or type(error).__name__
+        msg = f"the bundle is torn or damaged: {words!a:.200}"
+        raise BankFormatError(msg, path=path) from error
+
+
+def _check_entries(
+    path: Path, entries: Sequence[zipfile.ZipInfo], names: Sequence[str], size: int
+) -> None:
+    """Compare names and sizes before anything is unpacked."""
+    found = [entry.orig_filename for entry in entries]  # `filename` ends at a NUL
+    if found != list(names):
+        listed = ", ".join(f"{name!a:.80}" for name in found[:5]) or "nothing"
+        msg = f"a bundle holds {', '.join(names)}, in this order and alone; here is {listed}"
+        raise BankFormatError(msg, path=path)
+    for entry in entries:
+        if entry.compress_type != zipfile.ZIP_STORED:
+            msg = f"{entry.filename} is compressed; the members of a bundle are stored as they are"
+            raise BankFormatError(msg, path=path)
+        if entry.file_size > size or entry.compress_size > size:
+            msg = f"{entry.filename} is said to be larger than the whole file"
+            raise BankFormatError(msg, path=path)

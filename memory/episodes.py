@@ -165,12 +165,12 @@ class Episode:
         """Return the episode with recalled blocks taken out of all its texts."""
         return replace(
             self,
-            task=strip_block(self.task),
+            task=_without_block(self.task),
             steps=tuple(_stripped(step) for step in self.steps),
             outcome=_stripped(self.outcome),
             lessons=tuple(_stripped(lesson) for lesson in self.lessons),
             errors=tuple(_stripped(error) for error in self.errors),
-            verdicts=tuple(replace(v, text=strip_block(v.text)) for v in self.verdicts),
+            verdicts=tuple(replace(v, text=_without_block(v.text)) for v in self.verdicts),
         )
 
     def to_json(self) -> dict[str, JSON]:
@@ -208,6 +208,10 @@ def _stripped(part: T) -> T:
         if isinstance(text := getattr(part, field.name), str) and BLOCK_START in text
     }
     return replace(cast("Any", part), **texts) if texts else part
+
+
+def _without_block(text: str) -> str:
+    return strip_block(text) if BLOCK_START in text else text
 
 
 def _listed(name: str, value: Any) -> Sequence[Any]:
@@ -254,8 +258,8 @@ def render_trajectory(steps: Sequence[Step], *, result: Result) -> str:
             "Action": step.action,
             "Observation": step.observation,
         }
-        told = [f"{name}: {text}" for name, text in parts.items() if text]
-        lines += told if not step.malformed or lines[-1:] != told else []
+        shown = [f"{name}: {text}" for name, text in parts.items() if text]
+        lines += shown if not step.malformed or lines[-1:] != shown else []
     if result:
         lines.append(f"Result: {result}")
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Forgetting: which items upkeep removes, as policies that can be put together.
+"""Forgetting: which items upkeep removes, and credit, which is what most policies go by.
 
 =====================  ======================================================================
 policy                 forgets
@@ -12,19 +12,30 @@ policy                 forgets
 A policy is a pure function of the bank. It goes by notes, which start afresh on import, so an
 imported item is judged by what it does here. `provider.manage(dry_run=True)` says what would be
 forgotten, and why, without forgetting it.
+
+Credit is how recalled items did. An episode carries the receipts of what its agent was given; when
+it is filed, each item on a receipt gets one more use, and one more success where the episode
+reached its goal. A mark in the bank says that the receipt took effect, so that it counts once
+however many episodes carry it: branches of a search may share one recall.
 """
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Final, Literal, TypeAlias, cast
 
+from langgraph.store.base import GetOp, Item
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import override
 
 from langgraft._core.canonical import JSON
-from langgraft.memory.deltas import BankContent, Remove
+from langgraft.memory import bank
+from langgraft.memory.deltas import Annotate, BankContent, Change, Remove, SetState
+from langgraft.memory.episodes import Episode
 from langgraft.memory.items import MemoryItem
+from langgraft.memory.recall import Receipt
+from langgraft.memory.stores.drive import Program
 
 USES: Final = "uses"
 """Note: how often the item was recalled."""
@@ -35,7 +46,7 @@ VOTES: Final = "votes"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class NotedItem:
     """An item of a bank, with the notes on it."""
 
     item: MemoryItem
@@ -51,10 +62,10 @@ class Entry:
         return self.item.order_index, self.item.id
 
 
-def entries(content: BankContent) -> list[Entry]:
+def noted_items(content: BankContent) -> list[NotedItem]:
     """List the items of a bank with their notes, oldest first."""
     listed = [
-        Entry(item, content.notes.get(identity, {})) for identity, item in content.items.items()
+        NotedItem(item, content.notes.get(identity, {})) for identity, item in content.items.items()
     ]
     return sorted(listed, key=lambda entry: entry.age)
 
@@ -68,7 +79,7 @@ class Forgetting(BaseModel, ABC):
     """Whether the policy goes by `uses` and `successes`, which are then counted."""
 
     @abstractmethod
-    def forget(self, entries: Sequence[Entry]) -> list[Remove]:
+    def forget(self, entries: Sequence[NotedItem]) -> list[Remove]:
         """Say which of the items go and why; they are listed oldest first."""
 
 
@@ -82,7 +93,7 @@ class Capacity(Forgetting):
     """How many more there may be before anything is forgotten."""
 
     @override
-    def forget(self, entries: Sequence[Entry]) -> list[Remove]:
+    def forget(self, entries: Sequence[NotedItem]) -> list[Remove]:
         if len(entries) <= self.limit + self.buffer:
             return []
         gone = entries[: len(entries) - self.limit]
@@ -100,7 +111,7 @@ class FrequencyUtility(Forgetting):
     """Least share of recalls in episodes that succeeded."""
 
     @override
-    def forget(self, entries: Sequence[Entry]) -> list[Remove]:
+    def forget(self, entries: Sequence[NotedItem]) -> list[Remove]:
         return [
             Remove(entry.item.id, f"helped in {good} of {uses} uses")
             for entry in entries
@@ -123,7 +134,7 @@ class Votes(Forgetting):
     to win votes, and a list of equals would otherwise never take in another rule."""
 
     @override
-    def forget(self, entries: Sequence[Entry]) -> list[Remove]:
+    def forget(self, entries: Sequence[NotedItem]) -> list[Remove]:
         voted = [entry for entry in entries if VOTES in entry.notes]
         lost = [entry for entry in voted if entry.count(VOTES) <= self.floor]
         gone = [Remove(entry.item.id, f"{entry.count(VOTES)} votes left") for entry in lost]
@@ -153,7 +164,7 @@ class SuccessRate(Forgetting):
     item as it comes."""
 
     @override
-    def forget(self, entries: Sequence[Entry]) -> list[Remove]:
+    def forget(self, entries: Sequence[NotedItem]) -> list[Remove]:
         return [
             Remove(entry.item.id, f"success rate {rate:.3f} in {uses} uses")
             for entry in entries
@@ -170,7 +181,7 @@ ForgettingPolicy: TypeAlias = Annotated[
 
 def forgotten(policies: Sequence[Forgetting], content: BankContent) -> list[Remove]:
     """Say what policies forget of a bank, each of what the one before has left."""
-    left = entries(content)
+    left = noted_items(content)
     gone: list[Remove] = []
     for policy in policies:
         removed = policy.forget(left)
@@ -178,3 +189,67 @@ def forgotten(policies: Sequence[Forgetting], content: BankContent) -> list[Remo
         left = [entry for entry in left if entry.item.id not in names]
         gone += removed
     return gone
+
+
+CREDITED: Final = "credited/"
+"""Bookkeeping: prefix of the marks of receipts that took effect."""
+
+
+def credit(namespace: bank.Namespace, episode: Episode) -> Program[list[Change]]:
+    """Say what an episode's receipts change.
+
+    =====================================  ==================================================
+    receipt                                counts
+    =====================================  ==================================================
+    of an episode that succeeded           a use and a success for each item
+    of one that failed                     a use for each item
+    of one that nobody could judge         nothing, so that another episode that carries it
+                                           still can: a use alone would be held against what
+                                           may have helped
+    some of whose items have gone          for the others
+    of which the bank holds no item        nothing, and leaves no mark: it is another bank's
+    =====================================  ==================================================
+    """
+    if episode.outcome.success is None:
+        return []
+    receipts = yield from _fresh(namespace, episode)
+    content = yield from _held(namespace, receipts)
+    uses = Counter(
+        name
+        for receipt in receipts
+        for name in dict.fromkeys(receipt.item_ids)
+        if name in content.items
+    )
+    return [
+        *(_counted(content, name, new, succeeded=episode.succeeded) for name, new in uses.items()),
+        *(
+            SetState(CREDITED + receipt.id, episode.id)
+            for receipt in receipts
+            if not content.items.keys().isdisjoint(receipt.item_ids)
+        ),
+    ]
+
+
+def _fresh(namespace: bank.Namespace, episode: Episode) -> Program[list[Receipt]]:
+    """List the receipts that have not taken effect, each once."""
+    receipts = {receipt.id: receipt for receipt in episode.recalls if receipt.item_ids}
+    if not receipts:
+        return []
+    marks = yield from bank.read_state(namespace, [CREDITED + name for name in receipts])
+    return [receipt for receipt, mark in zip(receipts.values(), marks, strict=True) if mark is None]
+
+
+def _held(namespace: bank.Namespace, receipts: Sequence[Receipt]) -> Program[BankContent]:
+    """Read those items of receipts that the bank holds, with their notes."""
+    names = dict.fromkeys(name for receipt in receipts for name in receipt.item_ids)
+    if not names:
+        return BankContent()
+    results = yield [GetOp(namespace, bank.item_key(name)) for name in names]
+    return bank.loaded(cast("Sequence[Item | None]", results))
+
+
+def _counted(content: BankContent, name: str, new: int, *, succeeded: bool) -> Annotate:
+    notes = content.notes.get(name, {})
+    uses = cast("int", notes.get(USES, 0)) + new
+    successes = cast("int", notes.get(SUCCESSES, 0)) + (new if succeeded else 0)
+    return Annotate(name, {USES: uses, SUCCESSES: successes})

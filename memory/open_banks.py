@@ -8,36 +8,355 @@ Which bank is the same: that of one namespace in one store, seen through `ReadOn
 database are two stores, as they are in two processes.
 
 Where others may write too, a record in the bank says who wrote last, and how often it was written.
-Reading it shows what became out of date. Where they cannot be kept out (`langgraft.memory.writers`),
-a writer that finds it moved since its own last write is told so, and writes nothing; the record is
-read once more right before a write, which leaves the time between the two for what stays unseen.
+Reading it shows what became out of date. There is one writer of a bank at a time: in this process,
+and where a store allows it beyond.
+
+=========================  ====================================================================
+store                      other processes
+=========================  ====================================================================
+`InMemoryStore`, embedded  there are none
+Chroma, SQLite in memory
+`SqliteStore` on a file,   wait for one another, by a lock file beside it
+also the asynchronous one
+`PostgresStore`, also the  wait for one another, by an advisory lock, for which there is one
+asynchronous one           connection more
+any other                  are noticed afterwards: `BankConflictError` is raised
+=========================  ====================================================================
+
+Where others cannot be kept out, a writer that finds the record moved since its own last write raises
+that error and writes nothing; the record is read once more right before a write, which leaves the
+time between the two for what stays unseen.
 """
 
+import asyncio
+import sqlite3
+import sys
 import threading
+import time
 import uuid
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import Any, Final, TypeVar, cast
-from weakref import WeakValueDictionary, ref
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Final, Protocol, TypeVar, cast
+from weakref import WeakValueDictionary, finalize, ref
 
+from filelock import FileLock, Timeout
 from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp, Result
+from langgraph.store.memory import InMemoryStore
 
-from langgraft._core.errors import BankConflictError
+from langgraft._core.canonical import canonical_json
+from langgraft._core.effects import relay
+from langgraft._core.errors import BankConflictError, InfrastructureError
 from langgraft.memory.bank import STAMP, Namespace
 from langgraft.memory.embedders.base import EmbeddingRequest
 from langgraft.memory.stores.corpora import SharedIndexes
-from langgraft.memory.stores.drive import Program, Step, relayed
+from langgraft.memory.stores.drive import Program, Step
 from langgraft.memory.stores.forked import ForkedStore
-from langgraft.memory.stores.guarded import GuardedStore
-from langgraft.memory.stores.per_store import PerStore
+from langgraft.memory.stores.in_memory import PerStore
+from langgraft.memory.stores.named import GuardedStore
 from langgraft.memory.stores.ranked import RankedStore
 from langgraft.memory.stores.read_only import ReadOnlyStore
 from langgraft.memory.stores.records import Address
-from langgraft.memory.writers import Company, WriterLock, company_of
 
 T = TypeVar("T")
 
-KEPT: Final = 128
+_POLL_SECONDS: Final = 0.001
+_POLL_OTHERS_SECONDS: Final = 0.005
+
+MOST_IDLE: Final = 128
 """Banks of a store whose indexes are kept while no provider has them open: the latest."""
+
+
+class OtherProcesses(Protocol):
+    """A lock that other processes respect, for whoever has the one of this process."""
+
+    def attempt(self) -> "Future[bool]":
+        """Try to get it, without waiting for its holder."""
+        ...
+
+    def release(self) -> "Future[None]":
+        """Give it back."""
+        ...
+
+
+class WriterLock:
+    """Makes the reads and writes of one filing one step.
+
+    Threads and tasks may use it together. A thread that runs an event loop must not wait in
+    it for one of its own tasks, so a blocking wait there is refused instead of hanging.
+
+    Args:
+        others: A lock that other processes respect, if there is one.
+    """
+
+    def __init__(self, others: OtherProcesses | None = None) -> None:
+        self._lock = threading.Lock()
+        self._others = others
+
+    @contextmanager
+    def held(self, *, here: bool = False) -> Iterator[None]:
+        """Hold the lock in a thread.
+
+        Args:
+            here: Hold it in this process alone.
+
+        Raises:
+            RuntimeError: It would have to wait inside a running event loop.
+            InfrastructureError: The lock that other processes respect cannot be had.
+        """
+        others = None if here else self._others
+        if not self._lock.acquire(blocking=False):
+            _check_may_wait()
+            self._lock.acquire()
+        try:
+            while others is not None and not others.attempt().result():
+                _check_may_wait()
+                time.sleep(_POLL_OTHERS_SECONDS)
+            try:
+                yield
+            finally:
+                if others is not None:
+                    others.release().result()
+        finally:
+            self._lock.release()
+
+    @asynccontextmanager
+    async def aheld(self, *, here: bool = False) -> AsyncIterator[None]:
+        """Hold the lock in a task, which may be canceled at any time."""
+        others = None if here else self._others
+        while not self._lock.acquire(blocking=False):  # noqa: ASYNC110
+            # The holder may be a thread, which no `asyncio` primitive can wait for.
+            await asyncio.sleep(_POLL_SECONDS)
+        try:
+            if others is not None:
+                await _enter(others)
+            try:
+                yield
+            finally:
+                if others is not None:
+                    # Given back even if the task is canceled; a blocking writer may be next.
+                    await asyncio.shield(asyncio.wrap_future(others.release()))
+        finally:
+            self._lock.release()
+
+
+def _check_may_wait() -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    msg = (
+        "memory is being written, and this thread runs an event loop that a wait would block:"
+        " use the async method"
+    )
+    raise RuntimeError(msg)
+
+
+async def _enter(others: OtherProcesses) -> None:
+    """Wait for a lock; where nobody waits any more, what comes of the last attempt is given back."""
+    while True:
+        attempt = others.attempt()
+        try:
+            if await asyncio.wrap_future(attempt):
+                return
+        except asyncio.CancelledError:
+            attempt.add_done_callback(lambda done: _got(done) and others.release())
+            raise
+        await asyncio.sleep(_POLL_OTHERS_SECONDS)
+
+
+def _got(attempt: "Future[bool]") -> bool:
+    return not attempt.cancelled() and attempt.exception() is None and attempt.result()
+
+
+@dataclass(frozen=True, slots=True)
+class OtherWriters:
+    """Who else may write to a bank.
+
+    Attributes:
+        alone: Nobody does.
+        lock: What keeps others out; without it, that they wrote is only noticed.
+    """
+
+    alone: bool
+    lock: OtherProcesses | None = None
+
+
+def other_writers(store: BaseStore, namespace: Sequence[str]) -> OtherWriters:
+    """Return who else may write to a bank in a store."""
+    if isinstance(store, InMemoryStore) or getattr(store, "alone", False):
+        return OtherWriters(alone=True)
+    if _is_a(store, "langgraph.store.sqlite", "SqliteStore"):
+        path = _sqlite_path(store)
+        if path is None:
+            return OtherWriters(alone=False)
+        return OtherWriters(False, _BesideFile(path)) if path else OtherWriters(alone=True)
+    if _is_a(store, "langgraph.store.sqlite.aio", "AsyncSqliteStore"):
+        return OtherWriters(False, _BesideAsyncFile(store))
+    for name in ("PostgresStore", "AsyncPostgresStore"):
+        if _is_a(store, "langgraph.store.postgres", name):
+            return OtherWriters(False, _advisory(store, namespace))
+    return OtherWriters(alone=False)
+
+
+def _is_a(store: BaseStore, module: str, name: str) -> bool:
+    """Say whether a store is of a class whose package may not be installed."""
+    loaded = sys.modules.get(module)  # if it is not loaded, nothing can be of its classes
+    return loaded is not None and isinstance(store, getattr(loaded, name, ()))
+
+
+class _BesideFile:
+    """A lock file beside a database: for all of its banks, as it has one writer anyway."""
+
+    def __init__(self, path: str) -> None:
+        self._lock = FileLock(f"{path}.langgraft.lock", thread_local=False)
+
+    def attempt(self) -> "Future[bool]":
+        """Try to get it."""
+        return _done(self._acquire)
+
+    def release(self) -> "Future[None]":
+        """Give it back."""
+        return _done(self._lock.release)
+
+    def _acquire(self) -> bool:
+        try:
+            self._lock.acquire(blocking=False)
+        except Timeout:
+            return False
+        except OSError as error:
+            msg = (
+                f"{self._lock.lock_file}: the bank cannot be locked: {error.strerror};"
+                " the folder of a database must be writable"
+            )
+            raise InfrastructureError(msg) from error
+        return True
+
+
+class _BesideAsyncFile:
+    """The same for a store that tells its file only within its event loop."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = ref(store)  # what is kept of a store must not keep it
+        self._loop: asyncio.AbstractEventLoop = store.loop
+        self._file: _BesideFile | None = None
+
+    def attempt(self) -> "Future[bool]":
+        """Try to get it; a database in memory is nobody else's."""
+        if self._file is not None:
+            return self._file.attempt()
+        return asyncio.run_coroutine_threadsafe(self._first(), self._loop)
+
+    def release(self) -> "Future[None]":
+        """Give it back."""
+        return _done(lambda: None) if self._file is None else self._file.release()
+
+    async def _first(self) -> bool:
+        store: Any = self._store()
+        async with store.conn.execute("PRAGMA database_list") as cursor:
+            path = _main_file(await cursor.fetchall())
+        if not path:
+            return True
+        self._file = _BesideFile(path)
+        return self._file.attempt().result()
+
+
+def _done(call: Callable[[], T]) -> "Future[T]":
+    """Return what is known at once."""
+    future: Future[T] = Future()
+    try:
+        future.set_result(call())
+    except InfrastructureError as error:
+        future.set_exception(error)
+    return future
+
+
+def _sqlite_path(store: Any) -> str | None:
+    """Return the file of a SQLite store, empty where there is none; `None`: it does not tell."""
+    try:
+        rows = store.conn.execute("PRAGMA database_list").fetchall()
+    except sqlite3.Error:  # closed, or of another thread
+        return None
+    return _main_file(rows)
+
+
+def _main_file(rows: Iterable[Sequence[Any]]) -> str:
+    return next((str(file) for _, name, file in rows if name == "main"), "")
+
+
+class _Session:
+    """A connection to PostgreSQL that holds the advisory locks of one store, and nothing else.
+
+    A pool may have no connection to spare while one of its own waits.
+    """
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="langgraft-locks")
+        self._connection: Any = None
+
+    def ask(self, function: str, key: int, address: Mapping[str, Any]) -> "Future[bool]":
+        """Call a function of PostgreSQL, one call after the other."""
+        return self._thread.submit(self._ask, function, key, address)
+
+    def _ask(self, function: str, key: int, address: Mapping[str, Any]) -> bool:
+        import psycopg  # noqa: PLC0415  (an extra)
+
+        try:
+            if self._connection is None:
+                self._connection = psycopg.connect(**address, autocommit=True)
+                finalize(self, self._connection.close)
+            row = self._connection.execute(f"SELECT {function}(%s)", (key,)).fetchone()
+        except psycopg.Error as error:
+            if self._connection is not None:
+                self._connection.close()  # the server gives back what it held
+            self._connection = None
+            words = " ".join(str(error).split()) or type(error).__name__
+            msg = f"PostgreSQL cannot be asked to lock the bank: {words}"
+            raise InfrastructureError(msg) from error
+        return bool(row and row[0])
+
+
+_SESSIONS: Final = PerStore(_Session)
+
+
+@dataclass(frozen=True, slots=True)
+class _Advisory:
+    """An advisory lock of PostgreSQL."""
+
+    session: _Session
+    key: int
+    address: Mapping[str, Any]
+
+    def attempt(self) -> "Future[bool]":
+        """Try to get it."""
+        return self.session.ask("pg_try_advisory_lock", self.key, self.address)
+
+    def release(self) -> "Future[Any]":
+        """Give it back."""
+        return self.session.ask("pg_advisory_unlock", self.key, self.address)
+
+
+def _advisory(store: Any, namespace: Sequence[str]) -> _Advisory:
+    hashed = sha256(canonical_json(["langgraft", *namespace]).encode()).digest()
+    key = int.from_bytes(hashed[:8], signed=True)
+    return _Advisory(_SESSIONS.of(store), key, _address(store.conn))
+
+
+def _address(connection: Any) -> dict[str, Any]:
+    """Return where a connection, or those of a pool, lead to."""
+    if not hasattr(connection, "conninfo"):
+        info = connection.info
+        return {**info.get_parameters(), "password": info.password}
+    info = connection.conninfo
+    options = {**(connection.kwargs or {}), "conninfo": info() if callable(info) else info}
+    return {name: value for name, value in options.items() if name not in _NOT_AN_ADDRESS}
+
+
+_NOT_AN_ADDRESS: Final = frozenset(
+    {"autocommit", "context", "cursor_factory", "prepare_threshold", "row_factory"}
+)
 
 
 class OpenBank:
@@ -48,12 +367,12 @@ class OpenBank:
         indexes: All that rank its items.
     """
 
-    def __init__(self, namespace: Namespace, company: Company) -> None:
-        self.lock = WriterLock(company.lock)
+    def __init__(self, namespace: Namespace, others: OtherWriters) -> None:
+        self.lock = WriterLock(others.lock)
         self.indexes = SharedIndexes()
         self._namespace = namespace
-        self._alone = company.alone
-        self._told = not company.alone and company.lock is None
+        self._alone = others.alone
+        self._detects_conflicts = not others.alone and others.lock is None
         self._name = uuid.uuid4().hex
         self._wrote = False
         self._looked = False
@@ -83,7 +402,7 @@ class OpenBank:
             touched = [] if isinstance(step, EmbeddingRequest) else list(_touched(step))
             if not touched:
                 return (yield step)
-            if self._told:
+            if self._detects_conflicts:
                 yield from self._check_alone(seen)
             # A provider without a ranker writes past all that have one.
             with self.indexes.writing(touched):
@@ -96,7 +415,7 @@ class OpenBank:
             self._seen, self._wrote = seen, True
             return results[:-1]
 
-        return (yield from relayed(program, answer))
+        return (yield from relay(program, answer))
 
     def _check_alone(self, seen: dict[str, Any] | None) -> Program[None]:
         """Refuse to write after somebody else."""
@@ -146,7 +465,7 @@ class _Banks:
             self._open[key] = bank
             self._latest.pop(key, None)
             self._latest[key] = bank
-            while len(self._latest) > KEPT:
+            while len(self._latest) > MOST_IDLE:
                 del self._latest[next(iter(self._latest))]
             return bank
 
@@ -161,17 +480,17 @@ def open_bank(store: BaseStore, namespace: Namespace) -> OpenBank:
         store: The store, in whatever it is wrapped.
         namespace: The exact namespace of the bank's records.
     """
-    kept, *below = _keepers(store)
+    kept, *below = _backing_stores(store)
     key = (namespace, *map(ref, below))
-    return _BANKS.of(kept).of(key, lambda: OpenBank(namespace, company_of(kept, namespace)))
+    return _BANKS.of(kept).of(key, lambda: OpenBank(namespace, other_writers(kept, namespace)))
 
 
-def _keepers(store: BaseStore) -> list[BaseStore]:
+def _backing_stores(store: BaseStore) -> list[BaseStore]:
     """Return the stores that records are kept in; the first is the one that is written to."""
     match store:
         case RankedStore() | ReadOnlyStore() | GuardedStore():
-            return _keepers(store.store)
+            return _backing_stores(store.store)
         case ForkedStore():
-            return [*_keepers(store.overlay), *_keepers(store.base)]
+            return [*_backing_stores(store.overlay), *_backing_stores(store.base)]
         case _:
             return [store]

@@ -34,8 +34,8 @@ call                 promise
 
 Folding all returned deltas over an empty bank gives the bank, byte for byte, in whatever order
 threads, tasks and provider objects called: all providers of a process over one bank share one lock,
-and what one has written the others see. Other processes wait for their turn or are told, as the
-store allows (`langgraft.memory.writers`).
+and what one has written the others see. Other processes wait for their turn or get
+`BankConflictError`, as the store allows (`langgraft.memory.open_banks`).
 
 How the hardest cases fit (each is exercised in `tests/memory/test_provider_contract.py`):
 
@@ -61,45 +61,82 @@ changed in kind. Each `provide` gets the step and the present observation in its
 as pure as the first; its recall replaces the one before, and the episode carries all receipts in
 order.
 
-A provider of your own subclasses `MemoryProvider` and writes the programs `_recall` and
-`_learn` (and, if it needs them, `_maintain` and `_ask`). A program is a generator that yields
-LangGraph store operations and is sent their results, so sync and async come for free.
+A provider of your own subclasses `MemoryProvider` and writes the hooks `_recall` and `_learn` (and,
+if it needs them, `_maintain` and `_ask`). A hook returns its value, or is a generator that yields
+LangGraph store operations and is sent their results: either way sync and async come for free.
 """
 
 import asyncio
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar, TypeVar, cast
+from typing import Any, ClassVar, Final, Generic, Literal, ParamSpec, TypeAlias, TypeVar, cast
 
 from langgraph.store.base import BaseStore
+from pydantic import ValidationError
 
 from langgraft._core.arguments import check_argument, checked
-from langgraft._core.errors import SettingsError
+from langgraft._core.canonical import JSON, digest
+from langgraft._core.errors import InputError, SettingsError
+from langgraft._core.settings import describe_validation
 from langgraft.memory import bank
+from langgraft.memory.bank import present, with_free_ids
 from langgraft.memory.bank_format import write_items
 from langgraft.memory.deltas import (
+    Add,
     BankContent,
+    Change,
     MemoryDelta,
+    SetState,
+    fold,
 )
 from langgraft.memory.episodes import Episode
-from langgraft.memory.importing import ImportChoices
-from langgraft.memory.items import MemoryItem
+from langgraft.memory.forgetting import credit, forgotten
+from langgraft.memory.importing import ImportChoices, import_changes
+from langgraft.memory.items import MemoryItem, Scalar
 from langgraft.memory.open_banks import open_bank
-from langgraft.memory.policy import MemoryPolicy, SettingsT
-from langgraft.memory.questions import Question
+from langgraft.memory.questions import Question, Verdict
 from langgraft.memory.recall import (
+    SAME_TASK,
     Budget,
+    Dropped,
+    Found,
     Recall,
     RecallContext,
+    make_recall,
 )
 from langgraft.memory.settings import ProviderSettings
-from langgraft.memory.stores.drive import Program, adrive, drive
+from langgraft.memory.stores.drive import Hooked, Program, adrive, drive, program
 from langgraft.memory.stores.ranked import RankedStore
 from langgraft.memory.stores.read_only import ReadOnlyStore
 
+logger = logging.getLogger(__name__)
+
+EPISODES = "episodes"
+"""Bookkeeping: how many episodes were taken in."""
+NEXT_ORDER = "next_order_index"
+"""Bookkeeping: the `order_index` of the next item."""
+FILED = "filed/"
+"""Bookkeeping: prefix of the marks that make `file` idempotent."""
+FEEDBACK: Final = "feedback"
+"""Metadata of items whose success is not the environment's word: `self` or `oracle`."""
+
+Need: TypeAlias = Literal["lessons", "errors", "verdicts", "draft"]
+"""What a provider asks of those around it: an episode's lessons, its errors as records, answers
+to its questions about an episode, or a draft before it is asked, with answers about that."""
+
+Changes: TypeAlias = Sequence[Change] | MemoryDelta
+"""What a hook says is to change: a list of changes, or a delta."""
+
+P = ParamSpec("P")
 T = TypeVar("T")
+SettingsT = TypeVar("SettingsT", bound=ProviderSettings)
 
 
-class MemoryProvider(MemoryPolicy[SettingsT]):
+class MemoryProvider(ABC, Generic[SettingsT]):
     """Base of all providers; see the module's documentation for the contract.
 
     Args:
@@ -113,6 +150,7 @@ class MemoryProvider(MemoryPolicy[SettingsT]):
             not part of the architecture: what is recalled does not depend on it.
 
     Attributes:
+        settings: The provider's settings.
         namespace: The exact namespace of the bank's records, right below the one given.
         store: The store, with ranked search where the settings name a ranker.
 
@@ -122,6 +160,9 @@ class MemoryProvider(MemoryPolicy[SettingsT]):
         StorePathError: The directory cannot be used, or another open store has it.
     """
 
+    name: ClassVar[str]
+    """The provider's name in plans and manifests."""
+    settings: SettingsT
     settings_model: ClassVar[type[ProviderSettings]] = ProviderSettings
 
     @checked
@@ -137,7 +178,9 @@ class MemoryProvider(MemoryPolicy[SettingsT]):
             what = f"`settings` of {type(self).__name__}"
             check_argument(what, settings, self.settings_model)
         self.settings = cast("SettingsT", settings or self.settings_model())
-        self.namespace = bank.place(("langgraft", self.name) if namespace is None else namespace)
+        self.namespace = bank.records_namespace(
+            ("langgraft", self.name) if namespace is None else namespace
+        )
         ranker = getattr(self.settings, "ranker", None)
         if ranker is None and index_directory is not None:
             msg = f"{type(self).__name__} has no ranker, so that there is no index to keep"
@@ -159,6 +202,30 @@ class MemoryProvider(MemoryPolicy[SettingsT]):
         """Save the index and leave its directory, if there is one; nothing is taken in then."""
         if self._ranked is not None:
             self._ranked.close()
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """What a graph should have ready; each costs model calls, so ask for nothing idle."""
+        return frozenset({"lessons"})
+
+    def asks_again(self, query: str, context: RecallContext, last: RecallContext) -> bool:  # noqa: ARG002
+        """Say whether memory should be asked again before the agent goes on.
+
+        Args:
+            query: The task's instruction.
+            context: Where the agent stands.
+            last: Where it stood when memory was last asked.
+        """
+        return False
+
+    def describe(self) -> dict[str, JSON]:
+        """Return the architecture: the provider's name and its settings."""
+        return {"provider": self.name, "settings": self.settings.describe()}
+
+    @property
+    def architecture(self) -> str:
+        """Digest of `describe()`."""
+        return digest(self.describe())
 
     # What an agent calls ------------------------------------------------------------------
 
@@ -295,6 +362,169 @@ class MemoryProvider(MemoryPolicy[SettingsT]):
         """Do as `import_items` does; the store is asked asynchronously, the file is read at once."""
         return await self._awrite(self._import(Path(path), choices, dry_run=dry_run))
 
+    # What a provider writes ---------------------------------------------------------------
+
+    @abstractmethod
+    def _recall(self, query: str, context: RecallContext) -> Hooked[Found]:
+        """Find items with their scores, best first."""
+
+    @abstractmethod
+    def _learn(self, episode: Episode, position: int, order_index: int) -> Hooked[Changes]:
+        """Say what an episode changes; idempotence and bookkeeping are taken care of.
+
+        Args:
+            episode: The episode, with verdicts and receipts.
+            position: How many episodes were taken in before.
+            order_index: The `order_index` of the first new item; the next ones count up.
+        """
+
+    def _maintain(self) -> Hooked[Changes]:
+        """Say what upkeep changes; it sees the bank with what was just filed or imported."""
+        return ()
+
+    def _ask(
+        self,
+        episode: Episode,  # noqa: ARG002  (for subclasses)
+    ) -> Hooked[Sequence[Question]]:
+        """List all questions about an episode, answered or not."""
+        return ()
+
+    def _ask_draft(
+        self,
+        query: str,  # noqa: ARG002  (for subclasses)
+        context: RecallContext,  # noqa: ARG002
+    ) -> Hooked[Sequence[Question]]:
+        """List all questions about a draft, answered or not."""
+        return ()
+
+    def _settle(
+        self,
+        items: Sequence[MemoryItem],  # noqa: ARG002  (for subclasses)
+    ) -> Hooked[Changes]:
+        """Say what the import of items changes beside adding them, such as notes on them.
+
+        It sees the bank as it is before them.
+        """
+        return ()
+
+    # How it is put together ---------------------------------------------------------------
+
+    def _provide(self, query: str, context: RecallContext, budget: Budget) -> Program[Recall]:
+        with _refusals_about(f"what episode {context.episode_id!r} asks memory"):
+            found: Found = yield from _called(Found, self._recall, query, context)
+            found.query.encode()  # here, and not when its receipt is logged
+            if self.settings.same_task == "exclude":
+                found = _of_other_tasks(found, context.task_id)
+            return make_recall(query, context, budget, found)
+
+    def _unanswered_draft(self, query: str, context: RecallContext) -> Program[list[Question]]:
+        with _refusals_about(f"what episode {context.episode_id!r} asks memory"):
+            asked = yield from _called(Sequence, self._ask_draft, query, context)
+            return _open(asked, context.verdicts)
+
+    def _unanswered(self, episode: Episode) -> Program[list[Question]]:
+        with _refusals_about(f"episode {episode.id!r}"):
+            asked = yield from _called(Sequence, self._ask, episode.without_memory())
+            return _open(asked, episode.verdicts)
+
+    def _file(self, episode: Episode) -> Program[MemoryDelta]:
+        self._check_feedback(episode)
+        episode = episode.without_memory()
+        filed, position, order = yield from bank.read_state(
+            self.namespace, [FILED + episode.id, EPISODES, NEXT_ORDER]
+        )
+        if filed is not None:
+            return MemoryDelta()
+        count, first = cast("int", position or 0), cast("int", order or 0)
+        credited: Sequence[Change] = ()
+        with _refusals_about(f"episode {episode.id!r}"):
+            learned: Changes = yield from _called(Changes, self._learn, episode, count, first)
+            changes = yield from with_free_ids(self.namespace, _stamped(tuple(learned), episode))
+            if self._counts_uses:
+                credited = yield from credit(self.namespace, episode)
+        taken_in = MemoryDelta(
+            (
+                *credited,
+                *changes,
+                *_renumber(changes, first),
+                SetState(EPISODES, count + 1),
+                SetState(FILED + episode.id, count),
+            )
+        )
+        delta = yield from self._with_upkeep(taken_in)
+        yield from bank.apply_delta(self.namespace, delta)
+        return delta
+
+    @property
+    def _counts_uses(self) -> bool:
+        settings = self.settings
+        return settings.credit or any(policy.counts_uses for policy in settings.forgetting)
+
+    def _check_origin(self, path: Path, items: Sequence[MemoryItem]) -> None:
+        """Refuse what was learned from gold answers, unless that is declared here too."""
+        marked = [item.id for item in items if item.metadata.get(FEEDBACK) == "oracle"]
+        if marked and self.settings.feedback != "oracle":
+            msg = (
+                f"{path}: {len(marked)} items, such as {marked[0]!r:.80}, were learned from gold"
+                " answers (metadata feedback 'oracle'): declare it with the setting"
+                " feedback='oracle', or leave them out"
+            )
+            raise InputError(msg)
+
+    def _check_feedback(self, episode: Episode) -> None:
+        if episode.outcome.feedback == "oracle" and self.settings.feedback != "oracle":
+            msg = (
+                f"episode {episode.id!r} is judged by gold answers (feedback 'oracle'), which memory"
+                f" must not see: declare it with the setting feedback='oracle', or leave it out"
+            )
+            raise InputError(msg)
+
+    def _manage(self, *, dry_run: bool = False) -> Program[MemoryDelta]:
+        delta = yield from self._upkeep()
+        if not dry_run:
+            yield from bank.apply_delta(self.namespace, delta)
+        return delta
+
+    def _upkeep(self) -> Program[MemoryDelta]:
+        changes: Changes = yield from _called(Changes, self._maintain)
+        delta = MemoryDelta(tuple(changes))
+        if self.settings.forgetting:
+            content = yield from bank.read_content(self.namespace)
+            left = fold([delta], content)
+            delta += MemoryDelta(tuple(forgotten(self.settings.forgetting, left)))
+        return delta
+
+    def _with_upkeep(self, delta: MemoryDelta) -> Program[MemoryDelta]:
+        """Add the upkeep that will be due, so that both are written at once."""
+        ranker = getattr(self.settings, "ranker", None)
+        upkeep = yield from bank.as_if_applied(self.namespace, delta, self._upkeep(), ranker)
+        return delta + upkeep
+
+    def _import(
+        self, path: Path, choices: ImportChoices | None, *, dry_run: bool
+    ) -> Program[MemoryDelta]:
+        content = yield from bank.read_content(self.namespace)
+        first = cast("int", content.state.get(NEXT_ORDER, 0))
+        changes = import_changes(path, choices, content.items, first)
+        added = [change.item for change in changes if isinstance(change, Add)]
+        self._check_origin(path, added)
+        settled: Changes = yield from _called(Changes, self._settle, added)
+        following = (SetState(NEXT_ORDER, added[-1].order_index + 1),) if added else ()
+        delta = yield from self._with_upkeep(MemoryDelta((*changes, *settled, *following)))
+        if not dry_run:
+            yield from bank.apply_delta(self.namespace, delta)
+        return delta
+
+    # For subclasses -----------------------------------------------------------------------
+
+    def _standing(self, verdicts: Sequence[Verdict]) -> Program[list[Verdict]]:
+        """Keep the verdicts whose item is still there; the others are logged."""
+        named = {verdict.item_id for verdict in verdicts if verdict.item_id is not None}
+        gone = named.difference((yield from present(self.namespace, sorted(named))))
+        for identity in sorted(gone):
+            logger.info("verdict ignored: item %r is no longer in the bank", identity)
+        return [verdict for verdict in verdicts if verdict.item_id not in gone]
+
     # How programs are run -----------------------------------------------------------------
 
     def _read(self, program: Program[T]) -> T:
@@ -320,3 +550,73 @@ def _write(path: Path, content: BankContent) -> int:
 
 def _order(item: MemoryItem) -> tuple[int, str]:
     return item.order_index, item.id
+
+
+def _called(
+    kind: object, hook: Callable[P, Hooked[Any]], *args: P.args, **kwargs: P.kwargs
+) -> Program[Any]:
+    """Call a hook that somebody wrote.
+
+    Raises:
+        SettingsError: It is `async`, or what it comes to is not of its kind.
+    """
+    returned: object = yield from program(hook(*args, **kwargs))
+    name = getattr(hook, "__qualname__", hook)
+    check_argument(f"what `{name}` returns", returned, kind)
+    return returned
+
+
+@contextmanager
+def _refusals_about(what: str) -> Iterator[None]:
+    """Refuse in one line what no item, question or log can hold."""
+    try:
+        yield
+    except ValidationError as error:
+        msg = f"{what} cannot be remembered: {describe_validation(error)}"
+        raise InputError(msg) from error
+    except UnicodeEncodeError as error:
+        msg = f"{what} holds a lone surrogate, which no log can hold"
+        raise InputError(msg) from error
+
+
+def _open(asked: Sequence[Question], verdicts: Sequence[Verdict]) -> list[Question]:
+    answered = {verdict.question_id for verdict in verdicts}
+    return [question for question in asked if question.id not in answered]
+
+
+def _of_other_tasks(found: Found, task_id: str) -> Found:
+    """Drop what was learned on the task that asks."""
+    kept = [n for n, (item, _) in enumerate(found.items) if item.task_id != task_id]
+    dropped = [Dropped(item.id, SAME_TASK) for item, _ in found.items if item.task_id == task_id]
+    return replace(
+        found,
+        items=tuple(found.items[n] for n in kept),
+        pools=tuple(found.pools[n] for n in kept) if found.pools else (),
+        dropped=(*found.dropped, *dropped),
+    )
+
+
+def _stamped(changes: Sequence[Change], episode: Episode) -> Sequence[Change]:
+    """Say in new items whose word their success is, where it is not the environment's.
+
+    What owes something to gold answers already goes on saying so.
+    """
+    feedback = episode.outcome.feedback
+    if feedback == "environment":
+        return changes
+    return [
+        Add(with_feedback(change.item, feedback))
+        if isinstance(change, Add) and change.item.metadata.get(FEEDBACK) != "oracle"
+        else change
+        for change in changes
+    ]
+
+
+def with_feedback(item: MemoryItem, feedback: Scalar) -> MemoryItem:
+    """Return an item that says in its metadata whose word its success is."""
+    return item.model_copy(update={"metadata": {**item.metadata, FEEDBACK: feedback}})
+
+
+def _renumber(changes: Sequence[Change], first: int) -> Sequence[SetState]:
+    added = sum(isinstance(change, Add) for change in changes)
+    return (SetState(NEXT_ORDER, first + added),) if added else ()

@@ -5,19 +5,14 @@ from typing import TYPE_CHECKING
 from langgraft._core.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from langgraft.nodes.act import act_node
     from langgraft.nodes.chat import recall_for_messages, remember_messages
-    from langgraft.nodes.counterpart import counterpart_node
     from langgraft.nodes.deduplicate import deduplicate_node
     from langgraft.nodes.diagnose import diagnose_node
-    from langgraft.nodes.draft import draft_node
-    from langgraft.nodes.judge import judge_node
-    from langgraft.nodes.recall import asks_again, recall_node
+    from langgraft.nodes.judge import draft_node, judge_node
+    from langgraft.nodes.memory import asks_again, counterpart_node, recall_node, remember_node
     from langgraft.nodes.reflect import reflect_by_outcome_node, reflect_node
-    from langgraft.nodes.remember import remember_node
-    from langgraft.nodes.sessions import EnvironmentSessions
-    from langgraft.nodes.start import start_node
     from langgraft.nodes.state import AgentInput, AgentOutput, AgentState
+    from langgraft.nodes.text_world import EnvironmentSessions, act_node, start_node
     from langgraft.nodes.think import think_node
     from langgraft.nodes.validate import validate_node
 
@@ -51,21 +46,21 @@ __getattr__, __dir__ = lazy_exports(
         "AgentInput": _STATE,
         "AgentOutput": _STATE,
         "AgentState": _STATE,
-        "EnvironmentSessions": "langgraft.nodes.sessions",
-        "act_node": "langgraft.nodes.act",
-        "asks_again": "langgraft.nodes.recall",
-        "counterpart_node": "langgraft.nodes.counterpart",
+        "EnvironmentSessions": "langgraft.nodes.text_world",
+        "act_node": "langgraft.nodes.text_world",
+        "asks_again": "langgraft.nodes.memory",
+        "counterpart_node": "langgraft.nodes.memory",
         "deduplicate_node": "langgraft.nodes.deduplicate",
         "diagnose_node": "langgraft.nodes.diagnose",
-        "draft_node": "langgraft.nodes.draft",
+        "draft_node": "langgraft.nodes.judge",
         "judge_node": "langgraft.nodes.judge",
         "recall_for_messages": "langgraft.nodes.chat",
-        "recall_node": "langgraft.nodes.recall",
+        "recall_node": "langgraft.nodes.memory",
         "reflect_by_outcome_node": "langgraft.nodes.reflect",
         "reflect_node": "langgraft.nodes.reflect",
         "remember_messages": "langgraft.nodes.chat",
-        "remember_node": "langgraft.nodes.remember",
-        "start_node": "langgraft.nodes.start",
+        "remember_node": "langgraft.nodes.memory",
+        "start_node": "langgraft.nodes.text_world",
         "think_node": "langgraft.nodes.think",
         "validate_node": "langgraft.nodes.validate",
     },

@@ -1,10 +1,12 @@
 """Texts and files by reference: what a checkpoint must not hold."""
 
 import hashlib
+import json
 import re
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
+from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.errors import InfrastructureError, InputError
 from langgraft._core.files import sync, write_whole
 
@@ -160,3 +162,20 @@ def _write(path: Path, content: bytes, folder: Path) -> None:
     except OSError as error:
         msg = f"{path}: cannot be written: {error.strerror}; free the disk or give another folder"
         raise InfrastructureError(msg) from error
+
+
+def keep_json(artifacts: Artifacts, value: JSON) -> str:
+    """Keep a value as canonical JSON, and return its reference."""
+    return artifacts.keep(canonical_json(value).encode())
+
+
+def read_json(artifacts: Artifacts, reference: str | None) -> dict[str, Any]:
+    """Read a mapping that was kept; without a reference it is empty.
+
+    Raises:
+        InputError: Nothing is kept under that reference, or it is damaged.
+    """
+    if not reference:
+        return {}
+    read: dict[str, Any] = json.loads(artifacts.read(reference))
+    return read

@@ -25,6 +25,7 @@ from langgraph.graph import MessagesState
 
 from langgraft._core.arguments import check_argument, checked
 from langgraft._core.canonical import canonical_json
+from langgraft._core.effects import Call, Program, ado, arun, do, run
 from langgraft._core.errors import InputError, SettingsError
 from langgraft._core.prompts import Prompt
 from langgraft.memory.deltas import MemoryDelta
@@ -33,13 +34,18 @@ from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.questions import Question, Verdict
 from langgraft.memory.recall import Budget, Recall, RecallContext, Receipt, strip_block
 from langgraft.nodes.chat_models import ChatModel, chat_model
-from langgraft.nodes.draft import drafting
-from langgraft.nodes.judge import answering
+from langgraft.nodes.judge import answering, drafting
+from langgraft.nodes.memory import (
+    draft_questions,
+    filed,
+    provided,
+    questions_about,
+)
+from langgraft.nodes.node import Update
 from langgraft.nodes.prompts import prompt as shipped
 from langgraft.nodes.reflect import MAX_LESSONS, parse_lessons, reflection_messages
 from langgraft.nodes.replies import encodable, reply_text
-from langgraft.nodes.state import Update
-from langgraft.nodes.structured import Conversation, aconverse, converse
+from langgraft.nodes.structured import Conversation, with_model
 
 Ended: TypeAlias = Outcome | bool
 """How a turn ended, or no more than whether it succeeded."""
@@ -80,27 +86,19 @@ def recall_for_messages(
         msg = f"{type(memory).__name__} compares with a draft: pass `model` to have one written"
         raise SettingsError(msg)
 
-    def recall(state: MessagesState, config: RunnableConfig) -> Update:
+    def recall(state: MessagesState, config: RunnableConfig) -> Program[Call, Update]:
         messages = _messages(state, config)
         asked, rest = _turn(messages)
         task, context = _task(asked), _context(domain, asked, rest)
         if drafts:
-            context = replace(context, draft=converse(drafting(task), model))
-            questions = memory.draft_questions(task, context)
-            context = replace(context, verdicts=converse(_answering(questions), model))
-        return _with_memory(messages, memory.provide(task, context, budget))
+            draft = yield from with_model(drafting(task), model)
+            context = replace(context, draft=draft)
+            questions = yield from draft_questions(memory, task, context)
+            verdicts = yield from with_model(_answering(questions), model)
+            context = replace(context, verdicts=verdicts)
+        return _with_memory(messages, (yield from provided(memory, task, context, budget)))
 
-    async def arecall(state: MessagesState, config: RunnableConfig) -> Update:
-        messages = _messages(state, config)
-        asked, rest = _turn(messages)
-        task, context = _task(asked), _context(domain, asked, rest)
-        if drafts:
-            context = replace(context, draft=await aconverse(drafting(task), model))
-            questions = await memory.adraft_questions(task, context)
-            context = replace(context, verdicts=await aconverse(_answering(questions), model))
-        return _with_memory(messages, await memory.aprovide(task, context, budget))
-
-    return RunnableLambda(recall, afunc=arecall, name="recall")
+    return _node("recall", recall)
 
 
 @checked
@@ -154,28 +152,38 @@ def remember_messages(
         told = ended if isinstance(ended, Outcome) else Outcome(success=bool(ended))
         return asked, _episode(domain, asked, rest, told)
 
-    def remember(state: MessagesState, config: RunnableConfig) -> Update:
+    def ended(state: MessagesState) -> object:
         if inspect.iscoroutinefunction(judge):
             msg = "`outcome` of remember_messages is async: run the graph with `ainvoke`"
             raise InputError(msg)
-        asked, episode = turn(_messages(state, config), judge(state))
-        if "lessons" in memory.needs:
-            episode = converse(_reflecting(episode, template), model)
-        questions = memory.questions(episode)
-        episode = converse(_judging(episode, questions), model)
-        return _without_memory(asked, memory.file(episode))
+        return judge(state)
 
-    async def aremember(state: MessagesState, config: RunnableConfig) -> Update:
-        messages, ended = _messages(state, config), judge(state)
-        told = await ended if inspect.isawaitable(ended) else ended
-        asked, episode = turn(messages, told)
-        if "lessons" in memory.needs:
-            episode = await aconverse(_reflecting(episode, template), model)
-        questions = await memory.aquestions(episode)
-        episode = await aconverse(_judging(episode, questions), model)
-        return _without_memory(asked, await memory.afile(episode))
+    async def aended(state: MessagesState) -> object:
+        told: object = judge(state)
+        return await told if inspect.isawaitable(told) else told
 
-    return RunnableLambda(remember, afunc=aremember, name="remember")
+    def remember(state: MessagesState, config: RunnableConfig) -> Program[Call, Update]:
+        messages = _messages(state, config)
+        asked, episode = turn(messages, (yield Call(ended, aended, state)))
+        if "lessons" in memory.needs:
+            episode = yield from with_model(_reflecting(episode, template), model)
+        questions = yield from questions_about(memory, episode)
+        episode = yield from with_model(_judging(episode, questions), model)
+        return _without_memory(asked, (yield from filed(memory, episode)))
+
+    return _node("remember", remember)
+
+
+def _node(
+    name: str, begin: Callable[[MessagesState, RunnableConfig], Program[Call, Update]]
+) -> Runnable[MessagesState, Update]:
+    def call(state: MessagesState, config: RunnableConfig) -> Update:
+        return run(begin(state, config), do)
+
+    async def acall(state: MessagesState, config: RunnableConfig) -> Update:
+        return await arun(begin(state, config), ado)
+
+    return RunnableLambda(call, afunc=acall, name=name)
 
 
 def _messages(state: Any, config: RunnableConfig) -> Sequence[AnyMessage]:

@@ -1,34 +1,41 @@
 """`deduplicate`: drop the lessons that say what is known already (ReMe, arXiv:2512.10696 §3).
 
 Two lessons say the same if their advice is alike, by the cosine of TF-IDF vectors of its words and
-pairs of words, if nothing tells that it is other advice (`langgraft.nodes.opposites`), and if their
+pairs of words, if nothing tells that it is other advice (`Stance`), and if their
 situations are not unlike: a lesson is found by its situation, so that one answer may have to be
 there for several. Advice that corrects other advice has nearly the same words, and has to stay; so
 in doubt a lesson is kept. The corpus is the lessons at hand and those of memory that are nearest to
 them: no embedder is needed, the cost is the same in a bank of any size, and the same bank always
 gives the same. Words are compared, not what they mean: in languages written without blanks little
 more than the same phrases are alike.
+
+What makes advice another is told by rules of words too, cheap, always the same, and made to err on
+one side: where they see a difference that is none, a lesson is kept that might have gone. They know
+the words that negate in English, and none for being wrong or useless; names and the order of words
+they see in any language that is written with blanks.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol, runtime_checkable
+from itertools import pairwise
+from typing import Any, Final, Protocol, Self, runtime_checkable
 
 import numpy as np
 from langchain_core.runnables import Runnable
 
 from langgraft._core.arguments import checked
+from langgraft._core.effects import Call, Program
 from langgraft._core.errors import SettingsError
 from langgraft.memory.episodes import Episode, Lesson
 from langgraft.memory.provider import MemoryProvider
-from langgraft.memory.rankers.diversity import Similarity
+from langgraft.memory.rankers.diversity import Similarity, TfIdf
+from langgraft.memory.rankers.postings import tokenize
 from langgraft.memory.rankers.selection import Floats
-from langgraft.memory.rankers.tfidf import TfIdf
-from langgraft.memory.rankers.tokens import tokenize
 from langgraft.nodes.judging.shown import same_words
-from langgraft.nodes.opposites import Stance, word_pairs
-from langgraft.nodes.remember import episode_of
-from langgraft.nodes.state import AgentState, DroppedLesson, Node, Update
+from langgraft.nodes.memory import episode_of
+from langgraft.nodes.node import Node, Update
+from langgraft.nodes.state import AgentState, DroppedLesson
 
 ALIKE: Final = 0.35
 """From which cosine of their advice on two lessons may say the same. Measured on two libraries that
@@ -77,17 +84,14 @@ def deduplicate_node(
         raise SettingsError(msg)
     bank = memory if isinstance(memory, KeepsLessons) else None
 
-    def deduplicate(state: AgentState) -> Update:
-        if bank is None or not state["lessons"]:
-            return _update(state, (), above)
-        return _update(state, bank.lessons_like(episode_of(state), CANDIDATES), above)
+    def deduplicate(state: AgentState) -> Program[Call, Update]:
+        known: Sequence[Lesson] = ()
+        if bank is not None and state["lessons"]:
+            episode = episode_of(state)
+            known = yield Call(bank.lessons_like, bank.alessons_like, episode, CANDIDATES)
+        return _update(state, known, above)
 
-    async def adeduplicate(state: AgentState) -> Update:
-        if bank is None or not state["lessons"]:
-            return _update(state, (), above)
-        return _update(state, await bank.alessons_like(episode_of(state), CANDIDATES), above)
-
-    return Node("deduplicate", deduplicate, adeduplicate)
+    return Node.running("deduplicate", deduplicate)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,3 +191,79 @@ def _update(state: AgentState, known: Sequence[Lesson], above: float) -> Update:
     ]
     kept = [lesson for i, lesson in enumerate(lessons) if i not in repeated]
     return {"lessons": kept, "dropped": [*state.get("dropped", ()), *dropped]}
+
+
+SAME_WORDS: Final = 0.95
+"""From which share of their words in common on two texts are of the same words."""
+SAME_ORDER: Final = 0.85
+"""Below which share of their word pairs in common such two are in another order."""
+
+# What these negate is what follows them; `not` and its like negate their clause.
+_AGAINST: Final = r"instead of|rather than|without|avoid\w*|no|nor|neither"
+_NEGATES: Final = re.compile(rf"\b(?:not|never|cannot|\w+n't|{_AGAINST})\b")
+_CLAUSE_ENDS: Final = re.compile(rf"[.,;:!?()\n]|\bbut\b|(?=\b(?:{_AGAINST})\b)")
+
+_STRAIGHT: Final = str.maketrans("‘’“”", "''\"\"")  # noqa: RUF001
+_QUOTED: Final = re.compile(r"(?<!\w)(['\"`])([^'\"`\n]+)\1(?!\w)")
+_CODE: Final = re.compile(r"_|[a-z][A-Z]")
+
+
+@dataclass(frozen=True, slots=True)
+class Stance:
+    """What a text says beyond its choice of words."""
+
+    asserted: frozenset[str]
+    """Words that stand in no negated clause."""
+    negated: frozenset[str]
+    """Words that stand in no other."""
+    named: frozenset[str]
+    """What is in quotes, or written as code is: commands, tools, fields."""
+    words: frozenset[str]
+    pairs: frozenset[str]
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """Read a text."""
+        text = text.translate(_STRAIGHT)
+        plain: set[str] = set()
+        denied: set[str] = set()
+        for clause in _CLAUSE_ENDS.split(text.lower()):
+            (denied if _NEGATES.search(clause) else plain).update(tokenize(clause))
+        words = tokenize(text)
+        return cls(
+            asserted=frozenset(plain - denied),
+            negated=frozenset(denied - plain),
+            named=_named(text),
+            words=frozenset(words),
+            pairs=frozenset(word_pairs(words)),
+        )
+
+    def differs_from(self, other: Self) -> bool:
+        """Say whether two say different things, however alike their words are.
+
+        They do where they name different things, where one negates what the other asserts, and
+        where they put the same words in another order.
+        """
+        if self.named != other.named:
+            return True
+        if self.asserted & other.negated or self.negated & other.asserted:
+            return True
+        same_words = _shared(self.words, other.words) >= SAME_WORDS
+        return same_words and _shared(self.pairs, other.pairs) < SAME_ORDER
+
+
+def word_pairs(words: Sequence[str]) -> list[str]:
+    """Return each word with the one that follows it."""
+    return [" ".join(pair) for pair in pairwise(words)]
+
+
+def _named(text: str) -> frozenset[str]:
+    quoted = (" ".join(tokenize(found[2])) for found in _QUOTED.finditer(text))
+    code = (word.lower() for word in re.findall(r"\w+", text) if _CODE.search(word))
+    return frozenset((*quoted, *code)) - {""}
+
+
+def _shared(some: frozenset[str], others: frozenset[str]) -> float:
+    """Return the share of all that are in both; 1 where there are none."""
+    every = some | others
+    return len(some & others) / len(every) if every else 1.0

@@ -21,13 +21,14 @@ from pydantic import BaseModel, BeforeValidator
 from langgraft._core.arguments import checked
 from langgraft._core.prompts import Prompt
 from langgraft.memory.episodes import ErrorKind, ErrorRecord
-from langgraft.memory.providers.coding.fixes import fix_needs
+from langgraft.memory.providers.coding.entries import fix_needs
 from langgraft.memory.recall import strip_block
 from langgraft.nodes.chat_models import ChatModel, Model
 from langgraft.nodes.code_names import code_names
+from langgraft.nodes.node import Update
 from langgraft.nodes.prompts import prompt as shipped
 from langgraft.nodes.replies import encodable
-from langgraft.nodes.state import AgentState, Update
+from langgraft.nodes.state import AgentState
 from langgraft.nodes.structured import (
     Conversation,
     aconverse,

@@ -16,24 +16,39 @@ from typing import Any, Literal, TypeAlias
 
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import Runnable
-from pydantic import ValidationError
 
 from langgraft._core.arguments import checked
+from langgraft._core.effects import Call, Program
 from langgraft._core.errors import InputError, SettingsError
 from langgraft._core.prompts import Prompt
-from langgraft._core.settings import describe_validation
+from langgraft._core.settings import validation_as
+from langgraft.memory.episodes import Episode
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.questions import By, Question, Verdict
+from langgraft.memory.recall import strip_block
 from langgraft.nodes.chat_models import ChatModel, Model, chat_model
 from langgraft.nodes.judging.contradiction import Contradiction
 from langgraft.nodes.judging.novelty import Novelty
 from langgraft.nodes.judging.shown import Ruling, Shown
 from langgraft.nodes.judging.votes import Votes
+from langgraft.nodes.memory import (
+    draft_questions,
+    episode_of,
+    questions_about,
+    recall_context,
+)
+from langgraft.nodes.model_dialogue import Talk, spoken
+from langgraft.nodes.node import Node, Update
 from langgraft.nodes.prompts import prompt as shipped
-from langgraft.nodes.recall import recall_context
-from langgraft.nodes.remember import episode_of
-from langgraft.nodes.state import AgentState, Node, Update
-from langgraft.nodes.structured import Conversation, aconverse, asking, converse
+from langgraft.nodes.state import AgentState
+from langgraft.nodes.structured import (
+    Conversation,
+    aconverse,
+    asking,
+    conversation_node,
+    converse,
+    with_model,
+)
 
 KINDS: Mapping[str, type[Shown]] = {
     "votes": Votes,
@@ -138,22 +153,15 @@ def judge_node(
         raise SettingsError(msg)
     model = chat_model(model, "`model` of judge_node")
 
-    def judge(state: AgentState) -> Update:
-        if about == "draft":
-            questions = memory.draft_questions(state["instruction"], recall_context(state))
-        else:
-            questions = memory.questions(episode_of(state))
-        return converse(_update(state, questions, about, prompts), model)
-
-    async def ajudge(state: AgentState) -> Update:
+    def judge(state: AgentState) -> Program[Call, Update]:
         if about == "draft":
             context = recall_context(state)
-            questions = await memory.adraft_questions(state["instruction"], context)
+            questions = yield from draft_questions(memory, state["instruction"], context)
         else:
-            questions = await memory.aquestions(episode_of(state))
-        return await aconverse(_update(state, questions, about, prompts), model)
+            questions = yield from questions_about(memory, episode_of(state))
+        return (yield from with_model(_update(state, questions, about, prompts), model))
 
-    return Node("judge", judge, ajudge)
+    return Node.running("judge", judge)
 
 
 def _update(
@@ -179,11 +187,9 @@ def _shown(question: Question) -> Shown:
             f"{', '.join(KINDS)}: answer it in a node of your own"
         )
         raise InputError(msg)
-    try:
+    where = f"a question of the kind {question.kind!r} does not show what it should: "
+    with validation_as(InputError, where):
         return kind.model_validate(dict(question.shows))
-    except ValidationError as error:
-        msg = f"a question of the kind {question.kind!r} does not show what it should: "
-        raise InputError(msg + describe_validation(error)) from error
 
 
 def _judgment(
@@ -192,3 +198,62 @@ def _judgment(
     name = question.id
     verdicts = tuple(Verdict(name, r.action, r.item_id, r.text, r.by) for r in rulings)
     return Judgment(name, question.kind, verdicts, by, why, calls)
+
+
+# For agents whose calls are samples of a node --------------------------------------------------
+
+
+def answering_all(episode: Episode, asked: Sequence[Question]) -> Talk[dict[str, Any]]:
+    """Answer questions about an episode, as a part of a talk.
+
+    Returns:
+        `verdicts`, and in `judging` how each question was answered; nothing where none was asked.
+    """
+    lessons = [lesson.text for lesson in episode.lessons]
+    verdicts: list[Any] = []
+    judging: list[Any] = []
+    for question in asked:
+        judgment = yield from spoken(answering(question, lessons), "judge")
+        told = asdict(judgment)
+        verdicts += told.pop("verdicts")
+        judging.append(told)
+    return {"verdicts": verdicts, "judging": judging} if asked else {}
+
+
+NOTHING_KNOWN = "(nothing)"
+
+
+@checked
+def draft_node(
+    model: ChatModel | None, *, prompt: Prompt | None = None
+) -> Runnable[AgentState, Update]:
+    """Make the node that asks for a short answer or plan to the instruction.
+
+    The reply is kept whole as the state's `draft`. Without a model the draft is empty, and then
+    memory has nothing to ask about it.
+
+    Args:
+        model: Any chat model, or the name of one (`openai:gpt-4.1-mini`).
+        prompt: Prompt with the placeholders `$task` and `$situation`.
+    """
+    template = prompt or shipped("draft")
+
+    def begin(state: AgentState) -> Conversation[Update]:
+        draft = yield from drafting(state["instruction"], _situation(state), template)
+        return {"draft": draft}
+
+    return conversation_node("draft", model, begin)
+
+
+def drafting(task: str, situation: str = "", template: Prompt | None = None) -> Conversation[str]:
+    """Ask for a draft in a conversation; see `draft_node`."""
+    prompt = template or shipped("draft")
+    reply = yield [HumanMessage(prompt.render(task=task, situation=situation or NOTHING_KNOWN))]
+    return strip_block(reply or "").strip()
+
+
+def _situation(state: AgentState) -> str:
+    """Say how the world is played and what it showed last, where there is a world."""
+    steps = state.get("steps", ())
+    seen = strip_block(steps[-1]["observation"]) if steps else ""
+    return "\n\n".join(filter(None, (state.get("world_instructions", ""), seen)))

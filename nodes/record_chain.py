@@ -4,7 +4,7 @@ Each record is a content by reference in canonical JSON, and names the one befor
 the last reference vouches for the whole run: two runs are the same, byte for byte, exactly if
 their last references are equal, and a record that is written again after a crash is the same
 content. What the records of one kind of run add up to is for its own module to say
-(`langgraft.nodes.search.records`, `langgraft.nodes.workbench.log`).
+(`langgraft.nodes.search.journal`, `langgraft.nodes.workbench.log`).
 """
 
 import json

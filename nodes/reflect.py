@@ -16,13 +16,15 @@ from langchain_core.runnables import Runnable
 from pydantic import BaseModel, BeforeValidator, Field
 
 from langgraft._core.arguments import checked
+from langgraft._core.effects import Call, Program
 from langgraft._core.prompts import Prompt
 from langgraft.memory.episodes import Attempt, Lesson, Outcome, Step, render_trajectory
 from langgraft.memory.recall import strip_block
 from langgraft.nodes.chat_models import ChatModel, chat_model
+from langgraft.nodes.node import Node, Update
 from langgraft.nodes.prompts import prompt as shipped
 from langgraft.nodes.replies import reply_text
-from langgraft.nodes.state import AgentState, Node, StepState, Update
+from langgraft.nodes.state import AgentState, StepState
 from langgraft.nodes.structured import (
     Conversation,
     asking,
@@ -60,13 +62,12 @@ def reflect_node(
         outcome = Outcome(state["success"], state["score"], state["reason"])
         return reflection_messages(template, state["instruction"], steps, outcome, max_lessons)
 
-    def reflect(state: AgentState) -> Update:
-        return _lessons(model.invoke(messages(state)), max_lessons)
+    def reflect(state: AgentState) -> Program[Call, Update]:
+        reply: BaseMessage = yield Call(model.invoke, model.ainvoke, messages(state))
+        lessons, reflection = parse_lessons(reply_text(reply), max_lessons)
+        return {"lessons": lessons, "reflection": reflection}
 
-    async def areflect(state: AgentState) -> Update:
-        return _lessons(await model.ainvoke(messages(state)), max_lessons)
-
-    return Node("reflect", reflect, areflect)
+    return Node.running("reflect", reflect)
 
 
 def reflection_messages(
@@ -116,11 +117,6 @@ class _Lesson(BaseModel):
 
 
 _READ_LESSONS = listed(_Lesson)
-
-
-def _lessons(message: BaseMessage, limit: int) -> Update:
-    lessons, reflection = parse_lessons(reply_text(message), limit)
-    return {"lessons": lessons, "reflection": reflection}
 
 
 # By outcome -------------------------------------------------------------------------------

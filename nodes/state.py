@@ -1,11 +1,12 @@
-"""The state that agents in text worlds share, and how nodes become part of a graph."""
+"""The state that agents in text worlds share."""
 
 import operator
-from collections.abc import Awaitable, Callable
-from typing import Annotated, Any
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Annotated, Any, Final, get_origin, get_type_hints
 
-from langchain_core.runnables import Runnable, RunnableConfig
-from typing_extensions import TypedDict, override
+from langgraph.types import Overwrite
+from typing_extensions import TypedDict
 
 
 class StepState(TypedDict):
@@ -48,7 +49,7 @@ class AgentInput(TypedDict, total=False):
 class AgentState(AgentInput, total=False):
     """State of one episode: small, and plain JSON throughout.
 
-    The world itself is not in it: `langgraft.nodes.sessions` holds that, and rebuilds it from
+    The world itself is not in it: `langgraft.nodes.text_world` holds that, and rebuilds it from
     the steps where it is missing.
     """
 
@@ -127,39 +128,34 @@ class AgentOutput(TypedDict, total=False):
     deltas: list[list[Any]]
 
 
-Update = dict[str, Any]
-"""What a node returns: new values for some keys of the state."""
+_KEPT: Final = {*AgentInput.__annotations__, "attempt"}
 
 
-class Node(Runnable[AgentState, Update]):
-    """A graph node made of a function and, where waiting is involved, its async twin.
+def fresh_state(*, added_to: bool) -> dict[str, Any]:
+    """Return all that an episode begins with empty, whichever nodes will fill it.
 
-    LangGraph takes one function or the other; a `RunnableLambda` takes both and costs more
-    than most nodes do. Without a twin, async graphs run the function in a thread.
+    A thread may still hold what its last episode left.
+
+    Args:
+        added_to: Whether the lists that nodes add to hold something, which only an `Overwrite` ends.
     """
+    empty = {key: kind() for key, kind in _kinds().items()}
+    lists = _lists() if added_to else ()
+    return {**empty, **{key: Overwrite([]) for key in lists}}
 
-    def __init__(
-        self,
-        name: str,
-        call: Callable[[AgentState], Update],
-        acall: Callable[[AgentState], Awaitable[Update]] | None = None,
-    ) -> None:
-        self.name = name
-        self._call = call
-        self._acall = acall
 
-    @override
-    def invoke(
-        self, input: AgentState, config: RunnableConfig | None = None, **kwargs: Any
-    ) -> Update:
-        """Run the node."""
-        return self._call(input)
+@lru_cache(maxsize=1)
+def _kinds() -> dict[str, Callable[[], Any]]:
+    hints = get_type_hints(AgentState)
+    lists = _lists()
+    return {
+        key: get_origin(hint) or hint
+        for key, hint in hints.items()
+        if key not in _KEPT and key not in lists
+    }
 
-    @override
-    async def ainvoke(
-        self, input: AgentState, config: RunnableConfig | None = None, **kwargs: Any
-    ) -> Update:
-        """Run the node's async twin, or the node in a thread."""
-        if self._acall is None:
-            return await super().ainvoke(input, config, **kwargs)
-        return await self._acall(input)
+
+@lru_cache(maxsize=1)
+def _lists() -> tuple[str, ...]:
+    hints = get_type_hints(AgentState, include_extras=True)
+    return tuple(key for key, hint in hints.items() if get_origin(hint) is Annotated)

@@ -21,12 +21,13 @@ from langchain_core.runnables import Runnable
 from pydantic import TypeAdapter, ValidationError
 
 from langgraft._core.arguments import checked
+from langgraft._core.effects import Call, Program, ado, arun, do, relay, run
 from langgraft._core.prompts import Prompt
 from langgraft.nodes.chat_models import ChatModel, Model, chat_model
-from langgraft.nodes.json_values import cleaned, json_values
+from langgraft.nodes.node import Node, Update
 from langgraft.nodes.prompts import prompt as shipped
-from langgraft.nodes.replies import encodable, in_turns, reply_text
-from langgraft.nodes.state import AgentState, Node, Update
+from langgraft.nodes.replies import cleaned, encodable, in_turns, json_values, reply_text
+from langgraft.nodes.state import AgentState
 
 T = TypeVar("T")
 
@@ -227,38 +228,25 @@ def _told(problems: Sequence[str]) -> tuple[str, ...]:
     return tuple(encodable(problem)[:PROBLEM_LENGTH] for problem in problems[:PROBLEMS_TOLD])
 
 
-@dataclass(frozen=True, slots=True)
-class _Ended(Generic[T]):
-    value: T
+def with_model(conversation: Conversation[T], model: Model | None) -> Program[Call, T]:
+    """Return the program that holds a conversation with a model, or with nobody."""
+
+    def answer(messages: list[BaseMessage]) -> Program[Call, str | None]:
+        if model is None:
+            return None
+        return reply_text((yield Call(model.invoke, model.ainvoke, messages)))
+
+    return relay(conversation, answer)
 
 
 def converse(conversation: Conversation[T], model: Model | None) -> T:
     """Hold a conversation with a model, or with nobody."""
-    step = _advance(conversation)
-    while not isinstance(step, _Ended):
-        reply = None if model is None else reply_text(model.invoke(step))
-        step = _advance(conversation, reply)
-    return step.value
+    return run(with_model(conversation, model), do)
 
 
 async def aconverse(conversation: Conversation[T], model: Model | None) -> T:
     """Do what `converse` does, without blocking."""
-    step = _advance(conversation)
-    while not isinstance(step, _Ended):
-        reply = None if model is None else reply_text(await model.ainvoke(step))
-        step = _advance(conversation, reply)
-    return step.value
-
-
-def _advance(
-    conversation: Conversation[T], reply: str | None = None
-) -> list[BaseMessage] | _Ended[T]:
-    # Apart from the model's call, which may raise `StopIteration` of its own. The first `None`
-    # starts a conversation; later ones say that there is no model.
-    try:
-        return conversation.send(reply)
-    except StopIteration as stop:
-        return _Ended(stop.value)
+    return await arun(with_model(conversation, model), ado)
 
 
 @checked
@@ -270,10 +258,4 @@ def conversation_node(
     """Make the node that holds a conversation about the state; its result is the update."""
     model = chat_model(model, f"`model` of the node {name!r}")
 
-    def run(state: AgentState) -> Update:
-        return converse(begin(state), model)
-
-    async def arun(state: AgentState) -> Update:
-        return await aconverse(begin(state), model)
-
-    return Node(name, run, arun)
+    return Node.running(name, lambda state: with_model(begin(state), model))

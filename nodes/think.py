@@ -8,13 +8,15 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.runnables import Runnable
 
 from langgraft._core.arguments import checked
+from langgraft._core.effects import Call, Program
 from langgraft._core.errors import ActionFormatError
 from langgraft._core.prompts import Prompt
 from langgraft.nodes.chat_models import ChatModel, chat_model
+from langgraft.nodes.model_dialogue import heard
+from langgraft.nodes.node import Node, Update
 from langgraft.nodes.prompts import prompt as shipped
 from langgraft.nodes.replies import in_turns
-from langgraft.nodes.state import AgentState, Node, StepState, Update
-from langgraft.nodes.talking import heard
+from langgraft.nodes.state import AgentState, StepState
 
 # Chat models like to set labels in bold, as headings or as list points.
 _LABEL = r"^[ \t>#*_`-]*{}[ \t*_`]*:[ \t*_]*"
@@ -95,13 +97,10 @@ def think_node(model: ChatModel, *, prompt: Prompt | None = None) -> Runnable[Ag
         system = template.render(instructions=state["world_instructions"])
         return render_messages(system, state["recalled"], state["steps"])
 
-    def think(state: AgentState) -> Update:
-        return _decide(model.invoke(messages(state)))
+    def think(state: AgentState) -> Program[Call, Update]:
+        return _decide((yield Call(model.invoke, model.ainvoke, messages(state))))
 
-    async def athink(state: AgentState) -> Update:
-        return _decide(await model.ainvoke(messages(state)))
-
-    return Node("think", think, athink)
+    return Node.running("think", think)
 
 
 def _decide(message: BaseMessage) -> Update:

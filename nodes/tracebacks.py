@@ -1,4 +1,4 @@
-"""What went wrong, told from a traceback by rules: which exception, which package, what kind.
+"""What went wrong, told from a traceback or from prose by rules: which exception, which package, what kind.
 
 Pure functions, grounded in the formats and messages of Python itself. They know no library's
 errors; where they cannot tell, they say `general`, `code` or nothing.
@@ -8,19 +8,154 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from langgraft.memory.episodes import ErrorKind
 from langgraft.memory.providers.coding.entries import GENERAL
-from langgraft.memory.providers.coding.masks import masked
 from langgraft.memory.providers.coding.tracebacks import (
     Frame,
     Raised,
     canonical,
     canonical_error,
     is_exception_name,
+    masked,
     parse_traceback,
 )
 from langgraft.nodes.code_names import CodeNames, code_names, is_package
-from langgraft.nodes.error_kinds import error_kind
-from langgraft.nodes.error_mentions import QUOTE, mentioned_error
+
+QUOTE: Final = r"['\"`\u2018\u2019]"
+"""A quotation mark, straight or not."""
+
+_CLASS = re.compile(r"(?<![\w.])(?:[a-z_]\w*\.)*[A-Z]\w+\b")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z(`'\"])|\n+")
+_MESSAGE = re.compile(r"^`?\s*(?::|\(|[-\u2013\u2014]\s)\s*(?P<message>\S.*)$")
+"""What follows a class where its message is given: after a colon or a dash, or in brackets."""
+_CLAUSE_END = re.compile(r";\s|,\s+(?:so|and|which|because|causing|preventing)\b|[.!?]\s*$")
+_SAYS: Final = tuple(
+    (re.compile(pattern), name)
+    for pattern, name in (
+        (
+            rf"(?:(?<![\w.])[\w.]+\(\) got an )?unexpected keyword argument {QUOTE}\w+{QUOTE}",
+            "TypeError",
+        ),
+        (
+            r"(?:(?<![\w.])[\w.]+\(\) )?missing \d+ required (?:positional|keyword-only) argument",
+            "TypeError",
+        ),
+        (rf"{QUOTE}\w+{QUOTE} object is not (?:subscriptable|callable|iterable)", "TypeError"),
+        (rf"{QUOTE}\w+{QUOTE} object has no attribute {QUOTE}\w+{QUOTE}", "AttributeError"),
+        (rf"module {QUOTE}[\w.]+{QUOTE} has no attribute {QUOTE}\w+{QUOTE}", "AttributeError"),
+        (rf"[Nn]o module named {QUOTE}?\w+(?:\.\w+)*{QUOTE}?", "ModuleNotFoundError"),
+        (rf"cannot import name {QUOTE}\w+{QUOTE}", "ImportError"),
+        (rf"name {QUOTE}\w+{QUOTE} is not defined", "NameError"),
+        (r"could not convert string to float", "ValueError"),
+        (r"invalid literal for int\(\)", "ValueError"),
+        (r"(?:list|string|tuple) index out of range", "IndexError"),
+        (r"[Nn]o such file or directory", "FileNotFoundError"),
+        (r"division by zero", "ZeroDivisionError"),
+    )
+)
+"""Messages that Python itself words, and the class it raises with each."""
+
+
+def mentioned_error(prose: str) -> Raised | None:
+    """Read the exception that a review tells of: `it crashed with TypeError: fit() got …`.
+
+    The first class that is named counts. Its message is what the sentence gives as such; else
+    what it says in words that are Python's own; else the sentence, which tells what was being
+    done. Where no class is named, words that are Python's own tell it.
+    """
+    for sentence in _SENTENCE.split(prose):
+        for match in _CLASS.finditer(sentence):
+            if is_exception_name(match.group()):
+                return Raised(match.group(), _message(sentence.strip(), sentence[match.end() :]))
+    for pattern, name in _SAYS:
+        if found := pattern.search(prose):
+            return Raised(name, found.group())
+    return None
+
+
+def _message(sentence: str, after: str) -> str:
+    given = _MESSAGE.match(after)
+    if given is None:
+        worded = (pattern.search(sentence) for pattern, _ in _SAYS)
+        return next((found.group() for found in worded if found), sentence)
+    message = given["message"]
+    message = _to_the_closing_bracket(message)
+    end = _CLAUSE_END.search(message)
+    return (message[: end.start()] if end else message).strip().rstrip("`,;").strip()
+
+
+def _to_the_closing_bracket(text: str) -> str:
+    """Cut a text where a bracket is closed that was opened before it."""
+    depth = 1
+    for place, character in enumerate(text):
+        depth += {"(": 1, ")": -1}.get(character, 0)
+        if depth == 0:
+            return text[:place]
+    return text
+
+
+_RESOURCES: Final = frozenset(
+    {"MemoryError", "_ArrayMemoryError", "OutOfMemoryError", "TimeoutError", "TimeoutExpired"}
+)
+_RESOURCE = re.compile(
+    r"\bout of memory\b|\bunable to allocate\b|\bcannot allocate memory\b|\bstd::bad_alloc\b"
+    r"|\bno space left on device\b|\bdisk quota exceeded\b|\btoo many open files\b"
+    r"|\b(?:has|have|was|were|is|run|process|it|execution|training)?\s*timed[ -]out\b"
+    r"|\b(?:exceed\w*|hit|reach\w*|over)\s+(?:the\s+|its\s+)?(?:\w+\s+){0,2}?(?:time|memory)[ -]?limit\b"
+    r"|\btime[ -]?limit\s+(?:was\s+)?(?:exceeded|reached|hit)\b|\btimeout\s+(?:error|expired|reached)\b"
+    r"|\b(?:was|been|got|process)\s+(?:\w+\s+)?killed\b|^\s*killed\s*$|\bSIGKILL\b|\boom[- ]?kill",
+    re.IGNORECASE | re.MULTILINE,
+)
+_ENVIRONMENTS: Final = frozenset(
+    {
+        "FileNotFoundError", "NotADirectoryError", "IsADirectoryError", "FileExistsError",
+        "PermissionError", "ConnectionError", "ConnectionRefusedError", "ConnectionResetError",
+        "ConnectionAbortedError", "BrokenPipeError", "gaierror", "herror", "URLError", "HTTPError",
+        "SSLError", "SSLCertVerificationError", "ProxyError", "ConnectTimeout", "ReadTimeout",
+        "ConnectTimeoutError", "ReadTimeoutError", "MaxRetryError", "NewConnectionError",
+        "NameResolutionError", "RemoteDisconnected", "IncompleteRead", "PackageNotFoundError",
+        "DistributionNotFound",
+    }
+)  # fmt: skip
+"""Classes of Python's own library, and of the HTTP clients that all downloads go through."""
+_ENVIRONMENT = re.compile(
+    r"\bno such file or directory\b|\bpermission denied\b|\bname or service not known\b"
+    r"|\btemporary failure in name resolution\b|\bfailed to resolve\b|\bmax retries exceeded\b"
+    r"|\bconnection (?:refused|reset|error|timed out)\b|\bnetwork is unreachable\b"
+    r"|\bcannot open shared object file\b|\bcommand not found\b"
+    r"|\b(?:without|no)\s+(?:an\s+)?(?:internet|network)\s+(?:access|connection)\b"
+    r"|\boffline mode\b|\bnot compiled with CUDA\b|\bno CUDA\b|\bfound no NVIDIA driver\b",
+    re.IGNORECASE,
+)
+_NO_MODULE = re.compile(r"No module named ['\"]?(?P<module>[\w.]+)")
+
+
+def error_kind(raised: Raised | None, text: str = "") -> ErrorKind:
+    """Say what failed: the program, what it runs in, or a limit on time or memory.
+
+    Args:
+        raised: The exception, if there is one.
+        text: What else tells of the failure: output without a traceback, or a review.
+    """
+    if raised is None:
+        return _kind_of_text(text)
+    if raised.name in _ENVIRONMENTS or _ENVIRONMENT.search(raised.message):
+        return "environment"
+    if missing := _NO_MODULE.search(raised.message):
+        # A part of a package that is there has moved; a package that is not there is missing.
+        return "code" if "." in missing["module"] else "environment"
+    if raised.name in _RESOURCES or _RESOURCE.search(raised.message):
+        return "resource"
+    return "code"
+
+
+def _kind_of_text(text: str) -> ErrorKind:
+    if _RESOURCE.search(text):
+        return "resource"
+    missing = _NO_MODULE.search(text)
+    absent = missing is not None and "." not in missing["module"]
+    return "environment" if absent or _ENVIRONMENT.search(text) else "code"
+
 
 __all__ = [
     "GENERAL",

@@ -19,9 +19,10 @@ from langgraft.memory.episodes import Outcome, Step, render_trajectory
 from langgraft.memory.questions import By
 from langgraft.nodes.chat_models import ChatModel
 from langgraft.nodes.judging.shown import by_line, same_words
+from langgraft.nodes.node import Update
 from langgraft.nodes.prompts import prompt as shipped
 from langgraft.nodes.reflect import describe_outcome, episode_steps
-from langgraft.nodes.state import AgentState, DroppedLesson, Update
+from langgraft.nodes.state import AgentState, DroppedLesson
 from langgraft.nodes.structured import (
     Conversation,
     Read,

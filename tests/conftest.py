@@ -2,7 +2,10 @@
 
 import gc
 import os
-from collections.abc import Iterator
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import docker_engine
@@ -15,16 +18,34 @@ hypothesis.settings.register_profile("unhurried", deadline=None)
 hypothesis.settings.load_profile("unhurried")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+MEMORY = Path("/dev/shm")
+ENOUGH = 4_000_000_000
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let files be shared out in the order of their names, as they are collected.
+    """Put temporary files into memory, and let files be shared out in the order of their names.
 
-    pytest-xdist would begin with those of most tests: a file of one slow test came last, and the
+    Stores and journals wait for the disk at every write; files in memory outlive `kill -9` as well.
+    Where `TMPDIR` is set, or memory is short, files go where they would.
+
+    pytest-xdist would begin with the files of most tests: one of one slow test came last, and the
     other processes waited for it. By name the last ones are of `nodes`, which are quick.
     """
+    if "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ENOUGH:
+        folder = tempfile.mkdtemp(prefix="tests-", dir=MEMORY)
+        Path(folder).chmod(0o1777)  # servers that tests start are other users
+        os.environ["TMPDIR"] = tempfile.tempdir = folder
+        config.add_cleanup(partial(shutil.rmtree, folder, ignore_errors=True))
     if hasattr(config.option, "loadscopereorder"):
         config.option.loadscopereorder = False
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
+    """Mark what runs in Docker: whatever asks for the image."""
+    for item in items:
+        if "docker_image" in getattr(item, "fixturenames", ()):
+            item.add_marker("docker")
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

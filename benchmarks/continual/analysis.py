@@ -5,11 +5,14 @@ from dataclasses import dataclass
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError
+from langgraft.benchmarks.comparison.contrasts import Comparison, Contrast
+from langgraft.benchmarks.comparison.outcomes import Metric
+from langgraft.benchmarks.comparison.verdicts import MARGIN, Gate
 from langgraft.benchmarks.continual import contrasts, findings, gates
 from langgraft.benchmarks.continual.banks import Banks, domains
 from langgraft.benchmarks.continual.cases import Case, choose_cases
 from langgraft.benchmarks.continual.cells import BASELINE, StudyLog, read_study_log
-from langgraft.benchmarks.continual.contrasts import ContentContrast, Contrast, Noise
+from langgraft.benchmarks.continual.contrasts import ContentContrast
 from langgraft.benchmarks.continual.costs import (
     BankSize,
     Cost,
@@ -28,11 +31,9 @@ from langgraft.benchmarks.continual.curves import (
 from langgraft.benchmarks.continual.decomposition import Decomposition, decompositions
 from langgraft.benchmarks.continual.dilution import Dilution, dilution
 from langgraft.benchmarks.continual.distillation import Distillation, distillations
-from langgraft.benchmarks.continual.gates import Gate
 from langgraft.benchmarks.continual.mechanisms import Explanations, explain
 from langgraft.benchmarks.continual.metrics import (
     Direction,
-    Metric,
     Partition,
     Retention,
     Transfer,
@@ -44,8 +45,8 @@ from langgraft.benchmarks.continual.nulls import BeyondNull, Null, beyond_null, 
 from langgraft.benchmarks.continual.probes import Crossing, crossings
 from langgraft.benchmarks.continual.remedies import Remedy, remedies
 from langgraft.benchmarks.continual.retrieval import CellRetrieval, retrievals
-from langgraft.benchmarks.continual.wording import plain, points
-from langgraft.benchmarks.harness.study import MARGIN, PlanLogReader
+from langgraft.benchmarks.harness.study import PlanLogReader
+from langgraft.benchmarks.reporting.words import plain, points
 
 
 @dataclass(frozen=True)
@@ -73,11 +74,11 @@ class Analysis:
     remedies: tuple[Remedy, ...]
     cases: tuple[Case, ...]
     """Episodes to show in full."""
-    family: tuple[Contrast, ...]
-    """The confirmatory contrasts."""
-    controls: tuple[Contrast, ...]
+    comparison: Comparison
+    """Every memory and control against no memory."""
+    accuracies: Mapping[str, tuple[tuple[str, Metric], ...]]
+    """Condition → its accuracy on each task, over all sequences in which that is tested."""
     content: tuple[ContentContrast, ...]
-    noise: Noise
     curves: tuple[LearningCurve, ...]
     milestones: tuple[Milestone, ...]
     costs: tuple[Cost, ...]
@@ -100,7 +101,7 @@ class Analysis:
     @property
     def control_findings(self) -> str:
         """What the controls show."""
-        return findings.control_findings(self.controls, self.noise)
+        return findings.control_findings(self.comparison)
 
     @property
     def gate_findings(self) -> str:
@@ -110,7 +111,7 @@ class Analysis:
     @property
     def summary(self) -> str:
         """The findings in a paragraph."""
-        return findings.summary(self.family, self.controls, self.noise)
+        return findings.summary(self.comparison)
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -125,10 +126,14 @@ class Analysis:
         )
 
     @property
+    def family(self) -> tuple[Contrast, ...]:
+        """The confirmatory contrasts."""
+        return self.comparison.family
+
+    @property
     def beside(self) -> tuple[Contrast, ...]:
         """Contrasts outside the family: the re-run, then the controls."""
-        rerun = () if self.noise.rerun is None else (self.noise.rerun,)
-        return (*rerun, *self.controls)
+        return self.comparison.beside
 
     def rows(self, direction: Direction, sequence: str) -> tuple[Transfer, ...]:
         """Return the rows of one transfer table."""
@@ -154,8 +159,7 @@ def analyze(log: PlanLogReader, margin: float = MARGIN) -> Analysis:
     tasks = sorted({key.task for key in study.cells})
     partitions = {task: partition(study, task) for task in tasks}
     moved = transfers(study, partitions)
-    noise, family = contrasts.noise(study, margin), contrasts.family(study)
-    controls = contrasts.beside(study, study.controls)
+    comparison = contrasts.compare_with_no_memory(study, margin)
     kept = retentions(study, partitions)
     nulls = null_values(study, partitions)
     banks, sizes = Banks(study, log), bank_sizes(study, log)
@@ -177,10 +181,9 @@ def analyze(log: PlanLogReader, margin: float = MARGIN) -> Analysis:
         crossings=crossings(study),
         remedies=remedies(study, retrieved),
         cases=choose_cases(study, retrieved, moved, partitions),
-        family=family,
-        controls=controls,
+        comparison=comparison,
+        accuracies={name: contrasts.accuracies(study, name) for name in study.conditions},
         content=contrasts.content_contrasts(study),
-        noise=noise,
         curves=learning_curves(study),
         milestones=milestones(study, partitions),
         costs=costs(study),
@@ -190,9 +193,9 @@ def analyze(log: PlanLogReader, margin: float = MARGIN) -> Analysis:
         gates=(
             gates.completeness(study),
             gates.identity(moved),
-            gates.no_difference(noise),
-            gates.like_orders(family),
-            *gates.control_gates(noise, controls),
+            gates.no_difference(comparison),
+            gates.like_orders(comparison.family),
+            *gates.control_gates(comparison),
             gates.same_tests(study),
             gates.training_orders(study),
             gates.constant_prompts(log.manifest),
@@ -218,15 +221,18 @@ class SummaryRow:
 def summary_table(analysis: Analysis) -> tuple[SummaryRow, ...]:
     """Return the table for a terminal: accuracies, difference against none, verdict."""
     rows = [SummaryRow(BASELINE, _accuracies(analysis.baseline), "", "baseline")]
-    rows += [_summary_row(contrast, contrast.verdict) for contrast in analysis.family]
-    rows += [_summary_row(c, _control_verdict(analysis.noise, c)) for c in analysis.beside]
+    rows += [_summary_row(analysis, each, each.verdict) for each in analysis.family]
+    rows += [
+        _summary_row(analysis, each, _control_verdict(analysis.comparison, each))
+        for each in analysis.beside
+    ]
     return tuple(rows)
 
 
-def _summary_row(contrast: Contrast, verdict: str) -> SummaryRow:
+def _summary_row(analysis: Analysis, contrast: Contrast, verdict: str) -> SummaryRow:
     return SummaryRow(
         contrast.condition,
-        _accuracies(contrast.accuracies),
+        _accuracies(analysis.accuracies[contrast.condition]),
         "" if contrast.estimate is None else points(contrast.estimate),
         verdict,
     )
@@ -236,11 +242,11 @@ def _accuracies(found: tuple[tuple[str, Metric], ...]) -> tuple[str, ...]:
     return tuple("" if m.estimate is None else plain(m.estimate.value) for _, m in found)
 
 
-def _control_verdict(noise: Noise, contrast: Contrast) -> str:
+def _control_verdict(comparison: Comparison, contrast: Contrast) -> str:
     if contrast.verdict == "incomplete":
         return "incomplete"
-    if contrast is not noise.rerun and not contrast.inert:
+    if contrast is not comparison.rerun and not contrast.inert:
         return f"control: {contrast.verdict}"
     words = {True: "equivalent", False: "differs", None: "cannot be told"}
-    name = "re-run" if contrast is noise.rerun else "control"
-    return f"{name}: {words[noise.holds(contrast)]}"
+    name = "re-run" if contrast is comparison.rerun else "control"
+    return f"{name}: {words[comparison.holds(contrast)]}"

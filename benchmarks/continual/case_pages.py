@@ -13,10 +13,9 @@ from langgraft._core.canonical import JSON
 from langgraft.benchmarks.continual.banks import Bank, Banks, domain_of
 from langgraft.benchmarks.continual.cases import Case
 from langgraft.benchmarks.harness.study import PlanLogReader
+from langgraft.benchmarks.reporting.words import shortened
 from langgraft.memory.recall import render_block
 
-LONGEST_TEXT = 6_000
-"""Characters of a text that a page shows; what is beyond is said to be left out."""
 LONGEST_KEY = 300
 MOST_STEPS = 60
 MOST_RECALLS = 12
@@ -148,10 +147,3 @@ def _played(result: Mapping[str, JSON]) -> Played:
         turns=turns,
         left_out=len(steps) - len(turns),
     )
-
-
-def shortened(text: str, limit: int = LONGEST_TEXT) -> str:
-    """Return a text of at most `limit` characters, and say how many were left out."""
-    if len(text) <= limit:
-        return text
-    return f"{text[:limit]} […{len(text) - limit:,} more characters]"

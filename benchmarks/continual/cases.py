@@ -4,17 +4,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, TypeVar
 
-from langgraft.benchmarks.continual.cells import (
-    BASELINE,
-    Cell,
-    CellKey,
-    RunResults,
-    StudyLog,
-    in_common,
-)
+from langgraft.benchmarks.comparison.outcomes import in_common
+from langgraft.benchmarks.continual.cells import BASELINE, Cell, CellKey, RunResults, StudyLog
 from langgraft.benchmarks.continual.metrics import Partition, Transfer
 from langgraft.benchmarks.continual.retrieval import CellRetrieval, queries_in
-from langgraft.benchmarks.continual.wording import signed
+from langgraft.benchmarks.reporting.words import signed
 
 Rule: TypeAlias = Literal[
     "loss", "gain", "transfer loss", "transfer gain", "concentration", "dilution"

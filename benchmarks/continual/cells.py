@@ -7,26 +7,15 @@ order of items differs between replicates.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import repeat
-from typing import TypeAlias, cast
+from typing import cast
 
 import numpy as np
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import StudyError
-from langgraft.benchmarks.harness.statistics import (
-    Estimate,
-    Matrix,
-    OrderEffects,
-    mean_estimate,
-    order_effects,
-    paired_difference,
-    proportion,
-)
+from langgraft.benchmarks.comparison.estimates import OrderEffects, order_effects
+from langgraft.benchmarks.comparison.outcomes import Scores, matrices
 from langgraft.benchmarks.harness.study import PlanLogReader, RunSpec
-
-Scores: TypeAlias = Mapping[int, Mapping[str, float]]
-"""Replicate → item → outcome in 0..1."""
 
 BASELINE = "none"
 RERUN = "rerun"
@@ -240,61 +229,3 @@ def pooled(cells: Iterable[Cell]) -> Scores:
         }
         for replicate, outcomes in found.items()
     }
-
-
-def in_common(scores: Sequence[Scores], items: frozenset[str] | None = None) -> tuple[Scores, ...]:
-    """Return what all `scores` have in common: the same replicates, the same items in each.
-
-    Replicates without any result are left out, and so are items that a replicate lacks; the
-    scores are empty if nothing is left.
-    """
-    replicates = sorted(r for r in scores[0] if all(each.get(r) for each in scores))
-    found = [set(each[r]) for each in scores for r in replicates]
-    shared = set.intersection(*found) if found else set()
-    rows = sorted(shared if items is None else shared & items)
-    if not rows:
-        return tuple({} for _ in scores)
-    return tuple({r: {item: each[r][item] for item in rows} for r in replicates} for each in scores)
-
-
-def matrices(
-    scores: Sequence[Scores], items: frozenset[str] | None = None
-) -> tuple[Matrix, ...] | None:
-    """Return what all `scores` have in common as items by replicates; `None` if nothing."""
-    common = in_common(scores, items)
-    if not common[0]:
-        return None
-    columns = [[list(outcomes.values()) for outcomes in each.values()] for each in common]
-    return tuple(np.array(each, dtype=np.float64).T.copy() for each in columns)
-
-
-def mean_of(
-    scores: Scores,
-    items: frozenset[str] | None = None,
-    *,
-    trained: bool = True,
-    orders: OrderEffects | None = None,
-) -> Estimate | None:
-    """Estimate an accuracy; by Wilson's interval where there is one replicate of 0s and 1s.
-
-    `orders` is what training orders do in the family; `None` takes what they do here.
-    """
-    found = matrices([scores], items)
-    if found is None:
-        return None
-    (values,) = found
-    if values.shape[1] == 1 and set(np.unique(values)) <= {0.0, 1.0}:
-        return proportion(int(values.sum()), values.shape[0])
-    return mean_estimate(values, shared_effects=trained, orders=orders)
-
-
-def differences_of(
-    pairs: Iterable[tuple[Scores, Scores]], items: Iterable[frozenset[str] | None] = repeat(None)
-) -> list[Estimate | None]:
-    """Estimate the paired differences of a family: of treated from baseline outcomes.
-
-    What training orders do is pooled over the family.
-    """
-    found = [matrices(pair, each) for pair, each in zip(pairs, items, strict=False)]
-    orders = order_effects(each[0] - each[1] for each in found if each is not None)
-    return [None if each is None else paired_difference(*each, orders=orders) for each in found]

@@ -1,11 +1,49 @@
-"""What each column of the CSV tables means; written beside them as `columns.csv`."""
+"""The columns of the CSV tables: numbers that take several of them, and what each means."""
 
-from collections.abc import Sequence
 from typing import Final
 
-from langgraft.benchmarks.continual.csv_tables import METRIC, SPREAD, Table
+from langgraft.benchmarks.comparison.outcomes import Metric, Spread
+from langgraft.benchmarks.reporting.tables import Field, Meanings, Number
 
-PARTS: Final = {
+METRIC: Final = (
+    *("value", "low", "high", "low_orders", "high_orders"),
+    *("n_items", "n_replicates", "n_done", "n_planned"),
+)
+"""Columns of a number: the number, its two 95 % intervals, and what it rests on."""
+
+SPREAD: Final = ("mean", "run_min", "run_max")
+"""Columns of a mean over runs: the mean, and the least and the greatest value of a run."""
+
+
+def metric(name: str = "") -> Number:
+    """Return the columns of a number of items and runs, in percent."""
+    return Number(name, METRIC, metric_fields)
+
+
+def metric_fields(found: Metric) -> tuple[Field, ...]:
+    """Return the fields of `METRIC`, the numbers in percent."""
+    counts, estimate = (found.done, found.planned), found.estimate
+    if estimate is None:
+        return (*(None,) * 5, found.n_items, None, *counts)
+    numbers = (estimate.value, estimate.low, estimate.high, *estimate.these_orders)
+    return (*(100 * each for each in numbers), estimate.n_items, estimate.n_replicates, *counts)
+
+
+def spread(name: str, scale: float = 1.0) -> Number:
+    """Return the columns of a mean over runs, times `scale`: 100 for percent."""
+
+    def fields(found: Spread) -> tuple[Field, ...]:
+        return (scale * found.mean, scale * found.low, scale * found.high)
+
+    return Number(name, SPREAD, fields)
+
+
+def percent(name: str) -> Number:
+    """Return the column of a share, in percent."""
+    return Number("", (name,), lambda share: (100 * share,))
+
+
+_PARTS: Final = {
     "value": "the number itself",
     "low": "lower end of its 95 % interval: other items and other training orders",
     "high": "upper end of its 95 % interval",
@@ -22,7 +60,7 @@ PARTS: Final = {
 }
 """Parts of a number: what stands after its name, or alone where a table has one number."""
 
-COLUMNS: Final = {
+_COLUMNS: Final = {
     "accuracy": "success rate, %",
     "at": "training items of the last phase so far; empty: all",
     "bank_items": "items in the bank",
@@ -142,21 +180,4 @@ COLUMNS: Final = {
 }
 """Columns that are no part of another number, and the names before such parts."""
 
-
-def meaning(column: str) -> str | None:
-    """Return what a column means; `None` for one that is not known."""
-    if column in COLUMNS:
-        return COLUMNS[column]
-    if column in PARTS:
-        return PARTS[column]
-    for part in (*METRIC, *SPREAD):
-        name = column.removesuffix(f"_{part}")
-        if name != column and name in COLUMNS:
-            return f"{COLUMNS[name]}: {PARTS[part]}"
-    return None
-
-
-def columns_table(tables: Sequence[Table]) -> Table:
-    """Return the table that explains the columns of the others."""
-    rows = tuple((table.name, name, meaning(name)) for table in tables for name in table.columns)
-    return Table("columns", ("table", "column", "meaning"), rows)
+MEANINGS: Final = Meanings(_COLUMNS, _PARTS)

@@ -5,7 +5,7 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationInfo, model_validator
 
 from langgraft._core.errors import SettingsError
-from langgraft.benchmarks.harness.foreign_code import (
+from langgraft.benchmarks.harness.plans import (
     check_provider,
     is_foreign,
     is_shipped,

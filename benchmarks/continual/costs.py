@@ -8,8 +8,8 @@ from typing import Any, cast
 import numpy as np
 
 from langgraft._core.canonical import JSON
+from langgraft.benchmarks.comparison.outcomes import Spread, spread_of
 from langgraft.benchmarks.continual.cells import RunResults, StudyLog
-from langgraft.benchmarks.continual.spreads import Spread, spread_of
 from langgraft.benchmarks.harness.study import PlanLogReader
 from langgraft.memory.deltas import Add, MemoryDelta, Remove
 
@@ -144,7 +144,7 @@ def _spread(
         return None
     means = [float(values.mean()) for values in filled]
     overall = float(np.concatenate(filled).mean())
-    return Spread(overall, min(means), max(means), len(means))
+    return Spread(overall, min(means), max(means), None, len(means))
 
 
 def bank_sizes(study: StudyLog, log: PlanLogReader) -> tuple[BankSize, ...]:

@@ -12,10 +12,10 @@ from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
+from langgraft.benchmarks.comparison.outcomes import Spread, spread_of
 from langgraft.benchmarks.continual.cells import Cell, CellKey, StudyLog
 from langgraft.benchmarks.continual.metrics import Partition
 from langgraft.benchmarks.continual.retrieval import CellRetrieval
-from langgraft.benchmarks.continual.spreads import Spread, spread_of
 
 Subset: TypeAlias = Literal["all", "easy", "hard"]
 
@@ -130,4 +130,4 @@ def _spread(values: Sequence[tuple[int, float]]) -> Spread | None:
     runs = spread_of(float(np.mean(each)) for each in by_run.values())
     if runs is None:
         return None
-    return Spread(float(np.mean([value for _, value in values])), runs.low, runs.high, runs.runs)
+    return Spread(float(np.mean([value for _, value in values])), runs.low, runs.high, None, runs.n)

@@ -5,14 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from langgraft.benchmarks.comparison.outcomes import Metric
 from langgraft.benchmarks.continual.cells import Cell, CellKey, RunResults, StudyLog
-from langgraft.benchmarks.continual.metrics import (
-    Metric,
-    Partition,
-    accuracy,
-    subsets_of,
-    unless_small,
-)
+from langgraft.benchmarks.continual.metrics import Partition, accuracy, subsets_of, unless_small
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,10 @@ The two weighted terms are in the units of FWT itself and can be stacked; ΔRR a
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from langgraft.benchmarks.continual.cells import CellKey, StudyLog, differences_of
-from langgraft.benchmarks.continual.metrics import Metric, Partition, Transfer
-from langgraft.benchmarks.harness.statistics import Estimate
+from langgraft.benchmarks.comparison.estimates import Estimate
+from langgraft.benchmarks.comparison.outcomes import Metric, differences_of
+from langgraft.benchmarks.continual.cells import CellKey, StudyLog
+from langgraft.benchmarks.continual.metrics import Partition, Transfer
 
 
 @dataclass(frozen=True, slots=True)

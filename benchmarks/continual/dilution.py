@@ -16,11 +16,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from langgraft.benchmarks.comparison.outcomes import Metric, Spread, mean_of, spread_of
 from langgraft.benchmarks.continual.banks import Banks, domains
-from langgraft.benchmarks.continual.cells import CellKey, RunResults, StudyLog, mean_of
-from langgraft.benchmarks.continual.metrics import Metric, accuracy
+from langgraft.benchmarks.continual.cells import CellKey, RunResults, StudyLog
+from langgraft.benchmarks.continual.metrics import accuracy
 from langgraft.benchmarks.continual.retrieval import CellRetrieval, own_slots, queries_in
-from langgraft.benchmarks.continual.spreads import Spread, spread_of
 
 WINDOWS = 5
 """Windows a training stream is cut into: wide enough that a share in one means something."""

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TypeAlias, cast
 
 from langgraft._core.canonical import JSON
+from langgraft.benchmarks.comparison.outcomes import Spread, spread_of
 from langgraft.benchmarks.continual.cells import RunResults, StudyLog
 from langgraft.benchmarks.continual.costs import BankSize
-from langgraft.benchmarks.continual.spreads import Spread, spread_of
 from langgraft.benchmarks.harness.study import PlanLogReader
 
 Fault: TypeAlias = tuple[str, str]

@@ -1,61 +1,90 @@
-"""The figures of a report, as SVG text that is the same for the same numbers.
+"""The figures of a report, as SVG text that is the same for the same numbers; here those of bars.
 
 matplotlib belongs to the extra `bench`: import this module only where figures are drawn.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from functools import partial
 
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from langgraft.benchmarks.comparison.contrasts import Contrast
+from langgraft.benchmarks.comparison.outcomes import Metric
 from langgraft.benchmarks.continual.analysis import Analysis
-from langgraft.benchmarks.continual.contrasts import Contrast
-from langgraft.benchmarks.continual.drawing import (
-    BAND,
-    EASY,
-    GRAY,
-    HARD,
-    INK,
-    WIDTH,
-    svg_text,
-)
 from langgraft.benchmarks.continual.frames import (
+    EASY,
+    HARD,
     LABEL,
     bar,
     colors,
     ends,
     finish_bars,
-    legend,
-    line,
     panels,
     sizes,
 )
-from langgraft.benchmarks.continual.metrics import Direction, Metric, Transfer
-from langgraft.benchmarks.continual.wording import interval, signed
+from langgraft.benchmarks.continual.learning_figures import (
+    learning,
+    milestone_lines,
+    retention_lines,
+)
+from langgraft.benchmarks.continual.metrics import Direction, Transfer
+from langgraft.benchmarks.continual.retrieval_figures import (
+    dilution_lines,
+    diversity_panels,
+    within_task,
+)
+from langgraft.benchmarks.reporting.drawing import (
+    BAND,
+    DASHES,
+    GRAY,
+    INK,
+    ZERO,
+    chart,
+    finish_rows,
+    legend,
+    line,
+    svg_text,
+)
+from langgraft.benchmarks.reporting.words import interval, signed
 
 
-def forest(analysis: Analysis) -> str:
+def draw(analysis: Analysis) -> dict[str, str]:
+    """Return the figures as SVG by name: those there is something to draw for."""
+    made: dict[str, Callable[[Analysis], Figure]] = {}
+    if any(contrast.estimate for contrast in (*analysis.family, *analysis.beside)):
+        made["forest"] = _forest
+    if any(row.transfer.estimate is not None for row in analysis.transfers):
+        made["forward"] = partial(_transfer_bars, direction="forward")
+        made["subsets"] = _subset_bars
+        made["decomposition"] = _decomposition_bars
+        made["within-cross"] = _within_cross
+        made["backward"] = partial(_transfer_bars, direction="backward")
+    if any(curve.length for curve in analysis.curves):
+        made["learning"] = learning
+    if any(milestone.accuracy.estimate for milestone in analysis.milestones):
+        made["milestones"] = milestone_lines
+        made["retention"] = retention_lines
+    if any(cell.spread("top1_share") is not None for cell in within_task(analysis)):
+        made["retrieval"] = diversity_panels
+    if any(row.own_share.estimate is not None for row in analysis.dilution.tested):
+        made["dilution"] = dilution_lines
+    return {name: svg_text(name, partial(figure, analysis)) for name, figure in made.items()}
+
+
+def _forest(analysis: Analysis) -> Figure:
     """Draw each condition's difference against no memory, with the margin of equivalence."""
     rows = [c for c in (*analysis.family, *analysis.beside) if c.estimate is not None]
-    return svg_text("forest", lambda: _forest(analysis, rows))
-
-
-def _forest(analysis: Analysis, rows: Sequence[Contrast]) -> Figure:
-    figure = Figure(figsize=(WIDTH, 0.8 + 0.34 * max(len(rows), 1)), layout="constrained")
-    axes = figure.add_subplot()
-    palette, margin = colors(analysis), 100 * analysis.noise.margin
+    figure, axes = chart(0.8 + 0.34 * max(len(rows), 1))
+    palette, margin = colors(analysis), 100 * analysis.comparison.margin
     axes.axvspan(-margin, margin, color=BAND, lw=0, label="margin of equivalence")
-    axes.axvline(0, color="#8b9199", lw=1)
+    axes.axvline(0, color=ZERO, lw=1)
     for place, contrast in enumerate(rows):
         _forest_row(axes, place, contrast, palette[contrast.condition])
-    axes.set_yticks(range(len(rows)), [contrast.condition for contrast in rows])
-    axes.set_ylim(len(rows) - 0.4, -0.6)
-    axes.tick_params(axis="y", length=0, labelcolor=INK)
-    axes.spines["left"].set_visible(False)
-    axes.grid(axis="x")
-    axes.set_xlabel("difference in success rate against no memory (percentage points)")
+    label = "difference in success rate against no memory (percentage points)"
+    finish_rows(axes, [contrast.condition for contrast in rows], label)
     figure.legend(loc="outside upper right", fontsize=8)
     return figure
 
@@ -78,12 +107,8 @@ def _forest_row(axes: Axes, place: int, contrast: Contrast, color: str) -> None:
     )
 
 
-def transfer_bars(analysis: Analysis, direction: Direction) -> str:
-    """Draw forward or backward transfer: one panel per sequence."""
-    return svg_text(direction, lambda: _transfer_bars(analysis, direction))
-
-
 def _transfer_bars(analysis: Analysis, direction: Direction) -> Figure:
+    """Draw forward or backward transfer: one panel per sequence."""
     figure, found = panels(analysis, 2.7)
     palette = colors(analysis)
     for axes, sequence in zip(found, analysis.study.sequences, strict=True):
@@ -101,12 +126,8 @@ def _title(direction: Direction, sequence: str) -> str:
     return f"{earlier} → {later}, tested on {tested}"
 
 
-def subset_bars(analysis: Analysis) -> str:
-    """Draw forward transfer on the items solved and failed without memory."""
-    return svg_text("subsets", lambda: _subset_bars(analysis))
-
-
 def _subset_bars(analysis: Analysis) -> Figure:
+    """Draw forward transfer on the items solved and failed without memory."""
     figure, found = panels(analysis, 2.9)
     for axes, sequence in zip(found, analysis.study.sequences, strict=True):
         rows = analysis.rows("forward", sequence)
@@ -123,12 +144,8 @@ def _subset_bars(analysis: Analysis) -> Figure:
     return figure
 
 
-def decomposition_bars(analysis: Analysis) -> str:
-    """Draw forward transfer as the sum of what easy and hard items add (Figures 3 and 9)."""
-    return svg_text("decomposition", lambda: _decomposition_bars(analysis))
-
-
 def _decomposition_bars(analysis: Analysis) -> Figure:
+    """Draw forward transfer as the sum of what easy and hard items add (Figures 3 and 9)."""
     figure, found = panels(analysis, 2.9)
     for axes, sequence in zip(found, analysis.study.sequences, strict=True):
         rows = [
@@ -173,12 +190,8 @@ def _sum(axes: Axes, place: float, metric: Metric) -> None:
         axes.annotate(text, (place, max(high, 0)), (0, 3), **LABEL, color=INK)
 
 
-def within_cross(analysis: Analysis) -> str:
-    """Draw success within a task beside success after another one (Figure 4)."""
-    return svg_text("within-cross", lambda: _within_cross(analysis))
-
-
 def _within_cross(analysis: Analysis) -> Figure:
+    """Draw success within a task beside success after another one (Figure 4)."""
     figure, found = panels(analysis, 3.1)
     palette, memories = colors(analysis), analysis.study.memories
     for axes, sequence in zip(found, analysis.study.sequences, strict=True):
@@ -226,4 +239,4 @@ def reference(axes: Axes, analysis: Analysis, task: str) -> None:
     """Draw what no memory at all gives."""
     estimate = dict(analysis.baseline)[task].estimate
     if estimate is not None:
-        axes.axhline(100 * estimate.value, color=GRAY, lw=1.2, ls=(0, (4, 2)))
+        axes.axhline(100 * estimate.value, color=GRAY, lw=1.2, ls=DASHES)

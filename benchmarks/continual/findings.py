@@ -3,9 +3,9 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from langgraft.benchmarks.continual.contrasts import Contrast, Noise
-from langgraft.benchmarks.continual.gates import Gate
-from langgraft.benchmarks.continual.wording import (
+from langgraft.benchmarks.comparison.contrasts import Comparison, Contrast
+from langgraft.benchmarks.comparison.verdicts import Gate
+from langgraft.benchmarks.reporting.words import (
     detectable,
     for_these_orders,
     listing,
@@ -63,9 +63,9 @@ def _power(contrast: Contrast) -> str:
     )
 
 
-def summary(family: Sequence[Contrast], controls: Sequence[Contrast], noise: Noise) -> str:
+def summary(found: Comparison) -> str:
     """Say in a paragraph what the study found."""
-    return f"{verdicts(family)} {control_findings(controls, noise)}".strip()
+    return f"{verdicts(found.family)} {control_findings(found)}".strip()
 
 
 def verdicts(family: Sequence[Contrast]) -> str:
@@ -73,9 +73,9 @@ def verdicts(family: Sequence[Contrast]) -> str:
     return " ".join(part for part in (_verdicts(family), _extremes(family)) if part)
 
 
-def control_findings(controls: Sequence[Contrast], noise: Noise) -> str:
+def control_findings(found: Comparison) -> str:
     """Say what the controls show, and whether chance alone does as much."""
-    return " ".join(part for part in (_controls(controls, noise), _doubt(noise)) if part)
+    return " ".join(part for part in (_controls(found), _doubt(found)) if part)
 
 
 def gate_findings(gates: Sequence[Gate]) -> str:
@@ -151,15 +151,16 @@ def _reach(tested: Sequence[Contrast]) -> str:
     return " ".join(parts)
 
 
-def _controls(controls: Sequence[Contrast], noise: Noise) -> str:
-    known = [(c, noise.holds(c)) for c in controls if c.inert and c.verdict != "incomplete"]
+def _controls(found: Comparison) -> str:
+    inert = [c for c in found.controls if c.inert and c.verdict != "incomplete"]
+    known = [(c, found.holds(c)) for c in inert]
     inside = [_value(c) for c, within in known if within]
     outside = [_value(c) for c, within in known if within is False]
     unclear = [_value(c) for c, within in known if within is None and c.estimate is not None]
     if not (inside or outside or unclear):
         return ""
     clauses = [
-        (inside, f"equivalent to no memory within ±{100 * noise.margin:.0f} pp"),
+        (inside, f"equivalent to no memory within ±{100 * found.margin:.0f} pp"),
         (outside, "different from no memory"),
         (unclear, "neither shown to be equivalent nor to differ"),
     ]
@@ -171,12 +172,12 @@ def _controls(controls: Sequence[Contrast], noise: Noise) -> str:
     return f"Of the controls, {', while '.join(parts)}."
 
 
-def _doubt(noise: Noise) -> str:
-    if noise.quiet or noise.rerun is None or noise.rerun.estimate is None:
+def _doubt(found: Comparison) -> str:
+    if found.quiet or found.rerun is None or found.rerun.estimate is None:
         return ""
-    differs = "differs from it" if noise.quiet is False else "is not shown to be equivalent to it"
+    differs = "differs from it" if found.quiet is False else "is not shown to be equivalent to it"
     return (
-        f"Mind that a mere re-run of the baseline {differs}: {points(noise.rerun.estimate)};"
+        f"Mind that a mere re-run of the baseline {differs}: {points(found.rerun.estimate)};"
         " differences of that size can be chance."
     )
 

@@ -1,28 +1,29 @@
-"""What the figures of a report share: colors, panels, bars and grids.
+"""What the figures of a report share: colors, bars, lines along training, and panels.
 
 matplotlib belongs to the extra `bench`: import this module only where figures are drawn.
 """
 
-from collections.abc import Mapping, Sequence
-from itertools import cycle
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from langgraft.benchmarks.comparison.estimates import Estimate
+from langgraft.benchmarks.comparison.outcomes import Metric
 from langgraft.benchmarks.continual.analysis import Analysis
-from langgraft.benchmarks.continual.drawing import GRAY, INK, PALETTE, WIDTH
-from langgraft.benchmarks.continual.metrics import SMALLEST_SUBSET, Metric
-from langgraft.benchmarks.continual.wording import sample_of, signed
-from langgraft.benchmarks.harness.statistics import Estimate
+from langgraft.benchmarks.continual.metrics import SMALLEST_SUBSET
+from langgraft.benchmarks.reporting.drawing import DASHES, GRAY, INK, WIDTH, ZERO, Grid, shades
+from langgraft.benchmarks.reporting.words import sample_of, signed
 
-ABREAST = 5
+ABREAST: Final = 5
 """Panels or groups that fit side by side."""
 
-LABEL: dict[str, Any] = {
+EASY, HARD = "#0E8A83", "#7B4EA3"
+"""Baseline-success and baseline-fail items, as in the paper's figure 3."""
+
+LABEL: Final[dict[str, Any]] = {
     "textcoords": "offset points",
     "ha": "center",
     "va": "bottom",
@@ -32,8 +33,20 @@ LABEL: dict[str, Any] = {
 
 def colors(analysis: Analysis) -> dict[str, str]:
     """Return the color of each condition; memories in plan order, others gray."""
-    found = dict.fromkeys(analysis.study.conditions, GRAY)
-    return found | dict(zip(analysis.study.memories, cycle(PALETTE), strict=False))
+    return dict.fromkeys(analysis.study.conditions, GRAY) | shades(analysis.study.memories)
+
+
+def sizes(analysis: Analysis) -> str:
+    """Write how many test items a task has, and in how many runs they were tested."""
+    cells = [cell for c in analysis.study.memories for cell in analysis.study.final_cells(c)]
+    items = max((run.planned for cell in cells for run in cell.runs), default=0)
+    runs = max((len(cell.runs) for cell in cells), default=0)
+    return f"n = {sample_of(items, runs, 'test item')} each"
+
+
+def ends(difference: Estimate) -> tuple[float, float]:
+    """Return the ends of a difference's interval, in points."""
+    return 100 * difference.low, 100 * difference.high
 
 
 def panels(analysis: Analysis, height: float) -> tuple[Figure, list[Axes]]:
@@ -60,14 +73,9 @@ def bar(axes: Axes, place: float, metric: Metric, color: str, width: float) -> N
     axes.annotate(signed(estimate.value), (place, max(high, 0)), (0, 3), **LABEL, color=INK)
 
 
-def ends(difference: Estimate) -> tuple[float, float]:
-    """Return the ends of a difference's interval, in points."""
-    return 100 * difference.low, 100 * difference.high
-
-
 def finish_bars(axes: Axes, names: Sequence[str], title: str) -> None:
     """Name the bars of a panel."""
-    axes.axhline(0, color="#8b9199", lw=1)
+    axes.axhline(0, color=ZERO, lw=1)
     crowded = len(names) > 2 * ABREAST or any("+" in name for name in names)  # controls' are long
     axes.set_xticks(range(len(names)), list(names), rotation=25 if crowded else 0)
     axes.set_xlim(-0.6, len(names) - 0.4)
@@ -79,63 +87,38 @@ def finish_bars(axes: Axes, names: Sequence[str], title: str) -> None:
     axes.set_title(title, loc="left")
 
 
-class Grid:
-    """Panels in rows and columns; columns that do not fit side by side go on below.
-
-    Args:
-        rows: What there is for each column.
-        columns: One per memory.
-    """
+class TrainingGrid(Grid):
+    """A row per sequence or task and a column per memory, along training, in percent."""
 
     def __init__(self, rows: int, columns: int) -> None:
-        self._rows, self._abreast = rows, min(max(columns, 1), ABREAST)
-        blocks = -(-max(columns, 1) // self._abreast)
-        height = 0.7 + 1.75 * rows * blocks
-        self.figure = Figure(figsize=(WIDTH, height), layout="constrained")
-        self._axes = self.figure.subplots(
-            rows * blocks, self._abreast, sharex=True, sharey=True, squeeze=False
+        super().__init__(
+            rows, columns, abreast=ABREAST, height=1.75, margin=0.7, sharex=True, sharey=True
         )
-        for unused in range(columns, blocks * self._abreast):
-            for row in range(rows):
-                self.panel(row, unused).set_visible(False)
-
-    def panel(self, row: int, column: int) -> Axes:
-        """Return a panel."""
-        block, place = divmod(column, self._abreast)
-        panel: Axes = self._axes[block * self._rows + row][place]
-        return panel
 
     def finish(self, row: int, column: int, title: str, label: str) -> None:
         """Give a panel its lines, its title at the top and its label at the left."""
-        panel, last = self.panel(row, column), row == self._rows - 1
+        panel, last = self.panel(row, column), row == self.rows - 1
+        panel.set_ylim(0, 100)
         panel.grid()
         panel.set_title(title if row == 0 else "", loc="left")
         panel.xaxis.set_major_locator(MaxNLocator(4, integer=True))
         panel.tick_params(length=0, labelbottom=last)
-        if column % self._abreast == 0:
+        if column % self.abreast == 0:
             panel.set_ylabel(label)
 
 
-def sizes(analysis: Analysis) -> str:
-    """Write how many test items a task has, and in how many runs they were tested."""
-    cells = [cell for c in analysis.study.memories for cell in analysis.study.final_cells(c)]
-    items = max((run.planned for cell in cells for run in cell.runs), default=0)
-    runs = max((len(cell.runs) for cell in cells), default=0)
-    return f"n = {sample_of(items, runs, 'test item')} each"
-
-
-def line(color: str, *, dashed: bool = False, marker: str = "", width: float = 1.7) -> Line2D:
-    """Return a line for a legend."""
-    style = (0, (4, 2)) if dashed else "-"
-    return Line2D([], [], color=color, ls=style, lw=width, marker=marker, ms=4)
-
-
-def legend(figure: Figure, entries: Mapping[str, Artist], columns: int) -> None:
-    """Put a legend above all panels."""
-    figure.legend(
-        list(entries.values()),
-        list(entries),
-        loc="outside upper right",
-        ncols=columns,
-        fontsize=8.5,
-    )
+def along(
+    axes: Axes,
+    found: Iterable[tuple[int, Metric]],
+    color: str,
+    *,
+    marker: str = "o",
+    dashed: bool = False,
+) -> None:
+    """Draw a number along training, with its intervals."""
+    known = [(at, metric.estimate) for at, metric in found if metric.estimate is not None]
+    places, values = [at for at, _ in known], [100 * e.value for _, e in known]
+    style = DASHES if dashed else "-"
+    axes.plot(places, values, color=color, lw=1.6, ls=style, marker=marker, ms=4.2)
+    low, high = [100 * e.low for _, e in known], [100 * e.high for _, e in known]
+    axes.vlines(places, low, high, color=color, lw=1, alpha=0.58)

@@ -1,28 +1,18 @@
 """Checks that a result must pass before it is worth reading (evaluation §2.5)."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeAlias, cast
+from typing import cast
 
 from langgraft._core.canonical import JSON
+from langgraft.benchmarks.comparison import verdicts
+from langgraft.benchmarks.comparison.contrasts import Comparison, Contrast
+from langgraft.benchmarks.comparison.verdicts import Gate, State
 from langgraft.benchmarks.continual.cells import RunResults, StudyLog
-from langgraft.benchmarks.continual.contrasts import Contrast, Noise
 from langgraft.benchmarks.continual.metrics import IDENTITY_TOLERANCE, Transfer
-from langgraft.benchmarks.continual.wording import flat, points, several, short
-
-State: TypeAlias = Literal["passed", "failed", "open"]
+from langgraft.benchmarks.reporting.words import flat, points, several, short
 
 _NAMED = 5
-"""How many offenders a gate names."""
-
-
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """One check and how it came out; `open` says that it could not be made."""
-
-    name: str
-    state: State
-    detail: str
+"""Entries of a fingerprint that are told one by one."""
 
 
 def completeness(study: StudyLog) -> Gate:
@@ -33,10 +23,7 @@ def completeness(study: StudyLog) -> Gate:
         f"{run.spec.name} {run.done}/{run.planned}" for run in runs if run.done < run.planned
     ]
     detail = f"{done:,} of {planned:,} episodes in {len(runs)} runs have a result."
-    if missing:
-        more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
-        detail += f" Missing: {'; '.join(missing[:_NAMED])}{more}."
-    return Gate("Completeness", "failed" if missing else "passed", detail)
+    return verdicts.completeness(detail, missing)
 
 
 def identity(transfers: Iterable[Transfer]) -> Gate:
@@ -55,34 +42,34 @@ def identity(transfers: Iterable[Transfer]) -> Gate:
     return Gate(name, state, detail)
 
 
-def no_difference(noise: Noise) -> Gate:
+def no_difference(found: Comparison) -> Gate:
     """Check that the re-run of the baseline is equivalent to the baseline."""
     name = "A/A: re-run"
-    if noise.rerun is None or noise.rerun.estimate is None:
+    if found.rerun is None or found.rerun.estimate is None:
         return Gate(name, "open", "The plan has no re-run of the baseline, or it has no results.")
-    told = points(noise.rerun.estimate)
+    told = points(found.rerun.estimate)
     return _equivalence(
-        name, noise, noise.rerun, f"The baseline against itself with other samples: {told}."
+        name, found, found.rerun, f"The baseline against itself with other samples: {told}."
     )
 
 
-def control_gates(noise: Noise, controls: Iterable[Contrast]) -> tuple[Gate, ...]:
-    """Check that each inert control is equivalent to no memory; see `Noise.holds`."""
-    return tuple(_control_gate(noise, control) for control in controls if control.inert)
+def control_gates(found: Comparison) -> tuple[Gate, ...]:
+    """Check that each inert control is equivalent to no memory; see `Comparison.holds`."""
+    return tuple(_control_gate(found, control) for control in found.controls if control.inert)
 
 
-def _control_gate(noise: Noise, control: Contrast) -> Gate:
+def _control_gate(found: Comparison, control: Contrast) -> Gate:
     name = f"A/A: {control.condition}"
     if control.estimate is None:
         return Gate(name, "open", "There are no results.")
-    return _equivalence(name, noise, control, f"{points(control.estimate)} against no memory.")
+    return _equivalence(name, found, control, f"{points(control.estimate)} against no memory.")
 
 
-def _equivalence(name: str, noise: Noise, contrast: Contrast, detail: str) -> Gate:
+def _equivalence(name: str, found: Comparison, contrast: Contrast, detail: str) -> Gate:
     if contrast.verdict == "incomplete" or contrast.estimate is None:
         return Gate(name, "open", f"{detail} Incomplete.")
-    margin, held = f"±{100 * noise.margin:.0f} pp", noise.holds(contrast)
-    tests = f"two one-sided tests, p = {contrast.estimate.p_beyond(noise.margin):.3f}"
+    margin, held = f"±{100 * found.margin:.0f} pp", found.holds(contrast)
+    tests = f"two one-sided tests, p = {contrast.estimate.p_beyond(found.margin):.3f}"
     if held:
         return Gate(name, "passed", f"{detail} Equivalent within {margin} ({tests}).")
     if held is False:

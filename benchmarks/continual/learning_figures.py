@@ -4,7 +4,6 @@ matplotlib belongs to the extra `bench`: import this module only where figures a
 """
 
 from collections.abc import Sequence
-from itertools import cycle
 
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -12,20 +11,15 @@ from matplotlib.figure import Figure
 
 from langgraft.benchmarks.continual.analysis import Analysis
 from langgraft.benchmarks.continual.curves import LearningCurve, Milestone
-from langgraft.benchmarks.continual.drawing import EASY, GRAY, HARD, INK, PALETTE, svg_text
-from langgraft.benchmarks.continual.frames import Grid, colors, legend, line, sizes
-from langgraft.benchmarks.continual.metrics import Metric
-from langgraft.benchmarks.continual.wording import several
+from langgraft.benchmarks.continual.frames import EASY, HARD, TrainingGrid, along, colors, sizes
+from langgraft.benchmarks.reporting.drawing import DASHES, GRAY, INK, ZERO, legend, line, shades
+from langgraft.benchmarks.reporting.words import several
 
 
-def learning(analysis: Analysis) -> str:
+def learning(analysis: Analysis) -> Figure:
     """Draw cumulative success over both phases: a row per sequence, a column per condition."""
-    return svg_text("learning", lambda: _learning(analysis))
-
-
-def _learning(analysis: Analysis) -> Figure:
     conditions, sequences = analysis.study.memories, analysis.study.sequences
-    grid, palette = Grid(len(sequences), len(conditions)), colors(analysis)
+    grid, palette = TrainingGrid(len(sequences), len(conditions)), colors(analysis)
     found = {(curve.condition, curve.sequence): curve for curve in analysis.curves}
     for row, sequence in enumerate(sequences):
         earlier, later = sequence.split(">")
@@ -56,8 +50,7 @@ def _phases(axes: Axes, curves: Sequence[LearningCurve | None], color: str) -> N
     ):
         if curve is not None and curve.length:
             _curve(axes, curve, start, shade, width, dashed=curve is scratch)
-    axes.axvline(switch + 0.5, color="#8b9199", lw=1)
-    axes.set_ylim(0, 100)
+    axes.axvline(switch + 0.5, color=ZERO, lw=1)
 
 
 def _curve(
@@ -68,30 +61,25 @@ def _curve(
         [100 * value for value in each] for each in (curve.low, curve.mean, curve.high)
     )
     axes.fill_between(steps, low, high, color=color, alpha=0.14, lw=0)
-    axes.plot(steps, mean, color=color, lw=width, ls=(0, (4, 2)) if dashed else "-")
+    axes.plot(steps, mean, color=color, lw=width, ls=DASHES if dashed else "-")
 
 
-def milestone_lines(analysis: Analysis) -> str:
+def milestone_lines(analysis: Analysis) -> Figure:
     """Draw accuracy on held-out items along training: a row per task tested."""
-    return svg_text("milestones", lambda: _milestone_lines(analysis))
-
-
-def _milestone_lines(analysis: Analysis) -> Figure:
     conditions = analysis.study.memories
     tasks = sorted({m.key.task for m in analysis.milestones})
     sequences = list(dict.fromkeys(m.key.sequence for m in analysis.milestones))
-    grid = Grid(len(tasks), len(conditions))
-    shades = dict(zip(sequences, cycle(PALETTE), strict=False))
+    grid = TrainingGrid(len(tasks), len(conditions))
+    palette = shades(sequences)
     for row, task in enumerate(tasks):
         for column, condition in enumerate(conditions):
             axes = grid.panel(row, column)
             for sequence in sequences:
-                found = _along(analysis, (condition, sequence, task))
-                _points(axes, [(m.at, m.accuracy) for m in found], shades[sequence])
-            axes.set_ylim(0, 100)
+                found = _track(analysis, (condition, sequence, task))
+                along(axes, [(m.at, m.accuracy) for m in found], palette[sequence])
             grid.finish(row, column, condition, f"tested on {task}\nsuccess rate (%)")
     entries: dict[str, Artist] = {
-        f"while training {sequence.replace('>', ' → ')}": line(shades[sequence], marker="o")
+        f"while training {sequence.replace('>', ' → ')}": line(palette[sequence], marker="o")
         for sequence in sequences
     }
     legend(grid.figure, entries, 4)
@@ -99,7 +87,7 @@ def _milestone_lines(analysis: Analysis) -> Figure:
     return grid.figure
 
 
-def _along(analysis: Analysis, track: tuple[str, str, str]) -> list[Milestone]:
+def _track(analysis: Analysis, track: tuple[str, str, str]) -> list[Milestone]:
     return [
         milestone
         for milestone in analysis.milestones
@@ -107,36 +95,18 @@ def _along(analysis: Analysis, track: tuple[str, str, str]) -> list[Milestone]:
     ]
 
 
-def _points(
-    axes: Axes, found: Sequence[tuple[int, Metric]], color: str, *, dashed: bool = False
-) -> None:
-    """Draw a number along training, with its intervals."""
-    known = [(at, metric.estimate) for at, metric in found if metric.estimate is not None]
-    places = [at for at, _ in known]
-    style = (0, (4, 2)) if dashed else "-"
-    values = [100 * e.value for _, e in known]
-    axes.plot(places, values, color=color, lw=1.7, ls=style, marker="o", ms=4)
-    low, high = [100 * e.low for _, e in known], [100 * e.high for _, e in known]
-    axes.vlines(places, low, high, color=color, lw=1, alpha=0.55)
-
-
-def retention_lines(analysis: Analysis) -> str:
+def retention_lines(analysis: Analysis) -> Figure:
     """Draw RR and NL of the later task along training (continual-memory Figure 13)."""
-    return svg_text("retention", lambda: _retention_lines(analysis))
-
-
-def _retention_lines(analysis: Analysis) -> Figure:
     conditions, sequences = analysis.study.memories, analysis.study.sequences
-    grid = Grid(len(sequences), len(conditions))
+    grid = TrainingGrid(len(sequences), len(conditions))
     for row, sequence in enumerate(sequences):
         later = sequence[-1]
         for column, condition in enumerate(conditions):
             axes = grid.panel(row, column)
             for source, dashed in ((later, True), (sequence, False)):
-                found = _along(analysis, (condition, source, later))
-                _points(axes, [(m.at, m.rr) for m in found], EASY, dashed=dashed)
-                _points(axes, [(m.at, m.nl) for m in found], HARD, dashed=dashed)
-            axes.set_ylim(0, 100)
+                found = _track(analysis, (condition, source, later))
+                along(axes, [(m.at, m.rr) for m in found], EASY, dashed=dashed)
+                along(axes, [(m.at, m.nl) for m in found], HARD, dashed=dashed)
             label = f"{sequence.replace('>', ' → ')}, tested on {later}\nsuccess rate (%)"
             grid.finish(row, column, condition, label)
     entries: dict[str, Artist] = {

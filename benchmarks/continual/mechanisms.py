@@ -3,14 +3,13 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from langgraft.benchmarks.comparison.outcomes import Metric, Spread
 from langgraft.benchmarks.continual.cross_recall import CrossRecall, Origin
 from langgraft.benchmarks.continual.dilution import Dilution, Tested
-from langgraft.benchmarks.continual.metrics import Metric
 from langgraft.benchmarks.continual.probes import Crossing, Effect
 from langgraft.benchmarks.continual.remedies import Remedy
 from langgraft.benchmarks.continual.retrieval import CellRetrieval
-from langgraft.benchmarks.continual.spreads import Spread
-from langgraft.benchmarks.continual.wording import (
+from langgraft.benchmarks.reporting.words import (
     TIMES,
     interval,
     listing,
@@ -128,7 +127,7 @@ def _collapse(retrievals: Sequence[CellRetrieval]) -> Iterator[str]:
         f"The most concentrated is {_place(top)}: one item is the best for {percent(shares)} of"
         f" the queries; distinct items are {percent(slots)} of the items retrieved and"
         f" {percent(bank)} of the bank"
-        f" (n = {queries.mean:.0f} queries {TIMES} {several(queries.runs, 'run')})."
+        f" (n = {queries.mean:.0f} queries {TIMES} {several(queries.n, 'run')})."
     )
 
 
@@ -216,7 +215,7 @@ def _remedies(remedies: Sequence[Remedy]) -> Iterator[str]:
 
 
 def _runs(found: Spread | None) -> str:
-    return several(0 if found is None else found.runs, "run")
+    return several(0 if found is None else found.n, "run")
 
 
 def _open(metric: Metric) -> str:

@@ -12,18 +12,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from langgraft.benchmarks.continual.cells import (
-    BASELINE,
-    UNTRAINED,
-    Cell,
-    CellKey,
+from langgraft.benchmarks.comparison.estimates import Estimate, OrderEffects
+from langgraft.benchmarks.comparison.outcomes import (
+    Metric,
     Scores,
-    StudyLog,
     differences_of,
     matrices,
     mean_of,
 )
-from langgraft.benchmarks.harness.statistics import Estimate, OrderEffects
+from langgraft.benchmarks.continual.cells import BASELINE, UNTRAINED, Cell, CellKey, StudyLog
 
 SMALLEST_SUBSET = 10
 """Subsets with fewer items get no RR or NL (continual-memory Table 2)."""
@@ -31,24 +28,6 @@ SMALLEST_SUBSET = 10
 IDENTITY_TOLERANCE = 1e-9
 
 Direction: TypeAlias = Literal["forward", "backward"]
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """A number with its interval and the episodes it rests on."""
-
-    estimate: Estimate | None
-    """`None` where there is nothing to estimate, or too little to be worth printing."""
-    done: int
-    """Episodes with a result."""
-    planned: int
-    n_items: int
-    """Test items in the subset, printed even where the estimate is not."""
-
-    @property
-    def complete(self) -> bool:
-        """Whether nothing is missing."""
-        return self.done == self.planned
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +128,9 @@ def accuracy(
     """
     trained = cell.key.condition not in UNTRAINED
     return metric_of(
-        mean_of(cell.scores, items, trained=trained, orders=orders), [cell], count(cell, items)
+        mean_of(cell.scores, items, shared_effects=trained, orders=orders),
+        [cell],
+        count(cell, items),
     )
 
 

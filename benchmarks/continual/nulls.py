@@ -16,18 +16,11 @@ from typing import Any
 import numpy as np
 
 from langgraft._core.extras import require
-from langgraft.benchmarks.continual.cells import (
-    BASELINE,
-    RERUN,
-    Cell,
-    CellKey,
-    Scores,
-    StudyLog,
-    differences_of,
-)
+from langgraft.benchmarks.comparison.estimates import Matrix
+from langgraft.benchmarks.comparison.outcomes import Metric, Scores, differences_of
+from langgraft.benchmarks.continual.cells import BASELINE, RERUN, Cell, CellKey, StudyLog
 from langgraft.benchmarks.continual.metrics import (
     SMALLEST_SUBSET,
-    Metric,
     Partition,
     Retention,
     accuracy,
@@ -35,7 +28,6 @@ from langgraft.benchmarks.continual.metrics import (
     subsets_of,
     unless_small,
 )
-from langgraft.benchmarks.harness.statistics import Matrix
 
 
 @dataclass(frozen=True, slots=True)

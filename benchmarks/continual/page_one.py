@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
+from langgraft.benchmarks.comparison.outcomes import Spread
 from langgraft.benchmarks.continual.analysis import Analysis
 from langgraft.benchmarks.continual.cells import BASELINE
 from langgraft.benchmarks.continual.costs import Cost
 from langgraft.benchmarks.continual.metrics import Direction, Transfer
-from langgraft.benchmarks.continual.spreads import Spread
-from langgraft.benchmarks.continual.wording import listing, points, several
+from langgraft.benchmarks.reporting.words import listing, points, several
 
 MOST_ROWS: Final = 5
 """Memories in the table of the first page; the first section below has them all."""
@@ -32,6 +32,13 @@ class Extreme:
         """Which memory, after what, tested on what."""
         after = self.row.sequence.replace(">", "→")
         return f"{self.row.condition}, {after}, tested on {self.row.task}"
+
+
+def notices(*, simulated: bool, generated: bool) -> tuple[str, ...]:
+    """Return what has to be known before any number, for a terminal."""
+    model = ("The model is simulated: with it, memory helps by construction.",) if simulated else ()
+    games = ("The games are generated here: no number is an ALFWorld score.",) if generated else ()
+    return (*model, *games)
 
 
 def extremes(analysis: Analysis) -> tuple[Extreme, ...]:

@@ -8,6 +8,7 @@ from typing_extensions import override
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import SettingsError
+from langgraft.benchmarks.comparison.verdicts import MARGIN
 from langgraft.benchmarks.continual.conditions import (
     Condition,
     ControlCondition,
@@ -17,8 +18,8 @@ from langgraft.benchmarks.continual.conditions import (
 )
 from langgraft.benchmarks.continual.pairs import TaskPair, Tasks
 from langgraft.benchmarks.continual.worlds import World, world_of
-from langgraft.benchmarks.harness.foreign_code import is_shipped
-from langgraft.benchmarks.harness.study import MARGIN, SIMULATED, Plan
+from langgraft.benchmarks.harness.plans import is_shipped
+from langgraft.benchmarks.harness.study import SIMULATED, Plan
 
 Sequence_: TypeAlias = Literal["A>B", "B>A"]
 

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 from langgraft._core.errors import MissingExtraError
+from langgraft.benchmarks.comparison.power import planned_difference
+from langgraft.benchmarks.comparison.verdicts import FEWEST_RUNS
 from langgraft.benchmarks.continual.cells import UNTRAINED, cell_key
-from langgraft.benchmarks.continual.wording import detectable, sample_of, several
-from langgraft.benchmarks.harness.statistics import FEWEST_RUNS, planned_difference
 from langgraft.benchmarks.harness.study import RunSpec
+from langgraft.benchmarks.reporting.words import detectable, sample_of, several
 
 
 def detectable_line(runs: Sequence[RunSpec]) -> str:

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from langgraft.benchmarks.continual.cells import Cell, StudyLog, differences_of, mean_of, pooled
-from langgraft.benchmarks.continual.metrics import Metric, metric_of
+from langgraft.benchmarks.comparison.outcomes import Metric, differences_of, mean_of
+from langgraft.benchmarks.continual.cells import Cell, StudyLog, pooled
+from langgraft.benchmarks.continual.metrics import metric_of
 
 Factor: TypeAlias = Literal["retrieval", "pool"]
 

@@ -10,19 +10,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from langgraft.benchmarks.continual.cells import (
-    Cell,
-    CellKey,
+from langgraft.benchmarks.comparison.estimates import Estimate, mean_estimate
+from langgraft.benchmarks.comparison.outcomes import (
+    Metric,
     Scores,
-    StudyLog,
+    Spread,
     differences_of,
     in_common,
-    pooled,
+    spread_of,
 )
-from langgraft.benchmarks.continual.metrics import Metric, metric_of
+from langgraft.benchmarks.continual.cells import Cell, CellKey, StudyLog, pooled
+from langgraft.benchmarks.continual.metrics import metric_of
 from langgraft.benchmarks.continual.retrieval import CellRetrieval
-from langgraft.benchmarks.continual.spreads import Spread, spread_of
-from langgraft.benchmarks.harness.statistics import Estimate, mean_estimate
 
 
 @dataclass(frozen=True, slots=True)

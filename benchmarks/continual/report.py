@@ -1,36 +1,35 @@
-"""The report: one HTML file that needs nothing else, with CSV tables and SVG figures beside.
+"""The reports of a plan: of its one pair of task families, or of each pair and of all.
 
-    <out>/index.html       the page to open, send or print
-    <out>/tables/*.csv     every number, tidy
-    <out>/figures/*.svg    every figure
-    <out>/cases/*.html     single episodes in full, chosen by rule
+    <out>/index.html          the page to open: all pairs side by side, or the report of the one
+    <out>/cases/*.html        single episodes in full, chosen by rule
+    <out>/<pair>/index.html   the report of each pair, where there are several
 
-The same log gives the same bytes. What comes from outside (titles, ids, model names) is
-escaped; the page runs no script and fetches nothing.
+Tables and figures lie beside each page; see `langgraft.benchmarks.reporting.pages`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from langgraft._core.extras import require
 from langgraft.benchmarks.continual.analysis import Analysis, analyze, summary_table
 from langgraft.benchmarks.continual.banks import Banks
 from langgraft.benchmarks.continual.case_pages import case_pages
 from langgraft.benchmarks.continual.cases import RULES
+from langgraft.benchmarks.continual.columns import MEANINGS
 from langgraft.benchmarks.continual.cross_recall import SUBSETS
 from langgraft.benchmarks.continual.metrics import SMALLEST_SUBSET
 from langgraft.benchmarks.continual.page_one import (
     MOST_ROWS,
     cost_sentences,
     extremes,
+    notices,
     transfer_sentences,
 )
-from langgraft.benchmarks.continual.pages import environment
+from langgraft.benchmarks.continual.pair_log import PairLog
+from langgraft.benchmarks.continual.paper import write_paper_report
+from langgraft.benchmarks.continual.plan import ContinualPlan
 from langgraft.benchmarks.continual.retrieval import SHARES
-from langgraft.benchmarks.continual.tables import write_tables
-from langgraft.benchmarks.continual.wording import flat
-from langgraft.benchmarks.harness.files import atomic_write, make_directory
+from langgraft.benchmarks.continual.tables import tables
 from langgraft.benchmarks.harness.study import (
     Plan,
     PlanLogReader,
@@ -39,13 +38,50 @@ from langgraft.benchmarks.harness.study import (
     is_simulated,
     run_id,
 )
-from langgraft.memory.rankers.tfidf import VECTORIZER
+from langgraft.benchmarks.reporting.pages import (
+    check_extra,
+    environment,
+    trusted,
+    write_folder,
+    write_pages,
+)
+from langgraft.benchmarks.reporting.words import flat
+from langgraft.memory.rankers.diversity import VECTORIZER
 
-PAGE = "index.html"
-_TEMPLATE = "report.html.jinja"
-_CASE_TEMPLATE = "case.html.jinja"
-_PURPOSE = "The report"
-_TITLE = "Continual learning"
+TITLE: Final = "Continual learning"
+_CASES: Final = "cases"
+
+
+def write_reports(plan: ContinualPlan, log: PlanLogReader, out: Path) -> Report:
+    """Write all reports of a plan, finished or under way.
+
+    Raises:
+        InputError: The log holds no baseline.
+        MissingExtraError: The extra `bench` is not installed.
+        RunDirectoryError: A file cannot be written.
+    """
+    if not plan.pairs:
+        return write_report(plan, log, out, analysis=analyze(log, plan.margin))
+    check_extra()
+    ids = run_ids(log.runs)
+    analyses, reports = {}, {}
+    for name, part in plan.parts.items():
+        view = PairLog(log, name)
+        own = {run.removeprefix(f"{name}/"): each for run, each in ids.items()}
+        analyses[name] = analyze(view, plan.margin)
+        reports[name] = write_report(part, view, out / name, analysis=analyses[name], ids=own)
+    over_all = write_paper_report(plan, analyses, out, simulated=is_simulated(plan, log))
+    return _together(over_all, reports)
+
+
+def _together(over_all: Report, reports: Mapping[str, Report]) -> Report:
+    """Return what a terminal shows: the rows of all pairs, then what each report says."""
+    first = next(iter(reports.values()))
+    rows = tuple((name, *row) for name, report in reports.items() for row in report.rows)
+    lines = (f"{name}: {line}" for name, report in reports.items() for line in report.lines)
+    return Report(
+        over_all.page, over_all.title, ("pair", *first.columns), rows, (*over_all.lines, *lines)
+    )
 
 
 def write_report(
@@ -56,7 +92,7 @@ def write_report(
     analysis: Analysis | None = None,
     ids: Mapping[str, str] | None = None,
 ) -> Report:
-    """Write the report of a study, finished or under way.
+    """Write the report of a pair of task families, finished or under way.
 
     Args:
         plan: The plan, for its title, model and settings.
@@ -71,28 +107,18 @@ def write_report(
         RunDirectoryError: A file cannot be written.
     """
     check_extra()
-    analysis = analysis or analyze(log)
-    drawn = _drawn(analysis)
-    for folder in (out, out / "tables", out / "figures", out / "cases"):
-        make_directory(folder)
-    write_tables(analysis, out / "tables")
-    for name, svg in drawn.items():
-        atomic_write(out / "figures" / f"{name}.svg", f"{svg}\n".encode())
-    simulated = is_simulated(plan, log)
-    _write_cases(analysis, log, out / "cases", simulated=simulated)
-    page = out / PAGE
-    atomic_write(page, _render(plan, analysis, drawn, ids, simulated=simulated).encode())
+    from langgraft.benchmarks.continual.figures import draw  # noqa: PLC0415  ([bench], slow to load)
+
+    analysis, simulated = analysis or analyze(log), is_simulated(plan, log)
+    found, figures = tables(analysis), draw(analysis)
+    write_pages(out / _CASES, _cases(analysis, log, simulated=simulated))
+    page = write_folder(
+        out,
+        tables=(*found, MEANINGS.table(found)),
+        figures=figures,
+        page=_render(plan, analysis, figures, ids, simulated=simulated),
+    )
     return _short(plan, analysis, page, simulated=simulated)
-
-
-def check_extra() -> None:
-    """Check that what draws and computes a report is installed.
-
-    Raises:
-        MissingExtraError: The extra `bench` is not installed.
-    """
-    for module in ("scipy", "statsmodels", "matplotlib", "jinja2"):
-        require(module, extra="bench", purpose=_PURPOSE)
 
 
 def _short(plan: Plan, analysis: Analysis, page: Path, *, simulated: bool) -> Report:
@@ -110,40 +136,26 @@ def _short(plan: Plan, analysis: Analysis, page: Path, *, simulated: bool) -> Re
         *cost_sentences(analysis, simulated=simulated),
         *analysis.sentences,
     )
-    return Report(page, plan.title or _TITLE, columns, tuple(rows), lines)
-
-
-def notices(*, simulated: bool, generated: bool) -> tuple[str, ...]:
-    """Return what has to be known before any number, for a terminal."""
-    model = ("The model is simulated: with it, memory helps by construction.",) if simulated else ()
-    games = ("The games are generated here: no number is an ALFWorld score.",) if generated else ()
-    return (*model, *games)
-
-
-def _drawn(analysis: Analysis) -> dict[str, str]:
-    from langgraft.benchmarks.continual.gallery import draw  # noqa: PLC0415  ([bench], slow to load)
-
-    return draw(analysis)
+    return Report(page, plan.title or TITLE, columns, tuple(rows), lines)
 
 
 def _render(
     plan: Plan,
     analysis: Analysis,
-    drawn: Mapping[str, str],
+    figures: Mapping[str, str],
     ids: Mapping[str, str] | None,
     *,
     simulated: bool,
 ) -> str:
-    """Return the page as HTML; `drawn` are SVG figures of ours by name, `ids` as for the report."""
+    """Return the page as HTML; `figures` are SVG of ours by name, `ids` as for the report."""
     specs = [run.spec for run in (*analysis.study.training, *analysis.study.runs)]
-    markup: Any = require("jinja2", extra="bench", purpose=_PURPOSE).utils.markupsafe.Markup
     page: str = (
-        environment()
-        .get_template(_TEMPLATE)
+        _environment()
+        .get_template("report.html.jinja")
         .render(
             a=analysis,
             plan=plan,
-            title=plan.title or _TITLE,
+            title=plan.title or TITLE,
             small=SMALLEST_SUBSET,
             vectorizer=VECTORIZER,
             shares=SHARES,
@@ -154,7 +166,7 @@ def _render(
             extremes=extremes(analysis),
             cost=cost_sentences(analysis, simulated=simulated),
             complete=all(run.done == run.planned for run in analysis.study.runs),
-            figures={name: markup(svg) for name, svg in drawn.items()},
+            figures={name: trusted(svg) for name, svg in figures.items()},
             settings=flat(plan.model_dump(mode="json")),
             provenance=flat(dict(analysis.manifest)),
             runs=list(analysis.study.runs),
@@ -166,7 +178,11 @@ def _render(
             rules=RULES,
         )
     )
-    return f"{page}\n"
+    return page
+
+
+def _environment() -> Any:
+    return environment(__package__ or "")
 
 
 def _sections(analysis: Analysis) -> Iterator[tuple[str, str]]:
@@ -188,19 +204,20 @@ def _sections(analysis: Analysis) -> Iterator[tuple[str, str]]:
     yield "Provenance", "provenance"
 
 
-def _write_cases(analysis: Analysis, log: PlanLogReader, out: Path, *, simulated: bool) -> None:
-    """Write the pages of the cases; one of an earlier report that is no case now is removed."""
-    template = environment().get_template(_CASE_TEMPLATE)
-    for stale in out.glob("case-*.html"):
-        stale.unlink()
+def _cases(analysis: Analysis, log: PlanLogReader, *, simulated: bool) -> Iterator[tuple[str, str]]:
+    """Render the pages of the cases, by file name."""
+    template = _environment().get_template("case.html.jinja")
     for page in case_pages(analysis.cases, Banks(analysis.study, log), log):
-        html: str = template.render(
-            page=page,
-            rule=RULES[page.case.rule],
-            simulated=simulated,
-            generated=analysis.generated,
+        yield (
+            f"{page.case.name}.html",
+            template.render(
+                page=page,
+                title=f"{page.case.name}: {page.case.rule}",
+                rule=RULES[page.case.rule],
+                simulated=simulated,
+                generated=analysis.generated,
+            ),
         )
-        atomic_write(out / f"{page.case.name}.html", f"{html}\n".encode())
 
 
 def run_ids(specs: Iterable[RunSpec]) -> dict[str, str]:

@@ -26,16 +26,10 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from langgraft._core.canonical import JSON
+from langgraft.benchmarks.comparison.outcomes import Scores, Spread, spread_of
 from langgraft.benchmarks.continual.banks import Bank, Banks, domain_of
-from langgraft.benchmarks.continual.cells import (
-    UNTRAINED,
-    CellKey,
-    RunResults,
-    Scores,
-    StudyLog,
-)
-from langgraft.benchmarks.continual.spreads import Spread, spread_of
-from langgraft.memory.rankers.tfidf import mean_pairwise_diversity
+from langgraft.benchmarks.continual.cells import UNTRAINED, CellKey, RunResults, StudyLog
+from langgraft.memory.rankers.diversity import mean_pairwise_diversity
 
 JOIN = "\n\n"
 """Between the texts of one context, as in the block that the agent is given."""

@@ -10,19 +10,13 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from langgraft.benchmarks.comparison.outcomes import Spread
 from langgraft.benchmarks.continual.analysis import Analysis
 from langgraft.benchmarks.continual.cells import CellKey
 from langgraft.benchmarks.continual.dilution import Tested, Window
-from langgraft.benchmarks.continual.drawing import GRAY, INK, PALETTE, WIDTH, svg_text
-from langgraft.benchmarks.continual.frames import ABREAST, Grid, colors, legend, line, sizes
-from langgraft.benchmarks.continual.metrics import Metric
+from langgraft.benchmarks.continual.frames import ABREAST, TrainingGrid, along, colors, sizes
 from langgraft.benchmarks.continual.retrieval import CellRetrieval
-from langgraft.benchmarks.continual.spreads import Spread
-
-
-def diversity_panels(analysis: Analysis) -> str:
-    """Draw diversity, coverage, concentration and success within each task (Figure 11)."""
-    return svg_text("retrieval", lambda: _diversity_panels(analysis))
+from langgraft.benchmarks.reporting.drawing import DASHES, GRAY, INK, PALETTE, WIDTH, legend, line
 
 
 def within_task(analysis: Analysis) -> list[CellRetrieval]:
@@ -34,7 +28,8 @@ def within_task(analysis: Analysis) -> list[CellRetrieval]:
     ]
 
 
-def _diversity_panels(analysis: Analysis) -> Figure:
+def diversity_panels(analysis: Analysis) -> Figure:
+    """Draw diversity, coverage, concentration and success within each task (Figure 11)."""
     cells = within_task(analysis)
     cells.sort(key=lambda cell: (cell.key.task, analysis.study.memories.index(cell.key.condition)))
     crowded = len(cells) > 2 * ABREAST
@@ -124,17 +119,13 @@ def _finish(axes: Axes, title: str, names: Sequence[str], top: float, *, crowded
     axes.spines["left"].set_visible(False)
 
 
-def dilution_lines(analysis: Analysis) -> str:
-    """Draw how the earlier task fares while the later one is learned."""
-    return svg_text("dilution", lambda: _dilution_lines(analysis))
-
-
 OWN, IN_BANK, IN_TRAINING = PALETTE[0], GRAY, PALETTE[4]
 
 
-def _dilution_lines(analysis: Analysis) -> Figure:
+def dilution_lines(analysis: Analysis) -> Figure:
+    """Draw how the earlier task fares while the later one is learned."""
     conditions, sequences = analysis.study.memories, analysis.study.sequences
-    grid, found = Grid(len(sequences), len(conditions)), analysis.dilution
+    grid, found = TrainingGrid(len(sequences), len(conditions)), analysis.dilution
     for row, sequence in enumerate(sequences):
         for column, condition in enumerate(conditions):
             track = (condition, sequence)
@@ -143,10 +134,10 @@ def _dilution_lines(analysis: Analysis) -> Figure:
             axes = grid.panel(row, column)
             _tested(axes, tested)
             _training(axes, windows)
-            axes.set_ylim(0, 104)
             earlier, later = sequence.split(">")
             label = f"{earlier}, while\nlearning {later} (%)"
             grid.finish(row, column, condition, label)
+    grid.panel(0, 0).set_ylim(0, 104)  # of all: what stays at 100 is seen whole
     entries: dict[str, Artist] = {
         "success when tested": line(INK, marker="s"),
         "share of what is retrieved when tested": line(OWN, marker="o"),
@@ -161,16 +152,8 @@ def _dilution_lines(analysis: Analysis) -> Figure:
 def _tested(axes: Axes, rows: Sequence[Tested]) -> None:
     bank = [(row.at, 100 * row.bank_share.mean) for row in rows if row.bank_share is not None]
     axes.plot([at for at, _ in bank], [share for _, share in bank], color=IN_BANK, lw=2.4)
-    _estimates(axes, [(row.at, row.own_share) for row in rows], OWN, "o")
-    _estimates(axes, [(row.at, row.success) for row in rows], INK, "s")
-
-
-def _estimates(axes: Axes, found: Sequence[tuple[int, Metric]], color: str, marker: str) -> None:
-    known = [(at, metric.estimate) for at, metric in found if metric.estimate is not None]
-    places = [at for at, _ in known]
-    axes.plot(places, [100 * e.value for _, e in known], color=color, lw=1.5, marker=marker, ms=4.5)
-    low, high = ([100 * getattr(e, end) for _, e in known] for end in ("low", "high"))
-    axes.vlines(places, low, high, color=color, lw=1, alpha=0.6)
+    along(axes, [(row.at, row.own_share) for row in rows], OWN)
+    along(axes, [(row.at, row.success) for row in rows], INK, marker="s")
 
 
 def _training(axes: Axes, windows: Sequence[Window]) -> None:
@@ -181,4 +164,4 @@ def _training(axes: Axes, windows: Sequence[Window]) -> None:
         if window.earlier_retrieved is not None
     ]
     places, shares = [at for at, _ in known], [share for _, share in known]
-    axes.plot(places, shares, color=IN_TRAINING, lw=1.6, ls=(0, (4, 2)))
+    axes.plot(places, shares, color=IN_TRAINING, lw=1.6, ls=DASHES)

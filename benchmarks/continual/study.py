@@ -12,8 +12,8 @@ from langgraft._core.errors import PlanError, SettingsError
 from langgraft.benchmarks.continual.conditions import Condition
 from langgraft.benchmarks.continual.plan import ContinualPlan
 from langgraft.benchmarks.continual.runs import PAIR, RunList, of_pair
-from langgraft.benchmarks.harness.foreign_code import is_foreign, provider_modules
 from langgraft.benchmarks.harness.graph import list_runs
+from langgraft.benchmarks.harness.plans import is_foreign, provider_modules
 from langgraft.benchmarks.harness.source import source_digests
 from langgraft.benchmarks.harness.study import (
     SIMULATED,
@@ -35,7 +35,7 @@ from langgraft.nodes.prompts import prompt
 if TYPE_CHECKING:  # listing runs needs none of it
     from langchain_core.language_models import BaseChatModel
 
-    from langgraft.memory.policy import Need
+    from langgraft.memory.provider import Need
 
 CODE: Final = ("langgraft.benchmarks.continual.runs", "langgraft.benchmarks.continual.session")
 """What carries out a run."""
@@ -216,7 +216,7 @@ class ContinualStudy(Study[ContinualPlan]):
 
     def report(self, plan: ContinualPlan, log: PlanLogReader, out: Path) -> Report:
         """Write the report, its tables and its figures; of several pairs, one of each and of all."""
-        from langgraft.benchmarks.continual.report_of_pairs import (  # noqa: PLC0415  ([bench])
+        from langgraft.benchmarks.continual.report import (  # noqa: PLC0415  ([bench])
             write_reports,
         )
 

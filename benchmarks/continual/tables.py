@@ -5,42 +5,25 @@ is no such number.
 """
 
 import math
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
+from typing import Any, Final
 
+from langgraft.benchmarks.comparison.contrasts import Contrast
+from langgraft.benchmarks.comparison.estimates import Estimate
 from langgraft.benchmarks.continual.analysis import Analysis
-from langgraft.benchmarks.continual.columns import columns_table
-from langgraft.benchmarks.continual.contrasts import Contrast
-from langgraft.benchmarks.continual.csv_tables import (
-    METRIC,
-    Field,
-    Table,
-    metric_columns,
-    metric_fields,
-    spread_columns,
-    spread_fields,
-)
-from langgraft.benchmarks.continual.mechanism_tables import mechanism_tables
-from langgraft.benchmarks.harness.files import atomic_write
+from langgraft.benchmarks.continual.cells import CellKey
+from langgraft.benchmarks.continual.columns import metric, percent, spread
+from langgraft.benchmarks.continual.mechanisms import collapsed
+from langgraft.benchmarks.continual.remedies import RunDifference
+from langgraft.benchmarks.continual.retrieval import MEASURES, SHARES
+from langgraft.benchmarks.reporting.tables import Field, Number, Table
 
-
-def write_tables(analysis: Analysis, folder: Path) -> tuple[Path, ...]:
-    """Write all tables to `folder`.
-
-    Raises:
-        RunDirectoryError: A file cannot be written.
-    """
-    paths = []
-    found = tables(analysis)
-    for table in (*found, columns_table(found)):
-        path = folder / f"{table.name}.csv"
-        atomic_write(path, table.to_csv().encode())
-        paths.append(path)
-    return tuple(paths)
+_CELL: Final = ("condition", "sequence", "task")
+_FACTORS: Final = ("condition", "kind", "sequence", "task", "at", "replicate")
 
 
 def tables(analysis: Analysis) -> tuple[Table, ...]:
-    """Return all tables of a study."""
+    """Return all tables of a study: what came out, then why."""
     return (
         _contrasts(analysis),
         _content(analysis),
@@ -54,19 +37,48 @@ def tables(analysis: Analysis) -> tuple[Table, ...]:
         _banks(analysis),
         _gates(analysis),
         _episodes(analysis),
-        *mechanism_tables(analysis),
+        _retentions(analysis),
+        _nulls(analysis),
+        _decomposition(analysis),
+        _cross_recall(analysis),
+        _retrieval(analysis),
+        _retrieval_runs(analysis),
+        _dilution_tested(analysis),
+        _dilution_training(analysis),
+        _distillation(analysis),
+        _dropped(analysis),
+        _crossed_success(analysis),
+        _crossed_effects(analysis),
+        _remedies(analysis),
     )
+
+
+def _cell(key: CellKey) -> tuple[str, str, str]:
+    return (key.condition, key.sequence, key.task)
 
 
 def _contrasts(analysis: Analysis) -> Table:
     columns = (
-        *("condition", "role", *METRIC, *metric_columns("success", "baseline")),
-        *("se", "df", "method", "seed_share", "p", "p_holm"),
-        *("detectable_80", "detectable_note", "verdict", "noise"),
+        *("condition", "role", metric(), metric("success"), metric("baseline")),
+        Number("", ("se", "df", "method", "seed_share", "p"), _test),
+        *("p_holm", percent("detectable_80"), "detectable_note", "verdict", "noise"),
     )
     rows = [_contrast(c, "memory", "") for c in analysis.family]
     rows += [_contrast(c, "control", _standing(analysis, c)) for c in analysis.beside]
-    return Table("contrasts", columns, tuple(rows))
+    return Table.of("contrasts", columns, rows)
+
+
+def _contrast(contrast: Contrast, role: str, standing: str) -> tuple[Any, ...]:
+    numbers = (contrast.difference, contrast.success, contrast.baseline, contrast.estimate)
+    effect, note = contrast.detectable, None
+    if effect is not None and not math.isfinite(effect):
+        effect, note = None, "no difference can be detected: too few items or runs"
+    tested = (contrast.p_adjusted, effect, note, contrast.verdict, standing)
+    return (contrast.condition, role, *numbers, *tested)
+
+
+def _test(found: Estimate) -> tuple[Field, ...]:
+    return (100 * found.se, found.df, found.method, found.seed_share, found.p)
 
 
 def _standing(analysis: Analysis, control: Contrast) -> str:
@@ -74,111 +86,60 @@ def _standing(analysis: Analysis, control: Contrast) -> str:
     if not control.inert or control.verdict == "incomplete":
         return ""
     words = {True: "equivalent", False: "differs", None: "cannot be told"}
-    return words[analysis.noise.holds(control)]
-
-
-def _detectable(contrast: Contrast) -> tuple[Field, Field]:
-    effect = contrast.detectable
-    if effect is None:
-        return None, None
-    if not math.isfinite(effect):
-        return None, "no difference can be detected: too few items or runs"
-    return 100 * effect, None
-
-
-def _contrast(contrast: Contrast, role: str, standing: str) -> tuple[Field, ...]:
-    estimate = contrast.estimate
-    spread: tuple[Field, ...] = (None, None, None, None, None)
-    if estimate is not None:
-        spread = (
-            100 * estimate.se,
-            estimate.df,
-            estimate.method,
-            estimate.seed_share,
-            estimate.p,
-        )
-    head = (contrast.condition, role, *metric_fields(contrast.difference))
-    pair = (*metric_fields(contrast.success), *metric_fields(contrast.baseline))
-    test = (*spread, contrast.p_adjusted, *_detectable(contrast))
-    return (*head, *pair, *test, contrast.verdict, standing)
+    return words[analysis.comparison.holds(control)]
 
 
 def _content(analysis: Analysis) -> Table:
-    rows = ((c.condition, c.control, *metric_fields(c.difference)) for c in analysis.content)
-    return Table("content", ("condition", "control", *METRIC), tuple(rows))
+    rows = ((c.condition, c.control, c.difference) for c in analysis.content)
+    return Table.of("content", ("condition", "control", metric()), rows)
 
 
 def _accuracies(analysis: Analysis) -> Table:
-    rows: list[tuple[Field, ...]] = [
-        ("none", "", task, *metric_fields(metric)) for task, metric in analysis.baseline
-    ]
-    rows += [
-        (r.key.condition, r.key.sequence, r.key.task, *metric_fields(r.accuracy))
-        for r in analysis.retentions
-    ]
-    return Table("accuracies", ("condition", "sequence", "task", *METRIC), tuple(rows))
+    rows: list[tuple[Any, ...]] = [("none", "", *each) for each in analysis.baseline]
+    rows += [(*_cell(r.key), r.accuracy) for r in analysis.retentions]
+    return Table.of("accuracies", (*_CELL, metric()), rows)
 
 
 def _transfers(analysis: Analysis) -> Table:
-    columns = ("condition", "direction", "sequence", "task")
-    metrics = metric_columns("before", "after", "transfer", "delta_rr", "delta_nl")
+    names = ("before", "after", "transfer", "delta_rr", "delta_nl")
     rows = (
         (
-            row.condition,
-            row.direction,
-            row.sequence,
-            row.task,
-            *metric_fields(row.before),
-            *metric_fields(row.after),
-            *metric_fields(row.transfer),
-            *metric_fields(row.delta_rr),
-            *metric_fields(row.delta_nl),
+            *(row.condition, row.direction, row.sequence, row.task),
+            *(row.before, row.after, row.transfer, row.delta_rr, row.delta_nl),
             row.identity_gap,
         )
         for row in analysis.transfers
     )
-    return Table("transfers", (*columns, *metrics, "identity_gap"), tuple(rows))
+    head = ("condition", "direction", "sequence", "task")
+    return Table.of("transfers", (*head, *map(metric, names), "identity_gap"), rows)
 
 
 def _partitions(analysis: Analysis) -> Table:
+    columns = ("task", "domain", "baseline_runs", "n_solved", "n_failed", metric())
     rows = (
         (
-            part.task,
-            analysis.domains[part.task],
-            part.runs,
-            len(part.solved),
-            len(part.failed),
-            *metric_fields(part.accuracy),
+            *(part.task, analysis.domains[part.task], part.runs),
+            *(len(part.solved), len(part.failed), part.accuracy),
         )
         for part in analysis.partitions.values()
     )
-    columns = ("task", "domain", "baseline_runs", "n_solved", "n_failed", *METRIC)
-    return Table("partitions", columns, tuple(rows))
+    return Table.of("partitions", columns, rows)
 
 
 def _curves(analysis: Analysis) -> Table:
     rows = (
-        (curve.condition, curve.sequence, curve.task, replicate, items, 100 * rate)
+        (curve.condition, curve.sequence, curve.task, replicate, items, rate)
         for curve in analysis.curves
         for replicate, rates in zip(curve.replicates, curve.curves, strict=True)
         for items, rate in enumerate(rates, start=1)
     )
-    columns = ("condition", "sequence", "task", "replicate", "items", "cumulative_success")
-    return Table("learning_curves", columns, tuple(rows))
+    columns = (*_CELL, "replicate", "items", percent("cumulative_success"))
+    return Table.of("learning_curves", columns, rows)
 
 
 def _milestones(analysis: Analysis) -> Table:
-    rows = (
-        (
-            *(m.key.condition, m.key.sequence, m.key.task, m.at),
-            *metric_fields(m.accuracy),
-            *metric_fields(m.rr),
-            *metric_fields(m.nl),
-        )
-        for m in analysis.milestones
-    )
-    columns = ("condition", "sequence", "task", "at", *METRIC, *metric_columns("rr", "nl"))
-    return Table("milestones", columns, tuple(rows))
+    rows = ((*_cell(m.key), m.at, m.accuracy, m.rr, m.nl) for m in analysis.milestones)
+    return Table.of("milestones", (*_CELL, "at", metric(), metric("rr"), metric("nl")), rows)
 
 
 def _costs(analysis: Analysis) -> Table:
@@ -187,63 +148,39 @@ def _costs(analysis: Analysis) -> Table:
         *("questions", "by_rules"),
     )
     rows = (
-        (
-            cost.condition,
-            cost.kind,
-            cost.episodes,
-            *spread_fields(cost.replies),
-            *spread_fields(cost.invalid_replies),
-            *spread_fields(cost.recalls),
-            *spread_fields(cost.recalled_tokens),
-            *spread_fields(cost.tokens),
-            *spread_fields(cost.questions),
-            *spread_fields(cost.by_rules),
-        )
+        (cost.condition, cost.kind, cost.episodes, *(getattr(cost, name) for name in names))
         for cost in analysis.costs
     )
-    return Table("costs", ("condition", "kind", "episodes", *spread_columns(*names)), tuple(rows))
+    return Table.of("costs", ("condition", "kind", "episodes", *map(spread, names)), rows)
 
 
 def _costs_by_node(analysis: Analysis) -> Table:
     rows = (
-        (
-            cost.condition,
-            cost.kind,
-            cost.node,
-            *spread_fields(cost.replies),
-            *spread_fields(cost.tokens),
-        )
+        (cost.condition, cost.kind, cost.node, cost.replies, cost.tokens)
         for cost in analysis.costs_by_node
     )
-    columns = ("condition", "kind", "node", *spread_columns("replies", "tokens"))
-    return Table("costs_by_node", columns, tuple(rows))
+    columns = ("condition", "kind", "node", spread("replies"), spread("tokens"))
+    return Table.of("costs_by_node", columns, rows)
 
 
 def _banks(analysis: Analysis) -> Table:
-    rows = (
-        (bank.condition, bank.sequence, bank.items.runs, *spread_fields(bank.items))
-        for bank in analysis.banks
-    )
-    columns = ("condition", "sequence", "runs", *spread_columns("items"))
-    return Table("banks", columns, tuple(rows))
+    rows = ((bank.condition, bank.sequence, bank.items.n, bank.items) for bank in analysis.banks)
+    return Table.of("banks", ("condition", "sequence", "runs", spread("items")), rows)
 
 
 def _gates(analysis: Analysis) -> Table:
     rows = ((gate.name, gate.state, gate.detail) for gate in analysis.gates)
-    return Table("gates", ("gate", "state", "detail"), tuple(rows))
+    return Table.of("gates", ("gate", "state", "detail"), rows)
 
 
 def _episodes(analysis: Analysis) -> Table:
-    names = ("condition", "kind", "sequence", "task", "at", "replicate")
-    columns = ("run", *names, "position", "item", "success", "score", "replies")
-    return Table("episodes", columns, tuple(_episode_rows(analysis)))
+    columns = ("run", *_FACTORS, "position", "item", "success", "score", "replies")
+    return Table.of("episodes", columns, _episode_rows(analysis))
 
 
 def _episode_rows(analysis: Analysis) -> Iterator[tuple[Field, ...]]:
-    names: Sequence[str] = ("condition", "kind", "sequence", "task", "at", "replicate")
     for run in analysis.study.runs:
-        factors = run.spec.factors
-        head = [_scalar(factors.get(name)) for name in names]
+        head = [_scalar(run.spec.factors.get(name)) for name in _FACTORS]
         position = {item: number for number, item in enumerate(run.spec.item_ids, start=1)}
         for item, result in run.by_item.items():
             success = int(bool(result["success"]))
@@ -253,3 +190,195 @@ def _episode_rows(analysis: Analysis) -> Iterator[tuple[Field, ...]]:
 
 def _scalar(value: object) -> Field:
     return value if isinstance(value, str | int | float) else None
+
+
+# Why memory did what it did: subsets, retrieval, dilution, probes, remedies -----------------
+
+
+def _retentions(analysis: Analysis) -> Table:
+    numbers = [metric(name) for name in ("rr", "nl", "rr_less_rerun", "nl_less_rerun")]
+    expected = (percent("rr_less_expected"), percent("nl_less_expected"))
+    rows = (
+        (
+            *(*_cell(row.retention.key), row.retention.rr, row.retention.nl),
+            *(row.rr, row.nl, row.rr_expected, row.nl_expected),
+        )
+        for row in analysis.beyond_null
+    )
+    return Table.of("retentions", (*_CELL, *numbers, *expected), rows)
+
+
+def _nulls(analysis: Analysis) -> Table:
+    columns = (
+        *("task", metric("rerun_rr"), metric("rerun_nl"), "expectation_runs"),
+        *(percent("expected_rr"), percent("expected_nl")),
+    )
+    rows = (
+        (
+            *(null.task, null.measured_rr, null.measured_nl, analysis.partitions[null.task].runs),
+            *(null.expected_rr, null.expected_nl),
+        )
+        for null in analysis.nulls
+    )
+    return Table.of("null_values", columns, rows)
+
+
+def _decomposition(analysis: Analysis) -> Table:
+    head = ("condition", "direction", "sequence", "task")
+    rows = (
+        (
+            *(getattr(row.transfer, name) for name in head),
+            *(row.transfer.transfer, row.easy, row.hard),
+        )
+        for row in analysis.decompositions
+    )
+    return Table.of("decomposition", (*head, *map(metric, ("transfer", "easy", "hard"))), rows)
+
+
+def _cross_recall(analysis: Analysis) -> Table:
+    columns: list[str | Number] = [*_CELL, "subset", spread("other_first", 100)]
+    for name in ("own_first", "other_first"):
+        columns += [f"n_{name}", *(spread(f"{part}_{name}", 100) for part in _PARTS)]
+    rows = (
+        (
+            *(row.condition, row.sequence, row.task, row.subset, row.other_first),
+            *(row.own.episodes, *(getattr(row.own, part) for part in _PARTS)),
+            *(row.other.episodes, *(getattr(row.other, part) for part in _PARTS)),
+            row.nothing,
+        )
+        for row in analysis.cross_recalls
+    )
+    return Table.of("cross_recall", [*columns, "n_nothing"], rows)
+
+
+_PARTS: Final = ("success", "before", "change")
+"""What is told of the episodes that begin with their own task, or with another."""
+
+
+def _retrieval(analysis: Analysis) -> Table:
+    measures = (spread(name, 100 if name in SHARES else 1) for name in MEASURES)
+    rows = (
+        (
+            *(*_cell(cell.key), cell.key.at, len(cell.runs), _yes(collapsed(cell))),
+            *(cell.spread(name) for name in MEASURES),
+        )
+        for cell in analysis.retrievals
+    )
+    return Table.of("retrieval", (*_CELL, "at", "runs", "collapsed", *measures), rows)
+
+
+def _yes(answer: bool | None) -> str | None:
+    return None if answer is None else "yes" if answer else "no"
+
+
+def _retrieval_runs(analysis: Analysis) -> Table:
+    measures = (percent(name) if name in SHARES else name for name in MEASURES)
+    rows = (
+        (
+            *(*_cell(cell.key), cell.key.at, run.replicate),
+            *(getattr(run.measures, name) for name in MEASURES),
+        )
+        for cell in analysis.retrievals
+        for run in cell.runs
+    )
+    return Table.of("retrieval_runs", (*_CELL, "at", "replicate", *measures), rows)
+
+
+def _dilution_tested(analysis: Analysis) -> Table:
+    columns = (*_CELL, "at", metric("success"), metric("own_share"), spread("bank_own", 100))
+    rows = (
+        (
+            *(row.condition, row.sequence, row.task, row.at),
+            *(row.success, row.own_share, row.bank_share),
+        )
+        for row in analysis.dilution.tested
+    )
+    return Table.of("dilution_tested", columns, rows)
+
+
+def _dilution_training(analysis: Analysis) -> Table:
+    shares = ("earlier_retrieved", "earlier_in_bank", "success")
+    rows = (
+        (
+            *(row.condition, row.sequence, row.first, row.last),
+            0 if row.success is None else row.success.n,
+            *(getattr(row, name) for name in shares),
+        )
+        for row in analysis.dilution.windows
+    )
+    head = ("condition", "sequence", "first", "last", "runs")
+    return Table.of("dilution_training", (*head, *(spread(name, 100) for name in shares)), rows)
+
+
+def _distillation(analysis: Analysis) -> Table:
+    names = ("drawn", "invalid", "repeated", "kept", "bank_items")
+    rows = (
+        (
+            *(row.condition, row.sequence, row.episodes, row.drawn.n),
+            *(row.drawn, row.invalid, row.repeated, row.kept, row.bank),
+        )
+        for row in analysis.distillations
+    )
+    head = ("condition", "sequence", "episodes", "runs")
+    return Table.of("distillation", (*head, *map(spread, names)), rows)
+
+
+def _dropped(analysis: Analysis) -> Table:
+    rows = (
+        (row.condition, row.sequence, *place, count)
+        for row in analysis.distillations
+        for place, count in row.reasons.items()
+    )
+    columns = ("condition", "sequence", "node", "reason", "lessons_dropped")
+    return Table.of("dropped", columns, rows)
+
+
+def _crossed_success(analysis: Analysis) -> Table:
+    rows = (
+        (crossing.task, *pair, found)
+        for crossing in analysis.crossings
+        for pair, found in crossing.success.items()
+    )
+    return Table.of("crossed_success", ("task", "retrieval", "pool", metric()), rows)
+
+
+def _crossed_effects(analysis: Analysis) -> Table:
+    columns = ("task", "changed", "treated", "baseline", "held_at", metric())
+    rows = (
+        (crossing.task, each.factor, each.treated, each.baseline, each.fixed, each.difference)
+        for crossing in analysis.crossings
+        for each in crossing.effects
+    )
+    return Table.of("crossed_effects", columns, rows)
+
+
+def _remedies(analysis: Analysis) -> Table:
+    columns: tuple[str | Number, ...] = (
+        *("condition", "mends", "sequence", "task", metric("success"), metric("own_share")),
+        *(spread("own_share_before", 100), spread("own_share_after", 100)),
+        *_run_columns("context_diversity", 1),
+        *_run_columns("top1_share", 100),
+    )
+    rows = (
+        (
+            *(row.condition, row.mends, row.sequence, row.task, row.success, row.own_share),
+            *row.own_levels,
+            *(row.context_diversity.before, row.context_diversity.after, row.context_diversity),
+            *(row.top1_share.before, row.top1_share.after, row.top1_share),
+        )
+        for row in analysis.remedies
+    )
+    return Table.of("remedies", columns, rows)
+
+
+def _run_columns(name: str, scale: float) -> tuple[Number, ...]:
+    """Return the columns of a measure of whole runs: before, after, and the change."""
+
+    def fields(found: RunDifference) -> tuple[Field, ...]:
+        if found.estimate is None:
+            return (None, None, None, 0)
+        ends = (found.estimate.value, found.estimate.low, found.estimate.high)
+        return (*(scale * each for each in ends), found.estimate.n_items)
+
+    change = Number(f"{name}_change", ("value", "low", "high", "n_items"), fields)
+    return (spread(f"{name}_before", scale), spread(f"{name}_after", scale), change)

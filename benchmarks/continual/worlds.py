@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
-from pydantic import ValidationError
-
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import SettingsError
-from langgraft._core.settings import describe_validation
+from langgraft._core.settings import validation_as
 from langgraft.environments.alfworld.factory import ALFWorld, GeneratedALFWorld
 from langgraft.environments.alfworld.installed import alfworld_version, import_part
 from langgraft.environments.alfworld.semantics import CONVENTIONS, Semantics, convention_of
@@ -141,11 +139,8 @@ class _ALFWorld:
 
         _only(settings, ("mimicry",), self.name)
         given: dict[str, Any] = dict(settings)
-        try:
+        with validation_as(SettingsError, f"the simulated learner of {self.name}: "):
             return SimulatedALFWorld(seed=seed, temperature=temperature, **given)
-        except ValidationError as error:
-            msg = f"the simulated learner of {self.name}: {describe_validation(error)}"
-            raise SettingsError(msg) from error
 
 
 @cache

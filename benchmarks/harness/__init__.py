@@ -18,12 +18,16 @@ from langgraft._core.lazy import lazy_exports
 if TYPE_CHECKING:
     from langgraft.benchmarks.harness.execute import Execution, execute_run
     from langgraft.benchmarks.harness.graph import PlannedRun, RunGraph, build_graph
-    from langgraft.benchmarks.harness.interrupts import stop_on_signals
     from langgraft.benchmarks.harness.log import PlanLog, RunProgress
-    from langgraft.benchmarks.harness.outcome import PlanOutcome, RunOutcome
     from langgraft.benchmarks.harness.plans import PreparedPlan, Studies, load_plan, prepare
-    from langgraft.benchmarks.harness.progress import Progress, ProgressEvent, make_progress
-    from langgraft.benchmarks.harness.schedule import run_plan
+    from langgraft.benchmarks.harness.progress import (
+        PlanOutcome,
+        Progress,
+        ProgressEvent,
+        RunOutcome,
+        make_progress,
+    )
+    from langgraft.benchmarks.harness.schedule import run_plan, stop_on_signals
     from langgraft.benchmarks.harness.study import (
         BankPlace,
         BankSource,
@@ -40,12 +44,10 @@ if TYPE_CHECKING:
 _MODULES = {
     "execute": ("Execution", "execute_run"),
     "graph": ("PlannedRun", "RunGraph", "build_graph"),
-    "interrupts": ("stop_on_signals",),
     "log": ("PlanLog", "RunProgress"),
-    "outcome": ("PlanOutcome", "RunOutcome"),
     "plans": ("PreparedPlan", "Studies", "load_plan", "prepare"),
-    "progress": ("Progress", "ProgressEvent", "make_progress"),
-    "schedule": ("run_plan",),
+    "progress": ("PlanOutcome", "Progress", "ProgressEvent", "RunOutcome", "make_progress"),
+    "schedule": ("run_plan", "stop_on_signals"),
     "study": (
         "BankPlace",
         "BankSource",

@@ -20,10 +20,16 @@ from langgraft._core.errors import (
 )
 from langgraft.benchmarks.harness.failures import one_line
 from langgraft.benchmarks.harness.graph import PlannedRun
-from langgraft.benchmarks.harness.outcome import RunOutcome, RunStatus
 from langgraft.benchmarks.harness.places import Places, places_in_memory
 from langgraft.benchmarks.harness.plans import PreparedPlan
-from langgraft.benchmarks.harness.progress import EventKind, NoProgress, Progress, ProgressEvent
+from langgraft.benchmarks.harness.progress import (
+    EventKind,
+    NoProgress,
+    Progress,
+    ProgressEvent,
+    RunOutcome,
+    RunStatus,
+)
 from langgraft.benchmarks.harness.stream import RunStream, is_done
 from langgraft.benchmarks.harness.study import (
     WORK,
@@ -34,7 +40,7 @@ from langgraft.benchmarks.harness.study import (
     RunSpec,
 )
 from langgraft.memory.stores.drive import drive
-from langgraft.memory.stores.erasing import erase
+from langgraft.memory.stores.paging import erase
 
 P = ParamSpec("P")
 T = TypeVar("T")

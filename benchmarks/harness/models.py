@@ -44,12 +44,16 @@ from pydantic import Field, PrivateAttr
 
 from langgraft._core.errors import InputError, SettingsError
 from langgraft.benchmarks.harness.cache import ResponseCache
-from langgraft.benchmarks.harness.exchange import Exchange, ExchangeRules, Reached
+from langgraft.benchmarks.harness.exchange import (
+    Exchange,
+    ExchangeRules,
+    Reached,
+    RetryPolicy,
+    Timing,
+)
 from langgraft.benchmarks.harness.failures import one_line
 from langgraft.benchmarks.harness.http_replies import bounded_clients
-from langgraft.benchmarks.harness.retry import RetryPolicy, Timing
-from langgraft.benchmarks.harness.server_url import check_server_url
-from langgraft.benchmarks.harness.study import CALL_SECONDS, REPLY_BYTES
+from langgraft.benchmarks.harness.study import CALL_SECONDS, REPLY_BYTES, check_server_url
 from langgraft.benchmarks.harness.usage import CallBudget
 from langgraft.nodes.sampling import SAMPLE
 

@@ -1,22 +1,29 @@
-"""Plans: from a YAML file to checked runs, with everything that decides their results."""
+"""Plans: from a YAML file to checked runs, with everything that decides their results.
+
+A plan may come from anybody. To look at it, and at what came of it, no code is imported that it
+names beside langgraft's own; where it is run, it is.
+"""
 
 import importlib.metadata
 import platform
-from collections.abc import Mapping
+import re
+import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Generic
+from typing import Any, Final, Generic
 
 import yaml
-from pydantic import ValidationError
+from pydantic import ValidationInfo
 
 from langgraft._core.canonical import JSON, digest
-from langgraft._core.errors import PlanError
-from langgraft._core.settings import describe_validation
+from langgraft._core.errors import PlanError, SettingsError
+from langgraft._core.settings import validation_as
 from langgraft._core.untrusted import MOST_YAML_BYTES, load_yaml, read_most
 from langgraft.benchmarks.harness.graph import RunGraph, build_graph, run_to_json
 from langgraft.benchmarks.harness.study import Plan, PlanT, Study
+from langgraft.memory.providers import PROVIDERS, provider_class, provider_settings
 
 Studies = Mapping[str, Study[Any]]
 """The studies a caller offers, by name."""
@@ -72,11 +79,8 @@ def plan_from_data(data: object, studies: Studies, path: Path) -> tuple[Study[An
         msg = f"study: expected one of {known}; got {got}"
         raise PlanError(msg, path=path)
     study = studies[name]
-    try:
+    with validation_as(partial(PlanError, path=path), known=study.plan_model.model_fields):
         return study, study.plan_model.model_validate(data)
-    except ValidationError as error:
-        told = describe_validation(error, study.plan_model.model_fields)
-        raise PlanError(told, path=path) from error
 
 
 def package_versions(study: Study[PlanT], plan: PlanT) -> dict[str, str]:
@@ -169,3 +173,56 @@ def resolved_yaml(resolved: Mapping[str, JSON]) -> bytes:
     """Return a resolved plan as it stands in `plan.yaml`."""
     text: str = yaml.safe_dump(dict(resolved), sort_keys=False, allow_unicode=True)
     return text.encode()
+
+
+SHIPPED: Final = {"shipped": True}
+"""Context in which a plan that ships is validated: tests check its providers, and checking imports them."""
+
+_PATH: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
+
+
+def provider_place(name: str) -> tuple[str, str]:
+    """Return the module and class that a provider's name stands for; nothing is imported."""
+    module, _, attribute = name.partition(":")
+    return PROVIDERS.get(name, (module, attribute))
+
+
+def is_foreign(name: str) -> bool:
+    """Say whether a provider is none of langgraft's own."""
+    return provider_place(name) not in PROVIDERS.values()
+
+
+def provider_modules(names: Iterable[str]) -> set[str]:
+    """Return the modules of langgraft that providers' classes and their bases come from.
+
+    Raises:
+        SettingsError: One cannot be imported.
+    """
+    bases = (base for name in names for base in provider_class(name).__mro__)
+    return {base.__module__ for base in bases if base.__module__.startswith("langgraft.")}
+
+
+def is_shipped(info: ValidationInfo) -> bool:
+    """Say whether a plan is validated in the context `SHIPPED`."""
+    return info.context is SHIPPED
+
+
+def check_provider(name: str, settings: Mapping[str, JSON]) -> None:
+    """Check a provider as far as that goes without importing what is not langgraft's own.
+
+    Raises:
+        SettingsError: It is no name or path of a provider, or one of ours and has no such setting.
+    """
+    if not is_foreign(name):
+        provider_settings(name, settings)
+    elif not _PATH.fullmatch(name):
+        known = ", ".join(PROVIDERS)
+        msg = f"unknown provider {name!r:.80}; there are {known}, or 'package.module:Class'"
+        raise SettingsError(msg)
+
+
+def look_here() -> None:
+    """Let code that is named lie in the current folder, where a console script does not look."""
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)

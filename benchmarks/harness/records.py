@@ -1,9 +1,12 @@
-"""The commit log of a run: `items.jsonl`, one CRC-checked line an item.
+"""The files of a run: `items.jsonl`, its commit log, one CRC-checked line an item; `events.jsonl`.
 
 A line is the CRC-32 of the rest as 8 lowercase hexadecimal digits, a space, and the canonical
 JSON of index, item, result and memory deltas. Result and deltas share one line because a log
 that wrote them apart could be cut between the two, and the stream would go on with the wrong
 memory. What may differ between two repetitions of a run never enters this file.
+
+Clocks, durations, hosts and failed attempts go to `events.jsonl`, for people and dashboards, in lines
+with a checksum too. It is not synced line by line, and nothing is ever decided from it.
 """
 
 import contextlib
@@ -11,17 +14,19 @@ import hashlib
 import json
 import os
 import re
+import socket
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from langgraft._core.canonical import JSON, canonical_json
+from langgraft._core.clock import Clock
 from langgraft._core.errors import InputError, RunDirectoryError
 from langgraft._core.files import write_all
 from langgraft._core.untrusted import check_number
-from langgraft.benchmarks.harness.files import disk_errors, each_whole_line, read_bytes
+from langgraft.benchmarks.harness.files import disk_errors, each_whole_line, read_bytes, whole_lines
 from langgraft.memory.deltas import MemoryDelta
 
 _CRC_LENGTH = 8
@@ -215,3 +220,65 @@ class LogWriter:
     def close(self) -> None:
         """Close the file."""
         os.close(self._descriptor)
+
+
+class EventWriter:
+    """Appends events of one run.
+
+    Args:
+        path: The file.
+        clock: Stamps each event.
+
+    Raises:
+        RunDirectoryError: The file cannot be opened for writing.
+    """
+
+    def __init__(self, path: Path, clock: Clock) -> None:
+        self._path = path
+        self._clock = clock
+        with disk_errors("open for writing", path):
+            self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            # A crash may have cut the last event.
+            os.ftruncate(self._descriptor, len(whole_lines(path.read_bytes())))
+
+    def write(self, kind: str, fields: Mapping[str, JSON]) -> None:
+        """Append one event.
+
+        Raises:
+            RunDirectoryError: The event cannot be written.
+        """
+        event = {"event": kind, "time": self._clock.time(), **fields}
+        line = checked_line(json.dumps(event, default=str, separators=(",", ":")))
+        with disk_errors("write", self._path):
+            write_all(self._descriptor, line)
+
+    def write_opened(self, committed: int, dropped: int) -> None:
+        """Note that a process took up the run, and from where."""
+        self.write(
+            "opened",
+            {
+                "host": socket.gethostname(),
+                "pid": os.getpid(),
+                "committed": committed,
+                "dropped_bytes": dropped,
+            },
+        )
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._descriptor)
+
+
+def read_events(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the events of a run; one that a crash cut short is left out.
+
+    Raises:
+        RunDirectoryError: A line is damaged, or the file cannot be read.
+    """
+    data = read_bytes(path) if path.exists() else b""
+    for number, line in enumerate(each_whole_line(data), start=1):
+        event = read_checked(line)
+        if event is None:
+            msg = f"line {number} is damaged"
+            raise RunDirectoryError(msg, path=path)
+        yield event

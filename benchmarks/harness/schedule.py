@@ -1,9 +1,16 @@
-"""Run a plan on one machine: workers take any run whose source has come far enough."""
+"""Run a plan on one machine: workers take any run whose source has come far enough.
+
+The first signal asks to stop, the second one stops at once.
+"""
 
 import asyncio
-from collections.abc import Iterator
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from langgraft._core.clock import Clock, SystemClock
@@ -17,10 +24,16 @@ from langgraft.benchmarks.harness.execute import (
 )
 from langgraft.benchmarks.harness.graph import PlannedRun
 from langgraft.benchmarks.harness.log import run_progress
-from langgraft.benchmarks.harness.outcome import PlanOutcome, RunOutcome
 from langgraft.benchmarks.harness.places import hold_places
 from langgraft.benchmarks.harness.plans import PreparedPlan
-from langgraft.benchmarks.harness.progress import EventKind, NoProgress, Progress, ProgressEvent
+from langgraft.benchmarks.harness.progress import (
+    EventKind,
+    NoProgress,
+    PlanOutcome,
+    Progress,
+    ProgressEvent,
+    RunOutcome,
+)
 
 GRACE = 5.0
 """Seconds items under way may take to finish after a request to stop."""
@@ -221,3 +234,42 @@ class _Dispatcher:
         name, total = ("", 0) if run is None else (run.name, run.length)
         done = self._committed[name] if name else 0
         self._execution.progress.report(ProgressEvent(kind, name, done, total, text))
+
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+"""Ctrl-C, and what batch systems send before they kill."""
+
+
+@contextmanager
+def stop_on_signals(
+    stop: asyncio.Event, before_dying: Callable[[], None] = lambda: None
+) -> Iterator[None]:
+    """Set `stop` at the first signal; at the second, let it end the process as by default.
+
+    Ending at any moment is safe: what is committed is on disk, what is not is run again.
+
+    Args:
+        stop: The event to set; belongs to the loop that is running.
+        before_dying: Called at the second signal, to put a terminal in order.
+
+    Raises:
+        ValueError: This is not the main thread, which alone may handle signals.
+    """
+    loop = asyncio.get_running_loop()
+
+    # Not `loop.add_signal_handler`: that would wait while an item keeps the loop busy.
+    def on_signal(number: int, _frame: FrameType | None) -> None:
+        if asked:
+            before_dying()
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+        asked.append(number)
+        loop.call_soon_threadsafe(stop.set)
+
+    asked: list[int] = []
+    before = {number: signal.signal(number, on_signal) for number in SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -7,11 +7,11 @@ from pathlib import Path
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.clock import Clock
 from langgraft._core.errors import InputError, RunDirectoryError, StudyError
-from langgraft.benchmarks.harness.events import EventWriter
 from langgraft.benchmarks.harness.files import atomic_write, make_directory
 from langgraft.benchmarks.harness.graph import PlannedRun, RunGraph
 from langgraft.benchmarks.harness.log import fold_log, read_json, run_folder, start_deltas
 from langgraft.benchmarks.harness.records import (
+    EventWriter,
     LogContent,
     LogWriter,
     encode_record,

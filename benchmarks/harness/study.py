@@ -11,13 +11,47 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Final, Generic, Protocol, Self, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    ClassVar,
+    Final,
+    Generic,
+    Protocol,
+    Self,
+    TypeAlias,
+    TypeVar,
+)
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic_core import PydanticCustomError
 
 from langgraft._core.canonical import JSON, digest
-from langgraft.benchmarks.harness.server_url import ServerUrl
+from langgraft._core.settings import CONFIDENTIAL
 from langgraft.memory.deltas import MemoryDelta
+
+
+def check_server_url(url: str) -> str:
+    """Return a URL that holds nothing to be kept secret.
+
+    Raises:
+        ValueError: It may, or is no HTTP URL. What may be a secret is not quoted.
+    """
+    if any(sign in url for sign in "@?#"):
+        msg = (
+            "leave user, password and query out of a server's URL, which is kept in plan, log and"
+            " messages: a key goes into the provider's environment variable, such as OPENAI_API_KEY"
+        )
+        raise PydanticCustomError(CONFIDENTIAL, msg)
+    if not url.startswith(("http://", "https://")):
+        msg = f"{url!r:.80} does not begin with http:// or https://"
+        raise ValueError(msg)
+    return url
+
+
+ServerUrl: TypeAlias = Annotated[str, AfterValidator(check_server_url)]
+"""A field of a plan."""
+
 
 if TYPE_CHECKING:  # a log is read without them
     from langchain_core.language_models import BaseChatModel
@@ -35,9 +69,6 @@ CALL_SECONDS: Final = 900.0
 """How long one call may take, by default, however it goes on: as long as it may be repeated."""
 REPLY_BYTES: Final = 8 << 20
 """Most bytes of a reply, by default."""
-
-MARGIN: Final = 0.10
-"""Difference up to which a control counts as none, where a plan states no other: ten points."""
 
 
 class Plan(BaseModel):

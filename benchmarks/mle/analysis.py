@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from langgraft._core.canonical import JSON
+from langgraft.benchmarks.comparison.verdicts import Gate
 from langgraft.benchmarks.harness.study import PlanLogReader
 from langgraft.benchmarks.mle.behaviour.retrievals import Share
 from langgraft.benchmarks.mle.contrasts import Contrast, Level, contrasts, levels
 from langgraft.benchmarks.mle.curves import Curve, curves
 from langgraft.benchmarks.mle.endings import Endings, endings
-from langgraft.benchmarks.mle.gates import Gate, gates
+from langgraft.benchmarks.mle.gates import gates
 from langgraft.benchmarks.mle.measure import Measure
 from langgraft.benchmarks.mle.measures import measures_of
 from langgraft.benchmarks.mle.memory_use import (
@@ -29,13 +30,14 @@ from langgraft.benchmarks.mle.outcomes import Outcomes, outcomes
 from langgraft.benchmarks.mle.relations import (
     ModalityDelta,
     Relation,
+    Sides,
     TaskDelta,
     modality_deltas,
     relations,
+    sides,
     task_deltas,
 )
-from langgraft.benchmarks.mle.searches import ROLES, Roles, Searches, agents_of, read_searches
-from langgraft.benchmarks.mle.sides import Sides, sides
+from langgraft.benchmarks.mle.run_set import ROLES, Roles, Searches, agents_of, read_searches
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,6 @@ def analyze(log: PlanLogReader, roles: Roles = ROLES, *, agent: str | None = Non
     """
     searches = read_searches(log, roles, agent=agent)
     compared = contrasts(searches)
-    tasks = task_deltas(searches)
     return Analysis(
         searches=searches,
         manifest=log.manifest,
@@ -103,8 +104,8 @@ def analyze(log: PlanLogReader, roles: Roles = ROLES, *, agent: str | None = Non
         contrasts=compared,
         curves=curves(searches),
         relations=relations(searches),
-        tasks=tasks,
-        modalities=modality_deltas(tasks),
+        tasks=task_deltas(searches),
+        modalities=modality_deltas(searches),
         sides=sides(searches),
         memory=memory_use(searches, log),
         step_memory=step_memory_use(searches, log),

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from langgraft._core.extras import require
-from langgraft.benchmarks.harness.statistics import CONFIDENCE, Estimate, mean_estimate
+from langgraft.benchmarks.comparison.estimates import Estimate, mean_estimate
+from langgraft.benchmarks.comparison.verdicts import CONFIDENCE
 from langgraft.benchmarks.mle.coding_memory import build_memory, journal_episodes
 from langgraft.memory.episodes import Episode, ErrorRecord
 from langgraft.memory.items import MemoryItem

@@ -18,7 +18,7 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
 
-from langgraft.benchmarks.harness.statistics import Estimate, mean_estimate
+from langgraft.benchmarks.comparison.estimates import Estimate, mean_estimate
 from langgraft.memory.embedders.hashing import HashingEmbeddings
 from langgraft.memory.items import MemoryItem
 from langgraft.memory.providers.coding import CodingMemory

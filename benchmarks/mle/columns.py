@@ -1,11 +1,70 @@
-"""What each column of the CSV tables means; written beside them as `columns.csv`."""
+"""The columns of the CSV tables: numbers that take several of them, and what each means.
 
-from collections.abc import Sequence
-from typing import Final
+Numbers come with the scale of their measure, `(estimate, 100)` for percent.
+"""
 
-from langgraft.benchmarks.continual.csv_tables import Table
+from typing import Any, Final, TypeAlias
 
-COLUMNS: Final = {
+from langgraft.benchmarks.comparison.estimates import Estimate
+from langgraft.benchmarks.comparison.outcomes import Spread
+from langgraft.benchmarks.mle.behaviour.retrievals import Share
+from langgraft.benchmarks.mle.relations import Correlation
+from langgraft.benchmarks.reporting.tables import Field, Meanings, Number
+
+Scaled: TypeAlias = tuple[Any, float]
+"""A number, or none, and its scale."""
+
+ESTIMATE: Final = ("value", "low", "high", "low_orders", "high_orders", "se", "df", "method")
+"""Parts of an estimate; what is an order in the study of training streams is a seed here."""
+
+
+def estimate(name: str = "") -> Number:
+    """Return the columns of an estimate and its scale."""
+    return Number(name, ESTIMATE, estimate_fields)
+
+
+def estimate_fields(scaled: tuple[Estimate | None, float]) -> tuple[Field, ...]:
+    """Return value, both intervals, standard error, degrees of freedom and method."""
+    found, scale = scaled
+    if found is None:
+        return (None,) * len(ESTIMATE)
+    numbers = (found.value, found.low, found.high, *found.these_orders, found.se)
+    return (*(scale * each for each in numbers), found.df, found.method)
+
+
+def spread(name: str = "", *, counted: bool = True) -> Number:
+    """Return the columns of a mean, its standard error, and what they rest on if `counted`."""
+    parts = ("mean", "sem", "n") if counted else ("mean", "sem")
+
+    def fields(scaled: tuple[Spread | None, float]) -> tuple[Field, ...]:
+        found, scale = scaled
+        if found is None:
+            return (None, None, 0)[: len(parts)]
+        sem = None if found.sem is None else scale * found.sem
+        return (scale * found.mean, sem, found.n)[: len(parts)]
+
+    return Number(name, parts, fields)
+
+
+def correlation(name: str) -> Number:
+    """Return the columns of a correlation, its interval, and what it rests on."""
+
+    def fields(found: Correlation) -> tuple[Field, ...]:
+        return (found.r, found.low, found.high, found.n)
+
+    return Number(name, ("r", "low", "high", "n"), fields)
+
+
+def share() -> Number:
+    """Return the columns of a share in percent, what it counts, and of what."""
+
+    def fields(found: Share) -> tuple[Field, ...]:
+        return (None if found.value is None else 100 * found.value, found.count, found.of)
+
+    return Number("", ("share", "count", "of"), fields)
+
+
+_COLUMNS: Final = {
     "above_median": "1: the score is strictly better than the board's median",
     "action": "name of the tool, or message",
     "agent": "the agent: tree, chain or mlab",
@@ -86,9 +145,8 @@ COLUMNS: Final = {
     "verdict": "better, worse, changed, unclear, no detectable difference, too few runs or incomplete",
     "where": "where it is published",
 }
-"""Meaning by column."""
 
-PREFIXES: Final = {
+_PREFIXES: Final = {
     "baseline_": "without memory",
     "condition_": "under the condition",
     "delta_": "condition less without memory",
@@ -97,17 +155,4 @@ PREFIXES: Final = {
     "by_pair_": "over pairs of competition and seed",
 }
 
-
-def meaning(column: str) -> str | None:
-    """Return what a column means; `None` for one that is not known."""
-    for prefix, words in PREFIXES.items():
-        if column.startswith(prefix):
-            known = COLUMNS.get(column.removeprefix(prefix))
-            return f"{words}: {known}" if known else None
-    return COLUMNS.get(column)
-
-
-def columns_table(tables: Sequence[Table]) -> Table:
-    """Return the table that explains the columns of the others."""
-    rows = tuple((table.name, name, meaning(name)) for table in tables for name in table.columns)
-    return Table("columns", ("table", "column", "meaning"), rows)
+MEANINGS: Final = Meanings(_COLUMNS, prefixes=_PREFIXES)

@@ -15,7 +15,7 @@ from pydantic import (
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import SettingsError
-from langgraft.benchmarks.harness.foreign_code import check_provider, is_shipped
+from langgraft.benchmarks.harness.plans import check_provider, is_shipped
 from langgraft.memory.providers import provider_settings
 
 if TYPE_CHECKING:  # listing runs needs none of it

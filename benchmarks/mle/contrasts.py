@@ -1,28 +1,23 @@
 """Each condition of an agent against no memory: pairs of one competition and one seed."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from langgraft.benchmarks.harness.statistics import (
-    FEWEST_RUNS,
-    SIGNIFICANCE,
+from langgraft.benchmarks.comparison.contrasts import corrected, judge
+from langgraft.benchmarks.comparison.estimates import (
     Estimate,
     OrderEffects,
-    holm,
+    fixed_items_estimate,
+    mean_estimate,
     order_effects,
 )
-from langgraft.benchmarks.mle.estimates import (
-    Pair,
-    all_tasks_estimate,
-    matrix_of,
-    same_tasks_estimate,
-)
+from langgraft.benchmarks.comparison.outcomes import Pair, matrix_of, rows_of
 from langgraft.benchmarks.mle.measure import Measure
 from langgraft.benchmarks.mle.measures import measures_of
+from langgraft.benchmarks.mle.run_set import Searches
 from langgraft.benchmarks.mle.runs import competition_of, condition_of, seed_of
-from langgraft.benchmarks.mle.searches import Searches
 
 Verdict: TypeAlias = Literal[
     "better",
@@ -103,11 +98,14 @@ class Contrast:
     def _verdict(self, found: Estimate | None, p: float | None) -> Verdict:
         if not self.complete:
             return "incomplete"
-        if found is not None and found.n_replicates < FEWEST_RUNS:
-            return "too few runs"
-        if found is None or not excludes_zero(found):
+        if found is None:
             return "no detectable difference"
-        if p is not None and p >= SIGNIFICANCE:
+        judged = judge(found, found.p if p is None else p, complete=True)
+        if judged == "too few runs":
+            return judged
+        if not excludes_zero(found):
+            return "no detectable difference"
+        if p is not None and judged == "no detectable difference":
             return "unclear"
         if self.measure.better is None:
             return "changed"
@@ -135,12 +133,19 @@ def _level(searches: Searches, condition: str, measure: Measure) -> Level:
     return Level(
         condition=condition,
         measure=measure,
-        estimate=all_tasks_estimate(known, _bounds(measure.most(searches))),
+        estimate=_estimate(known, _bounds(measure.most(searches))),
         n=len(known),
         undefined=len(values) - len(known),
         planned=searches.n_planned(condition),
         censored=sum(each.behavior.first_valid.censored for each in searches.of(condition)),
     )
+
+
+def _estimate(
+    values: Mapping[Pair, float], bounds: tuple[float, float], orders: OrderEffects | None = None
+) -> Estimate | None:
+    matrix = matrix_of(values)
+    return None if matrix is None else mean_estimate(matrix, bounds=bounds, orders=orders)
 
 
 def _bounds(most: float) -> tuple[float, float]:
@@ -184,7 +189,7 @@ def _adjusted(
 ) -> dict[tuple[str, str], float]:
     """Correct a family by Holm; what is incomplete or has no estimate counts as if p were 1."""
     pairs = list(zip(family, estimates, strict=True))
-    adjusted = holm([found.p if found and each.complete else 1.0 for each, found in pairs])
+    adjusted = corrected([(found, each.complete) for each, found in pairs])
     return {
         _key(each): p
         for (each, found), p in zip(pairs, adjusted, strict=True)
@@ -253,8 +258,8 @@ def _contrast(
     return Contrast(
         condition=condition,
         measure=measure,
-        estimate=all_tasks_estimate(known, (-most, most), orders),
-        same_tasks=same_tasks_estimate(known, most),
+        estimate=_estimate(known, (-most, most), orders),
+        same_tasks=fixed_items_estimate([*rows_of(known).values()], most),
         pairs=len(known),
         undefined=len(all_pairs) - len(known),
         planned=len(_planned_pairs(searches, condition)),

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from langgraft.benchmarks.mle.search import Search
-from langgraft.benchmarks.mle.searches import Searches
-from langgraft.benchmarks.mle.spreads import Spread, mean_and_sem
+from langgraft.benchmarks.comparison.outcomes import Spread, spread_of
+from langgraft.benchmarks.mle.run_record import Search
+from langgraft.benchmarks.mle.run_set import Searches
 
 What: TypeAlias = Literal["bugs", "best"]
 
@@ -61,4 +61,4 @@ def _points(rows: Sequence[Sequence[float]]) -> tuple[Spread | None, ...]:
     columns = (
         [value for value in step if not math.isnan(value)] for step in zip(*rows, strict=True)
     )
-    return tuple(mean_and_sem(values) if values else None for values in columns)
+    return tuple(spread_of(values) for values in columns)

@@ -3,8 +3,8 @@
 from collections import Counter
 from dataclasses import dataclass
 
-from langgraft.benchmarks.mle.searches import Searches
-from langgraft.benchmarks.mle.spreads import Spread, mean_and_sem
+from langgraft.benchmarks.comparison.outcomes import Spread, spread_of
+from langgraft.benchmarks.mle.run_set import Searches
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +39,10 @@ def _endings(searches: Searches, condition: str) -> Endings:
     return Endings(
         condition=condition,
         runs=len(runs),
-        steps=mean_and_sem(steps) if steps else None,
+        steps=spread_of(steps),
         least=min(steps, default=0),
         most=max(steps, default=0),
-        attempts=mean_and_sem([run.attempts for run in runs]) if runs else None,
+        attempts=spread_of(run.attempts for run in runs),
         reasons=Counter(run.ended for run in runs),
         tools=tools,
     )

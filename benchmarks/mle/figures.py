@@ -7,17 +7,37 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from langgraft.benchmarks.continual.drawing import INK, WIDTH, svg_text
+from langgraft.benchmarks.comparison.outcomes import Spread
 from langgraft.benchmarks.mle.analysis import Analysis
 from langgraft.benchmarks.mle.contrasts import Level, values_of
-from langgraft.benchmarks.mle.drawing import band, colors, dashed, finish, legend, panels, plain
 from langgraft.benchmarks.mle.memory_use import most_common
-from langgraft.benchmarks.mle.searches import TREE, Kind
+from langgraft.benchmarks.mle.run_set import TREE, Kind, Searches
 from langgraft.benchmarks.mle.wording import RUNS
+from langgraft.benchmarks.reporting.drawing import (
+    DASHES,
+    GRAY,
+    INK,
+    WIDTH,
+    ZERO,
+    Grid,
+    chart,
+    drawable,
+    finish_rows,
+    legend,
+    line,
+    shades,
+    svg_text,
+)
+
+ABREAST: Final = 3
+"""Panels that fit side by side."""
+_EARTH: Final = ("#b9a27a", "#6b4f2a", "#d8c7a4", "#93803f")
+"""For controls: what is no memory."""
 
 MOST_PACKAGES: Final = 12
 """Packages that are drawn: those that most valid programs import."""
@@ -61,35 +81,66 @@ def draw(analysis: Analysis, prefix: str = "") -> dict[str, str]:
     }
 
 
+def _colors(searches: Searches) -> dict[str, str]:
+    """Return the color of each condition: gray without memory, earth for controls."""
+    controls = [name for name in searches.conditions if name in searches.roles.controls]
+    return shades(controls, _EARTH) | shades(searches.memories) | {searches.baseline: GRAY}
+
+
+def _dashed(searches: Searches, condition: str) -> bool:
+    """Say whether a condition is drawn with a dashed line: all that is no memory."""
+    return condition not in searches.memories
+
+
+def _legend(figure: Figure, searches: Searches) -> None:
+    """Name the conditions above a figure."""
+    palette = _colors(searches)
+    entries: dict[str, Artist] = {
+        drawable(name): line(palette[name], dashed=_dashed(searches, name), width=2.2)
+        for name in searches.conditions
+    }
+    legend(figure, entries, 6, side="left")
+
+
 def _progress(analysis: Analysis) -> Figure:
     """Draw bugs and best metric so far, a column per metric group (Figure 3)."""
     searches = analysis.searches
-    palette, groups = colors(searches), searches.metric_groups
-    figure, found = panels(2, len(groups), 2.0)
+    palette, groups = _colors(searches), searches.metric_groups
+    grid = Grid(2, len(groups), abreast=ABREAST, height=2.0)
     for curve in analysis.curves:
-        column = groups.index(curve.metric_group)
-        axes = found[0 if curve.what == "bugs" else 1][column]
-        broken = dashed(searches, curve.condition)
-        band(axes, curve.points, palette[curve.condition], broken=broken)
+        axes = grid.panel(0 if curve.what == "bugs" else 1, groups.index(curve.metric_group))
+        broken = _dashed(searches, curve.condition)
+        _band(axes, curve.points, palette[curve.condition], broken=broken)
     for column, group in enumerate(groups):
-        found[0][column].set_title(plain(group), loc="left")
-        found[1][column].set_xlabel("step")
-        for row in found:
-            finish(row[column])
-            row[column].xaxis.set_major_locator(MaxNLocator(5, integer=True))
-    found[0][0].set_ylabel("bugs so far")
-    found[1][0].set_ylabel("best metric so far")
-    legend(figure, searches)
-    return figure
+        for row in range(2):
+            panel = grid.panel(row, column)
+            panel.grid(axis="y")
+            panel.tick_params(length=0, labelcolor=INK)
+            panel.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+        grid.panel(0, column).set_title(drawable(group), loc="left")
+        grid.panel(1, column).set_xlabel("step")
+    grid.panel(0, 0).set_ylabel("bugs so far")
+    grid.panel(1, 0).set_ylabel("best metric so far")
+    _legend(grid.figure, searches)
+    return grid.figure
+
+
+def _band(axes: Axes, points: Sequence[Spread | None], color: str, *, broken: bool) -> None:
+    """Draw a mean over the steps with one standard error to either side."""
+    known = [(step, point) for step, point in enumerate(points) if point is not None]
+    steps = [step for step, _ in known]
+    style = DASHES if broken else "-"
+    means = [point.mean for _, point in known]
+    axes.plot(steps, means, color=color, lw=1.8, linestyle=style, marker="o", ms=2.2)
+    low = [point.mean - (point.sem or 0.0) for _, point in known]
+    high = [point.mean + (point.sem or 0.0) for _, point in known]
+    axes.fill_between(steps, low, high, color=color, alpha=0.15, lw=0)
 
 
 def _first_valid(analysis: Analysis) -> Figure:
     """Draw the first valid step of every run; hollow where there is none."""
-    figure = Figure(
-        figsize=(WIDTH, 0.9 + 0.42 * len(analysis.searches.conditions)), layout="constrained"
-    )
-    axes = figure.add_subplot()
-    palette = colors(analysis.searches)
+    figure, axes = chart(0.9 + 0.42 * len(analysis.searches.conditions))
+    palette = _colors(analysis.searches)
     for place, level in enumerate(analysis.level("first_valid")):
         color = palette[level.condition]
         _dots(axes, place, analysis, level.condition, color)
@@ -120,13 +171,7 @@ def _mean(axes: Axes, place: float, level: Level, color: str) -> None:
 
 def _rows(axes: Axes, analysis: Analysis, label: str) -> None:
     """Name the conditions of a figure with a row each."""
-    names = [plain(name) for name in analysis.searches.conditions]
-    axes.set_yticks(range(len(names)), names)
-    axes.set_ylim(len(names) - 0.5, -0.5)
-    axes.tick_params(length=0, labelcolor=INK)
-    axes.spines["left"].set_visible(False)
-    axes.grid(axis="x")
-    axes.set_xlabel(label)
+    finish_rows(axes, list(map(drawable, analysis.searches.conditions)), label)
 
 
 def _diversity(analysis: Analysis) -> Figure:
@@ -135,7 +180,7 @@ def _diversity(analysis: Analysis) -> Figure:
     figure = Figure(figsize=(WIDTH, 1.0 + 0.42 * rows), layout="constrained")
     shown, run = _DIVERSITY[analysis.searches.kind], RUNS[analysis.searches.kind][0]
     for axes, name in zip(figure.subplots(1, 2, sharey=True), shown, strict=True):
-        palette = colors(analysis.searches)
+        palette = _colors(analysis.searches)
         for place, level in enumerate(analysis.level(name)):
             found = values_of(analysis.searches, level.condition, level.measure)
             values = [value for _, value in sorted(found.items()) if value is not None]
@@ -167,23 +212,17 @@ def _packages(analysis: Analysis) -> Figure:
     names = most_common((each.packages for each in analysis.used), MOST_PACKAGES)
     searches = analysis.searches
     used = [each for each in analysis.used if each.valid]
-    palette, width = colors(searches), 0.8 / max(len(used), 1)
+    palette, width = _colors(searches), 0.8 / max(len(used), 1)
     height = 0.9 + 0.07 * len(names) * max(len(used), 3)
-    figure = Figure(figsize=(WIDTH, height), layout="constrained")
-    axes = figure.add_subplot()
+    figure, axes = chart(height)
     for rank, each in enumerate(used):
         places = [row - 0.4 + (rank + 0.5) * width for row in range(len(names))]
         shares = [100 * each.packages[name] / each.valid for name in names]
         axes.barh(places, shares, width * 0.9, color=palette[each.condition])
-    axes.set_yticks(range(len(names)), [plain(name) for name in names])
-    axes.set_ylim(len(names) - 0.4, -0.6)
-    axes.tick_params(length=0, labelcolor=INK)
-    axes.spines["left"].set_visible(False)
-    axes.grid(axis="x")
-    axes.set_xlim(0, 100)
     what = "valid programs" if searches.kind == TREE else "successful executions"
-    axes.set_xlabel(f"{what} that import it (%)")
-    legend(figure, searches)
+    finish_rows(axes, list(map(drawable, names)), f"{what} that import it (%)")
+    axes.set_xlim(0, 100)
+    _legend(figure, searches)
     return figure
 
 
@@ -191,19 +230,14 @@ def _differences(analysis: Analysis) -> Figure:
     """Draw two measures of every condition against no memory."""
     names, drawn = analysis.searches.compared, _DRAWN[analysis.searches.kind]
     figure = Figure(figsize=(WIDTH, 1.1 + 0.46 * len(names)), layout="constrained")
-    palette = colors(analysis.searches)
+    palette = _colors(analysis.searches)
     for axes, name in zip(figure.subplots(1, len(drawn), sharey=True), drawn, strict=True):
-        axes.axvline(0, color="#8b9199", lw=1)
+        axes.axvline(0, color=ZERO, lw=1)
         for place, condition in enumerate(names):
             _difference(axes, place, analysis, (condition, name), palette[condition])
         measure = analysis.contrast(names[0], name).measure
         unit = "points" if measure.unit == "%" else measure.unit
-        axes.set_xlabel(f"{measure.label}: change ({unit})")
-        axes.set_yticks(range(len(names)), [plain(each) for each in names])
-        axes.set_ylim(len(names) - 0.4, -0.6)
-        axes.tick_params(length=0, labelcolor=INK)
-        axes.spines["left"].set_visible(False)
-        axes.grid(axis="x")
+        finish_rows(axes, list(map(drawable, names)), f"{measure.label}: change ({unit})")
     return figure
 
 

@@ -1,32 +1,19 @@
 """Checks that an agent's runs must pass before its numbers are worth reading."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal
 
-from langgraft.benchmarks.harness.statistics import SIGNIFICANCE
+from langgraft.benchmarks.comparison import verdicts
+from langgraft.benchmarks.comparison.verdicts import NAMED, SIGNIFICANCE, Gate
 from langgraft.benchmarks.mle.contrasts import Contrast, improves
-from langgraft.benchmarks.mle.searches import TREE, Searches
+from langgraft.benchmarks.mle.run_set import TREE, Searches
 from langgraft.benchmarks.mle.wording import RUNS, change
-
-State: TypeAlias = Literal["passed", "failed", "open"]
 
 WATCHED: Final = ("bug_rate", "first_valid", "best_metric", "any_medal")
 """Measures by which a control must not look like a memory."""
 
 RATES: Final = ("bug_rate", "any_medal")
 """Those of them of which equivalence is asked: rates, whose margin is the plan's."""
-
-_NAMED: Final = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """One check and how it came out; `open` says that it could not be made."""
-
-    name: str
-    state: State
-    detail: str
 
 
 def gates(searches: Searches, found: Sequence[Contrast]) -> tuple[Gate, ...]:
@@ -55,10 +42,7 @@ def completeness(searches: Searches) -> Gate:
         f"{len(searches.done)} of {len(searches.planned)} {RUNS[searches.kind][1]} ended;"
         f" {searches.builds_done} of {len(searches.builds)} banks are made."
     )
-    if missing:
-        more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
-        detail += f" Missing: {'; '.join(missing[:_NAMED])}{more}."
-    return Gate("Completeness", "passed" if searches.complete else "failed", detail)
+    return verdicts.completeness(detail, missing)
 
 
 def equal_lengths(searches: Searches) -> Gate:
@@ -72,7 +56,7 @@ def equal_lengths(searches: Searches) -> Gate:
     unequal = [f"{task}, seed {seed}" for (task, seed), found in steps.items() if len(found) > 1]
     if not unequal:
         return Gate(name, "passed", f"Equally many steps within each of {len(steps)} pairings.")
-    named = "; ".join(unequal[:_NAMED])
+    named = "; ".join(unequal[:NAMED])
     return Gate(name, "failed", f"Steps differ in {len(unequal)} of {len(steps)}: {named}.")
 
 

@@ -10,10 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic import ValidationError
-
 from langgraft._core.errors import InputError
-from langgraft._core.settings import describe_validation
+from langgraft._core.settings import validation_as
 from langgraft._core.untrusted import load_json, read_most, unzipped
 from langgraft.nodes.search.journal import Journal, JournalNode
 
@@ -116,11 +114,8 @@ def _load(path: Path) -> Any:
 
 
 def _node(path: Path, number: int, value: Any) -> JournalNode:
-    try:
+    with validation_as(InputError, f"{path}: node {number} (counted from 0): "):
         return JournalNode.model_validate(value)
-    except ValidationError as error:
-        msg = f"{path}: node {number} (counted from 0): {describe_validation(error)}"
-        raise InputError(msg) from error
 
 
 def _in_order(path: Path, nodes: Sequence[JournalNode]) -> list[JournalNode]:

@@ -7,8 +7,8 @@ from typing import Literal, TypeAlias
 
 from langgraft.benchmarks.mle.behaviour.diversity import MOST_OPERATORS
 from langgraft.benchmarks.mle.outcomes import earned
-from langgraft.benchmarks.mle.search import Search
-from langgraft.benchmarks.mle.searches import Searches
+from langgraft.benchmarks.mle.run_record import Search
+from langgraft.benchmarks.mle.run_set import Searches
 
 Better: TypeAlias = Literal["lower", "higher"]
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from langgraft.benchmarks.mle.measure import Measure
-from langgraft.benchmarks.mle.searches import Kind, Searches
+from langgraft.benchmarks.mle.run_set import Kind, Searches
 from langgraft.benchmarks.mle.step_measures import CHAIN_MEASURES, MLAB_MEASURES
 from langgraft.benchmarks.mle.tree_measures import TREE_MEASURES
 

@@ -9,8 +9,8 @@ from operator import add
 from langgraft._core.errors import LanggraftError
 from langgraft.benchmarks.harness.study import PlanLogReader, RunSpec
 from langgraft.benchmarks.mle.behaviour.retrievals import NONE, Share, resource_entries
-from langgraft.benchmarks.mle.search import Search
-from langgraft.benchmarks.mle.searches import TREE, Searches
+from langgraft.benchmarks.mle.run_record import Search
+from langgraft.benchmarks.mle.run_set import TREE, Searches
 from langgraft.memory.deltas import MemoryDelta, fold
 
 

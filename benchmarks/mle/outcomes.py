@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from langgraft.benchmarks.comparison.outcomes import Spread, spread_of
+from langgraft.benchmarks.mle.run_record import Search
+from langgraft.benchmarks.mle.run_set import Searches
 from langgraft.benchmarks.mle.runs import competition_of, condition_of, seed_of
-from langgraft.benchmarks.mle.search import Search
-from langgraft.benchmarks.mle.searches import Searches
-from langgraft.benchmarks.mle.spreads import Spread, mean_and_sem
 
 OUTCOMES: Final = {
     "submission_exists": "made submission",
@@ -71,7 +71,7 @@ def _outcomes(searches: Searches, condition: str) -> Outcomes:
 def _share(found: Sequence[Search], seeds: Sequence[int], outcome: str) -> Spread | None:
     if not seeds:
         return None
-    return mean_and_sem([_of_seed(found, seed, outcome) for seed in seeds])
+    return spread_of([_of_seed(found, seed, outcome) for seed in seeds])
 
 
 def _of_seed(found: Sequence[Search], seed: int, outcome: str) -> float:

@@ -8,8 +8,8 @@ from pydantic import Field, field_serializer, field_validator, model_validator
 from typing_extensions import override
 
 from langgraft._core.canonical import JSON
-from langgraft.benchmarks.harness.server_url import ServerUrl
-from langgraft.benchmarks.harness.study import MARGIN, SIMULATED, Plan
+from langgraft.benchmarks.comparison.verdicts import MARGIN
+from langgraft.benchmarks.harness.study import SIMULATED, Plan, ServerUrl
 from langgraft.benchmarks.mle.agents.settings import (
     MODEL_FIELDS,
     SECTIONS,

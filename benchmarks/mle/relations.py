@@ -1,18 +1,25 @@
-"""Do fewer bugs go with a better result? Tasks and modalities one by one (§4.3, §4.5)."""
+"""What changed in tasks and modalities, and whether fewer bugs go with a better result (§4.3, §4.5)."""
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from langgraft._core.extras import require
-from langgraft.benchmarks.harness.statistics import CONFIDENCE
-from langgraft.benchmarks.mle.contrasts import differences
+from langgraft.benchmarks.comparison.estimates import Estimate, fixed_items_estimate
+from langgraft.benchmarks.comparison.outcomes import (
+    Pair,
+    Spread,
+    item_means,
+    rows_of,
+    spread_of,
+)
+from langgraft.benchmarks.comparison.verdicts import CONFIDENCE
+from langgraft.benchmarks.mle.contrasts import differences, values_of
+from langgraft.benchmarks.mle.measure import Measure
 from langgraft.benchmarks.mle.measures import measure_named
-from langgraft.benchmarks.mle.searches import Searches
-from langgraft.benchmarks.mle.spreads import Spread, mean_and_sem
+from langgraft.benchmarks.mle.run_set import Searches
 
 SAME: Final = 1e-9
 """Changes of a task's mean below this are none."""
@@ -74,12 +81,12 @@ def _relation(searches: Searches, condition: str) -> Relation:
         for name in ("bug_rate", "best_metric")
     )
     both = [
-        (competition, -less, change)
-        for (competition, seed), less in sorted(bugs.items())
-        if less is not None and (change := final[competition, seed]) is not None
+        (pair, -less, change)
+        for pair, less in sorted(bugs.items())
+        if less is not None and (change := final[pair]) is not None
     ]
-    reduced = _means((name, less) for name, less, _ in both)
-    changed = _means((name, change) for name, _, change in both)
+    reduced = item_means({pair: less for pair, less, _ in both})
+    changed = item_means({pair: change for pair, _, change in both})
     return Relation(
         condition=condition,
         by_task=pearson(list(reduced.values()), list(changed.values())),
@@ -89,13 +96,6 @@ def _relation(searches: Searches, condition: str) -> Relation:
         same=sum(abs(change) <= SAME for change in changed.values()),
         undefined=len({name for name, _ in bugs} - set(changed)),
     )
-
-
-def _means(values: Iterable[tuple[str, float]]) -> dict[str, float]:
-    found: dict[str, list[float]] = {}
-    for name, value in values:
-        found.setdefault(name, []).append(value)
-    return {name: math.fsum(each) / len(each) for name, each in found.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,34 +114,51 @@ class TaskDelta:
 def task_deltas(searches: Searches) -> tuple[TaskDelta, ...]:
     """Return what every condition changed in every competition."""
     return tuple(
-        _task_delta(searches, competition, condition)
+        TaskDelta(
+            competition=competition,
+            modality=modality_of(searches, competition),
+            condition=condition,
+            deltas=_deltas(searches, condition, {competition}, by_task=False),
+            searches=len(searches.of(condition, competition)),
+            planned=searches.n_planned(condition, competition),
+        )
         for competition in searches.competitions
         for condition in searches.compared
     )
 
 
-def _task_delta(searches: Searches, competition: str, condition: str) -> TaskDelta:
-    deltas: dict[str, Spread | None] = {}
-    for name in SHOWN:
-        pairs = differences(searches, condition, measure_named(searches, name))
-        found = [
-            v for (task, _), v in sorted(pairs.items()) if task == competition and v is not None
-        ]
-        deltas[name] = mean_and_sem(found) if found else None
-    return TaskDelta(
-        competition=competition,
-        modality=modality_of(searches, competition),
-        condition=condition,
-        deltas=deltas,
-        searches=len(searches.of(condition, competition)),
-        planned=searches.n_planned(condition, competition),
-    )
+def _deltas(
+    searches: Searches, condition: str, tasks: Collection[str], *, by_task: bool
+) -> dict[str, Spread | None]:
+    found = {
+        name: differences(searches, condition, measure_named(searches, name)) for name in SHOWN
+    }
+    return {name: _spread(_known(each, tasks), by_task=by_task) for name, each in found.items()}
+
+
+def _known(values: Mapping[Pair, float | None], tasks: Collection[str]) -> dict[Pair, float]:
+    """Return the values of some tasks that are defined."""
+    return {pair: value for pair, value in values.items() if value is not None and pair[0] in tasks}
+
+
+def _spread(values: Mapping[Pair, float], *, by_task: bool) -> Spread | None:
+    """Return mean and error over the values, or over the means of their tasks."""
+    return spread_of(item_means(values).values() if by_task else values.values())
 
 
 def modality_of(searches: Searches, competition: str) -> str:
     """Return the modality of a competition; empty while no run of it ended."""
     found = (each.modality for each in searches.done if each.competition == competition)
     return next(found, "")
+
+
+def _modalities(searches: Searches) -> dict[str, tuple[str, ...]]:
+    """Return the competitions of each modality."""
+    of = {name: modality_of(searches, name) for name in searches.competitions}
+    known = sorted(set(of.values()) - {""})
+    return {
+        each: tuple(name for name, modality in of.items() if modality == each) for each in known
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,22 +174,74 @@ class ModalityDelta:
     """
 
 
-def modality_deltas(tasks: Sequence[TaskDelta]) -> tuple[ModalityDelta, ...]:
+def modality_deltas(searches: Searches) -> tuple[ModalityDelta, ...]:
     """Average what changed over the competitions of a modality."""
-    keys = dict.fromkeys((each.modality, each.condition) for each in tasks if each.modality)
     return tuple(
-        ModalityDelta(
-            modality, condition, {name: _over(tasks, modality, condition, name) for name in SHOWN}
-        )
-        for modality, condition in sorted(keys, key=lambda key: key[0])
+        ModalityDelta(modality, condition, _deltas(searches, condition, tasks, by_task=True))
+        for modality, tasks in _modalities(searches).items()
+        for condition in searches.compared
     )
 
 
-def _over(tasks: Sequence[TaskDelta], modality: str, condition: str, name: str) -> Spread | None:
-    found = [
-        delta.mean
-        for each in tasks
-        if (each.modality, each.condition) == (modality, condition)
-        and (delta := each.deltas[name]) is not None
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """A measure without memory and under a condition, in one task or modality."""
+
+    table: str
+    row: str
+    """The task, or the modality."""
+    condition: str
+    measure: Measure
+    baseline: Spread | None
+    """Of a task over its runs; of a modality over its tasks, each the mean of its runs."""
+    treated: Spread | None
+    delta: Spread | None
+    """Over pairs of a task; over tasks, each the mean of its pairs, of a modality."""
+    same_tasks: Estimate | None
+    """The difference with other seeds of these tasks; `None` where no interval can be had."""
+    pairs: int
+    runs: tuple[int, int]
+    """Runs behind the two sides."""
+
+
+def sides(searches: Searches) -> tuple[Sides, ...]:
+    """Return rows as in the paper's Tables 5 (medals by modality), 7 and 9 (errors by task)."""
+    tasks = {name: (name,) for name in searches.competitions}
+    tables: list[tuple[str, str, Mapping[str, Sequence[str]]]] = [
+        ("medals", "any_medal", _modalities(searches)),
+        ("recurrence", "error_recurrence", tasks),
+        ("late_errors", "late_errors", tasks),
     ]
-    return mean_and_sem(found) if found else None
+    return tuple(
+        _sides(searches, (table, row, condition), measure_named(searches, name), chosen)
+        for table, name, groups in tables
+        for condition in searches.compared
+        for row, chosen in groups.items()
+    )
+
+
+def _sides(
+    searches: Searches, key: tuple[str, str, str], measure: Measure, tasks: Sequence[str]
+) -> Sides:
+    table, row, condition = key
+    baseline, treated, delta = (
+        _known(found, tasks)
+        for found in (
+            values_of(searches, searches.baseline, measure),
+            values_of(searches, condition, measure),
+            differences(searches, condition, measure),
+        )
+    )
+    by_task = table == "medals"
+    return Sides(
+        table=table,
+        row=row,
+        condition=condition,
+        measure=measure,
+        baseline=_spread(baseline, by_task=by_task),
+        treated=_spread(treated, by_task=by_task),
+        delta=_spread(delta, by_task=by_task),
+        same_tasks=fixed_items_estimate([*rows_of(delta).values()], measure.most(searches)),
+        pairs=len(delta),
+        runs=(len(baseline), len(treated)),
+    )

@@ -1,34 +1,29 @@
 """The report of a study: one HTML file that needs nothing else, with CSV, SVG and trees.
 
-    <out>/index.html       the page to open, send or print: a section for each agent
-    <out>/tables/*.csv     every number, tidy
-    <out>/figures/*.svg    every figure
-    <out>/trees/*.html     the tree of every search, of a tree agent
+    <out>/index.html      the page to open, send or print: a section for each agent
+    <out>/trees/*.html    the tree of every search, of a tree agent
 
-The same log gives the same bytes. What comes from outside (names of competitions, packages,
-exceptions, models) is escaped; the page runs no script and fetches nothing.
+Tables and figures lie beside the page; see `langgraft.benchmarks.reporting.pages`.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from langgraft._core.canonical import text_digest
-from langgraft._core.extras import require
-from langgraft.benchmarks.continual.wording import flat, listing, several
-from langgraft.benchmarks.harness.files import atomic_write, make_directory
 from langgraft.benchmarks.harness.study import Plan, PlanLogReader, Report, is_simulated
+from langgraft.benchmarks.mle import wording
 from langgraft.benchmarks.mle.analysis import Analysis, analyze_agents
 from langgraft.benchmarks.mle.behaviour.timelines import timeline_text
+from langgraft.benchmarks.mle.columns import MEANINGS
 from langgraft.benchmarks.mle.contrasts import in_family
 from langgraft.benchmarks.mle.memory_use import most_common
 from langgraft.benchmarks.mle.outcomes import OUTCOMES
-from langgraft.benchmarks.mle.pages import environment
 from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.benchmarks.mle.relations import SHOWN
-from langgraft.benchmarks.mle.search import Search, TreeSearch
-from langgraft.benchmarks.mle.searches import ROLES, Roles
+from langgraft.benchmarks.mle.run_record import Search, TreeSearch
+from langgraft.benchmarks.mle.run_set import ROLES, Roles
 from langgraft.benchmarks.mle.sentences import (
     INTERVALS,
     is_tree_alone,
@@ -36,19 +31,23 @@ from langgraft.benchmarks.mle.sentences import (
     sentences,
     summary_rows,
 )
-from langgraft.benchmarks.mle.tables import write_tables
-from langgraft.benchmarks.mle.tree_page import write_tree_page
+from langgraft.benchmarks.mle.tables import tables
+from langgraft.benchmarks.mle.tree_page import render_tree_page
 from langgraft.benchmarks.mle.wording import AGENTS, RUNS
 from langgraft.benchmarks.published import mle_agent_memory
+from langgraft.benchmarks.reporting.pages import (
+    check_extra,
+    environment,
+    trusted,
+    write_folder,
+    write_pages,
+)
+from langgraft.benchmarks.reporting.words import flat, listing, several
 
-PAGE: Final = "index.html"
 TREES: Final = "trees"
 MOST_SHOWN: Final = 15
 """Packages and classes of exceptions on the page; the tables have all of them."""
 
-_TEMPLATE: Final = "report.html.jinja"
-_AGENT: Final = "agent.jinja"
-_PURPOSE: Final = "The report"
 _TITLE: Final = "Tree search with memory"
 _TITLE_OF_AGENTS: Final = "Agents with memory"
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
@@ -67,20 +66,20 @@ def write_report(plan: Plan, log: PlanLogReader, out: Path) -> Report:
         RunDirectoryError: A file cannot be written.
         InputError: A tree's page cannot be written.
     """
-    for module in ("scipy", "statsmodels", "matplotlib", "jinja2"):
-        require(module, extra="bench", purpose=_PURPOSE)
-    analyses = analyze_agents(log, roles_of(plan))
-    drawn = {each.agent: _drawn(each, prefix_of(each, analyses)) for each in analyses}
-    for folder in (out, out / "tables", out / "figures", out / TREES):
-        make_directory(folder)
-    write_tables(analyses, out / "tables")
-    for name, svg in {k: v for found in drawn.values() for k, v in found.items()}.items():
-        atomic_write(out / "figures" / f"{name}.svg", f"{svg}\n".encode())
-    simulated = is_simulated(plan, log)
+    check_extra()
+    from langgraft.benchmarks.mle.figures import draw  # noqa: PLC0415  ([bench], slow to load)
+
+    analyses, simulated = analyze_agents(log, roles_of(plan)), is_simulated(plan, log)
+    found = tables(analyses)
+    drawn = {each.agent: draw(each, prefix_of(each, analyses)) for each in analyses}
     trees = [run for each in analyses for run in each.searches.trees]
-    _write_trees(trees, out / TREES, simulated=simulated)
-    page = out / PAGE
-    atomic_write(page, render(plan, analyses, drawn, simulated=simulated).encode())
+    write_pages(out / TREES, _trees(trees, simulated=simulated))
+    page = write_folder(
+        out,
+        tables=(*found, MEANINGS.table(found)),
+        figures={name: svg for figures in drawn.values() for name, svg in figures.items()},
+        page=render(plan, analyses, drawn, simulated=simulated),
+    )
     return _short(plan, analyses, page, simulated=simulated)
 
 
@@ -104,34 +103,26 @@ def prefix_of(analysis: Analysis, analyses: Sequence[Analysis]) -> str:
     return f"{analysis.agent}-" if len(analyses) > 1 else ""
 
 
-def _drawn(analysis: Analysis, prefix: str) -> dict[str, str]:
-    from langgraft.benchmarks.mle.figures import draw  # noqa: PLC0415  ([bench], slow to load)
-
-    return draw(analysis, prefix)
-
-
 def tree_name(search: Search) -> str:
     """Return the file name of a search's tree page; distinct for distinct runs."""
     name = search.spec.name
     return f"{_UNSAFE.sub('-', name)[:80]}-{text_digest(name)[:6]}.html"
 
 
-def _write_trees(searches: Sequence[TreeSearch], out: Path, *, simulated: bool) -> None:
-    """Write the tree of every search; one of an earlier report that is none now is removed."""
-    names = {tree_name(search) for search in searches}
-    for stale in out.glob("*.html"):
-        if stale.name not in names:
-            stale.unlink()
+def _trees(searches: Sequence[TreeSearch], *, simulated: bool) -> Iterator[tuple[str, str]]:
+    """Render the tree of every search, by file name."""
     for search in searches:
         known = {node.id for node in search.journal.nodes}
-        write_tree_page(
-            search.journal,
-            out / tree_name(search),
-            title=f"{search.competition}: {search.condition}, seed {search.seed}",
-            lower_is_better=search.lower_is_better,
-            chosen=search.chosen if search.chosen in known else "",
-            report=search.report,
-            simulated=simulated,
+        yield (
+            tree_name(search),
+            render_tree_page(
+                search.journal,
+                title=f"{search.competition}: {search.condition}, seed {search.seed}",
+                lower_is_better=search.lower_is_better,
+                chosen=search.chosen if search.chosen in known else "",
+                report=search.report,
+                simulated=simulated,
+            ),
         )
 
 
@@ -143,10 +134,14 @@ def render(
     simulated: bool,
 ) -> str:
     """Return the page as HTML; `drawn` are SVG figures of ours by agent and name."""
-    markup: Any = require("jinja2", extra="bench", purpose=_PURPOSE).utils.markupsafe.Markup
-    pages = environment()
+    pages = environment(
+        __package__ or "",
+        interval=wording.interval,
+        mean=wording.mean,
+        correlation=wording.correlation,
+    )
     alone = is_tree_alone(analyses)
-    page: str = pages.get_template(_TEMPLATE).render(
+    page: str = pages.get_template("report.html.jinja").render(
         plan=plan,
         title=title_of(plan, analyses),
         alone=alone,
@@ -161,14 +156,12 @@ def render(
         own_models=_own_models(plan),
         sentences=named_sentences(analyses),
         outcomes=OUTCOMES,
-        parts=[
-            markup(_part(pages, each, analyses, drawn[each.agent], markup)) for each in analyses
-        ],
+        parts=[trusted(_part(pages, each, analyses, drawn[each.agent])) for each in analyses],
         published=mle_agent_memory().recomputed,
         settings=flat(plan.model_dump(mode="json")),
         provenance=flat(dict(analyses[0].manifest)),
     )
-    return f"{page}\n"
+    return page
 
 
 def _part(
@@ -176,12 +169,11 @@ def _part(
     analysis: Analysis,
     analyses: Sequence[Analysis],
     drawn: Mapping[str, str],
-    markup: Any,
 ) -> str:
     """Return what the page says of one agent."""
     searches, prefix = analysis.searches, prefix_of(analysis, analyses)
     shown = {measure.name: measure for measure, _ in analysis.levels}
-    part: str = pages.get_template(_AGENT).render(
+    part: str = pages.get_template("agent.jinja").render(
         a=analysis,
         s=searches,
         at=prefix,
@@ -192,7 +184,7 @@ def _part(
         run_word=RUNS[searches.kind][0],
         runs_word=RUNS[searches.kind][1],
         sentences=sentences(analysis),
-        figures={name.removeprefix(prefix): markup(svg) for name, svg in drawn.items()},
+        figures={name.removeprefix(prefix): trusted(svg) for name, svg in drawn.items()},
         outcomes=OUTCOMES,
         in_family=lambda contrast: in_family(contrast, searches),
         family=[each for each in analysis.contrasts if in_family(each, searches)],

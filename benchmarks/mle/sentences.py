@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from langgraft.benchmarks.continual.wording import DASH, TIMES, listing, several
 from langgraft.benchmarks.mle.analysis import Analysis
 from langgraft.benchmarks.mle.contrasts import Contrast, excludes_zero
 from langgraft.benchmarks.mle.outcomes import earned
-from langgraft.benchmarks.mle.searches import TREE, Kind
-from langgraft.benchmarks.mle.wording import RUNS, change, mean, number
+from langgraft.benchmarks.mle.run_set import TREE, Kind
+from langgraft.benchmarks.mle.wording import RUNS, change, mean
+from langgraft.benchmarks.reporting.words import DASH, TIMES, listing, number, several
 
 _TOLD: Final[Mapping[Kind, tuple[str, ...]]] = {
     "tree": ("bug_rate", "first_valid", "operators", "packages"),

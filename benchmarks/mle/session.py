@@ -15,11 +15,11 @@ from langgraft.benchmarks.harness.study import BankPlace, ItemOutcome, RunFiles,
 from langgraft.benchmarks.mle.agents import agent_named
 from langgraft.benchmarks.mle.agents.base import Parts
 from langgraft.benchmarks.mle.conditions import MemoryCondition
+from langgraft.benchmarks.mle.execute_agent import find
 from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.benchmarks.mle.results import grade, keep_files, result_of
 from langgraft.benchmarks.mle.runs import agent_of, memory_of, seed_of, seed_of_item
 from langgraft.benchmarks.mle.sandboxes import Borrowed
-from langgraft.benchmarks.mle.searching import find
 from langgraft.environments.competitions.competition import Competition
 from langgraft.memory.controls import REPLACEMENTS
 from langgraft.memory.deltas import MemoryDelta, fold

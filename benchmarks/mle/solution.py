@@ -27,8 +27,7 @@ from typing import Any, Final
 
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.errors import CompetitionError, ResumeRefusedError, RunDirectoryError
-from langgraft.benchmarks.harness.differences import differences
-from langgraft.benchmarks.harness.directory import locked
+from langgraft.benchmarks.harness.directory import differences, locked
 from langgraft.benchmarks.harness.files import atomic_write, disk_errors, make_directory
 from langgraft.benchmarks.harness.log import read_json
 from langgraft.benchmarks.harness.plans import package_versions
@@ -37,11 +36,11 @@ from langgraft.benchmarks.mle.agents import agent_named
 from langgraft.benchmarks.mle.agents.base import SOLUTION, Agent, Parts
 from langgraft.benchmarks.mle.agents.settings import AgentSettings
 from langgraft.benchmarks.mle.conditions import MemoryCondition
+from langgraft.benchmarks.mle.execute_agent import Found, Listener, find
 from langgraft.benchmarks.mle.models import Models
 from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.benchmarks.mle.results import grade, keep_files
 from langgraft.benchmarks.mle.sandboxes import EXECUTIONS, make_sandbox
-from langgraft.benchmarks.mle.searching import Found, Listener, find
 from langgraft.benchmarks.mle.session import provider_of
 from langgraft.benchmarks.mle.study import MleStudy
 from langgraft.environments.competitions.competition import Competition

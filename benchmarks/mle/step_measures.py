@@ -5,8 +5,8 @@ from typing import Final
 from langgraft.benchmarks.mle import measure as of_all
 from langgraft.benchmarks.mle.behaviour.step_summary import StepBehavior
 from langgraft.benchmarks.mle.measure import Measure, longest, share
-from langgraft.benchmarks.mle.search import Search
-from langgraft.benchmarks.mle.searches import Searches
+from langgraft.benchmarks.mle.run_record import Search
+from langgraft.benchmarks.mle.run_set import Searches
 
 
 def _run(search: Search) -> StepBehavior:

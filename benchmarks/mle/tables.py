@@ -1,42 +1,24 @@
 """The tables of a study as tidy CSV: one file per table, one observation per row.
 
-Those of all agents are in one file, told apart by its first column. Numbers stand in the units of their measure: percent, points of percent for differences, steps. An
-empty field means that there is no such number.
+Those of all agents are in one file, told apart by its first column. Numbers stand in the units of
+their measure: percent, points of percent for differences, steps. An empty field means that there
+is no such number.
 """
 
 from collections.abc import Sequence
-from pathlib import Path
+from typing import Final
 
-from langgraft.benchmarks.continual.csv_tables import Field, Table
-from langgraft.benchmarks.harness.files import atomic_write
+from langgraft.benchmarks.comparison.estimates import Estimate
 from langgraft.benchmarks.mle.analysis import Analysis
-from langgraft.benchmarks.mle.columns import columns_table
+from langgraft.benchmarks.mle.columns import Scaled, correlation, estimate, share, spread
 from langgraft.benchmarks.mle.contrasts import in_family
-from langgraft.benchmarks.mle.fields import (
-    ESTIMATE,
-    correlation_fields,
-    counted_fields,
-    estimate_fields,
-    p_field,
-    share_fields,
-    spread_fields,
-)
 from langgraft.benchmarks.mle.outcomes import OUTCOMES, earned
-from langgraft.benchmarks.mle.search import Search, StepRun, TreeSearch
-from langgraft.benchmarks.mle.searches import TREE
-from langgraft.benchmarks.mle.step_tables import step_tables
+from langgraft.benchmarks.mle.run_record import Search, StepRun, TreeSearch
+from langgraft.benchmarks.mle.run_set import TREE
 from langgraft.benchmarks.published import mle_agent_memory
+from langgraft.benchmarks.reporting.tables import Field, Number, Table
 
-
-def write_tables(analyses: Sequence[Analysis], folder: Path) -> None:
-    """Write all tables to `folder`, and what their columns mean.
-
-    Raises:
-        RunDirectoryError: A file cannot be written.
-    """
-    found = tables(analyses)
-    for table in (*found, columns_table(found)):
-        atomic_write(folder / f"{table.name}.csv", table.to_csv().encode())
+_YES: Final = {True: "yes", False: "no", None: ""}
 
 
 def tables(analyses: Sequence[Analysis]) -> tuple[Table, ...]:
@@ -52,6 +34,8 @@ def tables(analyses: Sequence[Analysis]) -> tuple[Table, ...]:
 
 def _of_agent(analysis: Analysis) -> tuple[Table, ...]:
     """Return the tables of one agent: those that mean something for it."""
+    tree = (_memory(analysis),)
+    steps = (_endings(analysis), _tools(analysis), _timelines(analysis), _step_memory(analysis))
     return (
         _outcomes(analysis),
         _levels(analysis),
@@ -62,7 +46,7 @@ def _of_agent(analysis: Analysis) -> tuple[Table, ...]:
         _modalities(analysis),
         _recurrences(analysis),
         _sides(analysis),
-        *((_memory(analysis),) if analysis.searches.kind == TREE else step_tables(analysis)),
+        *(tree if analysis.searches.kind == TREE else steps),
         _counted(analysis, "packages"),
         _counted(analysis, "errors"),
         _runs(analysis),
@@ -71,125 +55,106 @@ def _of_agent(analysis: Analysis) -> tuple[Table, ...]:
 
 
 def _outcomes(analysis: Analysis) -> Table:
-    columns = ("condition", "outcome", "mean", "sem", "seeds", "seeds_planned", "tasks")
-    rows = tuple(
+    columns = ("condition", "outcome", spread(counted=False), "seeds", "seeds_planned", "tasks")
+    rows = (
         (
-            each.condition,
-            name,
-            *spread_fields(share, 100),
-            each.seeds,
-            each.seeds_planned,
-            each.tasks,
+            *(each.condition, name, (found, 100)),
+            *(each.seeds, each.seeds_planned, each.tasks),
         )
         for each in analysis.outcomes
-        for name, share in each.shares
+        for name, found in each.shares
     )
-    return Table("outcomes", columns, rows)
+    return Table.of("outcomes", columns, rows)
 
 
 def _levels(analysis: Analysis) -> Table:
     columns = (
-        *("condition", "measure", "unit", *ESTIMATE),
+        *("condition", "measure", "unit", estimate()),
         *("n", "undefined", "planned", "censored"),
     )
-    rows = tuple(
+    rows = (
         (
-            *(level.condition, measure.name, measure.unit),
-            *estimate_fields(level.estimate, measure.scale),
+            *(level.condition, measure.name, measure.unit, (level.estimate, measure.scale)),
             *(level.n, level.undefined, level.planned),
             level.censored if measure.name == "first_valid" else None,
         )
         for measure, found in analysis.levels
         for level in found
     )
-    return Table("levels", columns, rows)
+    return Table.of("levels", columns, rows)
 
 
 def _contrasts(analysis: Analysis) -> Table:
     columns = (
-        *("condition", "measure", "unit", "in_family", *ESTIMATE, "p"),
-        *("p_holm", "verdict", *(f"same_tasks_{name}" for name in ESTIMATE)),
-        *("same_tasks_p", "same_tasks_p_holm", "same_tasks_verdict"),
+        *("condition", "measure", "unit", "in_family", estimate(), "p", "p_holm", "verdict"),
+        *(estimate("same_tasks"), "same_tasks_p", "same_tasks_p_holm", "same_tasks_verdict"),
         *("pairs", "undefined", "planned"),
     )
-    rows = tuple(
+    rows = (
         (
             *(each.condition, each.measure.name, each.measure.unit),
-            "yes" if in_family(each, analysis.searches) else "no",
-            *estimate_fields(each.estimate, each.measure.scale),
-            *(p_field(each.estimate), each.p_adjusted, each.verdict),
-            *estimate_fields(each.same_tasks, each.measure.scale),
-            *(p_field(each.same_tasks), each.p_same_tasks, each.verdict_same_tasks),
+            _YES[in_family(each, analysis.searches)],
+            *((each.estimate, each.measure.scale), _p(each.estimate)),
+            *(each.p_adjusted, each.verdict),
+            *((each.same_tasks, each.measure.scale), _p(each.same_tasks)),
+            *(each.p_same_tasks, each.verdict_same_tasks),
             *(each.pairs, each.undefined, each.planned),
         )
         for each in analysis.contrasts
     )
-    return Table("contrasts", columns, rows)
+    return Table.of("contrasts", columns, rows)
+
+
+def _p(found: Estimate | None) -> float | None:
+    return None if found is None else found.p
 
 
 def _curves(analysis: Analysis) -> Table:
-    columns = ("curve", "metric_group", "condition", "step", "mean", "sem", "n", "searches")
-    rows = tuple(
-        (
-            *(curve.what, curve.metric_group, curve.condition, step),
-            *spread_fields(point, 1),
-            *(0 if point is None else point.n, curve.searches),
-        )
+    columns = ("curve", "metric_group", "condition", "step", spread(), "searches")
+    rows = (
+        (curve.what, curve.metric_group, curve.condition, step, (point, 1), curve.searches)
         for curve in analysis.curves
         for step, point in enumerate(curve.points)
     )
-    return Table("curves", columns, rows)
+    return Table.of("curves", columns, rows)
 
 
 def _relations(analysis: Analysis) -> Table:
-    parts = ("r", "low", "high", "n")
     columns = (
-        *("condition", *(f"by_task_{part}" for part in parts)),
-        *(*(f"by_pair_{part}" for part in parts), "up", "down", "same", "undefined"),
+        *("condition", correlation("by_task"), correlation("by_pair")),
+        *("up", "down", "same", "undefined"),
     )
-    rows = tuple(
+    rows = (
         (
-            *(each.condition, *correlation_fields(each.by_task), *correlation_fields(each.by_pair)),
+            *(each.condition, each.by_task, each.by_pair),
             *(each.up, each.down, each.same, each.undefined),
         )
         for each in analysis.relations
     )
-    return Table("relations", columns, rows)
+    return Table.of("relations", columns, rows)
 
 
 def _tasks(analysis: Analysis) -> Table:
-    columns = (
-        *("competition", "modality", "condition", "measure", "mean", "sem", "n"),
-        *("searches", "planned"),
-    )
-    rows = tuple(
+    columns = ("competition", "modality", "condition", "measure", spread(), "searches", "planned")
+    rows = (
         (
-            *(
-                each.competition,
-                each.modality,
-                each.condition,
-                name,
-                *spread_fields(delta, _scale(analysis, name)),
-            ),
-            *(0 if delta is None else delta.n, each.searches, each.planned),
+            *(each.competition, each.modality, each.condition, name),
+            *((delta, _scale(analysis, name)), each.searches, each.planned),
         )
         for each in analysis.tasks
         for name, delta in each.deltas.items()
     )
-    return Table("tasks", columns, rows)
+    return Table.of("tasks", columns, rows)
 
 
 def _modalities(analysis: Analysis) -> Table:
-    columns = ("modality", "condition", "measure", "mean", "sem", "n")
-    rows = tuple(
-        (
-            *(each.modality, each.condition, name, *spread_fields(delta, _scale(analysis, name))),
-            0 if delta is None else delta.n,
-        )
+    columns = ("modality", "condition", "measure", spread())
+    rows = (
+        (each.modality, each.condition, name, (delta, _scale(analysis, name)))
         for each in analysis.modalities
         for name, delta in each.deltas.items()
     )
-    return Table("modalities", columns, rows)
+    return Table.of("modalities", columns, rows)
 
 
 def _scale(analysis: Analysis, name: str) -> float:
@@ -197,31 +162,32 @@ def _scale(analysis: Analysis, name: str) -> float:
 
 
 def _recurrences(analysis: Analysis) -> Table:
-    columns = ("competition", "condition", "share", "count", "of")
-    rows = tuple((*key, *share_fields(found)) for key, found in analysis.recurrences.items())
-    return Table("recurrences", columns, rows)
+    rows = ((*key, found) for key, found in analysis.recurrences.items())
+    return Table.of("recurrences", ("competition", "condition", share()), rows)
 
 
 def _sides(analysis: Analysis) -> Table:
     """Return what is laid out as in the paper's Tables 5, 7 and 9."""
-    parts = ("mean", "sem", "n")
-    columns = (
+    columns: tuple[str | Number, ...] = (
         *("table", "row", "condition", "measure"),
-        *(f"{side}_{part}" for side in ("baseline", "condition", "delta") for part in parts),
-        *("same_tasks_low", "same_tasks_high", "pairs", "baseline_runs", "condition_runs"),
+        *map(spread, ("baseline", "condition", "delta")),
+        Number("same_tasks", ("low", "high"), _ends),
+        *("pairs", "baseline_runs", "condition_runs"),
     )
-    rows = tuple(
+    rows = (
         (
             *(each.table, each.row, each.condition, each.measure.name),
-            *counted_fields(each.baseline, each.measure.scale),
-            *counted_fields(each.treated, each.measure.scale),
-            *counted_fields(each.delta, each.measure.scale),
-            *estimate_fields(each.same_tasks, each.measure.scale)[1:3],
-            *(each.pairs, *each.runs),
+            *((side, each.measure.scale) for side in (each.baseline, each.treated, each.delta)),
+            *((each.same_tasks, each.measure.scale), each.pairs, *each.runs),
         )
         for each in analysis.sides
     )
-    return Table("sides", columns, rows)
+    return Table.of("sides", columns, rows)
+
+
+def _ends(scaled: Scaled) -> tuple[Field, Field]:
+    found, scale = scaled
+    return (None, None) if found is None else (scale * found.low, scale * found.high)
 
 
 def _memory(analysis: Analysis) -> Table:
@@ -229,25 +195,16 @@ def _memory(analysis: Analysis) -> Table:
         *("written_with_memory", "repaired_with_memory", "resource_entries"),
         *("resource_retrievals", "resource_of_buggy", "resource_for_buggy"),
     )
-    columns = (
-        "condition",
-        "share_of",
-        "share",
-        "count",
-        "of",
-        "searches",
-        "programs",
-        "retrievals",
-    )
-    rows = tuple(
+    columns = ("condition", "share_of", share(), "searches", "programs", "retrievals")
+    rows = (
         (
-            *(each.condition, name, *share_fields(getattr(each, name))),
+            *(each.condition, name, getattr(each, name)),
             *(each.searches, each.programs, each.retrievals),
         )
         for each in analysis.memory
         for name in shares
     )
-    return Table("memory", columns, rows)
+    return Table.of("memory", columns, rows)
 
 
 def _counted(analysis: Analysis, what: str) -> Table:
@@ -257,7 +214,7 @@ def _counted(analysis: Analysis, what: str) -> Table:
         found, of = (each.packages, each.valid) if what == "packages" else (each.errors, each.buggy)
         ordered = sorted(found.items(), key=lambda item: (-item[1], item[0]))
         rows += [(each.condition, name, count, of) for name, count in ordered]
-    return Table(what, ("condition", "name", "count", "of"), tuple(rows))
+    return Table.of(what, ("condition", "name", "count", "of"), rows)
 
 
 def _runs(analysis: Analysis) -> Table:
@@ -267,7 +224,7 @@ def _runs(analysis: Analysis) -> Table:
         *("ended", "attempts", "validation"),
         *("score", *OUTCOMES, "submission_sha256"),
     )
-    return Table("runs", columns, tuple(map(_run, analysis.searches.done)))
+    return Table.of("runs", columns, map(_run, analysis.searches.done))
 
 
 def _run(search: Search) -> tuple[Field, ...]:
@@ -276,9 +233,9 @@ def _run(search: Search) -> tuple[Field, ...]:
     ended = (search.ended, search.attempts) if isinstance(search, StepRun) else (None, None)
     return (
         *(search.spec.name, search.condition, search.competition, search.seed, search.modality),
-        *(search.metric_group, search.metric, "yes" if search.lower_is_better else "no"),
+        *(search.metric_group, search.metric, _YES[search.lower_is_better]),
         *(behavior.steps, behavior.buggy, behavior.first_valid.step),
-        *("yes" if behavior.first_valid.censored else "no", chosen, *ended, search.validation),
+        *(_YES[behavior.first_valid.censored], chosen, *ended, search.validation),
         score if isinstance(score, int | float) else None,
         *(int(earned(search, name)) for name in OUTCOMES),
         search.submission_sha256,
@@ -286,13 +243,65 @@ def _run(search: Search) -> tuple[Field, ...]:
 
 
 def _gates(analysis: Analysis) -> Table:
-    rows = tuple((gate.name, gate.state, gate.detail) for gate in analysis.gates)
-    return Table("gates", ("gate", "state", "detail"), rows)
+    rows = ((gate.name, gate.state, gate.detail) for gate in analysis.gates)
+    return Table.of("gates", ("gate", "state", "detail"), rows)
 
 
 def _published() -> Table:
-    words = {True: "yes", False: "no", None: ""}
-    rows = tuple(
-        (f.where, f.printed, f.recomputed, words[f.holds]) for f in mle_agent_memory().recomputed
+    rows = (
+        (each.where, each.printed, each.recomputed, _YES[each.holds])
+        for each in mle_agent_memory().recomputed
     )
-    return Table("published", ("where", "printed", "recomputed", "holds"), rows)
+    return Table.of("published", ("where", "printed", "recomputed", "holds"), rows)
+
+
+# What only agents that work step by step have ----------------------------------------------
+
+
+def _endings(analysis: Analysis) -> Table:
+    rows = (
+        (each.condition, reason, count, each.runs)
+        for each in analysis.endings
+        for reason, count in sorted(each.reasons.items())
+    )
+    return Table.of("endings", ("condition", "ended", "count", "of"), rows)
+
+
+def _tools(analysis: Analysis) -> Table:
+    rows = (
+        (each.condition, name, count, each.tools.total())
+        for each in analysis.endings
+        for name, count in sorted(each.tools.items(), key=lambda item: (-item[1], item[0]))
+    )
+    return Table.of("tools", ("condition", "action", "count", "of"), rows)
+
+
+def _timelines(analysis: Analysis) -> Table:
+    """Return all errors of all runs, equal ones in a row folded."""
+    columns = (
+        *("run", "condition", "competition", "seed"),
+        *("step", "last_step", "count", "error", "message"),
+    )
+    rows = (
+        (
+            *(run.spec.name, run.condition, run.competition, run.seed),
+            *(each.first, each.last, each.count, each.error.name, each.error.message),
+        )
+        for run in analysis.searches.step_runs
+        for each in run.behavior.spells
+    )
+    return Table.of("timelines", columns, rows)
+
+
+def _step_memory(analysis: Analysis) -> Table:
+    names = ("attempts_with_memory", "buggy_with_memory", "resource_entries", "resource_attempts")
+    columns = ("condition", "share_of", share(), "runs", "attempts", "steps", "taught")
+    rows = (
+        (
+            *(each.condition, name, getattr(each, name)),
+            *(each.runs, each.attempts, each.steps, each.taught),
+        )
+        for each in analysis.step_memory
+        for name in names
+    )
+    return Table.of("step_memory", columns, rows)

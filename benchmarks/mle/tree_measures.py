@@ -5,7 +5,7 @@ from typing import Final
 from langgraft.benchmarks.mle import measure as of_all
 from langgraft.benchmarks.mle.behaviour.summary import Behavior
 from langgraft.benchmarks.mle.measure import Measure, all_operators, all_packages, share
-from langgraft.benchmarks.mle.search import Search
+from langgraft.benchmarks.mle.run_record import Search
 
 
 def _tree(search: Search) -> Behavior:

@@ -9,17 +9,27 @@ bounded length, and shows characters that would be unseen. The same journal give
 
 import base64
 import hashlib
-from collections.abc import Iterator, Mapping
-from importlib import resources
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from langgraft._core.errors import InputError
-from langgraft.benchmarks.mle.markup import Markup, classed, joined, tag
-from langgraft.benchmarks.mle.tree_drawing import draw_legend, draw_tree
-from langgraft.benchmarks.mle.tree_panels import draw_panel, shortened
+from langgraft.benchmarks.mle.tree_drawing import HEXAGON, RAMP, STAR, corners, picture_of, px
 from langgraft.benchmarks.mle.tree_view import TreeView, number
-from langgraft.nodes.search.journal import Journal
+from langgraft.benchmarks.reporting.pages import environment, trusted
+from langgraft.benchmarks.reporting.words import LONGEST_TEXT, shortened
+from langgraft.nodes.search.journal import Journal, JournalNode, Stage
+
+LONGEST_CODE: Final = 30_000
+"""Most characters of a program that a page shows; what is beyond is said to be left out."""
+MOST_CODE: Final = 6_000_000
+"""Most characters of all programs; each has an equal share."""
+COMPARED: Final = 600
+"""Lines of two programs that are compared, at most: comparing takes their product."""
 
 
 def write_tree_page(
@@ -77,119 +87,50 @@ def render_tree_page(
 ) -> str:
     """Return the page of a search; see `write_tree_page`."""
     view = TreeView(journal, lower_is_better, chosen)
-    picture, its_style = draw_tree(view)
-    style = _file("tree.css") + its_style
-    script = _file("tree.js")
-    heading = shortened(title or journal.task, 300)
-    tree = tag(
-        "section",
-        classed("div", "zoom", *(_button(*each) for each in _BUTTONS)),
-        tag("div", picture, attributes={"class": "tree", "tabindex": "-1"}),
-        attributes={"aria-label": "Tree of programs", "class": "picture"},
+    pages = environment(__package__ or "", metric=number, px=px, corners=corners)
+    pages.filters.update(shortened=shortened, sha256=_sha256)
+    picture = picture_of(view)
+    page: str = pages.get_template("tree.html.jinja").render(
+        view=view,
+        picture=picture,
+        panels=[_panel(view, position) for position in range(len(view.nodes))],
+        title=shortened(title or journal.task, 300),
+        summary=list(_summary(view)),
+        simulated=simulated,
+        report=report,
+        graded="" if report is None else _graded(report),
+        grades=[(str(name), shortened(str(each), 300)) for name, each in (report or {}).items()],
+        style=trusted(pages.get_template("tree.css").render(picture=picture)),
+        script=trusted(pages.get_template("tree.js").render()),
+        hexagon=HEXAGON,
+        star=STAR,
+        ramp=RAMP,
     )
-    panels = (draw_panel(view, position) for position in range(len(view.nodes)))
-    body = [
-        classed(
-            "div",
-            "screen",
-            tag(
-                "header", tag("h1", heading), *_notice(simulated=simulated), *_summary(view, report)
-            ),
-            draw_legend(view),
-            classed("main", "sides", tree, _aside(joined(panels))),
-        ),
-        _table(view),
-    ]
-    return "<!doctype html>\n" + tag(
-        "html",
-        tag("head", *_head(heading, style, script)),
-        tag("body", *body, tag("script", Markup(script))),
-        attributes={"lang": "en"},
-    )
+    return page
 
 
-_BUTTONS = (("out", "-", "Smaller"), ("in", "+", "Larger"), ("fit", "fit", "Fit to the width"))
-
-
-def _button(name: str, sign: str, word: str) -> Markup:
-    return tag(
-        "button",
-        sign,
-        attributes={"data-zoom": name, "title": word, "aria-label": word, "type": "button"},
-    )
-
-
-def _head(heading: str, style: str, script: str) -> Iterator[Markup]:
-    yield tag("meta", attributes={"charset": "utf-8"})
-    yield tag(
-        "meta", attributes={"name": "viewport", "content": "width=device-width, initial-scale=1"}
-    )
-    yield tag("meta", attributes={"name": "color-scheme", "content": "light"})
-    policy = (
-        f"default-src 'none'; style-src {_source(style)}; script-src {_source(script)};"
-        " base-uri 'none'; form-action 'none'"
-    )
-    # No attribute of ours holds a quote that has to be escaped: this one has single ones.
-    yield Markup(f'<meta http-equiv="Content-Security-Policy" content="{policy}">')
-    yield tag("title", heading)
-    yield tag("style", Markup(style))
-
-
-def _source(text: str) -> str:
+def _sha256(text: str) -> str:
     """Name a style or script by its digest, so that no other one is obeyed."""
     found = base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
-    return f"'sha256-{found}'"
+    return f"sha256-{found}"
 
 
-def _file(name: str) -> str:
-    folder = resources.files(__package__).joinpath("tree_templates")
-    return folder.joinpath(name).read_text(encoding="utf-8").replace("\r\n", "\n")
+def _summary(view: TreeView) -> Iterator[str]:
+    nodes = len(view.nodes)
+    yield f"{nodes} program{'s' * (nodes != 1)}"
+    for stage, word in _STAGES.items():
+        if stage in view.stages:
+            yield f"{view.stages.count(stage)} {word}"
+    yield f"{len(view.journal.buggy)} failed"
+    if recalled := sum(bool(node.recalled) for node in view.nodes):
+        yield f"{recalled} written with recalled memory"
 
 
-def _notice(*, simulated: bool) -> Iterator[Markup]:
-    if simulated:
-        text = "A rule-based learner wrote these programs; it is no language model."
-        yield classed("p", "notice", tag("strong", "The model is simulated."), " ", text)
-
-
-def _summary(view: TreeView, report: Mapping[str, Any] | None) -> Iterator[Markup]:
-    nodes, failed = len(view.nodes), len(view.journal.buggy)
-    words = [f"{nodes} program{'s' * (nodes != 1)}"]
-    words += [
-        f"{view.stages.count(stage)} {word}" for stage, word in _STAGES if stage in view.stages
-    ]
-    words.append(f"{failed} failed")
-    recalled = sum(bool(node.recalled) for node in view.nodes)
-    words += [f"{recalled} written with recalled memory"] if recalled else []
-    yield classed("p", "sub", " · ".join(words))
-    marked: list[str] = []
-    for name, position in (("Best metric", view.best), ("Chosen", view.chosen_position)):
-        if position is not None:
-            score = view.score(position)
-            told = f"{name}: " if score is None else f"{name}: {number(score)}, "
-            link = tag(
-                "a", f"step {view.nodes[position].step}", attributes={"href": f"#n{position}"}
-            )
-            marked += [told, link, ". "]
-    if report is not None:
-        marked.append(_graded(report))
-    if marked:
-        yield classed("p", "marked", *marked)
-    if report:
-        rows = [
-            tag(
-                "tr",
-                tag("th", str(k), attributes={"scope": "row"}),
-                tag("td", shortened(str(v), 300)),
-            )
-            for k, v in report.items()
-        ]
-        yield tag(
-            "details", tag("summary", "Report of the grader"), classed("table", "facts", *rows)
-        )
-
-
-_STAGES = (("draft", "drafts"), ("debug", "debugged"), ("improve", "improved"))
+_STAGES: Final[Mapping[Stage, str]] = {
+    "draft": "drafts",
+    "debug": "debugged",
+    "improve": "improved",
+}
 
 
 def _graded(report: Mapping[str, Any]) -> str:
@@ -205,40 +146,137 @@ def _graded(report: Mapping[str, Any]) -> str:
     return "Graded: no valid submission."
 
 
-def _aside(panels: Markup) -> Markup:
-    """Hold the panels; the one that the address names is shown."""
-    hint = (
-        "Click a program in the tree, or walk with the arrow keys: up and down its line, left and"
-        " right along its row, Home and End to the first and the last step."
+# What the page shows of one program: why it is there, what it is, how it went -------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Panel:
+    """All that is known of a program, every text of it bounded."""
+
+    position: int
+    node: JournalNode
+    stage: Stage
+    first: bool
+    """Whether it is shown before any is chosen."""
+    parent: int | None
+    children: Sequence[int]
+    around: str
+    """Parent and children, for keys that walk the tree."""
+    chips: Sequence[tuple[str, str]]
+    facts: Sequence[tuple[str, str]]
+    how: str
+    error: Sequence[tuple[str, str]]
+    kinds: str
+    output: str
+    lines: int
+    code: Sequence[tuple[str, bool]]
+    """Pieces of the program, each with whether its parent does not have it."""
+    compared: bool
+    asked: Sequence[tuple[str, str]]
+    receipt: Sequence[tuple[str, str]]
+
+
+def _panel(view: TreeView, position: int) -> _Panel:
+    node, parent = view.nodes[position], view.parents[position]
+    first = view.best if view.chosen_position is None else view.chosen_position
+    compared = parent is not None and bool(node.code.strip())
+    code = shortened(node.code, min(LONGEST_CODE, MOST_CODE // len(view.nodes)))
+    kinds = Counter(kind or "no kind" for kind in node.recalled_kinds)
+    return _Panel(
+        position=position,
+        node=node,
+        stage=view.stages[position],
+        first=position == (first or 0),
+        parent=parent,
+        children=view.children[position],
+        around=" ".join(map(str, ["" if parent is None else parent, *view.children[position]])),
+        chips=list(_chips(view, position)),
+        facts=list(_facts(node)),
+        how="; ".join(node.reasons) or node.exc_type or "failed" if node.is_buggy else "ran",
+        error=_values(node.error, ("package", "error", "fix", "kind", "verified", "by")),
+        kinds=", ".join(f"{kind} ({count})" for kind, count in kinds.items()),
+        output=_ends(node.output),
+        lines=node.code.count("\n") + 1,
+        code=_marked(view.nodes[parent].code, code)
+        if compared and parent is not None
+        else [(code, False)],
+        compared=compared,
+        asked=[(name, _value(each)) for name, each in (node.asked or {}).items()],
+        receipt=list(_receipt(node)),
     )
-    return tag(
-        "aside", classed("p", "note hint", hint), panels, attributes={"aria-label": "Program"}
-    )
 
 
-def _table(view: TreeView) -> Markup:
-    """List all programs in order, for readers who do not see the picture."""
-    head = tag(
-        "tr",
-        *(
-            tag("th", name, attributes={"scope": "col"})
-            for name in ("step", "kind", "from", "how it went", "metric")
-        ),
-    )
-    rows = [_line(view, position) for position in range(len(view.nodes))]
-    table = classed("table", "list", tag("thead", head), tag("tbody", *rows))
-    return tag("details", tag("summary", "All programs as a list"), table)
+def _chips(view: TreeView, position: int) -> Iterator[tuple[str, str]]:
+    node = view.nodes[position]
+    yield ("bad", "✗ failed") if node.is_buggy else ("good", "✓ ran")
+    if position == view.best:
+        yield "mark", "★ best metric"
+    if position == view.chosen_position:
+        yield "mark", "◎ chosen"
+    if node.timed_out:
+        yield "", "out of time"
+    if node.oom:
+        yield "", "out of memory"
 
 
-def _line(view: TreeView, position: int) -> Markup:
-    node, parent, score = view.nodes[position], view.parents[position], view.score(position)
-    how = "; ".join(node.reasons) or node.exc_type or "failed" if node.is_buggy else "ran"
-    link = tag("a", str(node.step), attributes={"href": f"#n{position}"})
-    cells = [
-        link,
-        view.stages[position],
-        "" if parent is None else str(view.nodes[parent].step),
-        shortened(how, 200),
-        "" if score is None else number(score),
-    ]
-    return tag("tr", *(tag("td", cell) for cell in cells))
+def _facts(node: JournalNode) -> Iterator[tuple[str, str]]:
+    if node.metric is not None:
+        yield "metric", number(node.metric)
+    if node.reasons:
+        yield "failed because", "; ".join(node.reasons)
+    if node.exc_type:
+        raised = ": ".join(filter(None, (node.exc_type, node.exc_value)))
+        yield "exception", shortened(raised, 600)
+    if node.submission:
+        yield "submission", node.submission
+
+
+def _receipt(node: JournalNode) -> Sequence[tuple[str, str]]:
+    """Return what was recalled; nothing where no item was."""
+    if node.receipt is None or not node.receipt.get("item_ids"):
+        return ()
+    names = ("searched", "item_ids", "scores", "tokens", "dropped", "tied")
+    return _values(node.receipt, [name for name in names if node.receipt.get(name)])
+
+
+def _values(found: Mapping[str, Any] | None, names: Sequence[str]) -> Sequence[tuple[str, str]]:
+    return [(name, _value(found[name])) for name in names if found and name in found]
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Mapping):
+        value = "; ".join(f"{name}: {_value(each)}" for name, each in value.items())
+    elif not isinstance(value, str):
+        value = json.dumps(value, ensure_ascii=False, default=str)
+    return shortened(value, 2_000)
+
+
+def _marked(before: str, after: str) -> Sequence[tuple[str, bool]]:
+    """Tell the lines of a program that the one before does not have from the others."""
+    old, new = before.splitlines(), after.splitlines(keepends=True)
+    lines = [line.rstrip("\r\n") for line in new]
+    if max(len(old), len(new)) > COMPARED:
+        known = set(old)
+        return list(_pieces(new, [line in known for line in lines]))
+    same = [False] * len(new)
+    for block in SequenceMatcher(None, old, lines, autojunk=False).get_matching_blocks():
+        same[block.b : block.b + block.size] = [True] * block.size
+    return list(_pieces(new, same))
+
+
+def _pieces(lines: Sequence[str], same: Sequence[bool]) -> Iterator[tuple[str, bool]]:
+    start = 0
+    for at in range(1, len(lines) + 1):
+        if at == len(lines) or same[at] != same[start]:
+            yield "".join(lines[start:at]), not same[start]
+            start = at
+
+
+def _ends(text: str) -> str:
+    """Return both ends of what a program printed, as errors come last."""
+    if len(text) <= LONGEST_TEXT:
+        return text
+    half = LONGEST_TEXT // 2
+    return f"{text[:half]}\n[…{len(text) - 2 * half:,} characters left out…]\n{text[-half:]}"

@@ -110,6 +110,18 @@ class TreeView:
             position = self.parents[position]
         return frozenset(line)
 
+    def told(self, position: int) -> str:
+        """Say in a line what a program is and how it went."""
+        node, score = self.nodes[position], self.score(position)
+        words = [f"Step {node.step}", self.stages[position], "failed" if node.is_buggy else "ran"]
+        if node.is_buggy and (node.exc_type or node.reasons):
+            words[-1] += f": {node.exc_type or node.reasons[0]}"
+        if score is not None:
+            words.append(f"metric {number(score)}")
+        words += ["best metric"] * (position == self.best)
+        words += ["chosen"] * (position == self.chosen_position)
+        return ", ".join(words)
+
 
 def number(value: float) -> str:
     """Write a metric with six digits that count."""

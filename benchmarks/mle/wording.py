@@ -1,15 +1,14 @@
-"""Numbers of the tree study in words: one place that decides how a number is written."""
+"""Numbers of this study in words: with the digits and the scale of what they measure."""
 
-import math
 from dataclasses import replace
 from typing import Final
 
-from langgraft.benchmarks.continual.wording import DASH, MINUS
-from langgraft.benchmarks.harness.statistics import Estimate
+from langgraft.benchmarks.comparison.estimates import Estimate
+from langgraft.benchmarks.comparison.outcomes import Spread
 from langgraft.benchmarks.mle.measure import Measure
 from langgraft.benchmarks.mle.relations import Correlation
-from langgraft.benchmarks.mle.searches import Kind
-from langgraft.benchmarks.mle.spreads import Spread
+from langgraft.benchmarks.mle.run_set import Kind
+from langgraft.benchmarks.reporting.words import DASH, number
 
 RUNS: Final[dict[Kind, tuple[str, str]]] = {
     "tree": ("search", "searches"),
@@ -20,18 +19,6 @@ RUNS: Final[dict[Kind, tuple[str, str]]] = {
 
 AGENTS: Final = {"tree": "tree search", "chain": "chain agent", "mlab": "MLAB"}
 """What agents are called in titles; others by their names."""
-
-
-def number(value: float | None, digits: int = 2, *, scale: float = 1.0, sign: bool = False) -> str:
-    """Write a number, with its sign where it is a difference; a dash where there is none."""
-    if value is None or math.isnan(value):
-        return DASH
-    if math.isinf(value):
-        return "∞" if value > 0 else f"{MINUS}∞"
-    text = f"{scale * value:+,.{digits}f}" if sign else f"{scale * value:,.{digits}f}"
-    if not any(character in "123456789" for character in text):
-        text = text.lstrip("+-")
-    return text.replace("-", MINUS)
 
 
 def interval(estimate: Estimate, measure: Measure, *, sign: bool = False) -> str:

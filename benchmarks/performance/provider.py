@@ -18,7 +18,7 @@ def recall_over_ranker(items: int = 1_000, *, rounds: int = 7) -> Compared:
     """
     ranker = BM25()
     provider = TrajectoryMemory(InMemoryStore(), settings=TrajectorySettings(ranker=ranker))
-    index = ranker.index(frozen=False)
+    index = ranker.index()
     for i, text in enumerate(documents(items)):
         provider.file(_episode(str(i), text))
     for item in provider.content().items.values():

@@ -39,7 +39,7 @@ _LIMIT = re.compile(r"at most (\d+) lessons?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ReportedAttempt:
     """One attempt, as a prompt tells of it."""
 
     task: str
@@ -56,8 +56,8 @@ class Told:
 class Reflection:
     """What a prompt for lessons shows."""
 
-    attempt: Told
-    other: Told | None
+    attempt: ReportedAttempt
+    other: ReportedAttempt | None
     """The attempt it is to be compared with, where there is one."""
     limit: int
     """Most lessons asked for."""
@@ -92,7 +92,7 @@ DOUBTED = Opinion(valid=True, score=0.4, reason="hardly more than is known witho
 VAGUE = Opinion(valid=True, score=0.3, reason="advises nothing that could be done")
 CONTRADICTED = Opinion(valid=False, score=0.2, reason="the attempt speaks against it")
 
-Judge: TypeAlias = Callable[[Told, Shown], Opinion]
+Judge: TypeAlias = Callable[[ReportedAttempt, Shown], Opinion]
 """Says what a lesson is worth, by the attempt it was drawn from."""
 
 
@@ -110,7 +110,7 @@ def parse_reflection(prompt: str) -> Reflection | None:
     )
 
 
-def parse_validation(prompt: str) -> Told | None:
+def parse_validation(prompt: str) -> ReportedAttempt | None:
     """Return the attempt that a prompt of `validate` shows; `None` where it is something else."""
     found = _validation(prompt)
     return None if found is None else _told(found)
@@ -145,5 +145,5 @@ def _first_line() -> str:
     return shipped("validate").text.partition("\n")[0]
 
 
-def _told(found: re.Match[str]) -> Told:
-    return Told(found.group("task"), found.group("outcome"), found.group("steps"))
+def _told(found: re.Match[str]) -> ReportedAttempt:
+    return ReportedAttempt(found.group("task"), found.group("outcome"), found.group("steps"))

@@ -15,7 +15,7 @@ from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.leaks import Leak, find_leaks
 from langgraft.environments.competitions.reported import Reported, reported_metric
 from langgraft.environments.competitions.submissions import check_submission, sample_file
-from langgraft.environments.sandboxes import telling
+from langgraft.environments.sandboxes import result_text
 from langgraft.environments.sandboxes.limits import Limits
 from langgraft.environments.sandboxes.programs import Job, PythonProgram
 from langgraft.environments.sandboxes.results import ExecutionResult
@@ -148,7 +148,7 @@ def told(made: Attempt, limits: Limits, *, seconds: float | None = None, exact: 
         exact: Tell how long it ran; `False` tells only roughly, so that two runs of one program
             read the same.
     """
-    ran = telling.told(made.result, limits, seconds=seconds, exact=exact)
+    ran = result_text.told(made.result, limits, seconds=seconds, exact=exact)
     parts = [ran, _about_submission(made)]
     if made.metric is None:
         parts.append(f"Validation metric: none ({made.reported.reason}).")

@@ -32,7 +32,7 @@ from langgraft.environments.sandboxes.inside.frames import (
     pack,
     pack_json,
 )
-from langgraft.environments.sandboxes.inside.keeping import KERNEL_SECONDS
+from langgraft.environments.sandboxes.inside.kernel_manager import KERNEL_SECONDS
 from langgraft.environments.sandboxes.limits import Limits
 from langgraft.environments.sandboxes.places import Channel
 from langgraft.environments.sandboxes.results import ExecutionResult

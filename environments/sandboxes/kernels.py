@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
+from langgraft._core.effects import run_in_thread
 from langgraft._core.errors import InputError, SandboxFailureError
-from langgraft.environments.sandboxes.aside import do_aside
 from langgraft.environments.sandboxes.closing import Closing
 from langgraft.environments.sandboxes.conversation import Collected, Conversation, OverdueError
 from langgraft.environments.sandboxes.files import check_files, check_patterns
@@ -97,7 +97,7 @@ class SupervisedKernel(Closing):
     async def aexecute(self, code: str, *, seconds: float | None = None) -> ExecutionResult:
         """Do what `execute` does; cancelling interrupts the cell."""
         turn = _Turn()
-        return await do_aside(lambda: self._execute(code, seconds, turn), turn.call_off)
+        return await run_in_thread(lambda: self._execute(code, seconds, turn), turn.call_off)
 
     def run(
         self, command: Command, *, seconds: float | None = None, collect: Sequence[str] = ()
@@ -118,7 +118,9 @@ class SupervisedKernel(Closing):
     ) -> ExecutionResult:
         """Do what `run` does; cancelling kills the command."""
         turn = _Turn()
-        return await do_aside(lambda: self._run(command, seconds, collect, turn), turn.call_off)
+        return await run_in_thread(
+            lambda: self._run(command, seconds, collect, turn), turn.call_off
+        )
 
     def put(self, files: Mapping[str, bytes | Path]) -> None:
         """Write files into the workspace, as `Job.files`.
@@ -132,7 +134,7 @@ class SupervisedKernel(Closing):
 
     async def aput(self, files: Mapping[str, bytes | Path]) -> None:
         """Do what `put` does; cancelling waits until it is done."""
-        await do_aside(lambda: self.put(files), lambda: None)
+        await run_in_thread(lambda: self.put(files))
 
     def collect(self, patterns: Sequence[str]) -> Collected:
         """Take files out: those collected, and those left out with the reason.
@@ -146,7 +148,7 @@ class SupervisedKernel(Closing):
 
     async def acollect(self, patterns: Sequence[str]) -> Collected:
         """Do what `collect` does; cancelling waits until it is done."""
-        return await do_aside(lambda: self.collect(patterns), lambda: None)
+        return await run_in_thread(lambda: self.collect(patterns))
 
     def close(self) -> None:
         """End the kernel and all it started, also while a cell runs."""
@@ -157,7 +159,7 @@ class SupervisedKernel(Closing):
 
     async def aclose(self) -> None:
         """Do what `close` does."""
-        await do_aside(self.close, lambda: None)
+        await run_in_thread(self.close)
 
     def _execute(self, code: str, seconds: float | None, turn: _Turn) -> ExecutionResult:
         allowed = check_seconds(seconds, self._limits)

@@ -18,7 +18,7 @@ _DROPPED = (
 
 _SUPERVISOR = (
     "frames",
-    "talking",
+    "host_channel",
     "relay",
     "output",
     "kernel_child",
@@ -32,7 +32,7 @@ _SUPERVISOR = (
     "reports",
     "starting",
     "running",
-    "keeping",
+    "kernel_manager",
     "removing",
     "supervisor",
 )

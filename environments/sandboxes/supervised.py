@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
+from langgraft._core.effects import run_in_thread
 from langgraft._core.errors import InputError, SandboxFailureError, SandboxUnavailableError
-from langgraft.environments.sandboxes.aside import do_aside
 from langgraft.environments.sandboxes.closing import Closing
 from langgraft.environments.sandboxes.conversation import Conversation, OverdueError
 from langgraft.environments.sandboxes.files import check_files
@@ -134,7 +134,7 @@ class SupervisedSandbox(Closing):
     async def arun(self, job: Job) -> ExecutionResult:
         """Do what `run` does; cancelling kills the program."""
         errand = _Errand()
-        return await do_aside(lambda: self._run(job, errand), errand.call_off)
+        return await run_in_thread(lambda: self._run(job, errand), errand.call_off)
 
     def kernel(
         self, *, preload: Sequence[str] = (), files: Mapping[str, bytes | Path] | None = None
@@ -157,7 +157,7 @@ class SupervisedSandbox(Closing):
     ) -> SupervisedKernel:
         """Do what `kernel` does."""
         errand = _Errand()
-        return await do_aside(
+        return await run_in_thread(
             lambda: self._kernel(preload, files or {}, errand),
             errand.call_off,
             lambda kernel: kernel.close(),
@@ -175,7 +175,7 @@ class SupervisedSandbox(Closing):
 
     async def aclose(self) -> None:
         """Do what `close` does."""
-        await do_aside(self.close, lambda: None)
+        await run_in_thread(self.close)
 
     # Programs
 

@@ -21,14 +21,15 @@ recalled.
 from collections.abc import Mapping
 from typing import Final
 
-from langgraft.memory.controls.base import Control
-from langgraft.memory.controls.frozen import Frozen
-from langgraft.memory.controls.placebo import FILLER, Placebo
-from langgraft.memory.controls.random_own import RandomOwn
-from langgraft.memory.controls.random_retrieval import RandomRetrieval
-from langgraft.memory.controls.replacement import Replacement
-from langgraft.memory.controls.shuffled import Shuffled
-from langgraft.memory.controls.write_only import WriteOnly
+from langgraft.memory.controls.base import Control, Frozen, WriteOnly
+from langgraft.memory.controls.replacements import (
+    FILLER,
+    Placebo,
+    RandomOwn,
+    RandomRetrieval,
+    Replacement,
+    Shuffled,
+)
 
 __all__ = [
     "CONTROLS",

@@ -1,7 +1,6 @@
 """Converters: memory that other systems wrote, as items of ours.
 
-field_map   which field of an item comes from where in a row
-jsonl       any file of one JSON object a line, by a field map
+field_map   any file of one JSON object a line, by which field of an item comes from where
 reme        the field maps of ReMe's memory libraries and vector stores
 """
 
@@ -10,8 +9,7 @@ from typing import TYPE_CHECKING
 from langgraft._core.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from langgraft.memory.converters.field_map import FieldMap, FieldSource
-    from langgraft.memory.converters.jsonl import convert_jsonl
+    from langgraft.memory.converters.field_map import FieldMap, FieldSource, convert_jsonl
     from langgraft.memory.converters.reme import REME, REME_FORMS
 
 __all__ = ["REME", "REME_FORMS", "FieldMap", "FieldSource", "convert_jsonl"]
@@ -21,7 +19,7 @@ __getattr__, __dir__ = lazy_exports(
     {
         "FieldMap": "langgraft.memory.converters.field_map",
         "FieldSource": "langgraft.memory.converters.field_map",
-        "convert_jsonl": "langgraft.memory.converters.jsonl",
+        "convert_jsonl": "langgraft.memory.converters.field_map",
         "REME": "langgraft.memory.converters.reme",
         "REME_FORMS": "langgraft.memory.converters.reme",
     },

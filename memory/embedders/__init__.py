@@ -12,10 +12,9 @@ from langgraft._core.lazy import lazy_exports
 if TYPE_CHECKING:
     from langgraft.memory.embedders.base import Embedder, EmbeddingRequest, Role, Vectors
     from langgraft.memory.embedders.cached import CachedEmbedder
-    from langgraft.memory.embedders.caches import MemoryVectors, VectorCache
+    from langgraft.memory.embedders.caches import MemoryVectors, SQLiteVectors, VectorCache
     from langgraft.memory.embedders.hashing import HashingEmbeddings
     from langgraft.memory.embedders.named import make_embedder
-    from langgraft.memory.embedders.sqlite_cache import SQLiteVectors
 
 __all__ = [
     "CachedEmbedder",
@@ -33,10 +32,9 @@ __all__ = [
 _MODULES = {
     "base": ("Embedder", "EmbeddingRequest", "Role", "Vectors"),
     "cached": ("CachedEmbedder",),
-    "caches": ("MemoryVectors", "VectorCache"),
+    "caches": ("MemoryVectors", "SQLiteVectors", "VectorCache"),
     "hashing": ("HashingEmbeddings",),
     "named": ("make_embedder",),
-    "sqlite_cache": ("SQLiteVectors",),
 }
 
 __getattr__, __dir__ = lazy_exports(

@@ -12,8 +12,7 @@ from typing_extensions import override
 
 from langgraft._core.canonical import JSON, digest
 from langgraft._core.errors import InfrastructureError
-from langgraft.memory.embedders.answers import read_answer
-from langgraft.memory.embedders.base import Role, Vectors
+from langgraft.memory.embedders.base import Role, Vectors, read_answer
 from langgraft.memory.embedders.caches import MemoryVectors, Vector, VectorCache, VectorKey
 
 T = TypeVar("T")

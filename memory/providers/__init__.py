@@ -14,15 +14,19 @@ if TYPE_CHECKING:
 
     from langgraft.memory.provider import MemoryProvider
     from langgraft.memory.providers.agent_kb import AgentKB, AgentKBSettings
+    from langgraft.memory.providers.baselines import (
+        FullHistory,
+        NoMemory,
+        RecencyFewShot,
+        RecencySettings,
+        SelfExamplesSettings,
+        SelfGeneratedExamples,
+    )
     from langgraft.memory.providers.coding import CodingMemory, CodingSettings
     from langgraft.memory.providers.expel import ExpeL, ExpeLSettings, VoteSettings
-    from langgraft.memory.providers.full_history import FullHistory
     from langgraft.memory.providers.insight import InsightMemory, InsightSettings
     from langgraft.memory.providers.lightweight import LightweightMemory, LightweightSettings
-    from langgraft.memory.providers.none import NoMemory
-    from langgraft.memory.providers.recency import RecencyFewShot, RecencySettings
-    from langgraft.memory.providers.remedies import RetrievalSettings
-    from langgraft.memory.providers.self_examples import SelfExamplesSettings, SelfGeneratedExamples
+    from langgraft.memory.providers.retrieval import RetrievalSettings
     from langgraft.memory.providers.simple_rag import SimpleRAG, SimpleRAGSettings
     from langgraft.memory.providers.trajectory import TrajectoryMemory, TrajectorySettings
     from langgraft.memory.settings import ProviderSettings
@@ -55,48 +59,47 @@ __all__ = [
     "provider_settings",
 ]
 
+_MODULES: Final[Mapping[str, tuple[str, ...]]] = {
+    "agent_kb": ("AgentKB", "AgentKBSettings"),
+    "baselines": (
+        "FullHistory",
+        "NoMemory",
+        "RecencyFewShot",
+        "RecencySettings",
+        "SelfExamplesSettings",
+        "SelfGeneratedExamples",
+    ),
+    "coding": ("CodingMemory", "CodingSettings"),
+    "expel": ("ExpeL", "ExpeLSettings", "VoteSettings"),
+    "insight": ("InsightMemory", "InsightSettings"),
+    "lightweight": ("LightweightMemory", "LightweightSettings"),
+    "retrieval": ("RetrievalSettings",),
+    "simple_rag": ("SimpleRAG", "SimpleRAGSettings"),
+    "trajectory": ("TrajectoryMemory", "TrajectorySettings"),
+}
+_PLACES: Final = {
+    name: f"{__name__}.{module}" for module, names in _MODULES.items() for name in names
+}
+
 PROVIDERS: Final[Mapping[str, tuple[str, str]]] = {
-    "none": ("langgraft.memory.providers.none", "NoMemory"),
-    "trajectory": ("langgraft.memory.providers.trajectory", "TrajectoryMemory"),
-    "insight": ("langgraft.memory.providers.insight", "InsightMemory"),
-    "agent_kb": ("langgraft.memory.providers.agent_kb", "AgentKB"),
-    "coding": ("langgraft.memory.providers.coding", "CodingMemory"),
-    "expel": ("langgraft.memory.providers.expel", "ExpeL"),
-    "full_history": ("langgraft.memory.providers.full_history", "FullHistory"),
-    "lightweight": ("langgraft.memory.providers.lightweight", "LightweightMemory"),
-    "recency": ("langgraft.memory.providers.recency", "RecencyFewShot"),
-    "self_examples": ("langgraft.memory.providers.self_examples", "SelfGeneratedExamples"),
-    "simple_rag": ("langgraft.memory.providers.simple_rag", "SimpleRAG"),
+    name: (_PLACES[provider], provider)
+    for name, provider in {
+        "none": "NoMemory",
+        "trajectory": "TrajectoryMemory",
+        "insight": "InsightMemory",
+        "agent_kb": "AgentKB",
+        "coding": "CodingMemory",
+        "expel": "ExpeL",
+        "full_history": "FullHistory",
+        "lightweight": "LightweightMemory",
+        "recency": "RecencyFewShot",
+        "self_examples": "SelfGeneratedExamples",
+        "simple_rag": "SimpleRAG",
+    }.items()
 }
 """Name in plans → module and class."""
 
-__getattr__, __dir__ = lazy_exports(
-    __name__,
-    {
-        "NoMemory": "langgraft.memory.providers.none",
-        "RetrievalSettings": "langgraft.memory.providers.remedies",
-        "TrajectoryMemory": "langgraft.memory.providers.trajectory",
-        "TrajectorySettings": "langgraft.memory.providers.trajectory",
-        "InsightMemory": "langgraft.memory.providers.insight",
-        "InsightSettings": "langgraft.memory.providers.insight",
-        "AgentKB": "langgraft.memory.providers.agent_kb",
-        "AgentKBSettings": "langgraft.memory.providers.agent_kb",
-        "CodingMemory": "langgraft.memory.providers.coding",
-        "CodingSettings": "langgraft.memory.providers.coding",
-        "ExpeL": "langgraft.memory.providers.expel",
-        "ExpeLSettings": "langgraft.memory.providers.expel",
-        "VoteSettings": "langgraft.memory.providers.expel",
-        "FullHistory": "langgraft.memory.providers.full_history",
-        "LightweightMemory": "langgraft.memory.providers.lightweight",
-        "LightweightSettings": "langgraft.memory.providers.lightweight",
-        "RecencyFewShot": "langgraft.memory.providers.recency",
-        "RecencySettings": "langgraft.memory.providers.recency",
-        "SelfExamplesSettings": "langgraft.memory.providers.self_examples",
-        "SelfGeneratedExamples": "langgraft.memory.providers.self_examples",
-        "SimpleRAG": "langgraft.memory.providers.simple_rag",
-        "SimpleRAGSettings": "langgraft.memory.providers.simple_rag",
-    },
-)
+__getattr__, __dir__ = lazy_exports(__name__, _PLACES)
 
 
 def provider_class(name: str) -> "type[MemoryProvider[Any]]":

@@ -8,12 +8,12 @@ from pydantic import SkipValidation
 from typing_extensions import override
 
 from langgraft.memory.items import ItemType, MemoryItem
-from langgraft.memory.policy import Need
-from langgraft.memory.providers.latest_notes import LatestNotes, LatestNotesSettings
+from langgraft.memory.provider import Need
+from langgraft.memory.providers.episode_items import LatestNotes, LatestNotesSettings
 from langgraft.memory.providers.retrieval import ranked_items, task_filter
 from langgraft.memory.questions import Question
 from langgraft.memory.rankers.base import SCORE_DECIMALS, Ranker
-from langgraft.memory.rankers.bm25 import BM25
+from langgraft.memory.rankers.lexical import BM25
 from langgraft.memory.recall import CONTRADICTS, Dropped, Found, RecallContext
 from langgraft.memory.stores.drive import Program
 
@@ -113,19 +113,17 @@ class AgentKB(LatestNotes[AgentKBSettings]):
         return Found(kept[: self.settings.top_k], found.query, dropped=tuple(dropped))
 
     def _candidates(self, query: str, context: RecallContext) -> Program[Found]:
-        return (
-            yield from ranked_items(
-                self.namespace,
-                query,
-                _BROADER * self.settings.top_k,
-                where=task_filter(self.settings, context),
-            )
+        return ranked_items(
+            self.namespace,
+            query,
+            _BROADER * self.settings.top_k,
+            where=task_filter(self.settings, context),
         )
 
     def _recency(self, items: Sequence[MemoryItem]) -> Program[list[float]]:
         """Say how recent items are among those of the bank, from 0 to 1."""
-        newest = yield from self._line.newest(1)
-        oldest = yield from self._line.oldest()
+        newest = yield from self._fifo.newest(1)
+        oldest = yield from self._fifo.oldest()
         if oldest is None or not newest or newest[0].order_index <= oldest.order_index:
             return [1.0] * len(items)
         first, span = oldest.order_index, newest[0].order_index - oldest.order_index

@@ -15,7 +15,7 @@ from langgraft._core.canonical import JSON
 from langgraft.memory import bank
 from langgraft.memory.deltas import Change, SetState
 from langgraft.memory.episodes import Attempt, Episode, Outcome, Step
-from langgraft.memory.rankers.tfidf import TfIdf
+from langgraft.memory.rankers.diversity import TfIdf
 from langgraft.memory.stores.drive import Program
 
 ATTEMPTS: Final = "attempts/"

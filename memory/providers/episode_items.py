@@ -1,4 +1,6 @@
-"""One item for one episode: a short note, or the whole trajectory.
+"""Items made of episodes, and a queue that keeps the order they came in.
+
+One item stands for one episode: a short note, or the whole trajectory.
 
 Memory-transplants gives capacities and cadences, and not what an item says. Here a note says
 
@@ -9,15 +11,31 @@ Memory-transplants gives capacities and cadences, and not what an item says. Her
 
 Nothing is cut: a note is short because it holds one turn at most. Both kinds are retrieved by the
 task, unless a provider gives another key.
+
+LangGraph stores list records in no promised order, and filters of a plain listing do not reach
+into an item. So providers that forget or recall by age keep a queue of items in their bookkeeping
+(`FifoOrder`), one place a record. Joining writes two records, reading an end reads a few, and
+pruning reads as many as there may be: a bank keeps marks of all episodes ever filed, and none of
+them is read. The queue is a function of the log, as all bookkeeping is; imported items join it as
+they settle (`MemoryProvider._settle`).
 """
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeVar, cast
 
-from langgraft.memory.episodes import Episode, Result, Step, render_trajectory
-from langgraft.memory.items import ItemType, MemoryItem
-from langgraft.memory.providers.insight import authors, render_lesson
+from langgraph.store.base import GetOp, Item
+from pydantic import Field as SettingsField
+from typing_extensions import override
+
+from langgraft.memory import bank
+from langgraft.memory.bank import with_free_ids
+from langgraft.memory.deltas import Add, Change, Remove, SetState
+from langgraft.memory.episodes import Episode, Lesson, Result, Step, render_trajectory
+from langgraft.memory.items import ItemType, MemoryItem, Scalar
+from langgraft.memory.provider import MemoryProvider
+from langgraft.memory.settings import RankedSettings
+from langgraft.memory.stores.drive import Program
 
 _TYPES: Final[Mapping[bool | None, ItemType]] = {
     True: "strategic",
@@ -85,3 +103,171 @@ def _item(
         task_id=episode.task_id,
         key=episode.task if key is None else key,
     )
+
+
+def render_lesson(lesson: Lesson) -> str:
+    """Write a lesson as text: the situation first, then the advice."""
+    if not lesson.when_to_use:
+        return f"- {lesson.text}"
+    return f"- When {lesson.when_to_use}: {lesson.text}"
+
+
+def authors(lessons: Sequence[Lesson]) -> dict[str, Scalar]:
+    """Return metadata that says `by: rules` where rules stood in for a model."""
+    return {"by": "rules"} if any(lesson.by == "rules" for lesson in lessons) else {}
+
+
+_BLOCK = 64
+"""Ids read at a time, at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class FifoOrder:
+    """Items in the order they came, so that the oldest and the newest are found without a scan.
+
+    Items that something else removed, a policy or an import that replaces them, leave their
+    place empty and are passed over; one of the same name that comes later has its own.
+
+    Args:
+        namespace: The bank.
+        name: Which queue of the bank it is.
+    """
+
+    namespace: bank.Namespace
+    name: str = "items"
+
+    def add(self, item: MemoryItem) -> Program[list[Change]]:
+        """Say what a new item changes: it enters the bank, and joins the queue.
+
+        The queue holds names as the bank does, where an imported item may have this one's. Ask
+        once in a delta: the next place is read off the bank.
+        """
+        changes = yield from with_free_ids(self.namespace, [Add(item)])
+        added = [change.item for change in changes if isinstance(change, Add)]
+        return [*changes, *(yield from self.join(added))]
+
+    def join(self, items: Sequence[MemoryItem]) -> Program[list[SetState]]:
+        """Say what changes when items join the end of the queue."""
+        first, end = yield from self._bounds()
+        return self._placed(items, first, end) if items else []
+
+    def overflow(self, limit: int) -> Program[list[Change]]:
+        """Say what changes when the oldest leave, until there are `limit` (FIFO).
+
+        Empty places are cleared away only with items, or where they are as many as items may be:
+        what another policy forgets after this one makes no upkeep due.
+        """
+        first, end = yield from self._bounds()
+        if end - first <= limit:
+            return []
+        held = yield from self._held(first, end)
+        surplus = max(0, len(held) - limit)
+        if not surplus and end - first <= 2 * limit:
+            return []
+        gone, kept = held[:surplus], held[surplus:]
+        removed = [Remove(item.id, f"over the capacity of {limit}") for _, item in gone]
+        start = kept[0][0] if kept else end
+        if end - start <= 2 * limit:
+            return [*removed, *self._vacated(first, start), self._set_bounds(start, end)]
+        # Too many empty places between the items: they get new places.
+        moved = self._placed([item for _, item in kept], end, end)
+        return [*removed, *self._vacated(first, end), *moved]
+
+    def newest(
+        self, limit: int, *, where: Callable[[MemoryItem], bool] = lambda _: True
+    ) -> Program[list[MemoryItem]]:
+        """Read the last `limit` items that pass `where`, newest first."""
+        first, end = yield from self._bounds()
+        found: list[MemoryItem] = []
+        width = max(limit, _BLOCK)
+        while end > first and len(found) < limit:
+            start = max(first, end - width)
+            block = yield from self._held(start, end)
+            found += [item for _, item in reversed(block) if where(item)]
+            end, width = start, 2 * width
+        return found[:limit]
+
+    def oldest(self) -> Program[MemoryItem | None]:
+        """Read the first item that is still there."""
+        first, end = yield from self._bounds()
+        for start in range(first, end, _BLOCK):
+            block = yield from self._held(start, min(start + _BLOCK, end))
+            if block:
+                return block[0][1]
+        return None
+
+    @property
+    def _key(self) -> str:
+        return f"arrivals/{self.name}"  # as banks and logs have it
+
+    def _place(self, number: int) -> str:
+        return f"{self._key}/{number}"
+
+    def _bounds(self) -> Program[tuple[int, int]]:
+        """Return the number of the first place in use, and of the first behind the queue."""
+        (held,) = yield from bank.read_state(self.namespace, [self._key])
+        first, end = cast("list[int]", held or [0, 0])
+        return first, end
+
+    def _set_bounds(self, first: int, end: int) -> SetState:
+        return SetState(self._key, [first, end])
+
+    def _placed(self, items: Sequence[MemoryItem], first: int, end: int) -> list[SetState]:
+        """Put items behind a queue of these bounds."""
+        places = [
+            SetState(self._place(number), [item.id, item.order_index])
+            for number, item in enumerate(items, end)
+        ]
+        return [*places, self._set_bounds(first, end + len(items))]
+
+    def _vacated(self, start: int, end: int) -> list[SetState]:
+        return [SetState(self._place(number), None) for number in range(start, end)]
+
+    def _held(self, start: int, end: int) -> Program[list[tuple[int, MemoryItem]]]:
+        """Read the items that are at their places, with the numbers of these."""
+        keys = [self._place(number) for number in range(start, end)]
+        values = cast("list[list[Any] | None]", (yield from bank.read_state(self.namespace, keys)))
+        # A reader has no lock: a place may have been given up since.
+        places = [(number, *held) for number, held in enumerate(values, start) if held]
+        records = yield [GetOp(self.namespace, bank.item_key(name)) for _, name, _ in places]
+        items = [
+            None if record is None else bank.item_of(record)
+            for record in cast("Sequence[Item | None]", records)
+        ]
+        return [
+            (number, item)
+            for (number, _, order), item in zip(places, items, strict=True)
+            if item is not None and item.order_index == order
+        ]
+
+
+class LatestNotesSettings(RankedSettings):
+    """Settings of a bank that holds the latest notes."""
+
+    max_items: int = SettingsField(ge=1)
+    """Items the bank holds; the first in is the first out."""
+
+
+NotesT = TypeVar("NotesT", bound=LatestNotesSettings)
+
+
+class LatestNotes(MemoryProvider[NotesT]):
+    """Base of providers that keep a note of every episode, and differ in how they recall them."""
+
+    @property
+    def _fifo(self) -> FifoOrder:
+        return FifoOrder(self.namespace)
+
+    @override
+    def _learn(
+        self, episode: Episode, position: int, order_index: int
+    ) -> Program[Sequence[Change]]:
+        return self._fifo.add(note_of(episode, order_index))
+
+    @override
+    def _maintain(self) -> Program[Sequence[Change]]:
+        return self._fifo.overflow(self.settings.max_items)
+
+    @override
+    def _settle(self, items: Sequence[MemoryItem]) -> Program[Sequence[Change]]:
+        return self._fifo.join(items)

@@ -9,21 +9,23 @@ from typing_extensions import override
 
 from langgraft.memory.deltas import Add, Change
 from langgraft.memory.episodes import Attempt, Episode, Lesson
-from langgraft.memory.items import MemoryItem, Scalar
+from langgraft.memory.items import MemoryItem
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers.attempts import find_counterpart, keep_attempt
-from langgraft.memory.providers.phases import phase_changed
-from langgraft.memory.providers.remedies import RetrievalSettings, retrieve
+from langgraft.memory.providers.episode_items import authors, render_lesson
 from langgraft.memory.providers.retrieval import (
     Fields,
     Filter,
+    RetrievalSettings,
     key_text,
     query_text,
     ranked_items,
+    retrieve,
     task_filter,
 )
 from langgraft.memory.rankers.base import Ranker
-from langgraft.memory.rankers.bm25 import BM25
+from langgraft.memory.rankers.lexical import BM25
+from langgraft.memory.rankers.postings import tokenize
 from langgraft.memory.recall import Found, RecallContext
 from langgraft.memory.stores.drive import Program, adrive, drive
 
@@ -32,6 +34,14 @@ Granularity: TypeAlias = Literal["aggregate", "individual", "adaptive"]
 _UNIT: Final = "item.metadata.unit"
 _BUNDLES: Final[Filter] = {_UNIT: "bundle"}
 _LESSONS: Final[Filter] = {_UNIT: {"$ne": "bundle"}}
+
+_FUNCTION_WORDS: Final = frozenset(
+    tokenize(
+        "a an and any are as at be by do for from in into is it its no not of on onto or out "
+        "some that the their them then there this to under up using was were with you your"
+    )
+)
+"""Words of an instruction that come and go without a change of phase."""
 
 
 class InsightSettings(RetrievalSettings):
@@ -137,7 +147,7 @@ class InsightMemory(MemoryProvider[InsightSettings]):
     def _counterpart(self, episode: Episode) -> Program[Attempt | None]:
         episode = episode.without_memory()
         key = key_text(self.settings.key_fields, episode)
-        return (yield from find_counterpart(self.namespace, episode, key, self.settings.attempts))
+        return find_counterpart(self.namespace, episode, key, self.settings.attempts)
 
     def _lessons_like(self, episode: Episode, k: int) -> Program[list[Lesson]]:
         if self.settings.granularity != "individual":
@@ -225,24 +235,12 @@ def _key(lesson: Lesson) -> str:
     return lesson.when_to_use or lesson.text
 
 
-def render_lesson(lesson: Lesson) -> str:
-    """Write a lesson as text: the situation first, then the advice."""
-    if not lesson.when_to_use:
-        return f"- {lesson.text}"
-    return f"- When {lesson.when_to_use}: {lesson.text}"
-
-
 def _lesson_in(item: MemoryItem) -> Lesson:
     """Return the single lesson that `render_lesson` wrote into an item."""
     situation = f"- When {item.key}: "
     if item.key and item.text.startswith(situation):
         return Lesson(item.text.removeprefix(situation), item.key)
     return Lesson(item.text.removeprefix("- "))
-
-
-def authors(lessons: Sequence[Lesson]) -> dict[str, Scalar]:
-    """Return metadata that says `by: rules` where rules stood in for a model."""
-    return {"by": "rules"} if any(lesson.by == "rules" for lesson in lessons) else {}
 
 
 def _item(episode: Episode, name: str, lessons: Sequence[Lesson], key: str) -> MemoryItem:
@@ -258,3 +256,24 @@ def _item(episode: Episode, name: str, lessons: Sequence[Lesson], key: str) -> M
         key=key,
         metadata=authors(lessons),
     )
+
+
+def in_sight(instruction: str, observation: str) -> frozenset[str]:
+    """Return what the instruction names that the agent now sees.
+
+    Worlds that repeat the instruction in what they show do not show its things by that.
+    """
+    words = {word for word in tokenize(instruction) if not word.isdigit()} - _FUNCTION_WORDS
+    rest = observation.replace(instruction, " ") if instruction else observation
+    return frozenset(words.intersection(tokenize(rest)))
+
+
+def phase_changed(instruction: str, observation: str, before: str) -> bool:
+    """Say whether something that the instruction names has come into sight since `before`.
+
+    Searching turns into approaching, carrying into placing, when a thing or a deed of the goal
+    first appears in what the world says. While an episode goes on as it did, room after room
+    of the same search, nothing of the goal appears, and asking again would bring only the same
+    (continual-memory §4.2).
+    """
+    return bool(in_sight(instruction, observation) - in_sight(instruction, before))

@@ -11,13 +11,11 @@ from langgraft.memory import bank
 from langgraft.memory.deltas import Change
 from langgraft.memory.episodes import Episode
 from langgraft.memory.items import MemoryItem
-from langgraft.memory.policy import EPISODES
-from langgraft.memory.provider import MemoryProvider
-from langgraft.memory.providers.arrivals import Arrivals
-from langgraft.memory.providers.episode_items import note_of
+from langgraft.memory.provider import EPISODES, MemoryProvider
+from langgraft.memory.providers.episode_items import FifoOrder, note_of
 from langgraft.memory.providers.retrieval import ranked_items, task_filter
 from langgraft.memory.rankers.base import Ranker
-from langgraft.memory.rankers.bm25 import BM25
+from langgraft.memory.rankers.lexical import BM25
 from langgraft.memory.recall import Found, Pool, RecallContext
 from langgraft.memory.settings import RankedSettings
 from langgraft.memory.stores.drive import Program
@@ -116,7 +114,7 @@ class LightweightMemory(MemoryProvider[LightweightSettings]):
         self, episode: Episode, position: int, order_index: int
     ) -> Program[Sequence[Change]]:
         item = note_of(episode, order_index)
-        return (yield from self._tier(success=item.success is True).add(item))
+        return self._tier(success=item.success is True).add(item)
 
     @override
     def _maintain(self) -> Program[Sequence[Change]]:
@@ -133,5 +131,5 @@ class LightweightMemory(MemoryProvider[LightweightSettings]):
             changes += yield from self._tier(success=success).join(tier)
         return changes
 
-    def _tier(self, *, success: bool) -> Arrivals:
-        return Arrivals(self.namespace, LONG_TERM if success else SHORT_TERM)
+    def _tier(self, *, success: bool) -> FifoOrder:
+        return FifoOrder(self.namespace, LONG_TERM if success else SHORT_TERM)

@@ -6,10 +6,10 @@ from pydantic import Field as SettingsField
 from pydantic import SkipValidation
 from typing_extensions import override
 
-from langgraft.memory.providers.latest_notes import LatestNotes, LatestNotesSettings
+from langgraft.memory.providers.episode_items import LatestNotes, LatestNotesSettings
 from langgraft.memory.providers.retrieval import ranked_items, task_filter
 from langgraft.memory.rankers.base import Ranker
-from langgraft.memory.rankers.overlap import TermOverlap
+from langgraft.memory.rankers.lexical import TermOverlap
 from langgraft.memory.recall import Found, RecallContext
 from langgraft.memory.stores.drive import Program
 
@@ -49,4 +49,4 @@ class SimpleRAG(LatestNotes[SimpleRAGSettings]):
     @override
     def _recall(self, query: str, context: RecallContext) -> Program[Found]:
         where = task_filter(self.settings, context)
-        return (yield from ranked_items(self.namespace, query, self.settings.top_k, where=where))
+        return ranked_items(self.namespace, query, self.settings.top_k, where=where)

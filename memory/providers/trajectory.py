@@ -9,13 +9,18 @@ from typing_extensions import override
 
 from langgraft.memory.deltas import Add, Change
 from langgraft.memory.episodes import Episode
-from langgraft.memory.policy import Need
-from langgraft.memory.provider import MemoryProvider
+from langgraft.memory.provider import MemoryProvider, Need
 from langgraft.memory.providers.episode_items import trajectory_of
-from langgraft.memory.providers.remedies import RetrievalSettings, retrieve
-from langgraft.memory.providers.retrieval import Fields, key_text, query_text, task_filter
+from langgraft.memory.providers.retrieval import (
+    Fields,
+    RetrievalSettings,
+    key_text,
+    query_text,
+    retrieve,
+    task_filter,
+)
 from langgraft.memory.rankers.base import Ranker
-from langgraft.memory.rankers.bm25 import BM25
+from langgraft.memory.rankers.lexical import BM25
 from langgraft.memory.recall import Found, RecallContext
 from langgraft.memory.stores.drive import Program
 
@@ -49,16 +54,11 @@ class TrajectoryMemory(MemoryProvider[TrajectorySettings]):
         settings = self.settings
         text = query_text(settings.query_fields, query, context)
         where = task_filter(settings, context)
-        return (
-            yield from retrieve(self.namespace, text, settings, domain=context.domain, where=where)
-        )
+        return retrieve(self.namespace, text, settings, domain=context.domain, where=where)
 
     @override
-    def _learn(
-        self, episode: Episode, position: int, order_index: int
-    ) -> Program[Sequence[Change]]:
+    def _learn(self, episode: Episode, position: int, order_index: int) -> Sequence[Change]:
         if self.settings.success_only and not episode.succeeded:
             return ()
         key = key_text(self.settings.key_fields, episode)
         return (Add(trajectory_of(episode, order_index, key=key)),)
-        yield

@@ -24,18 +24,17 @@ if TYPE_CHECKING:
         Scored,
         SelectiveIndex,
     )
-    from langgraft.memory.rankers.bm25 import BM25
+    from langgraft.memory.rankers.composite import MMR, Hybrid
     from langgraft.memory.rankers.dense import Dense
     from langgraft.memory.rankers.diversity import (
+        TfIdf,
         fold_near_duplicates,
         maximal_marginal_relevance,
+        mean_pairwise_diversity,
     )
-    from langgraft.memory.rankers.hybrid import Hybrid
-    from langgraft.memory.rankers.mmr import MMR
-    from langgraft.memory.rankers.overlap import TermOverlap
+    from langgraft.memory.rankers.lexical import BM25, TermOverlap
+    from langgraft.memory.rankers.postings import tokenize
     from langgraft.memory.rankers.selection import Ties
-    from langgraft.memory.rankers.tfidf import TfIdf, mean_pairwise_diversity
-    from langgraft.memory.rankers.tokens import tokenize
 
 __all__ = [
     "BM25",
@@ -64,25 +63,25 @@ _BASE = "langgraft.memory.rankers.base"
 __getattr__, __dir__ = lazy_exports(
     __name__,
     {
-        "BM25": "langgraft.memory.rankers.bm25",
-        "MMR": "langgraft.memory.rankers.mmr",
+        "BM25": "langgraft.memory.rankers.lexical",
+        "MMR": "langgraft.memory.rankers.composite",
         "SCORE_DECIMALS": _BASE,
         "Dense": "langgraft.memory.rankers.dense",
         "DocumentId": _BASE,
         "DurableIndex": _BASE,
         "EmbeddingIndex": _BASE,
-        "Hybrid": "langgraft.memory.rankers.hybrid",
+        "Hybrid": "langgraft.memory.rankers.composite",
         "Order": _BASE,
         "Ranker": _BASE,
         "RankerIndex": _BASE,
         "Scored": _BASE,
         "SelectiveIndex": _BASE,
-        "TermOverlap": "langgraft.memory.rankers.overlap",
-        "TfIdf": "langgraft.memory.rankers.tfidf",
+        "TermOverlap": "langgraft.memory.rankers.lexical",
+        "TfIdf": "langgraft.memory.rankers.diversity",
         "Ties": "langgraft.memory.rankers.selection",
         "fold_near_duplicates": "langgraft.memory.rankers.diversity",
         "maximal_marginal_relevance": "langgraft.memory.rankers.diversity",
-        "mean_pairwise_diversity": "langgraft.memory.rankers.tfidf",
-        "tokenize": "langgraft.memory.rankers.tokens",
+        "mean_pairwise_diversity": "langgraft.memory.rankers.diversity",
+        "tokenize": "langgraft.memory.rankers.postings",
     },
 )

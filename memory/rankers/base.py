@@ -1,6 +1,6 @@
 """What a ranker is: settings that order texts by relevance, and the index it keeps."""
 
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeAlias, runtime_checkable
@@ -16,6 +16,15 @@ Order: TypeAlias = tuple[int | str, ...]
 
 SCORE_DECIMALS = 9
 """Scores are rounded to this many decimals, so that they do not depend on threads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A text to be ranked."""
+
+    id: DocumentId
+    text: str
+    order: Order
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +104,24 @@ class SelectiveIndex(RankerIndex, Protocol):
 
 
 @runtime_checkable
+class BulkIndex(RankerIndex, Protocol):
+    """A `RankerIndex` that takes many documents for less than one by one."""
+
+    def put_many(self, documents: Iterable[Document]) -> None:
+        """Do as `put` does for each of some documents, in their order."""
+        ...
+
+
+def put_all(index: RankerIndex, documents: Iterable[Document]) -> None:
+    """Put many documents into an index, whichever way it has."""
+    if isinstance(index, BulkIndex):
+        index.put_many(documents)
+        return
+    for document in documents:
+        index.put(document.id, document.text, document.order)
+
+
+@runtime_checkable
 class DurableIndex(RankerIndex, Protocol):
     """A `RankerIndex` that can be kept in files, so that opening it costs less than building it.
 
@@ -118,13 +145,8 @@ class DurableIndex(RankerIndex, Protocol):
 class Ranker(Protocol):
     """Settings that say how texts are ordered: frozen, hashable, printable."""
 
-    def index(self, *, frozen: bool) -> RankerIndex:
-        """Return a new empty index.
-
-        Args:
-            frozen: The contents will not change once searched; an index may then trade the
-                ability to change cheaply for speed. Rankings and scores are the same.
-        """
+    def index(self) -> RankerIndex:
+        """Return a new empty index."""
         ...
 
     def describe(self) -> dict[str, JSON]:

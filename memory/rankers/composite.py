@@ -1,11 +1,43 @@
-"""What indexes made of other indexes share: everything but how they rank."""
+"""Rankers made of other rankers: reciprocal-rank fusion, and maximal marginal relevance."""
 
-from collections.abc import Sequence
+import math
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from typing import Final
 
+import numpy as np
+
+from langgraft._core.arguments import check_argument, checked_fields
+from langgraft._core.canonical import JSON
+from langgraft._core.errors import SettingsError
 from langgraft.memory.embedders.base import EmbeddingRequest, Vectors
-from langgraft.memory.rankers.base import DocumentId, EmbeddingIndex, Order, RankerIndex
-from langgraft.memory.rankers.saved import Document, Documents, load_part, save_part
+from langgraft.memory.rankers.base import (
+    SCORE_DECIMALS,
+    Document,
+    DocumentId,
+    DurableIndex,
+    EmbeddingIndex,
+    Order,
+    Ranker,
+    RankerIndex,
+    Scored,
+    is_ranker,
+    put_all,
+    ranker_name,
+)
+from langgraft.memory.rankers.dense import Dense, DenseIndex
+from langgraft.memory.rankers.diversity import (
+    VECTORIZER,
+    Similarity,
+    TfIdf,
+    maximal_marginal_relevance,
+)
+from langgraft.memory.rankers.documents import Documents
+from langgraft.memory.rankers.lexical import BM25
+from langgraft.memory.rankers.selection import Ties, check_ties, search_among
 
 
 class CompositeIndex:
@@ -26,13 +58,24 @@ class CompositeIndex:
 
     def put(self, document: DocumentId, text: str, order: Order) -> None:
         """Add a document, or replace it."""
-        self._documents.put(Document(document, text, order))
+        self.put_many([Document(document, text, order)])
+
+    def put_many(self, documents: Iterable[Document]) -> None:
+        """Add or replace documents."""
+        entered = list(documents)
+        for document in entered:
+            if self._documents.slot(document.id) is None:
+                self._documents.extend([document])
+            else:
+                self._documents.replace(document)
         for index in self._indexes:
-            index.put(document, text, order)
+            put_all(index, entered)
 
     def remove(self, document: DocumentId) -> None:
         """Forget a document; unknown ones are ignored."""
-        self._documents.pop(document)
+        self._documents.remove(document)
+        if self._documents.sparse:
+            self._documents.sweep()
         for index in self._indexes:
             index.remove(document)
 
@@ -57,10 +100,309 @@ class CompositeIndex:
         """Write everything into an empty folder."""
         self._documents.save(folder)
         for i, index in enumerate(self._indexes):
-            save_part(index, folder / f"part_{i}")
+            if isinstance(index, DurableIndex):
+                part = folder / f"part_{i}"
+                part.mkdir()
+                index.save(part)
 
     def load(self, folder: Path) -> None:
         """Become what `save` wrote."""
         self._documents.load(folder)
         for i, index in enumerate(self._indexes):
-            load_part(index, folder / f"part_{i}", self._documents)
+            if isinstance(index, DurableIndex):
+                index.load(folder / f"part_{i}")
+            else:
+                put_all(index, self._documents)
+
+
+_FEWEST: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Hybrid:
+    """Rank by reciprocal-rank fusion of other rankers (Cormack, Clarke and Büttcher, 2009).
+
+    Each ranker contributes its best `pool` documents, ties at the edge decided as it decides
+    them. A document's score is the sum, over the rankers whose pool holds it, of
+
+        weight / (k + rank)
+
+    with ranks from 1; within a pool, documents of equal score share the best rank among them.
+    Equal sums come by `ties`. Documents outside of all pools follow with a score of 0: first
+    those that the first ranker matches, in its order, then what only later ones match. So a
+    longer list always begins with the shorter one, and a filter finds what lies deep.
+
+    A hit's `parts` hold each ranker's score and rank for a document in its pool, under the
+    ranker's name; the second of a name is `dense_2`.
+
+    Raises:
+        SettingsError: There are fewer than two rankers, not one weight for each, or a number is
+            out of range.
+    """
+
+    rankers: tuple[Ranker, ...] = field(default_factory=lambda: (BM25(), Dense()))
+    """What is fused."""
+
+    k: float = 60.0
+    """The larger, the less the first ranks stand out; 60 is the paper's."""
+
+    weights: tuple[float, ...] | None = None
+    """What each ranker counts, at least 0; `None`: 1 each."""
+
+    pool: int = 100
+    """How many documents each ranker contributes."""
+
+    ties: Ties = "oldest"
+    """Which of equal documents comes first."""
+
+    def __post_init__(self) -> None:
+        check_argument("`rankers` of Hybrid", self.rankers, Sequence[Ranker])
+        rankers = tuple(self.rankers)
+        if len(rankers) < _FEWEST or not all(map(is_ranker, rankers)):
+            msg = f"a hybrid needs two rankers or more, got {self.rankers!r}"
+            raise SettingsError(msg)
+        weights = [1.0] * len(rankers) if self.weights is None else self.weights
+        object.__setattr__(self, "weights", _numbers("weights", weights))
+        object.__setattr__(self, "k", _numbers("k", (self.k,))[0])
+        object.__setattr__(self, "rankers", rankers)
+        self._check()
+
+    def _check(self) -> None:
+        if not (math.isfinite(self.k) and self.k >= 0):
+            msg = f"k must be a finite number of at least 0, got {self.k!r}"
+            raise SettingsError(msg)
+        if type(self.pool) is not int or self.pool < 1:
+            msg = f"pool must be an integer of at least 1, got {self.pool!r}"
+            raise SettingsError(msg)
+        weights = self._weights
+        if len(weights) != len(self.rankers):
+            msg = f"{len(self.rankers)} rankers need as many weights, got {self.weights!r}"
+            raise SettingsError(msg)
+        if not all(math.isfinite(weight) and weight >= 0 for weight in weights) or not any(weights):
+            msg = f"weights must be finite, at least 0 and not all 0, got {self.weights!r}"
+            raise SettingsError(msg)
+        check_ties(self.ties)
+
+    def index(self) -> RankerIndex:
+        """Return a new empty index: one of each ranker's."""
+        names = part_names(self.rankers)
+        parts = [
+            _Part(name, weight, ranker.index())
+            for name, weight, ranker in zip(names, self._weights, self.rankers, strict=True)
+        ]
+        return HybridIndex(parts, k=self.k, pool=self.pool, ties=self.ties)
+
+    def describe(self) -> dict[str, JSON]:
+        """Return the settings as JSON, for manifests."""
+        return {
+            "ranker": "hybrid",
+            "fusion": "reciprocal ranks",
+            "rankers": [ranker.describe() for ranker in self.rankers],
+            "k": self.k,
+            "weights": list(self._weights),
+            "pool": self.pool,
+            "ties": self.ties,
+        }
+
+    @property
+    def _weights(self) -> tuple[float, ...]:
+        assert self.weights is not None
+        return self.weights
+
+
+def _numbers(setting: str, values: Iterable[float]) -> tuple[float, ...]:
+    try:
+        return tuple(float(value) for value in values)
+    except (TypeError, ValueError) as error:
+        msg = f"{setting} must be made of numbers, got {values!r}"
+        raise SettingsError(msg) from error
+
+
+def part_names(rankers: Sequence[Ranker]) -> list[str]:
+    """Name rankers as their descriptions do, with a number from the second of a name on."""
+    seen: Counter[str] = Counter()
+    names = []
+    for ranker in rankers:
+        name = ranker_name(ranker)
+        seen[name] += 1
+        names.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
+    return names
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Part:
+    """One of the rankers."""
+
+    name: str
+    weight: float
+    index: RankerIndex
+
+    def pool(self, query: str, size: int) -> Iterator[tuple[Scored, int]]:
+        """Yield this ranker's best documents with their ranks, which equals share."""
+        rank, score = 0, math.nan
+        for place, hit in enumerate(self.index.search(query, limit=size), 1):
+            if hit.score != score:
+                rank, score = place, hit.score
+            yield hit, rank
+
+
+class HybridIndex(CompositeIndex):
+    """A durable `EmbeddingIndex` made of others; it is not safe for threads on its own."""
+
+    def __init__(self, parts: Sequence[_Part], *, k: float, pool: int, ties: Ties) -> None:
+        super().__init__([part.index for part in parts])
+        self._parts = parts
+        self._k = k
+        self._pool = pool
+        self._ties = ties
+
+    def search(self, query: str, *, limit: int) -> list[Scored]:
+        """Return the best `limit` documents that any of the rankers matches, best first."""
+        if limit < 1:
+            return []
+        fused = self._fused(query)
+        if len(fused) < limit:
+            rankings = [part.index.search(query, limit=limit) for part in self._parts]
+            fused += _beyond(rankings, {hit.id for hit in fused})
+        return fused[:limit]
+
+    def search_among(
+        self, query: str, documents: Collection[DocumentId], *, limit: int
+    ) -> list[Scored]:
+        """Return the best `limit` of some documents that any of the rankers matches.
+
+        The pools are those of the whole corpus.
+        """
+        if limit < 1:
+            return []
+        fused = [hit for hit in self._fused(query) if hit.id in documents]
+        if len(fused) < limit:
+            rankings = [
+                search_among(part.index, query, documents, limit=limit) for part in self._parts
+            ]
+            fused += _beyond(rankings, {hit.id for hit in fused})
+        return fused[:limit]
+
+    def _fused(self, query: str) -> list[Scored]:
+        """Rank what the pools hold."""
+        sums: dict[DocumentId, float] = {}
+        parts: dict[DocumentId, dict[str, float]] = {}
+        for part in self._parts:
+            for hit, rank in part.pool(query, self._pool):
+                share = part.weight / (self._k + rank)
+                sums[hit.id] = sums.get(hit.id, 0.0) + share
+                said = parts.setdefault(hit.id, {})
+                said[part.name], said[f"{part.name}_rank"] = hit.score, rank
+        orders = {document: self._documents[document].order for document in sums}
+        ids = sorted(sums, key=orders.__getitem__, reverse=self._ties == "newest")
+        hits = [Scored(i, round(sums[i], SCORE_DECIMALS), parts[i]) for i in ids]
+        return sorted(hits, key=lambda hit: -hit.score)
+
+
+def _beyond(rankings: Iterable[Sequence[Scored]], known: set[DocumentId]) -> list[Scored]:
+    """Return what no pool holds: all of the first ranking, then what only later ones have."""
+    ids = dict.fromkeys(hit.id for ranking in rankings for hit in ranking)
+    return [Scored(document, 0.0) for document in ids if document not in known]
+
+
+@checked_fields
+@dataclass(frozen=True, slots=True)
+class MMR:
+    """Reorder another ranker's best by maximal marginal relevance (Carbonell, Goldstein 1998).
+
+    The first stays first. Each next one has the largest
+
+        trade_off · relevance - (1 - trade_off) · likeness
+
+    where relevance is the other ranker's score divided by its best (0 if negative), and likeness
+    the largest similarity with a document chosen before: the cosine of the embeddings (0 if
+    negative) where the other ranker is `Dense`, and of TF-IDF vectors over the candidates
+    otherwise. That figure is the score, so scores fall along the ranking; `parts` hold it as
+    `mmr`, the other ranker's score as `relevance`, and its parts. Documents beyond the candidates
+    follow in their order with the lowest score there is, `trade_off - 1`.
+
+    Raises:
+        SettingsError: A setting is out of range.
+    """
+
+    of: Ranker
+    """The ranker whose best are reordered."""
+
+    trade_off: float = 0.5
+    """λ, from 0 (only likeness counts after the first) to 1 (the order stays as it is)."""
+
+    candidates: int = 50
+    """How many of the best are reordered."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.trade_off <= 1:
+            msg = f"trade_off must be between 0 and 1, got {self.trade_off!r}"
+            raise SettingsError(msg)
+        if self.candidates < 1:
+            msg = f"candidates must be an integer of at least 1, got {self.candidates!r}"
+            raise SettingsError(msg)
+
+    def index(self) -> RankerIndex:
+        """Return a new empty index."""
+        inner = self.of.index()
+        return MMRIndex(inner, trade_off=float(self.trade_off), candidates=self.candidates)
+
+    def describe(self) -> dict[str, JSON]:
+        """Return the settings as JSON, for manifests."""
+        return {
+            "ranker": "mmr",
+            "of": self.of.describe(),
+            "trade_off": float(self.trade_off),
+            "candidates": self.candidates,
+            "likeness": f"cosine of embeddings if of is dense, else {VECTORIZER}",
+        }
+
+
+class MMRIndex(CompositeIndex):
+    """A durable `EmbeddingIndex` around another index; it is not safe for threads on its own."""
+
+    def __init__(self, inner: RankerIndex, *, trade_off: float, candidates: int) -> None:
+        super().__init__([inner])
+        self._inner = inner
+        self._trade_off = trade_off
+        self._candidates = candidates
+
+    def search(self, query: str, *, limit: int) -> list[Scored]:
+        """Return the best `limit` documents that the other ranker matches, most telling first."""
+        if limit < 1:
+            return []
+        ranking = self._inner.search(query, limit=max(limit, self._candidates))
+        chosen = self._chosen(ranking[: self._candidates], limit)
+        beyond = (_marked(hit, self._trade_off - 1) for hit in ranking[self._candidates :])
+        return [*chosen, *beyond][:limit]
+
+    def _chosen(self, hits: Sequence[Scored], limit: int) -> list[Scored]:
+        similarity = self._similarity([hit.id for hit in hits])
+        relevance = np.array([hit.score for hit in hits])
+        positions = maximal_marginal_relevance(
+            range(len(hits)), relevance, similarity, trade_off=self._trade_off, limit=limit
+        )
+        best = float(relevance.max(initial=0.0)) or 1.0
+        chosen: list[Scored] = []
+        likeness = np.zeros(len(hits))
+        for position in positions:
+            worth = max(float(relevance[position]), 0.0) / best
+            score = self._trade_off * worth - (1 - self._trade_off) * float(likeness[position])
+            chosen.append(_marked(hits[position], score))
+            likeness = np.maximum(likeness, similarity(position))
+        return chosen
+
+    def _similarity(self, documents: Sequence[DocumentId]) -> Similarity:
+        """Say how alike candidates are."""
+        if isinstance(self._inner, DenseIndex):
+            cosines = partial(self._inner.similarities, documents)
+            # Opposite directions are no more unlike than none in common: the first has likeness 0.
+            return lambda position: np.maximum(cosines(position), 0.0)
+        return TfIdf.of([self._documents[document].text for document in documents]).similarities
+
+
+def _marked(hit: Scored, score: float) -> Scored:
+    """Return a hit with its new score, and what it was before among the parts."""
+    rounded = round(score, SCORE_DECIMALS)
+    parts = {**hit.parts, "relevance": hit.score, "mmr": rounded}
+    return replace(hit, score=rounded, parts=parts, tied=0)  # others shared the old score

@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from langgraft.memory.embedders.base import Vectors
-from langgraft.memory.rankers.base import SCORE_DECIMALS
-from langgraft.memory.rankers.saved import mapped
-from langgraft.memory.rankers.selection import Floats, Slots, rounded
+from langgraft.memory.rankers.documents import mapped
+from langgraft.memory.rankers.selection import SLACK, Floats, reaching
 
-_ROOM: Final = 64
-"""Rows there is room for at first; then always for half as many more as there are."""
+_NONE: Final = math.inf
+"""Length of the vector of a slot that has none."""
 
 _CHUNK: Final = 1024
 """Rows compared at a time where float64 is needed: 3 MB at 384 dimensions."""
@@ -60,7 +59,7 @@ def _sums(rows: Floats) -> Floats:
 
 
 class Mirror:
-    """The directions of a changing set of vectors, by slot: 0, 1, 2 … without gaps.
+    """The directions of a changing set of vectors, by slot: 0, 1, 2 …; a slot may have none.
 
     Args:
         dimensions: Length of the vectors.
@@ -68,32 +67,51 @@ class Mirror:
 
     def __init__(self, dimensions: int) -> None:
         self.dimensions = dimensions
-        self.size = 0
-        self._rows: Vectors = np.empty((_ROOM, dimensions), dtype=np.float32)
-        self._lengths: Floats = np.empty(_ROOM)
+        self.present = 0
+        self._rows: Vectors = np.empty((0, dimensions), dtype=np.float32)
+        self._lengths: Floats = np.empty(0)
 
-    def append(self, row: NDArray[np.float32], length: float) -> int:
-        """Add a scaled vector that is not zero; return its slot."""
-        if self.size == len(self._rows):
-            self._grow()
-        slot = self.size
+    @property
+    def room(self) -> int:
+        """Number of slots there is room for: those beyond have no vector."""
+        return len(self._rows)
+
+    def reserve(self, slots: int) -> None:
+        """Make room for as many slots; those that are new have no vector."""
+        room = len(self._rows)
+        if slots <= room:
+            return
+        # The first time there are as many as will ever be, perhaps; then they come one by one.
+        size = max(slots, math.ceil(1.5 * room))
+        rows = np.zeros((size, self.dimensions), dtype=np.float32)
+        lengths = np.full(size, _NONE)
+        rows[:room], lengths[:room] = self._rows, self._lengths
+        self._rows, self._lengths = rows, lengths
+
+    def set(self, slot: int, row: NDArray[np.float32], length: float) -> None:
+        """Enter a scaled vector that is not zero in a slot that has none."""
         self._rows[slot], self._lengths[slot] = row, length
-        self.size += 1
-        return slot
+        self.present += 1
 
     def remove(self, slot: int) -> None:
-        """Forget a slot; the last one takes its number."""
-        last = self.size - 1
-        self._rows[slot], self._lengths[slot] = self._rows[last], self._lengths[last]
-        self.size = last
+        """Forget the vector of a slot, if it has one."""
+        if slot < len(self._lengths) and self._lengths[slot] != _NONE:
+            self._lengths[slot] = _NONE
+            self.present -= 1
+
+    def sweep(self, places: NDArray[np.intp]) -> None:
+        """Move every slot to `places[slot]`, which rises; -1 drops it, and it has no vector."""
+        kept = np.flatnonzero(places[: len(self._rows)] >= 0)
+        self._rows, self._lengths = self._rows[kept], self._lengths[kept]
 
     def estimates(self, query: Scaled) -> NDArray[np.float32]:
-        """Return the cosine of `query` (one row) with every slot, off by `error` at most."""
+        """Return the cosine of `query` (one row) with every slot, off by `error` at most.
+
+        NDArray[np.intp] without a vector have -∞.
+        """
         # Not `@`: einsum is as fast, for memory is what one waits for, and starts no threads.
-        products: NDArray[np.float32] = np.einsum("ij,j->i", self._rows[: self.size], query.rows[0])
-        lengths = (self._lengths[: self.size] * query.lengths[0]).astype(np.float32)
-        products /= lengths
-        return products
+        products: NDArray[np.float32] = np.einsum("ij,j->i", self._rows, query.rows[0])
+        return self._estimated(products, self._lengths, query)
 
     @property
     def error(self) -> float:
@@ -104,55 +122,52 @@ class Mirror:
         """
         return (self.dimensions + 16) * 2.0**-24
 
-    def estimates_at(self, query: Scaled, slots: Slots) -> NDArray[np.float32]:
+    def estimates_at(self, query: Scaled, slots: NDArray[np.intp]) -> NDArray[np.float32]:
         """Return the cosine of `query` (one row) with some slots, off by `error` at most."""
         products = np.empty(slots.size, dtype=np.float32)
         for start in range(0, slots.size, _GATHERED):
             rows = self._rows[slots[start : start + _GATHERED]]
             np.einsum("ij,j->i", rows, query.rows[0], out=products[start : start + _GATHERED])
-        products /= (self._lengths[slots] * query.lengths[0]).astype(np.float32)
+        return self._estimated(products, self._lengths[slots], query)
+
+    @staticmethod
+    def _estimated(
+        products: NDArray[np.float32], lengths: Floats, query: Scaled
+    ) -> NDArray[np.float32]:
+        products /= (lengths * query.lengths[0]).astype(np.float32)
+        products[lengths == _NONE] = -np.inf
         return products
 
-    def nominated(self, estimates: NDArray[np.float32], width: int) -> Slots:
+    def nominated(self, estimates: NDArray[np.float32], width: int) -> NDArray[np.intp]:
         """Return where in `estimates` those are that could be among the exact best `width`."""
-        if width >= estimates.size:
-            return np.arange(estimates.size)
-        last = float(np.partition(estimates, -width)[-width])
-        slack = 2 * self.error + 2 * 10.0**-SCORE_DECIMALS
-        # Compared in float32: a number type of its own would make a wide copy of all estimates.
-        return np.flatnonzero(estimates >= np.float32(last - slack))
+        near, _ = reaching(estimates, width, below=2 * self.error + SLACK)
+        return near[np.isfinite(estimates[near])]
 
-    def cosines(self, query: Scaled, slots: Slots) -> Floats:
-        """Return the cosine of `query` (one row) with the vectors at `slots`, rounded."""
+    def cosines(self, query: Scaled, slots: NDArray[np.intp]) -> Floats:
+        """Return the cosine of `query` (one row) with the vectors at `slots`, not rounded."""
         wide = query.rows[0].astype(np.float64)
         dots = np.empty(slots.size)
         for start in range(0, slots.size, _CHUNK):
             chunk = slots[start : start + _CHUNK]
             # The product of two float32 numbers is exact in float64.
             dots[start : start + _CHUNK] = _sums(self._rows[chunk].astype(np.float64) * wide)
-        return rounded(dots / (self._lengths[slots] * query.lengths[0]))
+        cosines: Floats = dots / (self._lengths[slots] * query.lengths[0])
+        return cosines
 
     def at(self, slot: int) -> Scaled:
         """Return the vector at a slot, as a query."""
         return Scaled(self._rows[slot : slot + 1], self._lengths[slot : slot + 1])
 
-    def save(self, folder: Path) -> None:
-        """Write the vectors into a folder."""
-        np.save(folder / "vectors.npy", self._rows[: self.size])
-        np.save(folder / "vector_lengths.npy", self._lengths[: self.size])
+    def save(self, folder: Path, slots: int) -> None:
+        """Write the vectors of the first slots, or as many as there is room for, into a folder."""
+        np.save(folder / "vectors.npy", self._rows[:slots])
+        np.save(folder / "vector_lengths.npy", self._lengths[:slots])
 
     @classmethod
     def load(cls, folder: Path) -> "Mirror":
         """Return what `save` wrote; many vectors stay in their file until one is added."""
         rows = mapped(folder / "vectors.npy")
         mirror = cls(rows.shape[1])
-        mirror.size, mirror._rows = len(rows), rows
-        mirror._lengths = np.load(folder / "vector_lengths.npy", allow_pickle=False)
+        mirror._rows, mirror._lengths = rows, mapped(folder / "vector_lengths.npy")
+        mirror.present = int(np.count_nonzero(mirror._lengths != _NONE))
         return mirror
-
-    def _grow(self) -> None:
-        room = max(_ROOM, math.ceil(1.5 * self.size))
-        rows = np.empty((room, self.dimensions), dtype=np.float32)
-        lengths = np.empty(room)
-        rows[: self.size], lengths[: self.size] = self._rows, self._lengths
-        self._rows, self._lengths = rows, lengths

@@ -7,11 +7,9 @@ from typing import Any, cast
 from langgraft._core.arguments import did_you_mean
 from langgraft._core.errors import SettingsError
 from langgraft.memory.rankers.base import Ranker
-from langgraft.memory.rankers.bm25 import BM25
+from langgraft.memory.rankers.composite import MMR, Hybrid
 from langgraft.memory.rankers.dense import Dense
-from langgraft.memory.rankers.hybrid import Hybrid
-from langgraft.memory.rankers.mmr import MMR
-from langgraft.memory.rankers.overlap import TermOverlap
+from langgraft.memory.rankers.lexical import BM25, TermOverlap
 
 _RANKERS: Mapping[str, type[Any]] = {
     "bm25": BM25,

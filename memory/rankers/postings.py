@@ -1,20 +1,89 @@
-"""An inverted index that can change: which documents hold a term, and how often."""
+"""The words of texts, and an inverted index that can change: which documents hold a word."""
 
-from array import array
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+import math
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from langgraft.memory.rankers.base import DocumentId, Order
-from langgraft.memory.rankers.saved import Document, SavedDocuments, mapped, save_documents
-from langgraft.memory.rankers.selection import Floats, Slots
-from langgraft.memory.rankers.tokens import tokenize
+from langgraft.memory.rankers.base import Document, DocumentId
+from langgraft.memory.rankers.documents import Documents, mapped
+from langgraft.memory.rankers.selection import Floats
 
-_SPARE = 64
-"""Removed documents are swept out once they outnumber the present ones by this many."""
+TOKENIZER = "lowercase unicode words, NFC"
+"""What `tokenize` does, as it appears in manifests."""
+
+_WORD = re.compile(r"\w+")
+
+_BETWEEN = str.maketrans({code: " " for code in range(128) if not _WORD.match(chr(code))})
+"""Blanks in the place of all ASCII characters that no word holds."""
+
+
+def tokenize(text: str) -> list[str]:
+    r"""Return the lowercase words of `text`, in order, repeats included.
+
+    A word is a maximal run of Unicode letters, digits and underscores (`\w+`), after letters and
+    their accents were put together (NFC), so that both ways to write "é" are one. Digits and
+    one-character words stay, because "fridge 1" and "fridge 2" are different places; there is no
+    stop-word list, because "not" and "then" carry meaning in instructions.
+    """
+    if text.isascii():  # the same in half the time
+        return text.lower().translate(_BETWEEN).split()
+    return _WORD.findall(unicodedata.normalize("NFC", text.lower()))
+
+
+_ROOM: Final = 4
+"""Numbers there is room for at first; then always for half as many more as there are."""
+
+Whole: TypeAlias = NDArray[np.int32]
+NumberT = TypeVar("NumberT", np.intp, np.float64)
+
+
+class Growing(Generic[NumberT]):
+    """Numbers in one array, with room for more behind them.
+
+    Args:
+        numbers: The first ones; the array itself is never written to.
+    """
+
+    __slots__ = ("_room", "size")
+
+    def __init__(self, numbers: NDArray[NumberT]) -> None:
+        self._room: NDArray[Any] = numbers
+        self.size = len(numbers)
+
+    @property
+    def numbers(self) -> NDArray[NumberT]:
+        """All numbers, not copied: they stay what they are until something is added."""
+        numbers: NDArray[NumberT] = self._room[: self.size]
+        return numbers
+
+    def append(self, number: float) -> None:
+        """Add a number."""
+        if self.size == len(self._room):
+            self._grow(self.size + 1)
+        self._room[self.size] = number
+        self.size += 1
+
+    def extend(self, numbers: NDArray[NumberT]) -> None:
+        """Add numbers."""
+        size = self.size + len(numbers)
+        if size > len(self._room):
+            self._grow(size)
+        self._room[self.size : size] = numbers
+        self.size = size
+
+    def _grow(self, size: int) -> None:
+        room = np.empty(max(_ROOM, size + size // 2), dtype=self._room.dtype)
+        room[: self.size] = self.numbers
+        self._room = room
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,163 +97,195 @@ class Statistics:
     """Number of tokens in all of them."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Posting:
-    """The occurrences of one term, in order of arrival; removed documents may linger."""
+    """The occurrences of one term, slots ascending; removed documents may linger."""
 
-    slots: "array[int]" = field(default_factory=lambda: array("i"))
-    counts: "array[float]" = field(default_factory=lambda: array("d"))
-    documents: int = 0
+    slots: Growing[np.intp]
+    counts: Growing[np.float64]
+    documents: int
     """Number of present documents that hold the term."""
+    most: int
+    """No document holds the term more often."""
 
     def add(self, slot: int, count: int) -> None:
-        """Record that the document at `slot` holds the term `count` times."""
+        """Record that the document at `slot`, which is the last, holds the term."""
         self.slots.append(slot)
         self.counts.append(count)
         self.documents += 1
+        self.most = max(self.most, count)
 
-    def arrays(self) -> tuple[Slots, Floats]:
-        """Return copies: an array that shares memory would forbid the next append."""
-        return np.array(self.slots, dtype=np.intp), np.array(self.counts, dtype=np.float64)
+    def extend(self, other: "Posting") -> None:
+        """Add the occurrences in documents that all come after these."""
+        self.slots.extend(other.slots.numbers)
+        self.counts.extend(other.counts.numbers)
+        self.documents += other.documents
+        self.most = max(self.most, other.most)
 
-    def renumber(self, places: Slots) -> None:
-        """Move every slot to `places[slot]`, dropping those that go to -1."""
-        slots, counts = self.arrays()
-        slots = places[slots]
-        present = slots >= 0
-        self.slots = array("i", slots[present].tolist())
-        self.counts = array("d", counts[present].tolist())
+    def among(self, slots: NDArray[np.intp]) -> tuple[NDArray[np.intp], Floats]:
+        """Return where in `slots` documents are that hold the term, and how often they do."""
+        held = self.slots.numbers
+        places = held.searchsorted(slots)
+        places[places == held.size] = 0
+        present = np.flatnonzero(held[places] == slots)
+        return present, self.counts.numbers[places[present]]
 
 
-class _SavedTerms:
-    """Postings in files; each is read when its term is first asked for."""
+class Columns:
+    """The occurrences of many terms, term after term: made in bulk, or read from files.
 
-    def __init__(self, folder: Path) -> None:
-        words = (folder / "terms.txt").read_text(encoding="utf-8")
-        self._numbers = {term: i for i, term in enumerate(words.split("\n"))} if words else {}
-        self._starts = mapped(folder / "starts.npy")
-        self._slots = mapped(folder / "slots.npy")
-        self._counts = mapped(folder / "counts.npy")
-        self._present = mapped(folder / "present.npy")
+    Each is handed out once: from then on whoever took it keeps it.
+    """
+
+    def __init__(
+        self,
+        terms: Iterable[str],
+        starts: NDArray[Any],
+        slots: Whole,
+        counts: Whole,
+        present: Whole,
+    ) -> None:
+        self._places = {term: place for place, term in enumerate(terms)}
+        self._starts = starts
+        self._slots = slots
+        self._counts = counts
+        self._present = present
+
+    @classmethod
+    def of(cls, texts: Sequence[Sequence[str]], first: int) -> "Columns":
+        """Count the terms of documents, given as their tokens, in slots from `first` on."""
+        tokens = list(chain.from_iterable(texts))
+        vocabulary: defaultdict[str, int] = defaultdict()
+        vocabulary.default_factory = vocabulary.__len__  # a new term gets the next number
+        numbers = np.fromiter(map(vocabulary.__getitem__, tokens), np.int64, count=len(tokens))
+        places = np.repeat(np.arange(len(texts)), [len(tokens) for tokens in texts])
+        pairs, counts = np.unique(numbers * max(len(texts), 1) + places, return_counts=True)
+        terms, slots = np.divmod(pairs, max(len(texts), 1))
+        starts = np.searchsorted(terms, np.arange(len(vocabulary) + 1))
+        return cls(
+            vocabulary,
+            starts,
+            (slots + first).astype(np.int32),
+            counts.astype(np.int32),
+            np.diff(starts).astype(np.int32),
+        )
+
+    def take(self, term: str) -> Posting | None:
+        """Return the occurrences of a term, once."""
+        place = self._places.pop(term, None)
+        if place is None:
+            return None
+        part = slice(self._starts[place], self._starts[place + 1])
+        slots, counts = self._slots[part].astype(np.intp), self._counts[part].astype(np.float64)
+        return Posting(
+            Growing(slots), Growing(counts), int(self._present[place]), int(counts.max())
+        )
+
+    def terms(self) -> list[str]:
+        """List the terms that were not taken."""
+        return list(self._places)
 
     @staticmethod
     def save(folder: Path, terms: Mapping[str, Posting]) -> None:
         """Write the occurrences of all terms."""
         postings = terms.values()
-        slots, counts = array("i"), array("d")
-        for posting in postings:
-            slots.extend(posting.slots)
-            counts.extend(posting.counts)
-        sizes = [len(posting.slots) for posting in postings]
         (folder / "terms.txt").write_text("\n".join(terms), encoding="utf-8")
-        np.save(folder / "starts.npy", np.cumsum([0, *sizes], dtype=np.int64))
-        np.save(folder / "slots.npy", np.array(slots, dtype=np.int32))
-        np.save(folder / "counts.npy", np.array(counts, dtype=np.int32))
+        starts = np.cumsum([0, *(posting.slots.size for posting in postings)], dtype=np.int64)
+        np.save(folder / "starts.npy", starts)
+        none = np.empty(0)
+        for name in ("slots", "counts"):
+            parts = (getattr(posting, name).numbers for posting in postings)
+            np.save(folder / f"{name}.npy", np.concatenate([none, *parts]).astype(np.int32))
         present = [posting.documents for posting in postings]
         np.save(folder / "present.npy", np.array(present, dtype=np.int32))
 
-    def take(self, term: str) -> Posting | None:
-        """Read the occurrences of a term, once: from then on the caller has them."""
-        number = self._numbers.pop(term, None)
-        if number is None:
-            return None
-        part = slice(self._starts[number], self._starts[number + 1])
-        return Posting(
-            array("i", self._slots[part].astype(np.intc).tobytes()),
-            array("d", self._counts[part].astype(np.float64).tobytes()),
-            int(self._present[number]),
+    @classmethod
+    def load(cls, folder: Path) -> "Columns":
+        """Return what `save` wrote; the files are read where a term is asked for."""
+        words = (folder / "terms.txt").read_text(encoding="utf-8")
+        names = ("starts", "slots", "counts", "present")
+        return cls(
+            words.split("\n") if words else (), *(mapped(folder / f"{name}.npy") for name in names)
         )
-
-    def rest(self) -> list[str]:
-        """List the terms that were not taken."""
-        return list(self._numbers)
-
-
-_UNREAD = Document((), "", ())
-"""Stands for a document that is still in a file only."""
 
 
 class Postings:
     """The documents of one corpus and their terms.
 
-    A document lives in a slot. Changing its text or removing it leaves the slot dead until the
-    next sweep, so that both cost only as much as the document is long.
+    Changing the text of a document or removing it leaves its slot dead until the next sweep, so
+    that both cost only as much as the document is long. Postings that were made in bulk or
+    loaded hold, of each term that nothing asked for yet, a stretch of an array or of a file.
 
-    Postings that were loaded read from their files what a search or a write concerns.
+    Attributes:
+        documents: The documents.
+        shortest: No present document has fewer tokens.
     """
 
     def __init__(self) -> None:
+        self.documents = Documents()
         self._terms: dict[str, Posting] = {}
-        self._saved_terms: _SavedTerms | None = None
-        self._saved_documents: SavedDocuments | None = None
-        self._slots: dict[DocumentId, int] = {}
-        self._documents: list[Document | None] = []
-        self._lengths = array("d")
-        self._dead = array("i")
+        self._columns: Columns | None = None
+        self._lengths = Growing(np.empty(0))
         self._tokens = 0
-
-    def __len__(self) -> int:
-        return len(self._documents) - len(self._dead)
+        self.shortest = math.inf
 
     @property
     def statistics(self) -> Statistics:
         """Counts over the present documents."""
-        return Statistics(documents=len(self), tokens=self._tokens)
-
-    @property
-    def size(self) -> int:
-        """Number of slots, dead ones included."""
-        return len(self._documents)
+        return Statistics(documents=len(self.documents), tokens=self._tokens)
 
     @property
     def lengths(self) -> Floats:
         """Number of tokens per slot."""
-        return np.array(self._lengths, dtype=np.float64)
-
-    @property
-    def dead(self) -> Slots:
-        """Slots whose document is gone."""
-        return np.array(self._dead, dtype=np.intp)
+        return self._lengths.numbers
 
     def posting(self, term: str) -> Posting | None:
         """Return the occurrences of `term`, or `None` if no present document holds it."""
         posting = self._terms.get(term)
-        if posting is None and self._saved_terms is not None:
-            posting = self._saved_terms.take(term)
+        if posting is None and self._columns is not None:
+            posting = self._columns.take(term)
             if posting is not None:
                 self._terms[term] = posting
         return posting
 
-    def slots(self, documents: Iterable[DocumentId]) -> Slots:
-        """Return where documents are; unknown ones are left out."""
-        places = map(self._slot, documents)
-        return np.array([slot for slot in places if slot is not None], dtype=np.intp)
-
-    def document(self, slot: int) -> Document:
-        """Return the present document at `slot`."""
-        document = self._documents[slot]
-        if document is _UNREAD:
-            assert self._saved_documents is not None
-            document = self._documents[slot] = self._saved_documents[slot]
-        assert document is not None
-        return document
-
-    def put(self, document: DocumentId, text: str, order: Order) -> None:
+    def put(self, document: Document) -> None:
         """Add a document, or replace it."""
-        slot = self._slot(document)
-        if slot is not None and self.document(slot).text == text:
-            self._documents[slot] = Document(document, text, order)
+        if self._is_new(document):
+            tokens = tokenize(document.text)
+            slot = self._enter([document], [tokens])
+            for term, count in Counter(tokens).items():
+                posting = self.posting(term)
+                if posting is None:
+                    slots, counts = np.empty(0, dtype=np.intp), np.empty(0)
+                    posting = self._terms[term] = Posting(Growing(slots), Growing(counts), 0, 0)
+                posting.add(slot, count)
+
+    def put_many(self, documents: Iterable[Document]) -> None:
+        """Do as `put` does for each, and much faster than one by one."""
+        latest = {document.id: document for document in documents}
+        new = [document for document in latest.values() if self._is_new(document)]
+        if not new:
             return
-        self.remove(document)
-        self._add(Document(document, text, order))
+        texts = [tokenize(document.text) for document in new]
+        first = self._enter(new, texts)
+        columns = Columns.of(texts, first)
+        if not first:
+            self._columns = columns
+            return
+        for term in columns.terms():
+            known, more = self.posting(term), columns.take(term)
+            assert more is not None
+            if known is None:
+                self._terms[term] = more
+            else:
+                known.extend(more)
 
     def remove(self, document: DocumentId) -> None:
         """Forget a document; unknown ones are ignored."""
-        slot = self._slot(document)
-        if slot is None:
+        gone = self.documents.remove(document)
+        if gone is None:
             return
-        del self._slots[document]
-        tokens = tokenize(self.document(slot).text)
+        tokens = tokenize(gone.text)
         self._tokens -= len(tokens)
         for term in set(tokens):
             posting = self.posting(term)
@@ -192,78 +293,62 @@ class Postings:
             posting.documents -= 1
             if posting.documents == 0:
                 del self._terms[term]
-        self._documents[slot] = None
-        self._dead.append(slot)
-        if len(self._dead) > len(self) + _SPARE:
+        if self.documents.sparse:
             self._sweep()
 
     def save(self, folder: Path) -> None:
         """Write everything into an empty folder; what was loaded before is read whole for it."""
         self._read_all()
-        save_documents(folder, self._documents)
-        _SavedTerms.save(folder, self._terms)
+        self.documents.save(folder)
+        Columns.save(folder, self._terms)
         np.save(folder / "lengths.npy", self.lengths)
-        np.save(folder / "dead.npy", np.array(self._dead, dtype=np.int32))
         np.save(folder / "tokens.npy", np.array(self._tokens, dtype=np.int64))
 
     def load(self, folder: Path) -> None:
         """Become what `save` wrote; the files are used from then on."""
-        self._saved_terms = _SavedTerms(folder)
-        self._saved_documents = SavedDocuments(folder)
+        self.documents.load(folder)
+        self._columns = Columns.load(folder)
         self._terms = {}
-        self._slots = {}
-        self._lengths = array("d", mapped(folder / "lengths.npy").tobytes())
-        self._dead = array("i", mapped(folder / "dead.npy").astype(np.intc).tobytes())
+        self._lengths = Growing(mapped(folder / "lengths.npy"))
         self._tokens = int(mapped(folder / "tokens.npy"))
-        self._documents = [_UNREAD] * len(self._saved_documents)
-        for slot in self._dead:
-            self._documents[slot] = None
+        self.shortest = float(self.lengths.min(initial=math.inf))
 
-    def _slot(self, document: DocumentId) -> int | None:
-        """Return where a document is."""
-        slot = self._slots.get(document)
-        if slot is None and self._saved_documents is not None:
-            slot = self._saved_documents.take(document)
-            if slot is not None:
-                self._slots[document] = slot
-        return slot
+    def _is_new(self, document: Document) -> bool:
+        """Say whether a document has to be entered; one whose text stays is changed in place."""
+        before = self.documents.get(document.id)
+        if before is not None and before.text == document.text:
+            self.documents.replace(document)
+            return False
+        if before is not None:
+            self.remove(document.id)
+        return True
+
+    def _enter(self, documents: Sequence[Document], texts: Sequence[Sequence[str]]) -> int:
+        """Give new documents slots; return the first one.
+
+        Args:
+            documents: The documents.
+            texts: The tokens of each.
+        """
+        lengths = np.fromiter(map(len, texts), np.float64, count=len(texts))
+        self._lengths.extend(lengths)
+        self._tokens += int(lengths.sum())
+        self.shortest = min(self.shortest, float(lengths.min()))
+        return self.documents.extend(documents)
 
     def _read_all(self) -> None:
-        """Read what is still in files only."""
-        for slot, document in enumerate(self._documents):
-            if document is not None:
-                self._slots[self.document(slot).id] = slot
-        if self._saved_terms is not None:
-            for term in self._saved_terms.rest():
+        if self._columns is not None:
+            for term in self._columns.terms():
                 self.posting(term)
-        self._saved_terms = self._saved_documents = None
-
-    def _add(self, document: Document) -> None:
-        slot = len(self._documents)
-        tokens = tokenize(document.text)
-        for term, count in Counter(tokens).items():
-            posting = self.posting(term)
-            if posting is None:
-                posting = self._terms[term] = Posting()
-            posting.add(slot, count)
-        self._tokens += len(tokens)
-        self._lengths.append(len(tokens))
-        self._documents.append(document)
-        self._slots[document.id] = slot
+        self._columns = None
 
     def _sweep(self) -> None:
         """Give the present documents consecutive slots again."""
         self._read_all()
-        present = [slot for slot, document in enumerate(self._documents) if document is not None]
-        places = np.full(len(self._documents), -1, dtype=np.intp)
-        places[present] = np.arange(len(present))
+        places = self.documents.sweep()
+        self._lengths = Growing(self.lengths[places >= 0])
         for posting in self._terms.values():
-            posting.renumber(places)
-        self._documents = [self._documents[slot] for slot in present]
-        self._lengths = array("d", [self._lengths[slot] for slot in present])
-        self._slots = {
-            document.id: slot
-            for slot, document in enumerate(self._documents)
-            if document is not None
-        }
-        self._dead = array("i")
+            slots = places[posting.slots.numbers]
+            present = slots >= 0
+            posting.counts = Growing(posting.counts.numbers[present])
+            posting.slots = Growing(slots[present])

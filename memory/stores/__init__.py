@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from langgraft.memory.stores.drive import Program
     from langgraft.memory.stores.forked import ForkedStore
     from langgraft.memory.stores.named import open_store
-    from langgraft.memory.stores.ranked import RankedStore
-    from langgraft.memory.stores.ranked_item import RankedItem
+    from langgraft.memory.stores.ranked import RankedItem, RankedStore
     from langgraft.memory.stores.read_only import ReadOnlyStore
 
 __all__ = [
@@ -37,7 +36,7 @@ __getattr__, __dir__ = lazy_exports(
         "ChromaStore": "langgraft.memory.stores.chroma",
         "ForkedStore": "langgraft.memory.stores.forked",
         "Program": "langgraft.memory.stores.drive",
-        "RankedItem": "langgraft.memory.stores.ranked_item",
+        "RankedItem": "langgraft.memory.stores.ranked",
         "RankedStore": "langgraft.memory.stores.ranked",
         "ReadOnlyStore": "langgraft.memory.stores.read_only",
         "open_store": "langgraft.memory.stores.named",

@@ -1,22 +1,168 @@
-"""The indexes of a ranked store, and what in them may be out of date.
+"""The indexes of a ranked store, what they are asked, and what in them may be out of date.
 
 An index is never written when a record is. A write announces the records it touches, and whoever
 searches next reads those records again from the store. So nothing depends on the order in which
 threads and tasks happen to run, and no lock is held while a store works.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
 from threading import Lock
-from typing import Literal, TypeAlias, TypeVar
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 from weakref import WeakSet
 
 from langgraft._core.errors import InputError, ReadOnlyStoreError
-from langgraft.memory.rankers.base import DurableIndex, RankerIndex
-from langgraft.memory.stores.corpus import Corpus, Filling, Watched
+from langgraft.memory.embedders.base import EmbeddingRequest, Vectors
+from langgraft.memory.rankers.base import (
+    Document,
+    DurableIndex,
+    EmbeddingIndex,
+    RankerIndex,
+    Scored,
+    put_all,
+)
+from langgraft.memory.rankers.selection import search_among, with_tie_count
 from langgraft.memory.stores.fields import FieldIndex
 from langgraft.memory.stores.index_directory import IndexDirectory
-from langgraft.memory.stores.records import Address, Entry, Namespace
+from langgraft.memory.stores.records import Address, IndexedRecord, Namespace
+
+
+@dataclass(slots=True, eq=False)
+class Watched:
+    """A prefix whose records are being read."""
+
+    prefix: Namespace
+
+    disturbed: bool = field(default=False, kw_only=True)
+    """A write was under way meanwhile; see `Corpora.undisturbed`."""
+
+    def covers(self, address: Address) -> bool:
+        """Say whether a record lies under the prefix."""
+        return address[0][: len(self.prefix)] == self.prefix
+
+
+@dataclass(slots=True, eq=False)
+class Filling(Watched):
+    """A reading of fields that an indexed corpus lacks."""
+
+    updates: dict[Address, IndexedRecord | None] = field(default_factory=dict)
+    """What was entered in the corpus since it began."""
+
+
+@dataclass(slots=True, eq=False)
+class Corpus(Watched):
+    """One index over all documents under a namespace prefix."""
+
+    index: RankerIndex
+
+    fields: FieldIndex = field(default_factory=FieldIndex)
+    """Of the same documents: the filter keys that searches have named."""
+
+    fillings: list[Filling] = field(default_factory=list)
+    """Readings of further fields that are under way."""
+
+    dirty: dict[Address, int] = field(default_factory=dict)
+    """Records written since they were read, with the version of the last write."""
+
+    read: dict[Address, int] = field(default_factory=dict)
+    """Versions as of which changed records were read; an older reading never replaces one."""
+
+    def enter(self, address: Address, entry: IndexedRecord | None) -> None:
+        """Bring one record up to date, given what the store has; `None`: no document."""
+        if entry is None:
+            self.index.remove(address)
+        else:
+            self.index.put(address, entry.text, entry.order)
+        enter_fields(self.fields, address, entry)
+        for filling in self.fillings:
+            filling.updates[address] = entry
+
+    def enter_all(self, entries: Iterable[tuple[Address, IndexedRecord | None]]) -> None:
+        """Enter the records of a corpus that is still empty."""
+        documents = []
+        for address, entry in entries:
+            if entry is not None:
+                documents.append(Document(address, entry.text, entry.order))
+                enter_fields(self.fields, address, entry)
+        put_all(self.index, documents)
+
+    def adopt(self, fields: FieldIndex, updates: Mapping[Address, IndexedRecord | None]) -> None:
+        """Take over fields that were read, after bringing them up to date."""
+        for address, entry in updates.items():
+            enter_fields(fields, address, entry)
+        self.fields.adopt(fields)
+
+
+def enter_fields(fields: FieldIndex, address: Address, entry: IndexedRecord | None) -> None:
+    """Bring the fields of one record up to date; only documents have any."""
+    if entry is None:
+        fields.remove(address)
+    else:
+        fields.put(address, entry.value)
+
+
+_FIRST_LOOK: Final = 320
+"""Documents ranked at first, at least, where only records can tell which of them pass: ranking
+them again costs more than that, and among as many are ten, nearly always, of one in twenty."""
+
+Learned: TypeAlias = tuple[EmbeddingRequest, Vectors]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """An answer."""
+
+    hits: Sequence[Scored]
+    """Best first. Those that cannot pass the filter are left out, as far as the corpus knows."""
+
+    whole: bool
+    """Nothing that could pass comes after them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lacking:
+    """No answer is possible before this is known."""
+
+    requests: Sequence[EmbeddingRequest] = ()
+    fields: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RankedQuery:
+    """A query, and which documents may answer it.
+
+    With a filter, `Scored.tied` counts those that pass; it is 0 where that is not known.
+    """
+
+    query: str
+    conditions: Mapping[str, Any] | None
+
+    def ask(
+        self, corpus: Corpus, *, limit: int, learned: Sequence[Learned] = ()
+    ) -> Ranking | Lacking:
+        """Return the best `limit` or more, or say what is lacking."""
+        index = corpus.index
+        fields = corpus.fields.unread(self.conditions) if self.conditions else ()
+        requests: Sequence[EmbeddingRequest] = ()
+        if isinstance(index, EmbeddingIndex):
+            for request, vectors in learned:
+                index.learn(request, vectors)
+            requests = index.lacking(self.query)
+        if requests or fields:
+            return Lacking(requests, fields)
+        if not self.conditions:
+            return _ranking(index.search(self.query, limit=limit), limit)
+        documents = corpus.fields.matching(self.conditions)
+        if documents is None:
+            limit = max(limit, _FIRST_LOOK)
+            return _ranking(with_tie_count(index.search(self.query, limit=limit)), limit)
+        return _ranking(search_among(index, self.query, documents, limit=limit), limit)
+
+
+def _ranking(hits: Sequence[Scored], limit: int) -> Ranking:
+    return Ranking(hits, whole=len(hits) < limit)
+
 
 T = TypeVar("T")
 
@@ -270,6 +416,11 @@ class Corpora:
             self._enter(corpus)
             self._save_if_due(corpus)
 
+    def has(self, prefix: Namespace) -> bool:
+        """Say whether a prefix is indexed."""
+        with self._lock:
+            return prefix in self._ready
+
     def open(self, prefix: Namespace) -> tuple[Corpus, Versions] | None:
         """Return the corpus of a prefix and what must be read again before it is searched."""
         with self._lock:
@@ -286,7 +437,7 @@ class Corpora:
     def search(
         self,
         corpus: Corpus,
-        entries: Mapping[Address, Entry | None],
+        entries: Mapping[Address, IndexedRecord | None],
         versions: Versions,
         query: Callable[[Corpus], T],
     ) -> T:

@@ -1,19 +1,42 @@
-"""The one way to LangGraph's `InMemoryStore`, which threads may not share as it is.
+"""What a process keeps for a store, and the one way to LangGraph's `InMemoryStore`.
 
-It walks its dictionaries without a lock, and even a read may add to them. So everything of ours
-goes through here: one batch at a time for each store, from whatever object, thread or task it
-comes. Whoever writes to the store past us holds no lock of ours: where that disturbs a walk, the
-walk is made again.
+Threads may not share that one as it is: it walks its dictionaries without a lock, and even a read
+may add to them. So everything of ours goes through here: one batch at a time for each store, from
+whatever object, thread or task it comes. Whoever writes to the store past us holds no lock of ours:
+where that disturbs a walk, the walk is made again.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from threading import RLock
-from typing import Final
+from typing import Final, Generic, TypeVar
+from weakref import ref
 
 from langgraph.store.base import BaseStore, Op, PutOp, Result, SearchOp
 from langgraph.store.memory import InMemoryStore
 
-from langgraft.memory.stores.per_store import PerStore
+T = TypeVar("T")
+
+
+class PerStore(Generic[T]):
+    """One `T` for each store. Stores need be neither hashable nor changeable.
+
+    Args:
+        make: Makes what is kept, which must not refer to the store: it would never go.
+    """
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        self._kept: dict[int, tuple[ref[BaseStore], T]] = {}
+
+    def of(self, store: BaseStore) -> T:
+        """Return what is kept for a store; any number of threads get the same."""
+        found = self._kept.get(id(store))
+        if found is None:
+            # No lock: the garbage collector calls `forget` in the middle of anything.
+            kept, key = self._kept, id(store)
+            found = kept.setdefault(key, (ref(store, lambda _: kept.pop(key, None)), self._make()))
+        return found[1]
+
 
 _LOCKS: Final = PerStore(RLock)
 

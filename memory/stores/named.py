@@ -11,18 +11,60 @@ Where a bank lies decides nothing of what is found in it, so that every name is 
 other. Of a URL, an error shows scheme, host, port and path: no password, no options.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 from urllib.parse import urlsplit
 
-from langgraph.store.base import BaseStore
+from langgraph.store.base import BaseStore, Op, Result
 from langgraph.store.memory import InMemoryStore
 
-from langgraft._core.errors import InputError, LanggraftError, SettingsError
+from langgraft._core.errors import InfrastructureError, InputError, LanggraftError, SettingsError
 from langgraft._core.extras import require
-from langgraft.memory.stores.guarded import GuardedStore
+from langgraft.memory.stores.in_memory import acarry_out, carry_out
+
+
+class GuardedStore(BaseStore):
+    """Pass operations on to a store whose database may go away.
+
+    Args:
+        store: The store.
+        failures: What its driver raises when the database cannot be reached any more.
+        name: What errors call the store.
+    """
+
+    def __init__(
+        self, store: BaseStore, failures: tuple[type[Exception], ...], *, name: str
+    ) -> None:
+        self.store = store
+        self.supports_ttl = store.supports_ttl
+        self.ttl_config = store.ttl_config
+        self._failures = failures
+        self._name = name
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        """Carry out a batch.
+
+        Raises:
+            InfrastructureError: The database cannot be reached any more.
+        """
+        try:
+            return carry_out(self.store, ops)
+        except self._failures as error:
+            raise self._lost(error) from error
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """Do as `batch` does, asynchronously."""
+        try:
+            return await acarry_out(self.store, ops)
+        except self._failures as error:
+            raise self._lost(error) from error
+
+    def _lost(self, error: Exception) -> InfrastructureError:
+        words = " ".join(str(error).split()) or type(error).__name__
+        return InfrastructureError(f"store {self._name} does not answer: {words}")
+
 
 StoreKind: TypeAlias = Literal["memory", "chroma", "chroma-server", "postgresql"]
 

@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, cast
 
-from langgraph.store.base import SearchItem, SearchOp
+from langgraph.store.base import Op, PutOp, SearchItem, SearchOp
 
 from langgraft._core.errors import InfrastructureError
 from langgraft.memory.stores.drive import Program
 from langgraft.memory.stores.records import Address, Namespace
 
-FIRST_PAGE: Final = 10_000
+FIRST_PAGE: Final = 1_000_000
 """Records asked for at first; where there are as many, more are asked for."""
 
 _WIDENING = 16
@@ -156,3 +156,24 @@ def _turn(request: SearchOp, page: Sequence[SearchItem], *, overlap: bool) -> Pr
 
 def _page(request: SearchOp) -> Program[Sequence[SearchItem]]:
     return cast("Sequence[SearchItem]", (yield [request])[0])
+
+
+PAGE: Final = 1000
+"""Records deleted in one batch."""
+
+
+def erase(prefix: Namespace) -> Program[int]:
+    """Delete every record in `prefix` and below it, and return how many there were.
+
+    Raises:
+        InfrastructureError: The store caps searches and did not list all records.
+    """
+    found = yield from read_all(prefix)
+    # Some stores compare namespaces as texts, and so take `a.10` to lie in `a.1`.
+    inside = [each for each in found if tuple(each.namespace[: len(prefix)]) == prefix]
+    for start in range(0, len(inside), PAGE):
+        deletions: list[Op] = [
+            PutOp(tuple(each.namespace), each.key, None) for each in inside[start : start + PAGE]
+        ]
+        yield deletions
+    return len(inside)

@@ -1,23 +1,92 @@
-"""Exact, deterministic search over any LangGraph store."""
+"""Exact, deterministic search over any LangGraph store: rank, fetch, filter, cut."""
 
-from collections.abc import Iterable, Sequence
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
+from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import Self, cast
+from typing import Any, Self, cast
+from weakref import WeakKeyDictionary
 
-from langgraph.store.base import BaseStore, GetOp, IndexConfig, Op, PutOp, Result, SearchOp
+from langgraph.store.base import (
+    BaseStore,
+    GetOp,
+    IndexConfig,
+    Item,
+    Op,
+    PutOp,
+    Result,
+    SearchItem,
+    SearchOp,
+)
 
 from langgraft._core.arguments import checked
 from langgraft._core.canonical import JSON, digest
 from langgraft._core.errors import SettingsError
-from langgraft.memory.rankers.base import DurableIndex, Ranker
-from langgraft.memory.stores.corpora import Corpora, SharedIndexes
-from langgraft.memory.stores.drive import Program, adrive, drive
+from langgraft.memory.rankers.base import DurableIndex, EmbeddingIndex, Ranker, Scored, ranker_name
+from langgraft.memory.rankers.selection import wider
+from langgraft.memory.stores.corpora import (
+    Corpora,
+    Corpus,
+    Lacking,
+    Learned,
+    RankedQuery,
+    Ranking,
+    SharedIndexes,
+    Watched,
+    enter_fields,
+)
+from langgraft.memory.stores.drive import Program, adrive, drive, embed
+from langgraft.memory.stores.fields import FieldIndex
 from langgraft.memory.stores.index_directory import IndexDirectory
-from langgraft.memory.stores.put_index import PutIndexes
-from langgraft.memory.stores.read_only import ReadOnlyStore
-from langgraft.memory.stores.records import Reading, check_filter
-from langgraft.memory.stores.searching import Searching
+from langgraft.memory.stores.paging import read_all
+from langgraft.memory.stores.put_index import (
+    PutIndex,
+    PutIndexes,
+    is_reserved,
+    read_indexes,
+    read_with_indexes,
+)
+from langgraft.memory.stores.records import (
+    Address,
+    IndexedRecord,
+    Namespace,
+    Reading,
+    check_filter,
+    passes,
+)
+
+
+class RankedItem(SearchItem):
+    """A LangGraph `SearchItem` with the parts of its score, and whether it is alone with it.
+
+    It is equal to, and has the same `dict()` as, the plain one.
+
+    Attributes:
+        parts: Name → figure, such as `{"bm25": 3.21, "bm25_rank": 1, "dense": 0.83,
+            "dense_rank": 4}` of a hybrid ranker; of any other, its name and the score.
+        tied: How many documents of the corpus that pass the filter share the score: told with
+            the best of a ranking, where they are counted; 0 elsewhere.
+    """
+
+    __slots__ = ("parts", "tied")
+
+    def __init__(
+        self,
+        namespace: tuple[str, ...],
+        key: str,
+        value: dict[str, Any],
+        created_at: datetime,
+        updated_at: datetime,
+        *,
+        score: float | None,
+        parts: Mapping[str, float],
+        tied: int = 0,
+    ) -> None:
+        super().__init__(namespace, key, value, created_at, updated_at, score)
+        self.parts = parts
+        self.tied = tied
 
 
 class RankedStore(BaseStore):
@@ -65,8 +134,7 @@ class RankedStore(BaseStore):
       directory belongs to this store's records alone.
 
     Args:
-        store: Where records are kept: any `BaseStore`. If it is a `ReadOnlyStore`, the ranker's
-            index for frozen contents is used.
+        store: Where records are kept: any `BaseStore`.
         ranker: How documents are ordered.
         field: Path of the text in a record's value, as LangGraph writes it: `text`,
             `lesson.key`, `notes[*].body`, `$` for the whole value. `None`: the fields of the
@@ -79,8 +147,7 @@ class RankedStore(BaseStore):
             which end.
         max_indexes: How many prefixes stay indexed; the least recently searched is dropped.
         directory: A directory for the indexes, which one open store has at a time; `close` it
-            or use it as a context manager. The ranker's changing index is used for frozen
-            contents as well.
+            or use it as a context manager.
         indexes: Those that other ranked stores over the same records have, which then see one
             another's writes; without them, this one has its own.
 
@@ -123,11 +190,13 @@ class RankedStore(BaseStore):
         self.ttl_config = store.ttl_config
         self._put_indexes = PutIndexes() if heed_index else None
         self._corpora = self._opened(max_indexes, directory, indexes)
+        self._gates: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = (
+            WeakKeyDictionary()
+        )
         self._searching = Searching(
             self._corpora,
             ranker,
             Reading(self.fields, order_field),
-            frozen=isinstance(store, ReadOnlyStore) and directory is None,
             refreshing=store.supports_ttl,
             put_indexes=self._put_indexes,
         )
@@ -139,14 +208,13 @@ class RankedStore(BaseStore):
             return Corpora(capacity, self._kept(Path(directory)), indexes)
         if indexes is None:
             return Corpora(capacity)
-        frozen = isinstance(self.store, ReadOnlyStore)
-        fields = self.fields, self._put_indexes is not None, self.order_field, frozen, capacity
+        fields = self.fields, self._put_indexes is not None, self.order_field, capacity
         ranker = type(self.ranker), digest(self.ranker.describe())
         return indexes.corpora((*ranker, *fields), capacity)
 
     def _kept(self, directory: Path) -> IndexDirectory:
         ranker = self.ranker.describe()
-        if not isinstance(self.ranker.index(frozen=False), DurableIndex):
+        if not isinstance(self.ranker.index(), DurableIndex):
             msg = f"the index of ranker {ranker} cannot be kept in a directory; give none"
             raise SettingsError(msg)
         identity: JSON = {
@@ -185,7 +253,13 @@ class RankedStore(BaseStore):
                 that is neither `False` nor paths; nothing was done.
             InfrastructureError: The wrapped store caps searches and did not list all records.
         """
-        return await adrive(self.program(ops), self.store)
+        operations = list(ops)
+        if not self._builds(operations):
+            return await adrive(self.program(operations), self.store)
+        # Of a thousand tasks that find no index, one builds it and the others wait.
+        loop = asyncio.get_running_loop()
+        async with self._gates.setdefault(loop, asyncio.Lock()):
+            return await adrive(self.program(operations), self.store)
 
     def refresh(self) -> None:
         """Forget all indexes; the next search of each prefix reads the wrapped store again."""
@@ -209,6 +283,15 @@ class RankedStore(BaseStore):
             passed = yield from self._pass([operations[i] for i in others])
             results.update(zip(others, passed, strict=True))
         return [results[i] for i in range(len(operations))]
+
+    def _builds(self, ops: Iterable[Op]) -> bool:
+        """Say whether a batch has a search of a prefix that is not indexed yet."""
+        return any(
+            isinstance(op, SearchOp)
+            and op.query
+            and not self._corpora.has(tuple(op.namespace_prefix))
+            for op in ops
+        )
 
     def _pass(self, ops: Sequence[Op]) -> Program[list[Result]]:
         """Hand operations on, announcing what they write."""
@@ -234,3 +317,181 @@ def _with_tuples(op: Op) -> Op:
             return op._replace(namespace=tuple(op.namespace))
         case _:
             return op
+
+
+_FETCH = 300
+"""Ranked records fetched at a time when only they can tell which of them pass a filter: what is
+read beyond the last one needed costs a database less than being asked again."""
+
+_READ = 1_000
+"""Changed records read at a time."""
+
+
+class Searching:
+    """Searches with a query, over one store, as programs.
+
+    Args:
+        corpora: The store's indexes.
+        ranker: How documents are ordered.
+        reading: What of a record is ranked.
+        refreshing: Being found prolongs the life of records, if a search says so.
+        put_indexes: What puts said, if that decides about their records.
+    """
+
+    def __init__(
+        self,
+        corpora: Corpora,
+        ranker: Ranker,
+        reading: Reading,
+        *,
+        refreshing: bool,
+        put_indexes: PutIndexes | None,
+    ) -> None:
+        self._corpora = corpora
+        self._ranker = ranker
+        self._reading = reading
+        self._refreshing = refreshing
+        self._put_indexes = put_indexes
+        self._ranker_name = ranker_name(ranker)
+
+    def search(self, op: SearchOp) -> Program[list[SearchItem]]:
+        """Answer a query, looking down no further than needed."""
+        start = max(op.offset, 0)
+        stop = width = start + max(op.limit, 0)
+        if stop == start:
+            return []
+        read: dict[Address, Item | None] = {}
+        while True:
+            ranking = yield from self._rank(op, limit=width)
+            found = yield from self._fetch(ranking.hits, op, stop, read)
+            if len(found) >= stop or ranking.whole:
+                break
+            width = wider(len(ranking.hits), found=len(found), wanted=stop)
+        found = found[start:stop]
+        if op.refresh_ttl and self._refreshing and found:
+            yield [GetOp(item.namespace, item.key, refresh_ttl=True) for item in found]
+        return found
+
+    def _fetch(
+        self,
+        hits: Sequence[Scored],
+        op: SearchOp,
+        enough: int,
+        read: dict[Address, Item | None],
+    ) -> Program[list[SearchItem]]:
+        """Read ranked records, unless they are in `read`, until `enough` pass the filter."""
+        found: list[SearchItem] = []
+        for i in range(0, len(hits), max(_FETCH, enough)):
+            block = hits[i : i + max(_FETCH, enough)]
+            yield from self._read([cast("Address", hit.id) for hit in block], read)
+            for hit in block:
+                item = read[cast("Address", hit.id)]
+                if item is not None and passes(item.value, op.filter):
+                    found.append(self._scored(item, hit))
+            if len(found) >= enough:
+                break
+        return found
+
+    def _read(
+        self, addresses: Sequence[Address], read: dict[Address, Item | None]
+    ) -> Program[None]:
+        """Add the records at `addresses` to `read`; those that are gone leave the indexes."""
+        unread = [address for address in addresses if address not in read]
+        if not unread:
+            return
+        items = yield [GetOp(*address, refresh_ttl=False) for address in unread]
+        read.update(zip(unread, cast("list[Item | None]", items), strict=True))
+        gone = [address for address in unread if read[address] is None]
+        if gone:
+            self._corpora.mark(gone)
+
+    def _rank(self, op: SearchOp, *, limit: int) -> Program[Ranking]:
+        """Rank the documents under a prefix after bringing its index up to date."""
+        asked = RankedQuery(op.query or "", op.filter)
+        while (opened := self._corpora.open(op.namespace_prefix)) is None:
+            yield from self._build(op.namespace_prefix, asked)
+        corpus, versions = opened
+        addresses = list(versions)
+        entries: dict[Address, IndexedRecord | None] = {}
+        for i in range(0, len(addresses), _READ):
+            entries |= yield from self._changed(addresses[i : i + _READ])
+        ask = partial(asked.ask, limit=limit)
+        answer = self._corpora.search(corpus, entries, versions, ask)
+        # Others may enter documents while what is lacking is fetched.
+        while isinstance(answer, Lacking):
+            learned: list[Learned] = []
+            for request in answer.requests:
+                vectors = yield from embed(request)
+                learned.append((request, vectors))
+            if answer.fields:
+                yield from self._fill(corpus, answer.fields)
+            answer = self._corpora.search(corpus, {}, {}, partial(ask, learned=learned))
+        return answer
+
+    def _build(self, prefix: Namespace, asked: RankedQuery) -> Program[None]:
+        """Index a prefix, or take its index from the directory."""
+        if self._corpora.reopen(prefix, self._ranker.index()):
+            return
+        index = self._ranker.index()
+        with self._corpora.building(prefix, index) as corpus:
+            corpus.fields = FieldIndex(FieldIndex().unread(asked.conditions or {}))
+            entries = yield from self._all(corpus)
+            if self._corpora.has(prefix):
+                return  # another thread or task was faster; its index follows every write as well
+            corpus.enter_all(entries)
+            if isinstance(index, EmbeddingIndex):
+                for request in index.lacking(None):
+                    index.learn(request, (yield from embed(request)))
+            self._corpora.install(corpus)
+
+    def _fill(self, corpus: Corpus, keys: Sequence[str]) -> Program[None]:
+        """Read fields that a corpus lacks."""
+        fields = FieldIndex(keys)
+        with self._corpora.filling(corpus) as filling:
+            for address, entry in (yield from self._all(filling)):
+                enter_fields(fields, address, entry)
+            self._corpora.fill(corpus, filling, fields)
+
+    def _all(self, watched: Watched) -> Program[Iterable[tuple[Address, IndexedRecord | None]]]:
+        """Read all records under a prefix."""
+        undisturbed = partial(self._corpora.undisturbed, watched)
+        items = yield from read_all(watched.prefix, undisturbed=undisturbed)
+        if self._put_indexes is None:
+            return (self._entry((item.namespace, item.key), item, None) for item in items)
+        said = yield from read_indexes(watched.prefix, undisturbed)
+        addressed = (((item.namespace, item.key), item) for item in items)
+        return (self._entry(address, item, said.get(address)) for address, item in addressed)
+
+    def _changed(
+        self, addresses: Sequence[Address]
+    ) -> Program[dict[Address, IndexedRecord | None]]:
+        """Read records again."""
+        if self._put_indexes is not None and not self._put_indexes.none:
+            read = yield from read_with_indexes(addresses)
+        else:
+            items = yield [GetOp(*address, refresh_ttl=False) for address in addresses]
+            read = [(cast("Item | None", item), None) for item in items]
+        return dict(
+            self._entry(address, item, said)
+            for address, (item, said) in zip(addresses, read, strict=True)
+        )
+
+    def _entry(
+        self, address: Address, item: Item | None, said: PutIndex
+    ) -> tuple[Address, IndexedRecord | None]:
+        if item is None or is_reserved(address[0]):
+            return address, None
+        return address, self._reading.entry(address, item.value, said)
+
+    def _scored(self, item: Item, hit: Scored) -> RankedItem:
+        """Return a search result that carries our score."""
+        return RankedItem(
+            namespace=item.namespace,
+            key=item.key,
+            value=item.value,
+            created_at=item.created_at,
+            updated_at=item.updated_at,
+            score=hit.score,
+            parts=hit.parts or {self._ranker_name: hit.score},
+            tied=hit.tied,
+        )

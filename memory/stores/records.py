@@ -22,14 +22,15 @@ _ESCAPED: Final = re.compile(r"[\x00-\x1f]")
 def at_path(value: Any, path: str) -> Any:
     """Return what `value` holds at a dotted path of mapping keys, or `None`."""
     for part in path.split("."):
-        if not isinstance(value, Mapping):
+        # Nearly all are plain ones, of which that is known ten times as fast.
+        if not isinstance(value, dict) and not isinstance(value, Mapping):
             return None
         value = value.get(part)
     return value
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class IndexedRecord:
     """A record that is a document, as an index takes it."""
 
     text: str
@@ -51,7 +52,7 @@ class Reading:
         address: Address,
         value: Mapping[str, Any] | None,
         index: bool | Sequence[str] | None = None,
-    ) -> Entry | None:
+    ) -> IndexedRecord | None:
         """Return a record as a document, or `None` if it is none or gone.
 
         Args:
@@ -62,7 +63,7 @@ class Reading:
         text = None if value is None else self.text(value, index)
         if value is None or text is None:
             return None
-        return Entry(text, self.order(address, value), value)
+        return IndexedRecord(text, self.order(address, value), value)
 
     def text(
         self, value: Mapping[str, Any], index: bool | Sequence[str] | None = None

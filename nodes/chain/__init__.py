@@ -1,10 +1,10 @@
 """The chain agent's own parts: one action after another, by tool calls, with all of them in view.
 
-tools, calls             what a model is offered, and what it asked for
-turns, sight, condense   the log as turns, what the agent sees of it, and what is left out for room
-briefing, messages       what it is told, and the log as messages for a model
-stuck                    whether it goes in circles
-perform, editing         what its actions do in the workspace
-room                     what its nodes share
-think, act, watch        its nodes
+tools            what a model is offered, and what its reply asks for
+visible_history  the log as turns, what the agent sees of them, and what is left out for room
+messages         the prompts, and the history as messages for a model
+deps             what its nodes depend on
+step             its nodes `think` and `act`
+perform          what its actions do in the workspace
+stuck            whether it goes in circles, and the node `watch`
 """

@@ -1,4 +1,4 @@
-"""Whether the agent goes in circles: rules over what it did and what came of it.
+"""Whether the agent goes in circles: rules over what it did, and the node `watch` that applies them.
 
 =================  ========================================================  =====
 rule               fires where the last turns are                            turns
@@ -19,12 +19,25 @@ runs of one program. What a model says beside an action makes no difference.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
+from langgraft._core.arguments import checked
 from langgraft._core.canonical import canonical_json
-from langgraft.nodes.chain.turns import Turn, turns_of
-from langgraft.nodes.workbench.events import CONDENSATION, MESSAGE, RECOVERY, Action, Event
+from langgraft.nodes.chain.deps import ChainDeps
+from langgraft.nodes.chain.visible_history import AgentTurn, turns_of
+from langgraft.nodes.node import Node, Update
+from langgraft.nodes.workbench.log import (
+    CONDENSATION,
+    MESSAGE,
+    RECOVERY,
+    Action,
+    Event,
+    append_events,
+)
+from langgraft.nodes.workbench.state import RunState
 
+OnStuck: TypeAlias = Literal["stop", "recover"]
+STUCK: Final = "stuck"
 CONDENSATIONS: Final = "condensations"
 MOST_CONDENSATIONS: Final = 10
 _PAIRS: Final = 4
@@ -86,21 +99,21 @@ def first_condensation(events: Sequence[Event]) -> int | None:
     return last[0].id if each and len(last) == MOST_CONDENSATIONS else None
 
 
-def _pairs(turns: Sequence[Turn]) -> bool:
+def _pairs(turns: Sequence[AgentTurn]) -> bool:
     return turns[0].observation is not None and len({_pair(turn) for turn in turns}) == 1
 
 
-def _errors(turns: Sequence[Turn]) -> bool:
+def _errors(turns: Sequence[AgentTurn]) -> bool:
     failed = all(turn.observation is not None and turn.observation.failed for turn in turns)
     return failed and len({_act(turn) for turn in turns}) == 1
 
 
-def _messages(turns: Sequence[Turn]) -> bool:
+def _messages(turns: Sequence[AgentTurn]) -> bool:
     said = all(turn.action.name == MESSAGE for turn in turns)
     return said and len({_act(turn) for turn in turns}) == 1
 
 
-def _alternation(turns: Sequence[Turn]) -> bool:
+def _alternation(turns: Sequence[AgentTurn]) -> bool:
     even, odd = ({_pair(turn) for turn in turns[start::2]} for start in (0, 1))
     return len(even) == len(odd) == 1
 
@@ -113,10 +126,54 @@ _RULES: Final = {
 }
 
 
-def _act(turn: Turn) -> tuple[str, str]:
+def _act(turn: AgentTurn) -> tuple[str, str]:
     return turn.action.name, same_text(canonical_json(turn.action.arguments))
 
 
-def _pair(turn: Turn) -> tuple[str, str, str]:
+def _pair(turn: AgentTurn) -> tuple[str, str, str]:
     seen = turn.observation
     return *_act(turn), "" if seen is None else same_text(seen.text)
+
+
+@checked
+def watch_node(deps: ChainDeps, *, on_stuck: OnStuck, recoveries: int) -> Node[RunState]:
+    """Make the node that looks for circles after each step.
+
+    Args:
+        deps: What the nodes of the chain agent depend on.
+        on_stuck: `stop` ends the run. `recover` takes the circles out of what the agent sees, tells
+            it so, and begins another attempt.
+        recoveries: How often at most; then the run is ended.
+    """
+    run = deps.run
+
+    def watch(state: RunState) -> Update:
+        if state.get("ended"):
+            return {}
+        log = run.log(state)
+        stuck = find_stuck(log.events)
+        if stuck is None:
+            return {}
+        attempt = state.get("attempt", 0)
+        if on_stuck == "stop" or attempt >= recoveries:
+            return {"ended": f"{STUCK}: {stuck.rule}"}
+        told = {"rule": stuck.rule, "first_hidden": stuck.first}
+        place = len(log.events)
+        event = Action(id=place, source="environment", name=RECOVERY, arguments=told)
+        longer = append_events(run.artifacts, log.reference, [event])
+        return {"log": longer, "attempt": attempt + 1}
+
+    return Node("watch", watch)
+
+
+def after_thinking(state: RunState) -> Literal["act", "end"]:
+    """Say where to go after `think`: a run that may not go on has nothing to do."""
+    return "end" if state.get("ended") else "act"
+
+
+def after_watching(deps: ChainDeps, state: RunState) -> Literal["think", "recover", "end"]:
+    """Say where to go after `watch`: another attempt asks memory again."""
+    if state.get("ended"):
+        return "end"
+    last = deps.run.log(state).events[-1]
+    return "recover" if isinstance(last, Action) and last.name == RECOVERY else "think"

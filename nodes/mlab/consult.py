@@ -1,24 +1,30 @@
-"""`consult`: what a tool needs a model for is asked before the action is done.
+"""What MLAB's tools ask a model: to edit a script, to read a file, to shorten an observation.
 
-The answer becomes a part of the action, so that doing it again, where a workspace has to be built
-anew, asks no model.
+The node `consult` asks what a tool needs a model for before the action is done. The answer becomes
+a part of the action, so that doing it again, where a workspace has to be built anew, asks no model.
+Each question ends with a text, or says why there is none; a failure of the model ends no run.
 """
 
-import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+
 from langgraft._core.arguments import checked
+from langgraft._core.effects import Call, Program
+from langgraft.environments.sandboxes.result_text import trimmed
+from langgraft.memory.recall import strip_block
 from langgraft.nodes.chat_models import Model
-from langgraft.nodes.graph_node import GraphNode, Update
 from langgraft.nodes.mlab import tools
-from langgraft.nodes.mlab.answers import LONGEST_SCRIPT, Answered, editing, understanding
-from langgraft.nodes.mlab.prompting import MLABPrompts
-from langgraft.nodes.mlab.think import of_step
-from langgraft.nodes.talking import Talk, atalk, talk
-from langgraft.nodes.workbench.desk import Desk
-from langgraft.nodes.workbench.events import Action
+from langgraft.nodes.mlab.deps import MLABDeps, MLABPrompts, sample_name
+from langgraft.nodes.mlab.prompt import LONGEST_SHOWN
+from langgraft.nodes.model_dialogue import Ask, Said, Talk, held_with
+from langgraft.nodes.node import Node, Update
+from langgraft.nodes.program_text import quotable, read_program
+from langgraft.nodes.replies import encodable, in_turns
+from langgraft.nodes.structured import REPLY_SHOWN
+from langgraft.nodes.workbench.deps import Metered, RunDeps, metered
 from langgraft.nodes.workbench.files import (
     ToldError,
     inside_path,
@@ -26,12 +32,21 @@ from langgraft.nodes.workbench.files import (
     reading_or_none,
     writable_path,
 )
-from langgraft.nodes.workbench.kernel_calls import KernelTalk
-from langgraft.nodes.workbench.metering import Metered, metered
+from langgraft.nodes.workbench.kernel_effects import KernelTalk
+from langgraft.nodes.workbench.log import Action
 from langgraft.nodes.workbench.state import RunState
 
 CONSULTING: Final = frozenset({tools.EDIT, tools.UNDERSTAND})
 """Tools that need a model's answer."""
+LONGEST_ANSWER: Final = 20_000
+"""Most characters kept of what a model says about a file."""
+LONGEST_SCRIPT: Final = 100_000
+"""Most characters of a script that a model is asked to edit."""
+SHORTEST: Final = 1000
+"""A part that is too long for a model's context is halved down to this."""
+EDIT_TRIES: Final = 3
+"""How often an edited script is asked for."""
+_SILENT: Final = "the model said nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,53 +59,46 @@ class _Looked:
 
 
 @checked
-def consult_node(
-    desk: Desk, edit_model: Model, reading_model: Model, prompts: MLABPrompts
-) -> GraphNode[RunState]:
+def consult_node(deps: MLABDeps, edit_model: Model, reading_model: Model) -> Node[RunState]:
     """Make the node that asks what a tool needs a model for; other tools have no answer.
 
     Args:
-        desk: What all nodes of the run share.
+        deps: What MLAB's nodes depend on.
         edit_model: Edits scripts.
         reading_model: Reads files.
-        prompts: For both.
     """
+    run, prompts = deps.run, deps.prompts
 
-    def model(action: Action) -> Model:
-        return edit_model if action.name == tools.EDIT else reading_model
-
-    def consult(state: RunState) -> Update:
-        action = said_action(desk, state)
-        log = desk.log(state)
-        looked = desk.workspaces.look(state["episode_id"], log, lambda: _looking(desk, action))
-        return talk(_asking(desk, state, action, looked, prompts), model(action), *of_step(state))
-
-    async def aconsult(state: RunState) -> Update:
-        action = await asyncio.to_thread(said_action, desk, state)
-        log = await asyncio.to_thread(desk.log, state)
-        looked = await desk.workspaces.alook(
-            state["episode_id"], log, lambda: _looking(desk, action)
+    def consult(state: RunState) -> Program[Call, Update]:
+        action, log = said_action(run, state), run.log(state)
+        looked: _Looked = yield Call(
+            run.workspaces.look,
+            run.workspaces.alook,
+            state["episode_id"],
+            log,
+            lambda: _looking(run, action),
         )
-        asking = _asking(desk, state, action, looked, prompts)
-        return await atalk(asking, model(action), *of_step(state))
+        asking = _asking(run, state, action, looked, prompts)
+        model = edit_model if action.name == tools.EDIT else reading_model
+        return (yield from held_with(asking, model, *sample_name(state)))
 
-    return GraphNode("consult", consult, aconsult)
+    return Node.running("consult", consult, in_threads=True)
 
 
-def needs_model(desk: Desk, state: RunState) -> bool:
+def needs_model(run: RunDeps, state: RunState) -> bool:
     """Whether the action that is to be done next needs a model's answer."""
-    return said_action(desk, state).name in CONSULTING
+    return said_action(run, state).name in CONSULTING
 
 
-def said_action(desk: Desk, state: RunState) -> Action:
+def said_action(run: RunDeps, state: RunState) -> Action:
     """Return the action that is to be done next."""
-    return Action.model_validate(desk.read(state["said"]))
+    return Action.model_validate(run.read(state["said"]))
 
 
-def _looking(desk: Desk, action: Action) -> KernelTalk[_Looked]:
+def _looking(run: RunDeps, action: Action) -> KernelTalk[_Looked]:
     """Read the file that a model is to be shown; a script that is not there yet is empty."""
     given = cast("Mapping[str, Any]", action.arguments["input"])  # as `read_reply` made it
-    data = desk.competition.public_dir
+    data = run.competition.public_dir
     try:
         if action.name == tools.UNDERSTAND:
             path = inside_path(given["file_name"])
@@ -107,10 +115,10 @@ def _looking(desk: Desk, action: Action) -> KernelTalk[_Looked]:
 
 
 def _asking(
-    desk: Desk, state: RunState, action: Action, looked: _Looked, prompts: MLABPrompts
+    run: RunDeps, state: RunState, action: Action, looked: _Looked, prompts: MLABPrompts
 ) -> Talk[Update]:
     if looked.told:
-        return _answered(desk, action, {"told": looked.told})
+        return _answered(run, action, {"told": looked.told})
     given = cast("Mapping[str, Any]", action.arguments["input"])  # as `read_reply` made it
     if action.name == tools.UNDERSTAND:
         name, wanted = given["file_name"], given["things_to_look_for"]
@@ -118,14 +126,131 @@ def _asking(
     else:
         name, wanted = given["script_name"], given["edit_instruction"]
         held = editing(name, looked.text, wanted, prompts)
-    came: Metered[Answered] = yield from metered(desk, state, held)
+    came: Metered[Answered] = yield from metered(run, state, held)
     answered = came.value
     said: dict[str, Any] = {"answer": answered.text, "why": answered.why, "calls": answered.calls}
     if not answered.text:
         said = {"told": f"no model gave an answer ({answered.why})", "calls": answered.calls}
-    return {**_answered(desk, action, said), "spent": came.spent}
+    return {**_answered(run, action, said), "spent": came.spent}
 
 
-def _answered(desk: Desk, action: Action, said: Mapping[str, Any]) -> Update:
+def _answered(run: RunDeps, action: Action, said: Mapping[str, Any]) -> Update:
     longer = action.model_copy(update={"arguments": {**action.arguments, **said}})
-    return {"said": desk.keep(longer.model_dump(mode="json"))}
+    return {"said": run.keep(longer.model_dump(mode="json"))}
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What came of asking."""
+
+    text: str
+    """Empty where there is no answer."""
+    why: str
+    """`ok`, or why there is none, or what is missing in it."""
+    calls: int
+
+
+def editing(name: str, code: str, instruction: str, prompts: MLABPrompts) -> Talk[Answered]:
+    """Ask for a script after an edit, and again where no reply holds one.
+
+    A script that does not compile counts where no later reply has a better one: the agent sees
+    what is wrong with it when it runs it.
+    """
+    shown = prompts.edit.render(name=name, code=quotable(code.rstrip()), instruction=instruction)
+    question = HumanMessage(encodable(shown))
+    messages: list[BaseMessage] = [question]
+    best, why = "", ""
+    for call in range(1, EDIT_TRIES + 1):
+        said = yield Ask(messages, "edit")
+        if said.failure:
+            return Answered(best, f"the model gave none: {said.failure}", call)
+        found = read_program(said.text)
+        if found.code and not found.problem:
+            return Answered(found.code, "ok", call)
+        why = f"{found.problem}, and the reply was cut off" if said.cut else found.problem
+        best = found.code or best
+        again = HumanMessage(prompts.edit_repair.render(problem=why))
+        messages = in_turns([question, AIMessage(said.text[:REPLY_SHOWN]), again])
+    return Answered(best, why, EDIT_TRIES)
+
+
+def understanding(name: str, text: str, question: str, prompts: MLABPrompts) -> Talk[Answered]:
+    """Ask what a file holds about a question: part by part, and then for all of it."""
+    parts = _parts(text)[: tools.BLOCKS]
+    given = {"name": name, "question": question, "parts": str(len(parts))}
+    found: list[str] = []
+    calls = failed = 0
+    for number, part in enumerate(parts, start=1):
+        shown = _Shown(part, {**given, "part": str(number)})
+        said, asked = yield from _reading(shown, prompts, "understand")
+        calls += asked
+        failed += _fails(said)
+        found.append(_heard(said, f"part {number} could not be read"))
+    if failed == len(parts):
+        return Answered("", said.failure or _SILENT, calls)
+    answer, why = found[0], "ok"
+    if len(found) > 1:
+        listed = "\n\n".join(f"Part {at}:\n{each}" for at, each in enumerate(found, start=1))
+        answer = trimmed(listed, LONGEST_ANSWER)
+        asked_all = prompts.understand_all.render(name=name, question=question, found=answer)
+        said = yield Ask([HumanMessage(encodable(asked_all))], "understand")
+        calls += 1
+        answer = answer if _fails(said) else said.text.strip()
+    if len(text) > tools.BLOCK * tools.BLOCKS:
+        why = f"only the first {tools.BLOCK * tools.BLOCKS:,} of {len(text):,} characters were read"
+        answer = f"{answer}\n\n[{why}]"
+    return Answered(_kept(answer, LONGEST_ANSWER), why, calls)
+
+
+def summarizing(action: str, text: str, prompts: MLABPrompts) -> Talk[Answered]:
+    """Ask for an observation in short; where that fails, its beginning and end are shown."""
+    parts = _parts(text)
+    room = LONGEST_SHOWN // len(parts)
+    given = {"action": action, "parts": str(len(parts)), "limit": str(room)}
+    found: list[str] = []
+    calls = 0
+    for number, part in enumerate(parts, start=1):
+        shown = _Shown(part, {**given, "part": str(number)})
+        said, asked = yield from _reading(shown, prompts, "summarize")
+        calls += asked
+        if _fails(said):
+            why = said.failure or _SILENT
+            return Answered(trimmed(text, LONGEST_SHOWN), why, calls)
+        found.append(trimmed(said.text.strip(), room))
+    return Answered(_kept("\n\n".join(found), LONGEST_SHOWN), "ok", calls)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    part: str
+    given: dict[str, str]
+
+
+def _reading(shown: _Shown, prompts: MLABPrompts, what: str) -> Talk[tuple[Said, int]]:
+    """Have a part read; one that is too long for the model is cut until it is not."""
+    prompt = prompts.understand if what == "understand" else prompts.summarize
+    part, calls = shown.part, 0
+    while True:
+        asked = prompt.render(**shown.given, text=quotable(part))
+        said = yield Ask([HumanMessage(encodable(asked))], what)
+        calls += 1
+        if not said.overflow or len(part) <= SHORTEST:
+            return said, calls
+        part = trimmed(part, len(part) // 2)
+
+
+def _parts(text: str) -> Sequence[str]:
+    return [text[at : at + tools.BLOCK] for at in range(0, len(text), tools.BLOCK)] or [""]
+
+
+def _fails(said: Said) -> bool:
+    return bool(said.failure) or not said.text.strip()
+
+
+def _heard(said: Said, otherwise: str) -> str:
+    why = said.failure or _SILENT
+    return f"[{otherwise}: {why}]" if _fails(said) else said.text.strip()
+
+
+def _kept(text: str, room: int) -> str:
+    return trimmed(strip_block(encodable(text)), room)

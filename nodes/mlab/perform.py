@@ -6,12 +6,13 @@ action already, under `answer`, so that doing it again asks no model.
 
 import difflib
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from langgraft.environments.competitions.competition import Competition
-from langgraft.environments.sandboxes.telling import trimmed
+from langgraft.environments.sandboxes.result_text import trimmed
 from langgraft.nodes.mlab import tools
-from langgraft.nodes.workbench.events import Action
 from langgraft.nodes.workbench.files import (
     ToldError,
     inside,
@@ -22,17 +23,34 @@ from langgraft.nodes.workbench.files import (
     writable_path,
     writing,
 )
-from langgraft.nodes.workbench.kernel_calls import KernelTalk
+from langgraft.nodes.workbench.kernel_effects import KernelTalk
+from langgraft.nodes.workbench.log import Action
 from langgraft.nodes.workbench.performing import Performed, Performer, perform_script
-from langgraft.nodes.workbench.validation import perform_validation
+from langgraft.nodes.workbench.submit import perform_validation
 
 LONGEST_DIFF: Final = 5000
 """Most characters shown of what an edit changed."""
 LONGEST_LINE: Final = 2000
 """Most characters shown of a line."""
 
-Does: TypeAlias = Callable[[Mapping[str, Any], Any, Competition], KernelTalk[Performed]]
-"""Does a tool, given its input and what a model answered for it."""
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A tool that is to be done."""
+
+    given: Mapping[str, Any]
+    """Its input."""
+    answer: Any
+    """What a model answered for it."""
+    competition: Competition
+
+    @property
+    def data(self) -> Path:
+        """The folder that lies in `./input`, which the host has too."""
+        return self.competition.public_dir
+
+
+Does: TypeAlias = Callable[[_Call], KernelTalk[Performed]]
 
 
 def performer(competition: Competition) -> Performer:
@@ -46,58 +64,47 @@ def performer(competition: Competition) -> Performer:
         if does is None:
             return Performed()
         try:
-            return (yield from does(arguments["input"], arguments.get("answer"), competition))
+            call = _Call(arguments["input"], arguments.get("answer"), competition)
+            return (yield from does(call))
         except ToldError as error:
             return Performed(f"Not done: {error}.", failed=True, result=error.lost)
 
     return perform
 
 
-def _list(
-    given: Mapping[str, Any], _answer: Any, _competition: Competition
-) -> KernelTalk[Performed]:
-    return Performed((yield from inside("list", inside_path(given["dir_path"]))))
+def _list(call: _Call) -> KernelTalk[Performed]:
+    return Performed((yield from inside("list", inside_path(call.given["dir_path"]))))
 
 
-def _copy(
-    given: Mapping[str, Any], _answer: Any, _competition: Competition
-) -> KernelTalk[Performed]:
-    source, destination = inside_path(given["source"]), writable_path(given["destination"])
-    return Performed((yield from inside("copy", source, destination)))
+def _copy(call: _Call) -> KernelTalk[Performed]:
+    source = inside_path(call.given["source"])
+    return Performed((yield from inside("copy", source, writable_path(call.given["destination"]))))
 
 
-def _undo(
-    given: Mapping[str, Any], _answer: Any, competition: Competition
-) -> KernelTalk[Performed]:
-    path = writable_path(given["script_name"])
+def _undo(call: _Call) -> KernelTalk[Performed]:
+    path = writable_path(call.given["script_name"])
     told = yield from inside("take back", path)
-    text = yield from reading_or_none(path, competition.public_dir)
+    text = yield from reading_or_none(path, call.data)
     return Performed(told if text is None else f"{told}\n{text}")
 
 
-def _execute(
-    given: Mapping[str, Any], _answer: Any, competition: Competition
-) -> KernelTalk[Performed]:
-    path = script_path(given["script_name"])
-    yield from reading(path, competition.public_dir)  # says why, where it is no script
+def _execute(call: _Call) -> KernelTalk[Performed]:
+    path = script_path(call.given["script_name"])
+    yield from reading(path, call.data)  # says why, where it is no script
     return (yield from perform_script(path if not path.startswith("-") else f"./{path}"))
 
 
-def _validate(
-    _given: Mapping[str, Any], _answer: Any, competition: Competition
-) -> KernelTalk[Performed]:
-    return (yield from perform_validation(competition))
+def _validate(call: _Call) -> KernelTalk[Performed]:
+    return (yield from perform_validation(call.competition))
 
 
-def _inspect(
-    given: Mapping[str, Any], _answer: Any, competition: Competition
-) -> KernelTalk[Performed]:
-    path = inside_path(given["script_name"])
-    lines = (yield from reading(path, competition.public_dir)).splitlines()
-    first, last = given["start_line_number"], min(given["end_line_number"], len(lines))
+def _inspect(call: _Call) -> KernelTalk[Performed]:
+    path = inside_path(call.given["script_name"])
+    lines = (yield from reading(path, call.data)).splitlines()
+    first, last = call.given["start_line_number"], min(call.given["end_line_number"], len(lines))
     if not lines:
         return Performed(f"{path} is empty.")
-    if not 1 <= first <= len(lines) or given["end_line_number"] < first:
+    if not 1 <= first <= len(lines) or call.given["end_line_number"] < first:
         raise ToldError(f"{path} has the lines 1 to {len(lines)}")
     if last - first >= tools.LINES_SHOWN:
         raise ToldError(f"at most {tools.LINES_SHOWN} lines are shown at a time")
@@ -105,20 +112,18 @@ def _inspect(
     return Performed("\n".join([f"{path}, lines {first} to {last} of {len(lines)}:", *shown]))
 
 
-def _understand(
-    _given: Mapping[str, Any], answer: Any, _competition: Competition
-) -> KernelTalk[Performed]:
+def _understand(call: _Call) -> KernelTalk[Performed]:
     yield from ()
-    return Performed(str(answer))
+    return Performed(str(call.answer))
 
 
-def _edit(given: Mapping[str, Any], answer: Any, competition: Competition) -> KernelTalk[Performed]:
-    source, target = inside_path(given["script_name"]), writable_path(given["save_name"])
-    before = yield from reading_or_none(source, competition.public_dir)
+def _edit(call: _Call) -> KernelTalk[Performed]:
+    source, target = inside_path(call.given["script_name"]), writable_path(call.given["save_name"])
+    before = yield from reading_or_none(source, call.data)
     yield from inside("keep", target)
-    yield from writing(target, str(answer))
+    yield from writing(target, str(call.answer))
     made = "It was not there before" if before is None else f"What changed from {source}"
-    changed = _difference(before or "", str(answer), source, target)
+    changed = _difference(before or "", str(call.answer), source, target)
     return Performed(f"{target} was written. {made}:\n\n{changed}")
 
 

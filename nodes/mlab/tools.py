@@ -17,6 +17,10 @@ EDIT: Final = "Edit Script (AI)"
 
 LINES_SHOWN: Final = 100
 """Most lines of a script that are shown at a time."""
+BLOCK: Final = 10_000
+"""Characters of a file or an observation that a model reads at a time (MLAB's figure)."""
+BLOCKS: Final = 10
+"""Most parts of a file that are read (MLAB's figure)."""
 
 
 @dataclass(frozen=True, slots=True)

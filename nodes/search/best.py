@@ -25,8 +25,7 @@ from langgraft._core.errors import InfrastructureError, InputError
 from langgraft._core.files import sync
 from langgraft._core.settings import describe_validation
 from langgraft.nodes.artifacts import reference_of
-from langgraft.nodes.search.journal import JournalNode
-from langgraft.nodes.search.node_json import node_json
+from langgraft.nodes.search.journal import JournalNode, node_json
 
 BEST: Final = "best"
 SOLUTION: Final = "solution.py"

@@ -1,85 +1,142 @@
-"""`choose` and `rescore`: which program is submitted."""
+"""`choose` and `rescore`: which program is submitted, the best or the best of several scored again.
 
-import asyncio
-from collections.abc import Mapping
-from dataclasses import replace
+A search's best validation metric is partly luck: the more programs were tried on one split, the
+more. So the `k` best may be run again on fresh splits, and the one with the best mean of these
+fresh metrics is submitted.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import Any, Literal
 
 from langgraft._core.arguments import checked
-from langgraft.environments.competitions.attempts import Attempt, aattempt, attempt
-from langgraft.environments.sandboxes.programs import PythonProgram
-from langgraft.environments.sandboxes.sandbox import Sandbox
-from langgraft.nodes.graph_node import GraphNode, Update
-from langgraft.nodes.search.execute import SPLIT_SEED
-from langgraft.nodes.search.place import Place
-from langgraft.nodes.search.selection import Candidate, candidates, choose
+from langgraft._core.canonical import JSON
+from langgraft._core.effects import Call, Program
+from langgraft.environments.competitions.attempts import Attempt
+from langgraft.nodes.node import Node, Update
+from langgraft.nodes.search.deps import SearchDeps
+from langgraft.nodes.search.execution import attempted
+from langgraft.nodes.search.journal import JournalNode
 from langgraft.nodes.search.state import TreeState
 
 FRESH_SPLITS = (1, 2)
 """Values of `SPLIT_SEED` that the best programs are run again with; the search has 0."""
 
 
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A program that may be submitted, with what it reached on fresh splits."""
+
+    node: str
+    """Id of its node."""
+    metric: float
+    """Its validation metric in the search."""
+    metrics: tuple[float | None, ...] = ()
+    """One for each fresh split, in order; `None`: the program failed there, or gave none."""
+
+    @property
+    def mean(self) -> float | None:
+        """Mean of the fresh metrics; `None` where it was not run again, or failed once."""
+        finite = [each for each in self.metrics if each is not None and math.isfinite(each)]
+        return fmean(finite) if finite and len(finite) == len(self.metrics) else None
+
+    def to_json(self) -> dict[str, JSON]:
+        """Return the candidate as JSON."""
+        fresh = [None if each is None or not math.isfinite(each) else each for each in self.metrics]
+        return {"node": self.node, "metric": self.metric, "metrics": fresh}
+
+
+def candidates(
+    nodes: Sequence[JournalNode], *, count: int, lower_is_better: bool
+) -> tuple[JournalNode, ...]:
+    """Return the `count` best working programs by metric, best first, of equal ones the earlier.
+
+    Args:
+        nodes: All programs of the search, in the order of their steps.
+        count: How many at most; fewer work in many searches, and none in some.
+        lower_is_better: The metric's direction, from the competition's board.
+    """
+    working = [
+        node
+        for node in nodes
+        if not node.is_buggy and node.metric is not None and math.isfinite(node.metric)
+    ]
+    working.sort(key=lambda node: _ordered(node.metric, lower_is_better))  # stable
+    return tuple(working[: max(count, 0)])
+
+
+def choose(scored: Sequence[Candidate], *, lower_is_better: bool) -> Candidate | None:
+    """Return the candidate to submit: the best mean of fresh metrics, of equal ones the earlier.
+
+    One that failed on a fresh split is passed over for one that did not; where none has all its
+    metrics, or nothing was run again, the first candidate stands: the best of the search.
+
+    Args:
+        scored: As `candidates` orders them.
+        lower_is_better: The metric's direction, from the competition's board.
+    """
+    whole = [each for each in scored if each.mean is not None]
+    if not whole:
+        return scored[0] if scored else None
+    return min(whole, key=lambda each: _ordered(each.mean, lower_is_better))
+
+
+def _ordered(metric: float | None, lower_is_better: bool) -> float:
+    assert metric is not None
+    return metric if lower_is_better else -metric
+
+
 @checked
-def choose_node(place: Place, *, count: int) -> GraphNode[TreeState]:
+def choose_node(deps: SearchDeps, *, count: int) -> Node[TreeState]:
     """Make the node that lists the programs that may be submitted, and then chooses one.
 
     With one there is nothing to choose between: it is the best validation metric, as in AIDE.
     Otherwise `rescore` runs them again, and this node has the last word.
 
     Args:
-        place: The competition, and where contents are kept.
+        deps: What all nodes of the search depend on.
         count: How many of the best programs are run again.
     """
 
     def list_or_choose(state: TreeState) -> Update:
         listed = [_candidate(each) for each in state.get("candidates", ())]
         if not listed:
-            nodes = place.nodes(state["journal"])
-            best = candidates(nodes, count=count, lower_is_better=place.lower_is_better)
+            nodes = deps.nodes(state["journal"])
+            best = candidates(nodes, count=count, lower_is_better=deps.lower_is_better)
             listed = [Candidate(node.id, _metric(node.metric)) for node in best]
             if len(listed) > 1:
                 return {"candidates": [each.to_json() for each in listed]}
-        chosen = choose(listed, lower_is_better=place.lower_is_better)
+        chosen = choose(listed, lower_is_better=deps.lower_is_better)
         if chosen is None:
             return {"chosen": "", "metric": None, "submission": "", "candidates": [], "done": True}
         return {
             "candidates": [each.to_json() for each in listed],
             "chosen": chosen.node,
             "metric": chosen.metric,
-            "submission": place.search(state["journal"]).submission(chosen.node),
+            "submission": deps.search(state["journal"]).submission(chosen.node),
             "done": True,
         }
 
-    return GraphNode("choose", list_or_choose)
+    return Node("choose", list_or_choose)
 
 
 @checked
-def rescore_node(place: Place, sandbox: Sandbox, *, seconds: float) -> GraphNode[TreeState]:
+def rescore_node(deps: SearchDeps) -> Node[TreeState]:
     """Make the node that runs one candidate on one fresh split; the graph comes back for more.
 
     A program that leaves no valid submission there, or no metric, has none on that split.
     """
 
-    def program(state: TreeState) -> tuple[int, PythonProgram, dict[str, str]]:
+    def rescore(state: TreeState) -> Program[Call, Update]:
         number, candidate = _next(state)
-        nodes = place.nodes(state["journal"])
-        node = next(node for node in nodes if node.id == candidate.node)
+        nodes = deps.nodes(state["journal"])
+        code = next(node.code for node in nodes if node.id == candidate.node)
         split = FRESH_SPLITS[len(candidate.metrics)]
-        return number, PythonProgram(node.code), {SPLIT_SEED: str(split)}
+        return _with_metric(state, number, (yield from attempted(deps, code, split=split)))
 
-    def rescore(state: TreeState) -> Update:
-        number, code, environment = program(state)
-        made = attempt(code, place.competition, sandbox, seconds=seconds, environment=environment)
-        return _with_metric(state, number, made)
-
-    async def arescore(state: TreeState) -> Update:
-        number, code, environment = await asyncio.to_thread(program, state)
-        made = await aattempt(
-            code, place.competition, sandbox, seconds=seconds, environment=environment
-        )
-        return _with_metric(state, number, made)
-
-    return GraphNode("rescore", rescore, arescore)
+    return Node.running("rescore", rescore, in_threads=True)
 
 
 def after_choosing(state: TreeState) -> Literal["rescore", "end"]:

@@ -1,54 +1,50 @@
 """`recall` in a branch: ask memory before a program is written."""
 
-import asyncio
 from typing import Any
 
 from langgraft._core.arguments import checked
+from langgraft._core.effects import Call, Program
 from langgraft.memory.provider import MemoryProvider
-from langgraft.memory.recall import Budget, Recall, RecallContext
-from langgraft.nodes.competing import domain, instruction
+from langgraft.memory.recall import Budget, RecallContext
 from langgraft.nodes.execution_text import with_limit
-from langgraft.nodes.graph_node import GraphNode, Update
+from langgraft.nodes.memory import provided, recalled_parts
+from langgraft.nodes.node import Node, Update
+from langgraft.nodes.preflight import domain, instruction
+from langgraft.nodes.search.deps import SearchDeps
 from langgraft.nodes.search.journal import JournalNode
-from langgraft.nodes.search.place import Place
-from langgraft.nodes.search.state import BranchState, Work
+from langgraft.nodes.search.state import BranchState, with_work
 
 
 @checked
 def recall_program_node(
-    place: Place, memory: MemoryProvider[Any], *, budget: Budget | None = None
-) -> GraphNode[BranchState]:
+    deps: SearchDeps, memory: MemoryProvider[Any], *, budget: Budget | None = None
+) -> Node[BranchState]:
     """Make the node that asks memory what to heed in the program that is to be written.
 
     Args:
-        place: The competition, and where contents are kept.
+        deps: What all nodes of the search depend on.
         memory: The provider to ask.
         budget: Room for recalled text; `None`: that of `Budget()`.
     """
-    query = instruction(place.competition)
+    query = instruction(deps.competition)
 
-    def recall(state: BranchState) -> Update:
-        context = recall_context(place, state)
-        return _update(place, state, memory.provide(query, context, budget))
+    def recall(state: BranchState) -> Program[Call, Update]:
+        recalled = yield from provided(memory, query, recall_context(deps, state), budget)
+        return with_work(state, recalled=deps.keep(recalled_parts(recalled)))
 
-    async def arecall(state: BranchState) -> Update:
-        context = await asyncio.to_thread(recall_context, place, state)
-        recalled = await memory.aprovide(query, context, budget)
-        return await asyncio.to_thread(_update, place, state, recalled)
-
-    return GraphNode("recall", recall, arecall)
+    return Node.running("recall", recall, in_threads=True)
 
 
-def recall_context(place: Place, state: BranchState) -> RecallContext:
+def recall_context(deps: SearchDeps, state: BranchState) -> RecallContext:
     """Tell memory where the search stands.
 
     What came of the parent is shown where it is to be repaired; there is nothing else to see.
     """
     work = state["work"]
-    failed = place.parent(state) if work["stage"] == "debug" else None
+    failed = deps.parent(state) if work["stage"] == "debug" else None
     return RecallContext(
-        domain=domain(place.competition),
-        task_id=place.competition.id,
+        domain=domain(deps.competition),
+        task_id=deps.competition.id,
         episode_id=episode_id(state["episode_id"], work["id"]),
         stage=work["stage"],
         step=work["step"],
@@ -71,12 +67,3 @@ def seen(node: JournalNode) -> str:
         return str(node.error["error"])
     limit = node.timed_out or node.oom
     return with_limit(node.output, node.exc_type, node.exc_value, by_limit=limit)
-
-
-def _update(place: Place, state: BranchState, recalled: Recall) -> Update:
-    kinds = [str(item.metadata.get("kind", "")) for item in recalled.items]
-    kept = place.keep(
-        {"text": recalled.text, "kinds": kinds, "receipt": recalled.receipt.to_json()},
-    )
-    work: Work = {**state["work"], "recalled": kept}
-    return {"work": work}

@@ -1,60 +1,57 @@
-"""`start`: check what a search needs before a model is paid, and look at the data."""
+"""`start`: check what a search needs before a model is paid, and look at the data.
+
+Also how a process that goes on with a search gets memory back as the search has it.
+"""
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any, Final
 
 from langgraft._core.arguments import checked
+from langgraft._core.effects import Call, Program
 from langgraft.environments.competitions.preview import data_preview
-from langgraft.environments.sandboxes.sandbox import Sandbox
+from langgraft.memory.deltas import BankContent
 from langgraft.memory.provider import MemoryProvider
-from langgraft.nodes.graph_node import GraphNode, Update
+from langgraft.nodes.artifacts import Artifacts
+from langgraft.nodes.memory import arestore_bank, bank_after, begun_with, noted_bank, restore_bank
+from langgraft.nodes.node import Node, Update
+from langgraft.nodes.preflight import checked_name, probed
 from langgraft.nodes.replies import encodable
-from langgraft.nodes.search.place import Place
+from langgraft.nodes.search.deps import SearchDeps
+from langgraft.nodes.search.journal import read_search
 from langgraft.nodes.search.state import Begun, TreeState
-from langgraft.nodes.starting import check_data, checked_name, data_probe
 
 
 @checked
-def start_search_node(
-    place: Place, sandbox: Sandbox, *, memory: MemoryProvider[Any] | None
-) -> GraphNode[TreeState]:
+def start_search_node(deps: SearchDeps, *, memory: MemoryProvider[Any] | None) -> Node[TreeState]:
     """Make the node that begins a search, or goes on with one.
 
     An input with the `episode_id` of the search that the thread has goes on with it: what is in
     the journal stays, and the search is continued up to the steps that the agent was built with.
 
     Args:
-        place: The competition, and where contents are kept.
-        sandbox: Where programs will run; a small one looks for the data there.
+        deps: What all nodes of the search depend on.
         memory: The provider that the search teaches, if it does: what it holds is noted, so that
             it can be restored.
     """
 
-    def start(state: TreeState) -> Update:
+    def start(state: TreeState) -> Program[Call, Update]:
         name = checked_name(state, "search")
-        check_data(place.competition, sandbox.run(data_probe(place.competition)))
-        bank = "" if memory is None else place.keep(memory.content().to_json())
-        return _update(place, state, name, bank)
+        yield from probed(deps.competition, deps.sandbox)
+        bank = yield from noted_bank(memory, deps.artifacts)
+        return _update(deps, state, name, bank)
 
-    async def astart(state: TreeState) -> Update:
-        name = checked_name(state, "search")
-        check_data(place.competition, await sandbox.arun(data_probe(place.competition)))
-        bank = "" if memory is None else place.keep((await memory.acontent()).to_json())
-        return await asyncio.to_thread(_update, place, state, name, bank)
-
-    return GraphNode("start", start, astart)
+    return Node.running("start", start, in_threads=True)
 
 
-def _update(place: Place, state: TreeState, name: str, bank: str) -> Update:
+def _update(deps: SearchDeps, state: TreeState, name: str, bank: str) -> Update:
     """Begin afresh, or keep what the thread has of this search."""
-    preview = encodable(data_preview(place.competition.public_dir))
+    preview = encodable(data_preview(deps.competition.public_dir))
     before = state.get("begun")
     journal = state.get("journal", "") if before and before["episode_id"] == name else ""
-    place.search(journal)  # what goes on must be there
+    deps.search(journal)  # what goes on must be there
     kept = before["bank"] if before and journal else ""
-    begun = Begun(
-        episode_id=name, preview=place.artifacts.keep(preview.encode()), bank=kept or bank
-    )
+    begun = Begun(episode_id=name, preview=deps.artifacts.keep(preview.encode()), bank=kept or bank)
     left_over = {key: value for key, value in _NOTHING.items() if state.get(key)}
     seed = state.get("seed", 0)
     return {**left_over, "episode_id": name, "seed": seed, "begun": begun, "journal": journal}
@@ -70,3 +67,51 @@ _NOTHING: Final[Update] = {
     "done": False,
 }
 """What the end of a search, or a crash in it, leaves in a thread."""
+
+
+def bank_of(artifacts: Artifacts, state: Mapping[str, Any]) -> BankContent:
+    """Return what memory holds as a search has it: what it began with, and all it learned.
+
+    Args:
+        artifacts: Where the search is kept.
+        state: The search's state: what `get_state(config).values` of its graph gives.
+
+    Raises:
+        InputError: A record or the bank is missing or damaged.
+    """
+    search = read_search(artifacts, state.get("journal", ""))
+    return bank_after(artifacts, state, search.deltas)
+
+
+def restore_memory(
+    memory: MemoryProvider[Any], artifacts: Artifacts, state: Mapping[str, Any]
+) -> None:
+    """Make a bank what it is to be where a search goes on after a crash.
+
+    A process may die after memory took in a program and before that was noted, and a bank in
+    memory dies with it. Called before `invoke(None, config)`, this makes the bank hold exactly
+    what the search began with and what its journal says it learned. The bank has to be the
+    search's own: what others wrote to it meanwhile goes.
+
+        state = agent.get_state(config).values
+        restore_memory(memory, artifacts, state)
+        agent.invoke(None, config, durability="sync")
+
+    Nothing is changed where the search has not begun or teaches nothing (`learn=False`), and where
+    the bank is right already.
+
+    Raises:
+        InputError: A record or the bank is missing or damaged.
+        ReadOnlyStoreError: The bank is another one, and frozen.
+    """
+    if begun_with(state):
+        restore_bank(memory, bank_of(artifacts, state))
+
+
+async def arestore_memory(
+    memory: MemoryProvider[Any], artifacts: Artifacts, state: Mapping[str, Any]
+) -> None:
+    """Do what `restore_memory` does, asynchronously."""
+    if begun_with(state):
+        wanted = await asyncio.to_thread(bank_of, artifacts, state)
+        await arestore_bank(memory, wanted)

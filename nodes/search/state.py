@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from typing_extensions import TypedDict
 
 from langgraft._core.arguments import checked
-from langgraft.nodes.graph_node import GraphNode, Update
+from langgraft.nodes.node import Node, Update
 from langgraft.nodes.search.journal import Stage
 
 
@@ -57,7 +57,7 @@ class TreeOutput(TypedDict, total=False):
     submission: str
     """Reference of its submission, or empty."""
     candidates: list[dict[str, Any]]
-    """The programs looked at before submitting, as `langgraft.nodes.search.selection.Candidate`."""
+    """The programs looked at before submitting, as `langgraft.nodes.search.choose.Candidate`."""
     done: bool
 
 
@@ -67,7 +67,7 @@ class BranchOutput(TypedDict, total=False):
     finished: list[Work]
 
 
-def gathered(held: list[Work], update: list[Work] | int | None) -> list[Work]:
+def merge_finished(held: list[Work], update: list[Work] | int | None) -> list[Work]:
     """Change the list of programs that are done and not yet filed.
 
     Args:
@@ -104,7 +104,7 @@ class TreeState(TreeOutput, total=False):
     begun: Begun
     wave: list[Work]
     """The programs being written now, at most `width` of them."""
-    finished: Annotated[list[Work], gathered]
+    finished: Annotated[list[Work], merge_finished]
     """Those of them that branches have brought and that are not yet in the journal."""
     judged: str
     """Reference of the answers to what memory asked about the first of these."""
@@ -120,8 +120,13 @@ class BranchState(BranchOutput, total=False):
     work: Work
 
 
+def with_work(state: BranchState, **references: str) -> Update:
+    """Note the references of what a node of a branch has made."""
+    return {"work": {**state["work"], **references}}
+
+
 @checked
-def bringing(node: GraphNode[BranchState]) -> GraphNode[BranchState]:
+def branch_end(node: Node[BranchState]) -> Node[BranchState]:
     """Make the last node of a branch of one: it hands over what the branch made."""
 
     def brought(state: BranchState, update: Update) -> Update:
@@ -133,9 +138,9 @@ def bringing(node: GraphNode[BranchState]) -> GraphNode[BranchState]:
     async def arun(state: BranchState) -> Update:
         return brought(state, await node.ainvoke(state))
 
-    return GraphNode(node.get_name(), run, arun)
+    return Node(node.get_name(), run, arun)
 
 
-def of_branch(state: BranchState) -> tuple[str, str]:
+def sample_name(state: BranchState) -> tuple[str, str]:
     """Name the sample of a call in a branch."""
     return state["episode_id"], state["work"]["id"]

@@ -1,19 +1,14 @@
 """What agents that work step by step share: an event log, a live workspace, limits, memory.
 
-events, steps           what happens, and a run as the list of its steps
-log, projection         a log by reference, as JSON Lines, and as steps
-state, desk             what the graph's state holds, and what all nodes share
-kernel_calls            talking with a live workspace, sync or async
-performing              from an action to its observation
-files, inside           files of a workspace, and what is done with them inside the sandbox
-sessions                workspaces, kept between steps and built anew where they are gone
-live_kernels, holding   the table of their kernels, and sync and async talks with them
-limits, metering        steps, hours, money
-start, recall           the beginning of a run, and of each attempt
-failures, remember      what memory is taught of executions
-validation, submit,     the end: what is submitted, and the program that made it
-solution
-restoring               memory, where a run goes on
+log, projection           what happens, by reference and as JSON Lines; a run as the list of its steps
+state, deps               what the graph's state holds; what all nodes depend on, and pay for models
+kernel_effects, sessions  what is asked of live workspaces; they are kept between steps, and rebuilt
+performing                from an action to its observation
+files, file_tool_program  files of a workspace, and the program in the sandbox that tools run
+limits                    steps, hours, money
+start, recall             the beginning of a run, and of each attempt; memory where a run goes on
+failures, remember        what memory is taught of executions
+submit                    the end: what is submitted, and the program that made it
 """
 
 from typing import TYPE_CHECKING
@@ -22,18 +17,23 @@ from langgraft._core.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from langgraft.nodes.artifacts import Artifacts, FolderArtifacts, MemoryArtifacts
-    from langgraft.nodes.workbench.events import Action, Event, Observation
     from langgraft.nodes.workbench.limits import RunLimits, TokenPrices
-    from langgraft.nodes.workbench.log import EventLog, log_lines, read_log
-    from langgraft.nodes.workbench.projection import steps_of
-    from langgraft.nodes.workbench.restoring import (
+    from langgraft.nodes.workbench.log import (
+        Action,
+        Event,
+        EventLog,
+        Observation,
+        log_lines,
+        read_log,
+    )
+    from langgraft.nodes.workbench.projection import StepRecord, steps_of
+    from langgraft.nodes.workbench.start import (
         arestore_run_memory,
         restore_run_memory,
         run_bank,
     )
-    from langgraft.nodes.workbench.solution import solution_of
     from langgraft.nodes.workbench.state import RunInput, RunOutput, RunState
-    from langgraft.nodes.workbench.steps import StepRecord
+    from langgraft.nodes.workbench.submit import solution_of
 
 __all__ = [
     "Action",
@@ -60,33 +60,32 @@ __all__ = [
 
 _HERE = "langgraft.nodes.workbench"
 _ARTIFACTS = "langgraft.nodes.artifacts"
-_EVENTS = f"{_HERE}.events"
 _LIMITS = f"{_HERE}.limits"
 _LOG = f"{_HERE}.log"
-_RESTORING = f"{_HERE}.restoring"
+_START = f"{_HERE}.start"
 _STATE = f"{_HERE}.state"
 __getattr__, __dir__ = lazy_exports(
     __name__,
     {
-        "Action": _EVENTS,
+        "Action": _LOG,
         "Artifacts": _ARTIFACTS,
-        "Event": _EVENTS,
+        "Event": _LOG,
         "EventLog": _LOG,
         "FolderArtifacts": _ARTIFACTS,
         "MemoryArtifacts": _ARTIFACTS,
-        "Observation": _EVENTS,
+        "Observation": _LOG,
         "RunInput": _STATE,
         "RunLimits": _LIMITS,
         "RunOutput": _STATE,
         "RunState": _STATE,
-        "StepRecord": f"{_HERE}.steps",
+        "StepRecord": f"{_HERE}.projection",
         "TokenPrices": _LIMITS,
-        "arestore_run_memory": _RESTORING,
+        "arestore_run_memory": _START,
         "log_lines": _LOG,
         "read_log": _LOG,
-        "restore_run_memory": _RESTORING,
-        "run_bank": _RESTORING,
-        "solution_of": f"{_HERE}.solution",
+        "restore_run_memory": _START,
+        "run_bank": _START,
+        "solution_of": f"{_HERE}.submit",
         "steps_of": f"{_HERE}.projection",
     },
 )

@@ -9,14 +9,13 @@ from typing import Any, Final
 from langgraft.memory.episodes import Episode, ErrorRecord, Outcome, Step
 from langgraft.memory.questions import Verdict
 from langgraft.memory.recall import Receipt
-from langgraft.nodes.competing import domain, instruction
 from langgraft.nodes.diagnose import Failure
 from langgraft.nodes.execution_text import with_limit
+from langgraft.nodes.preflight import domain, instruction
 from langgraft.nodes.replies import first_sentences
 from langgraft.nodes.tracebacks import parse_traceback
-from langgraft.nodes.workbench.desk import Desk
-from langgraft.nodes.workbench.events import DIAGNOSIS, RESOLUTION, Action, Observation
-from langgraft.nodes.workbench.log import EventLog
+from langgraft.nodes.workbench.deps import RunDeps
+from langgraft.nodes.workbench.log import DIAGNOSIS, RESOLUTION, Action, EventLog, Observation
 from langgraft.nodes.workbench.performing import script_of
 from langgraft.nodes.workbench.projection import command_of, recall_of
 
@@ -160,7 +159,7 @@ def _instruction(action: Action) -> str:
 
 
 def episode_of(
-    desk: Desk,
+    deps: RunDeps,
     run: str,
     log: EventLog,
     error: Mapping[str, Any] | None,
@@ -169,7 +168,7 @@ def episode_of(
     """Put the episode of the agent's last action together; `None` where there is nothing to teach.
 
     Args:
-        desk: What all nodes share.
+        deps: What all nodes share.
         run: Name of the run.
         log: Up to the action and what was observed of it.
         error: The diagnosis, where it failed.
@@ -186,9 +185,9 @@ def episode_of(
         return None
     return Episode(
         id=execution_id(run, now),
-        domain=domain(desk.competition),
-        task_id=desk.competition.id,
-        task=instruction(desk.competition),
+        domain=domain(deps.competition),
+        task_id=deps.competition.id,
+        task=instruction(deps.competition),
         steps=(Step(now.action.thought, now.seen.program or now.command, now.seen.text),),
         outcome=_outcome(now.seen),
         errors=tuple(errors),

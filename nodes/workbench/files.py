@@ -13,7 +13,7 @@ from langgraft.environments.competitions.files import UnusableFileError, read_bo
 from langgraft.environments.sandboxes.files import check_name
 from langgraft.environments.sandboxes.programs import Command
 from langgraft.environments.sandboxes.results import ExecutionResult
-from langgraft.nodes.workbench.kernel_calls import KernelTalk, put_in, run_command, take_out
+from langgraft.nodes.workbench.kernel_effects import KernelTalk, put_in, run_command, take_out
 
 LARGEST_TEXT: Final = 4 << 20
 """Most bytes of a file that a tool reads."""
@@ -172,12 +172,12 @@ def writing(path: str, text: str) -> KernelTalk[None]:
 
 
 def inside(verb: str, *paths: str) -> KernelTalk[str]:
-    """Do one thing of `langgraft.nodes.workbench.inside`, and return what is told of it.
+    """Do one thing of `langgraft.nodes.workbench.file_tool_program`, and return what is told of it.
 
     Raises:
         ToldError: It was not done.
     """
-    command = Command(["python3", "-I", "-S", "-c", _inside_script(), verb, *paths])
+    command = Command(["python3", "-I", "-S", "-c", _file_tool_script(), verb, *paths])
     result = yield from run_command(command)
     told = result.stdout.strip()
     if result.ok:
@@ -187,5 +187,9 @@ def inside(verb: str, *paths: str) -> KernelTalk[str]:
 
 
 @cache
-def _inside_script() -> str:
-    return files("langgraft.nodes.workbench").joinpath("inside.py").read_text(encoding="utf-8")
+def _file_tool_script() -> str:
+    return (
+        files("langgraft.nodes.workbench")
+        .joinpath("file_tool_program.py")
+        .read_text(encoding="utf-8")
+    )

@@ -1,22 +1,141 @@
-"""The event log of a run as a chain of contents (see `langgraft.nodes.record_chain`).
+"""What happens in a run: actions and what was observed of them, and the log of that by reference.
 
-A record holds the events of one node of the graph, and what they changed in memory:
+An event has a place in its log (`id`), a source, and, where another one brought it about, a cause:
+an observation names its action. Nothing in it differs between two runs that do the same: no
+clocks, durations, hosts, paths or ids that a provider made up.
+
+Names and arguments come from models, and texts from anywhere: what no log can hold is replaced as
+an event is made (`keepable`), so that what is done is what would be repeated.
+
+The log is a chain of contents (see `langgraft.nodes.record_chain`). A record holds the events of one
+node of the graph, and what they changed in memory:
 
     {"events": [{…}, …], "deltas": [[…], …], "previous": "<reference or nothing>"}
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from pydantic import JsonValue, TypeAdapter
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, TypeAdapter
 
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.errors import InputError
 from langgraft.memory.deltas import MemoryDelta
 from langgraft.nodes.artifacts import Artifacts
 from langgraft.nodes.record_chain import RecordChain
-from langgraft.nodes.workbench.events import Action, Event, Observation
+from langgraft.nodes.replies import encodable
+
+DEEPEST: Final = 32
+"""Lists and mappings in each other that are kept as such."""
+
+LONGEST_NUMBER: Final = 1024
+"""Bits of a whole number that is kept as such."""
+
+Source: TypeAlias = Literal["agent", "user", "environment"]
+"""Who did it: the model, who gave the task (a script, in a benchmark), or what is around both."""
+
+MESSAGE: Final = "message"
+"""Something said, by the agent or to it; `arguments` hold its `text`."""
+INVALID: Final = "invalid"
+"""A reply that is no action: an unknown tool, arguments that cannot be read, a form not kept.
+
+`arguments` hold what was asked for (`tool`), what was said (`said`) and what is wrong (`problem`).
+"""
+RECALL: Final = "recall"
+"""Memory was asked, at the beginning of an attempt: `text`, `kinds`, `receipt`."""
+DIAGNOSIS: Final = "diagnosis"
+"""What memory is taught of a failure: `error`, as an `ErrorRecord`, and `by`, `why`, `calls`."""
+RESOLUTION: Final = "resolution"
+"""An execution put an earlier failure right (`resolves`, its event): `error`, as memory has it now."""
+CONDENSATION: Final = "condensation"
+"""From here on the agent no longer sees what lies between its first message and `first_kept`."""
+RECOVERY: Final = "recovery"
+"""The agent went in circles (`rule`), and goes on from before that: `first_hidden`."""
+SUBMIT: Final = "submit"
+"""The run has ended (`ended`) and what lies there is taken for its submission: `sha256`, `bytes`."""
+
+
+def keepable(value: Any, depth: int = 0) -> Any:
+    """Return a JSON value as a log can hold it.
+
+    Half of a surrogate pair becomes a question mark, `NaN` and infinities their names, and what is
+    nested deeper, or a number longer, than anybody would write a word that says so.
+    """
+    if isinstance(value, str):
+        return encodable(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, int) and value.bit_length() > LONGEST_NUMBER:
+        return "(a number too long)"  # Python writes none of more than 4,300 digits
+    if isinstance(value, dict | list | tuple) and depth > DEEPEST:
+        return "(nested too deeply)"
+    if isinstance(value, dict):
+        return {encodable(str(key)): keepable(each, depth + 1) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [keepable(each, depth + 1) for each in value]
+    return value
+
+
+Text: TypeAlias = Annotated[str, BeforeValidator(keepable)]
+
+
+class _Event(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: int = Field(ge=0)
+    """Place in the log, from 0."""
+    source: Source
+    cause: int | None = None
+    """The event that brought it about; of an observation, its action."""
+
+
+class Action(_Event):
+    """Something done: by the agent a step, by others what it is told."""
+
+    kind: Literal["action"] = "action"
+    name: Text = Field(min_length=1)
+    """What is done: the name of a tool, or one of the names above."""
+    arguments: Annotated[dict[str, JsonValue], BeforeValidator(keepable)] = Field(
+        default_factory=dict
+    )
+    thought: Text = ""
+    """What the model said beside it."""
+
+
+class Observation(_Event):
+    """What came of an action."""
+
+    kind: Literal["observation"] = "observation"
+    source: Source = "environment"
+    text: Text
+    """As the agent is shown it, before anything is left out for room."""
+    failed: bool = False
+    """An exception, an exit code other than 0, a limit, or a call that could not be done."""
+    executed: bool = False
+    """Whether something ran in the sandbox."""
+    program: Text = ""
+    """The Python that ran: a cell, or the script of a command as it was then; empty for others."""
+    exit_code: int | None = None
+    exception: Text = ""
+    """Class of the exception that ended it; of a limit, `TimeoutError` or `MemoryError`."""
+    message: Text = ""
+    """Message of that exception."""
+    timed_out: bool = False
+    allowed: float | None = None
+    """Seconds it was given, where that is what ended it; a repetition gets as many."""
+    oom: bool = False
+    lost: Literal["", "kernel", "workspace"] = ""
+    """What went with it: all variables, or with them all files that were not there at first."""
+    metric: float | None = None
+    """Validation metric, as what ran reports it."""
+    submission: Literal["valid", "invalid", "absent"] | None = None
+    """What the sample submission says of the one that lies there now; `None`: not looked at."""
+
+
+Event: TypeAlias = Annotated[Action | Observation, Field(discriminator="kind")]
+
 
 __all__ = ["EventLog", "append_events", "log_lines", "read_log"]
 

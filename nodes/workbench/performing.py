@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias
 
 from langgraft._core.errors import InputError
 from langgraft.environments.competitions.reported import reported_metric
-from langgraft.environments.sandboxes import telling
+from langgraft.environments.sandboxes import result_text
 from langgraft.environments.sandboxes.files import check_name
 from langgraft.environments.sandboxes.limits import Limits
 from langgraft.environments.sandboxes.programs import Command
@@ -21,8 +21,8 @@ from langgraft.memory.recall import strip_block
 from langgraft.nodes.execution_text import LONGEST_MESSAGE, raised_by, without_memory
 from langgraft.nodes.replies import encodable
 from langgraft.nodes.tracebacks import parse_traceback
-from langgraft.nodes.workbench.events import Action, Observation
-from langgraft.nodes.workbench.kernel_calls import KernelTalk, read_file, run_cell, run_command
+from langgraft.nodes.workbench.kernel_effects import KernelTalk, read_file, run_cell, run_command
+from langgraft.nodes.workbench.log import Action, Observation
 
 LONGEST_TEXT: Final = 64_000
 """Most characters kept of what came of an action: head and tail."""
@@ -130,7 +130,7 @@ def observed(
     if result is None:
         return Observation(**base, text=kept_text(performed.text), failed=performed.failed)
     cleaned = _without_numbers(without_memory(result))
-    told = telling.told(cleaned, limits, seconds=seconds, exact=False, room=LONGEST_TEXT)
+    told = result_text.told(cleaned, limits, seconds=seconds, exact=False, room=LONGEST_TEXT)
     exception, message = _exception(cleaned, seconds)
     return Observation(
         **base,
@@ -150,7 +150,7 @@ def observed(
 
 def kept_text(text: str) -> str:
     """Return a text as it is kept: without memory, bounded, encodable."""
-    return telling.trimmed(encodable(strip_block(text)), LONGEST_TEXT)
+    return result_text.trimmed(encodable(strip_block(text)), LONGEST_TEXT)
 
 
 def _without_numbers(result: ExecutionResult) -> ExecutionResult:

@@ -1,10 +1,12 @@
-"""A log as the list of its steps, and what an attempt in it began with."""
+"""A run as a list of steps: one for each action of the agent, with all that is measured of it."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from langgraft._core.canonical import canonical_json
-from langgraft.nodes.workbench.events import (
+from langgraft.nodes.workbench.log import (
     DIAGNOSIS,
     INVALID,
     MESSAGE,
@@ -12,10 +14,44 @@ from langgraft.nodes.workbench.events import (
     RECOVERY,
     Action,
     Event,
+    EventLog,
     Observation,
 )
-from langgraft.nodes.workbench.log import EventLog
-from langgraft.nodes.workbench.steps import StepRecord
+
+
+class StepRecord(BaseModel):
+    """One action of the agent and what came of it."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    step: int = Field(ge=0)
+    """Actions of the agent before it."""
+    action: str
+    """Name of the tool, `message`, or `invalid`."""
+    command: str = ""
+    """What was issued: a command line, a cell's code, the arguments of another tool in one line."""
+    thought: str = ""
+    executed: bool = False
+    """Whether something ran in the sandbox."""
+    program: str = ""
+    """The Python that ran; empty where none did or it is not known."""
+    failed: bool = False
+    exit_code: int | None = None
+    exc_type: str | None = None
+    exc_value: str | None = None
+    timed_out: bool = False
+    oom: bool = False
+    metric: float | None = None
+    submission: Literal["valid", "invalid", "absent"] | None = None
+    output: str = ""
+    attempt: int = Field(default=0, ge=0)
+    """The attempt it belongs to, from 0: each begins with what memory recalls."""
+    recalled: str = ""
+    """The block of memory that the attempt began with."""
+    recalled_kinds: tuple[str, ...] = ()
+    error: dict[str, JsonValue] | None = None
+    """The diagnosis of its failure, as an `ErrorRecord`."""
+
 
 _SAID: Final = {MESSAGE: "text", INVALID: "said", "run_bash": "command", "run_python": "code"}
 """Actions whose command is one of their arguments."""

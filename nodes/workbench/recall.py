@@ -1,17 +1,17 @@
 """`recall` at the beginning of an attempt: ask memory what to heed."""
 
-import asyncio
 from typing import Any, Final
 
 from langgraft._core.arguments import checked
+from langgraft._core.effects import Call, Program
 from langgraft._core.errors import SettingsError
 from langgraft.memory.provider import MemoryProvider
-from langgraft.memory.recall import Budget, Recall, RecallContext
-from langgraft.nodes.competing import domain, instruction
-from langgraft.nodes.graph_node import GraphNode, Update
-from langgraft.nodes.workbench.desk import Desk
-from langgraft.nodes.workbench.events import RECALL, Action
-from langgraft.nodes.workbench.log import EventLog, append_events
+from langgraft.memory.recall import Budget, RecallContext
+from langgraft.nodes.memory import provided, recalled_parts
+from langgraft.nodes.node import Node, Update
+from langgraft.nodes.preflight import domain, instruction
+from langgraft.nodes.workbench.deps import RunDeps
+from langgraft.nodes.workbench.log import RECALL, Action, EventLog, append_events
 from langgraft.nodes.workbench.projection import recall_of
 from langgraft.nodes.workbench.state import RunState
 
@@ -21,34 +21,33 @@ _GIVEN: Final = frozenset({"errors", "verdicts"})
 
 @checked
 def recall_run_node(
-    desk: Desk, memory: MemoryProvider[Any], *, budget: Budget | None = None
-) -> GraphNode[RunState]:
+    deps: RunDeps, memory: MemoryProvider[Any], *, budget: Budget | None = None
+) -> Node[RunState]:
     """Make the node that asks memory as an attempt begins; what it says becomes an event.
 
     Where the attempt has been told already, nothing is asked.
 
     Args:
-        desk: What all nodes share.
+        deps: What all nodes share.
         memory: The provider to ask.
         budget: Room for recalled text; `None`: that of `Budget()`.
     """
-    query = instruction(desk.competition)
+    query = instruction(deps.competition)
 
-    def recall(state: RunState) -> Update:
-        log = desk.log(state)
+    def recall(state: RunState) -> Program[Call, Update]:
+        log = deps.log(state)
         if recalled_in(log) is not None:
             return {}
-        recalled = memory.provide(query, _context(desk, state), budget)
-        return _update(desk, log, recalled)
+        recalled = yield from provided(memory, query, _context(deps, state), budget)
+        event = Action(
+            id=len(log.events),
+            source="environment",
+            name=RECALL,
+            arguments=recalled_parts(recalled),
+        )
+        return {"log": append_events(deps.artifacts, log.reference, [event])}
 
-    async def arecall(state: RunState) -> Update:
-        log = await asyncio.to_thread(desk.log, state)
-        if recalled_in(log) is not None:
-            return {}
-        recalled = await memory.aprovide(query, _context(desk, state), budget)
-        return await asyncio.to_thread(_update, desk, log, recalled)
-
-    return GraphNode("recall", recall, arecall)
+    return Node.running("recall", recall, in_threads=True)
 
 
 def recalled_in(log: EventLog) -> str | None:
@@ -83,25 +82,11 @@ def memory_needs(memory: MemoryProvider[Any] | None, *, learn: bool) -> frozense
     return needs if learn else frozenset()
 
 
-def _context(desk: Desk, state: RunState) -> RecallContext:
+def _context(deps: RunDeps, state: RunState) -> RecallContext:
     return RecallContext(
-        domain=domain(desk.competition),
-        task_id=desk.competition.id,
+        domain=domain(deps.competition),
+        task_id=deps.competition.id,
         episode_id=f"{state['episode_id']}/attempt-{state.get('attempt', 0)}",
         stage="start",
         step=state.get("steps", 0),
     )
-
-
-def _update(desk: Desk, log: EventLog, recalled: Recall) -> Update:
-    event = Action(
-        id=len(log.events),
-        source="environment",
-        name=RECALL,
-        arguments={
-            "text": recalled.text,
-            "kinds": [str(item.metadata.get("kind", "")) for item in recalled.items],
-            "receipt": recalled.receipt.to_json(),
-        },
-    )
-    return {"log": append_events(desk.artifacts, log.reference, [event])}

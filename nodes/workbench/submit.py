@@ -1,21 +1,114 @@
-"""`submit`: the end of a run. What lies in the workspace is its submission."""
+"""`submit`: the end of a run, what lies there as its submission, and the program that made it."""
 
 import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from langgraft._core.arguments import checked
 from langgraft._core.errors import InfrastructureError, InputError
 from langgraft._core.files import write_whole
+from langgraft.environments.competitions.attempts import SUBMISSIONS, judged
+from langgraft.environments.competitions.competition import Competition
+from langgraft.environments.sandboxes.results import ExecutionResult
 from langgraft.nodes.artifacts import reference_of
-from langgraft.nodes.graph_node import GraphNode, Update
-from langgraft.nodes.workbench.desk import Desk
-from langgraft.nodes.workbench.events import SUBMIT, Action, Observation
-from langgraft.nodes.workbench.log import EventLog, append_events, log_lines, read_log
-from langgraft.nodes.workbench.performing import kept_text
-from langgraft.nodes.workbench.solution import solution_of
+from langgraft.nodes.node import Node, Update
+from langgraft.nodes.workbench.deps import RunDeps
+from langgraft.nodes.workbench.kernel_effects import KernelTalk, take_out
+from langgraft.nodes.workbench.log import (
+    SUBMIT,
+    Action,
+    EventLog,
+    Observation,
+    append_events,
+    log_lines,
+    read_log,
+)
+from langgraft.nodes.workbench.performing import Performed, kept_text
 from langgraft.nodes.workbench.state import RunState
-from langgraft.nodes.workbench.validation import Submitted, look_at_submission, state_of
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """What lies where a submission is looked for."""
+
+    content: bytes | None
+    """The file as it is; `None` where there is none, or it is too large to be taken out."""
+    valid: bool
+    reasons: tuple[str, ...]
+    """Why it is absent or not valid."""
+
+    @property
+    def told(self) -> str:
+        """What an agent may know of it: nothing comes from the answers."""
+        if self.valid:
+            return "Submission: present and valid."
+        state = "absent" if self.content is None else "present, but not valid"
+        return "\n".join([f"Submission: {state}.", *(f"- {reason}" for reason in self.reasons)])
+
+
+def look_at_submission(competition: Competition) -> KernelTalk[Submitted]:
+    """Take the submission out of a workspace and check it."""
+    files, left_out = yield from take_out(*SUBMISSIONS)
+    left = ExecutionResult(0, "", "", 0.0, files=files, left_out=left_out)
+    made = judged(left, competition)
+    return Submitted(made.submission, made.submission_valid is True, made.reasons)
+
+
+def perform_validation(competition: Competition) -> KernelTalk[Performed]:
+    """Do what the tool `validate_submission` says."""
+    found = yield from look_at_submission(competition)
+    return Performed(found.told, failed=not found.valid, submission=state_of(found))
+
+
+def state_of(found: Submitted) -> Literal["valid", "invalid", "absent"]:
+    """Return a submission's state as an observation has it."""
+    if found.valid:
+        return "valid"
+    return "absent" if found.content is None else "invalid"
+
+
+_FILE: Final = "submission.csv"
+
+
+def solution_of(log: EventLog) -> str:
+    """Return the program whose run left the submission, or what comes closest to it.
+
+    The last script that ran to its end and names the file is the program. Where a cell of the
+    kernel did it, it stands on all cells before it: those that ran to their end follow each other.
+    Where nothing names the file, all such cells are given, or the last script.
+    """
+    ran = [
+        event
+        for event in log.events
+        if isinstance(event, Observation) and event.executed and event.program and not event.failed
+    ]
+    naming = [place for place, seen in enumerate(ran) if _FILE in seen.program]
+    last = ran[naming[-1]] if naming else None
+    if last is not None and not _is_cell(last):
+        return last.program
+    cells = [seen for seen in (ran[: naming[-1] + 1] if naming else ran) if _is_cell(seen)]
+    if cells:
+        agent = [event.id for event in log.events if event.source == "agent"]
+        numbers = {action: number for number, action in enumerate(agent)}
+        return "\n\n".join(_titled(log, seen, numbers) for seen in cells) + "\n"
+    return ran[-1].program if ran else ""
+
+
+def _is_cell(seen: Observation) -> bool:
+    """Only a cell of a kernel that lives on has no exit code."""
+    return seen.exit_code is None
+
+
+def _titled(log: EventLog, seen: Observation, numbers: Mapping[int, int]) -> str:
+    """Return a program under the number of its step and what was said beside it."""
+    action = log.events[seen.cause or 0]
+    said = action.thought if isinstance(action, Action) else ""
+    title = " ".join(said.split())[:200]
+    number = numbers.get(action.id, 0)
+    return f"# Step {number}{f': {title}' if title else ''}\n{seen.program.rstrip()}"
+
 
 EVENTS: Final = "events.jsonl"
 SUBMISSION: Final = "submission.csv"
@@ -23,31 +116,31 @@ SOLUTION: Final = "solution.py"
 
 
 @checked
-def submit_node(desk: Desk, *, folder: Path | None = None) -> GraphNode[RunState]:
+def submit_node(deps: RunDeps, *, folder: Path | None = None) -> Node[RunState]:
     """Make the node that collects the submission, notes it in the log, and ends the workspace.
 
     Args:
-        desk: What all nodes share.
+        deps: What all nodes share.
         folder: Where `events.jsonl`, `submission.csv` and `solution.py` are written; `None` writes
             none.
     """
-    competition, workspaces = desk.competition, desk.workspaces
+    competition, workspaces = deps.competition, deps.workspaces
 
     def submit(state: RunState) -> Update:
-        log, name = desk.log(state), state["episode_id"]
+        log, name = deps.log(state), state["episode_id"]
         found = workspaces.look(name, log, lambda: look_at_submission(competition))
-        update = _update(desk, state, log, found, folder)
+        update = _update(deps, state, log, found, folder)
         workspaces.end(name)
         return update
 
     async def asubmit(state: RunState) -> Update:
-        log, name = await asyncio.to_thread(desk.log, state), state["episode_id"]
+        log, name = await asyncio.to_thread(deps.log, state), state["episode_id"]
         found = await workspaces.alook(name, log, lambda: look_at_submission(competition))
-        update = await asyncio.to_thread(_update, desk, state, log, found, folder)
+        update = await asyncio.to_thread(_update, deps, state, log, found, folder)
         await asyncio.to_thread(workspaces.end, name)
         return update
 
-    return GraphNode("submit", submit, asubmit)
+    return Node("submit", submit, asubmit)
 
 
 def last_metric(log: EventLog) -> float | None:
@@ -84,10 +177,10 @@ def write_run(folder: Path, log: EventLog, submission: bytes | None) -> None:
 
 
 def _update(
-    desk: Desk, state: RunState, log: EventLog, found: Submitted, folder: Path | None
+    deps: RunDeps, state: RunState, log: EventLog, found: Submitted, folder: Path | None
 ) -> Update:
     content = found.content
-    kept = "" if content is None else desk.artifacts.keep(content)
+    kept = "" if content is None else deps.artifacts.keep(content)
     action = Action(
         id=len(log.events),
         source="environment",
@@ -105,8 +198,8 @@ def _update(
         failed=not found.valid,
         submission=state_of(found),
     )
-    reference = append_events(desk.artifacts, log.reference, [action, seen])
-    ended = read_log(desk.artifacts, reference)
+    reference = append_events(deps.artifacts, log.reference, [action, seen])
+    ended = read_log(deps.artifacts, reference)
     if folder is not None:
         write_run(folder, ended, content)
     return {"log": reference, "submission": kept, "metric": last_metric(ended), "done": True}

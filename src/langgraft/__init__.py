@@ -28,18 +28,16 @@ if TYPE_CHECKING:
     from langgraft.memory.items import MemoryItem
     from langgraft.memory.provider import MemoryProvider
     from langgraft.memory.providers.agent_kb import AgentKB, AgentKBSettings
+    from langgraft.memory.providers.baselines import NoMemory
     from langgraft.memory.providers.coding import CodingMemory, CodingSettings
     from langgraft.memory.providers.expel import ExpeL, ExpeLSettings
     from langgraft.memory.providers.insight import InsightMemory, InsightSettings
     from langgraft.memory.providers.lightweight import LightweightMemory, LightweightSettings
-    from langgraft.memory.providers.none import NoMemory
     from langgraft.memory.providers.simple_rag import SimpleRAG, SimpleRAGSettings
     from langgraft.memory.providers.trajectory import TrajectoryMemory, TrajectorySettings
-    from langgraft.memory.rankers.bm25 import BM25
+    from langgraft.memory.rankers.composite import MMR, Hybrid
     from langgraft.memory.rankers.dense import Dense
-    from langgraft.memory.rankers.hybrid import Hybrid
-    from langgraft.memory.rankers.mmr import MMR
-    from langgraft.memory.rankers.overlap import TermOverlap
+    from langgraft.memory.rankers.lexical import BM25, TermOverlap
     from langgraft.memory.recall import Budget, Recall, RecallContext
     from langgraft.memory.stores.chroma import ChromaStore
     from langgraft.memory.stores.ranked import RankedStore
@@ -115,13 +113,11 @@ _MODULES = {
     "langgraft.memory.providers.lightweight": ("LightweightMemory", "LightweightSettings"),
     "langgraft.memory.providers.simple_rag": ("SimpleRAG", "SimpleRAGSettings"),
     "langgraft.memory.providers.insight": ("InsightMemory", "InsightSettings"),
-    "langgraft.memory.providers.none": ("NoMemory",),
+    "langgraft.memory.providers.baselines": ("NoMemory",),
     "langgraft.memory.providers.trajectory": ("TrajectoryMemory", "TrajectorySettings"),
-    "langgraft.memory.rankers.bm25": ("BM25",),
+    "langgraft.memory.rankers.lexical": ("BM25", "TermOverlap"),
     "langgraft.memory.rankers.dense": ("Dense",),
-    "langgraft.memory.rankers.hybrid": ("Hybrid",),
-    "langgraft.memory.rankers.mmr": ("MMR",),
-    "langgraft.memory.rankers.overlap": ("TermOverlap",),
+    "langgraft.memory.rankers.composite": ("Hybrid", "MMR"),
     "langgraft.memory.recall": ("Budget", "Recall", "RecallContext"),
     "langgraft.memory.stores.chroma": ("ChromaStore",),
     "langgraft.memory.stores.ranked": ("RankedStore",),

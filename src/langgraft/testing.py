@@ -34,8 +34,7 @@ from langgraft._core.lazy import lazy_exports
 if TYPE_CHECKING:
     from langgraft.memory.testing.providers.conformance import ProviderConformance
     from langgraft.memory.testing.stores.conformance import StoreConformance
-    from langgraft.memory.testing.stores.defects import INMEMORY_DEFECTS, Defect
-    from langgraft.memory.testing.stores.oracle import ReferenceStore
+    from langgraft.memory.testing.stores.reference import INMEMORY_DEFECTS, Defect, ReferenceStore
     from langgraft.memory.testing.stores.semantics import word_index
 
 __all__ = [
@@ -50,8 +49,7 @@ __all__ = [
 _MODULES = {
     "providers.conformance": ("ProviderConformance",),
     "stores.conformance": ("StoreConformance",),
-    "stores.defects": ("INMEMORY_DEFECTS", "Defect"),
-    "stores.oracle": ("ReferenceStore",),
+    "stores.reference": ("INMEMORY_DEFECTS", "Defect", "ReferenceStore"),
     "stores.semantics": ("word_index",),
 }
 

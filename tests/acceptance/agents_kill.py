@@ -16,10 +16,9 @@ from acceptance.chain_worker import STEPS
 from acceptance.command import langgraft, run, worker_environment
 from acceptance.figure import Figure, Setting, share
 from acceptance.solving import LOOK, Kills, Solving, compare, ends
-from langgraft.graphs.given import ARTIFACTS
+from langgraft.graphs.building import ARTIFACTS
 from langgraft.nodes.artifacts import FolderArtifacts
-from langgraft.nodes.workbench.events import Action, Observation
-from langgraft.nodes.workbench.log import read_log
+from langgraft.nodes.workbench.log import Action, Observation, read_log
 
 COMPETITION: Final = "weather"
 BETWEEN: Final = (0.15, 0.8)
@@ -39,8 +38,8 @@ class _Agent:
 
 
 AGENTS: Final = (
-    _Agent("chain", "run_python", "a kernel with variables", (0, 0)),
-    _Agent("mlab", "Execute Script", "files that a script wrote", (3, 0)),
+    _Agent("chain", "run_python", "a kernel with variables", (2, 2)),
+    _Agent("mlab", "Execute Script", "files that a script wrote", (5, 5)),
 )
 
 

@@ -11,14 +11,15 @@ from acceptance.command import langgraft
 from acceptance.figure import Figure, Setting
 from acceptance.kill import world_at_hand
 from langgraft._core.canonical import JSON
+from langgraft.benchmarks.comparison.outcomes import Metric
 from langgraft.benchmarks.continual.analysis import Analysis, analyze
 from langgraft.benchmarks.continual.banks import Banks
 from langgraft.benchmarks.continual.case_pages import CasePage, case_pages
-from langgraft.benchmarks.continual.metrics import Metric, Transfer
+from langgraft.benchmarks.continual.metrics import Transfer
 from langgraft.benchmarks.continual.pair_log import PairLog
-from langgraft.benchmarks.continual.wording import points
 from langgraft.benchmarks.harness.log import PlanLog
 from langgraft.benchmarks.harness.study import PlanLogReader
+from langgraft.benchmarks.reporting.words import points
 
 MIMICRIES: Final = {"never": 0.0, "at-times": 0.4, "mostly": 0.8}
 """How often the simulated learner follows a recalled attempt, by the name of the pair."""

@@ -8,7 +8,7 @@ from typing import Any
 from acceptance.command import run, worker_environment
 from acceptance.figure import Figure, Setting, share
 from langgraft._core.canonical import digest
-from langgraft.benchmarks.continual.wording import several
+from langgraft.benchmarks.reporting.words import several
 from langgraft.environments.babyai import LEVELS, BabyAIEnvironment
 
 TRANSCRIPTS = "tests/environments/babyai_transcripts.json"

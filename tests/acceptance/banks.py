@@ -24,7 +24,7 @@ from acceptance.command import worker_environment
 from acceptance.figure import Figure, Setting, share
 from acceptance.fold import random_episode
 from langgraft.memory.deltas import Add, MemoryDelta, SetState, fold
-from langgraft.memory.policy import EPISODES
+from langgraft.memory.provider import EPISODES
 
 SIDES: Final = 4
 """Threads or tasks that file at once."""

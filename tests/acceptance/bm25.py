@@ -16,13 +16,14 @@ from acceptance.figure import Figure, Setting, share
 from langgraft._core.canonical import digest
 from langgraft.environments.babyai import LEVELS, BabyAIEnvironment
 from langgraft.memory.rankers import BM25, RankerIndex, tokenize
-from langgraft.memory.rankers.bm25 import inverse_document_frequency
+from langgraft.memory.rankers.base import Document, put_all
+from langgraft.memory.rankers.lexical import inverse_document_frequency
 from langgraft.memory.stores.ranked import RankedStore
 
 TOLERANCE = 1e-5
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 BOTH = (False, True)
-"""The changing index and the one for frozen contents."""
+"""An index that documents are put into one by one, and one that takes them at once."""
 
 
 def measure(setting: Setting) -> list[Figure]:
@@ -66,17 +67,21 @@ def real_texts(checkout: Path, count: int) -> tuple[list[str], str]:
     return seen, "BabyAI observations (LANGGRAFT_DATA with math/train.jsonl is absent)"
 
 
-def _index(texts: Sequence[str], *, frozen: bool = False) -> RankerIndex:
-    index = BM25().index(frozen=frozen)
-    for place, text in enumerate(texts):
-        index.put(place, text, (place,))
+def _index(texts: Sequence[str], *, at_once: bool = False) -> RankerIndex:
+    index = BM25().index()
+    documents = [Document(place, text, (place,)) for place, text in enumerate(texts)]
+    if at_once:
+        put_all(index, documents)
+        return index
+    for each in documents:
+        index.put(each.id, each.text, each.order)
     return index
 
 
 def _equal(corpus: Sequence[str], queries: Sequence[str], dtype: str, how: str) -> Figure:
     oracle = bm25s.BM25(k1=1.5, b=0.75, method="lucene", dtype=dtype)
     oracle.index([tokenize(text) for text in corpus], show_progress=False)
-    indexes = [_index(corpus, frozen=frozen) for frozen in BOTH]
+    indexes = [_index(corpus, at_once=at_once) for at_once in BOTH]
     largest = 0.0
     for query in queries:
         known = [token for token in tokenize(query) if token in oracle.vocab_dict]
@@ -121,9 +126,9 @@ def _monotone(trials: int) -> Figure:
         corpus = [chance.choices(words, k=chance.randint(1, 9)) for _ in range(6)]
         query = chance.sample(words, k=chance.randint(1, 4))
         corpus[0].append("filler")
-        before = _score(corpus, query, frozen=bool(trial % 2))
+        before = _score(corpus, query, at_once=bool(trial % 2))
         corpus[0][-1] = chance.choice(query)
-        lower += _score(corpus, query, frozen=bool(trial % 2)) < before
+        lower += _score(corpus, query, at_once=bool(trial % 2)) < before
     return Figure(
         "One more query term at equal length never lowers a score",
         f"{trials:,} random corpora",
@@ -133,8 +138,8 @@ def _monotone(trials: int) -> Figure:
     )
 
 
-def _score(corpus: Sequence[Sequence[str]], query: Sequence[str], *, frozen: bool) -> float:
-    hits = _index([" ".join(words) for words in corpus], frozen=frozen)
+def _score(corpus: Sequence[Sequence[str]], query: Sequence[str], *, at_once: bool) -> float:
+    hits = _index([" ".join(words) for words in corpus], at_once=at_once)
     found = {hit.id: hit.score for hit in hits.search(" ".join(query), limit=len(corpus))}
     return found.get(0, 0.0)
 
@@ -143,7 +148,7 @@ def _exact_first(corpus: Sequence[str], count: int, source: str) -> Figure:
     """Cut texts to sets of eight different words, and look each up."""
     cut = (sorted(set(tokenize(text)), key=tokenize(text).index)[:8] for text in corpus)
     texts = [" ".join(words) for words in {frozenset(w): w for w in cut if len(w) == 8}.values()]
-    indexes = [_index(texts, frozen=frozen) for frozen in BOTH]
+    indexes = [_index(texts, at_once=at_once) for at_once in BOTH]
     asked = list(enumerate(texts))[:count]
     missed = [
         text
@@ -166,8 +171,8 @@ def _any_order(corpus: Sequence[str], queries: Sequence[str], source: str) -> Fi
     chance = random.Random(7)
     expected = _rankings(_index(corpus), queries)
     orders, same = 6, 0
-    for number in range(orders):
-        index = BM25().index(frozen=bool(number % 2))
+    for _ in range(orders):
+        index = BM25().index()
         places = chance.sample(range(len(corpus)), k=len(corpus))
         for place in places:
             index.put(place, corpus[chance.choice(places)], (place,))
@@ -201,7 +206,7 @@ def drawn_rankings(documents: int) -> str:
         " ".join(f"w{int(chance.paretovariate(0.6)) % 500}" for _ in range(30))
         for _ in range(documents)
     ]
-    return digest([_rankings(_index(texts, frozen=frozen), texts[:50]) for frozen in BOTH])
+    return digest([_rankings(_index(texts, at_once=at_once), texts[:50]) for at_once in BOTH])
 
 
 def _threads(setting: Setting) -> Figure:

@@ -32,8 +32,8 @@ from langgraft.environments.sandboxes.sandbox import Sandbox
 from langgraft.graphs.chain import build_chain_agent
 from langgraft.memory.providers.coding import CodingMemory
 from langgraft.nodes.artifacts import MemoryArtifacts
-from langgraft.nodes.workbench.events import Action, Observation
 from langgraft.nodes.workbench.limits import RunLimits
+from langgraft.nodes.workbench.log import Action, Observation
 
 _GIB: Final = 1024 * MIB
 _SHOWN: Final = 160

@@ -18,8 +18,7 @@ from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.preparing import prepare_competition
 from langgraft.environments.competitions.registry import Registry
 from langgraft.nodes.artifacts import Artifacts
-from langgraft.nodes.workbench.events import Event
-from langgraft.nodes.workbench.log import read_log
+from langgraft.nodes.workbench.log import Event, read_log
 
 COMPETITION: Final = "weather"
 

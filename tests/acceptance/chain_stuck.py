@@ -23,9 +23,9 @@ from langgraft.environments.sandboxes import SubprocessSandbox
 from langgraft.graphs.chain import build_chain_agent
 from langgraft.memory.providers.coding import CodingMemory
 from langgraft.nodes.artifacts import MemoryArtifacts
-from langgraft.nodes.chain.watch import OnStuck
-from langgraft.nodes.workbench.events import RECALL, RECOVERY, Action
+from langgraft.nodes.chain.stuck import OnStuck
 from langgraft.nodes.workbench.limits import RunLimits
+from langgraft.nodes.workbench.log import RECALL, RECOVERY, Action
 from langgraft.nodes.workbench.state import RunInput
 
 _STEPS: Final = 24

@@ -143,7 +143,7 @@ def damage(folder: Path, acknowledged: int) -> list[str]:
     """Say what is not as it must be after steps 1 to `acknowledged` and perhaps one more."""
     connection = open_folder(folder)
     try:
-        rows = Table(connection.client, "langgraft", connection.where).under(())
+        rows = Table(connection.client, "langgraft", connection.where, alone=True).under(())
     finally:
         connection.close()
     found = {row.key: row for row in rows if row.namespace == NAMESPACE}

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from acceptance.command import Ended, clean_environment, langgraft, run
 from acceptance.figure import Figure, Setting, share
+from langgraft.benchmarks.comparison.verdicts import SIGNIFICANCE
 from langgraft.benchmarks.continual.analysis import Analysis, analyze
 from langgraft.benchmarks.continual.cells import UNTRAINED
-from langgraft.benchmarks.continual.contrasts import family
-from langgraft.benchmarks.continual.wording import points
+from langgraft.benchmarks.continual.contrasts import compare_with_no_memory
 from langgraft.benchmarks.harness.log import PlanLog
-from langgraft.benchmarks.harness.statistics import SIGNIFICANCE
+from langgraft.benchmarks.reporting.words import points
 
 LONGEST = 300
 """Seconds that `make demo` may take, installation included."""
@@ -125,7 +125,7 @@ def _steady(analysis: Analysis, how: str) -> Figure:
                 for key, cell in study.cells.items()
             }
             tried += 1
-            left = family(replace(study, cells=cells))
+            left = compare_with_no_memory(replace(study, cells=cells)).family
             for before, after in zip(analysis.family, left, strict=True):
                 found = (after.p_adjusted or 0.0) < SIGNIFICANCE
                 if before.verdict != "unclear" and found != (before.verdict in {"helped", "hurt"}):
@@ -140,16 +140,16 @@ def _steady(analysis: Analysis, how: str) -> Figure:
 
 
 def _controls(analysis: Analysis, how: str) -> list[Figure]:
-    noise = analysis.noise
+    found = analysis.comparison
     rows = []
-    if noise.rerun is not None and noise.rerun.estimate is not None:
+    if found.rerun is not None and found.rerun.estimate is not None:
         rows.append(
             Figure(
                 "No memory once more is equivalent to no memory",
                 how,
-                points(noise.rerun.estimate),
-                f"within ±{100 * noise.margin:.0f} pp",
-                noise.quiet is True,
+                points(found.rerun.estimate),
+                f"within ±{100 * found.margin:.0f} pp",
+                found.quiet is True,
             )
         )
     rows += [
@@ -157,10 +157,10 @@ def _controls(analysis: Analysis, how: str) -> list[Figure]:
             f"{control.condition} is equivalent to no memory",
             how,
             "none" if control.estimate is None else points(control.estimate),
-            f"within ±{100 * noise.margin:.0f} pp",
-            noise.holds(control) is True,
+            f"within ±{100 * found.margin:.0f} pp",
+            found.holds(control) is True,
         )
-        for control in analysis.controls
+        for control in found.controls
     ]
     return rows
 

@@ -52,7 +52,7 @@ _MARKS = {True: "pass", False: "**FAIL**", None: "reported"}
 NOTES = """\
 Not measured here:
 
-* `make test` on a fresh clone. `make check` runs the whole suite.
+* `make test` on a fresh clone. `make test-all` runs the whole suite.
 * BabyAI's `compat` semantics against AgentGym's own server code. That code is not shipped; the
   comparison was made once, and its figures stand in `environments/babyai/__init__.py`.
 """

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from acceptance.command import langgraft
 from acceptance.figure import Figure, Setting
 from acceptance.kill import world_at_hand
+from langgraft.benchmarks.comparison.outcomes import Metric
 from langgraft.benchmarks.continual.analysis import Analysis, analyze, summary_table
-from langgraft.benchmarks.continual.metrics import Metric
 from langgraft.benchmarks.continual.pair_log import PairLog
 from langgraft.benchmarks.continual.plan import ContinualPlan
-from langgraft.benchmarks.continual.wording import plain, points
 from langgraft.benchmarks.harness.log import PlanLog
+from langgraft.benchmarks.reporting.words import plain, points
 from langgraft.benchmarks.studies import read_plan, shipped_plans
 
 PLAN = "continual-memory"

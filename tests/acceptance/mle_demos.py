@@ -8,7 +8,7 @@ import yaml
 from acceptance.command import Ended
 from acceptance.figure import Figure, Setting
 from langgraft._core.canonical import JSON
-from langgraft.benchmarks.harness.statistics import Estimate
+from langgraft.benchmarks.comparison.estimates import Estimate
 from langgraft.benchmarks.mle.analysis import Analysis
 from langgraft.benchmarks.studies import shipped_plans
 

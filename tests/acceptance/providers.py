@@ -16,13 +16,11 @@ from langgraft._core.canonical import JSON
 from langgraft._core.errors import BankFormatError
 from langgraft.memory.bank_format import write_items
 from langgraft.memory.converters import REME, FieldSource, convert_jsonl
-from langgraft.memory.credit import CREDITED
 from langgraft.memory.deltas import Add, BankContent, MemoryDelta, Remove
 from langgraft.memory.episodes import Episode, ErrorRecord, Lesson, Outcome, Step
-from langgraft.memory.forgetting import USES, entries
+from langgraft.memory.forgetting import CREDITED, USES, noted_items
 from langgraft.memory.items import MemoryItem
-from langgraft.memory.policy import EPISODES
-from langgraft.memory.provider import MemoryProvider
+from langgraft.memory.provider import EPISODES, MemoryProvider
 from langgraft.memory.providers import PROVIDERS, make_provider
 from langgraft.memory.recall import RecallContext, Receipt
 
@@ -250,7 +248,7 @@ def _load(setting: Setting) -> list[Figure]:
         if content.state[EPISODES] == count + 1 and _holds(content, items, deltas):
             kept.append(name)
         marks = sum(key.startswith(CREDITED) for key in content.state)
-        uses = sum(entry.count(USES) for entry in entries(content))
+        uses = sum(entry.count(USES) for entry in noted_items(content))
         if marks == uses == count // 2:
             credited.append(name)
     how = f"{count} episodes filed twice by {THREADS} threads, each receipt on two of them"

@@ -25,7 +25,7 @@ from langgraft.graphs.tree import build_tree_agent
 from langgraft.memory.providers.coding import CodingMemory
 from langgraft.nodes.artifacts import MemoryArtifacts
 from langgraft.nodes.prompts import prompt
-from langgraft.nodes.search.records import read_search
+from langgraft.nodes.search.journal import read_search
 
 COMPETITION: Final = "weather"
 _LONG: Final = 2_000_000

@@ -24,7 +24,7 @@ from acceptance.tree_programs import (
     memories,
     write_programs,
 )
-from langgraft.benchmarks.harness.statistics import Estimate, mean_estimate
+from langgraft.benchmarks.comparison.estimates import Estimate, mean_estimate
 from langgraft.benchmarks.simulated.data_scientist import SimulatedDataScientist
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.preparing import prepare_competition
@@ -34,8 +34,7 @@ from langgraft.environments.sandboxes.docker import DockerSandbox
 from langgraft.environments.sandboxes.sandbox import Sandbox
 from langgraft.graphs.tree import build_tree_agent
 from langgraft.nodes.artifacts import MemoryArtifacts
-from langgraft.nodes.search.journal import Journal
-from langgraft.nodes.search.records import read_search
+from langgraft.nodes.search.journal import Journal, read_search
 
 COMPETITION: Final = "weather"
 FEWEST: Final = 30

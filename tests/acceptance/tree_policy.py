@@ -17,10 +17,8 @@ from acceptance.figure import Figure, Setting, share
 from langgraft._core.errors import InputError
 from langgraft.benchmarks.mle.journals import read_journals
 from langgraft.environments.competitions.lite import lite_competitions
-from langgraft.nodes.search.aide_policy import AIDEPolicy
-from langgraft.nodes.search.audit import unexplained
 from langgraft.nodes.search.journal import Journal, JournalNode, Stage
-from langgraft.nodes.search.policy import Expansion
+from langgraft.nodes.search.policy import AIDEPolicy, Expansion, unexplained
 
 RULES: Final = "tests/support/aide_rules.py"
 _MLEBENCH: Final = AIDEPolicy(debug_probability=1, debug_depth=20)

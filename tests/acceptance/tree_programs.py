@@ -21,20 +21,20 @@ from langgraph.store.memory import InMemoryStore
 from langgraft.benchmarks.simulated.data_scientist import SimulatedDataScientist
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.preview import data_preview
-from langgraft.environments.sandboxes.telling import span
+from langgraft.environments.sandboxes.result_text import span
+from langgraft.graphs.building import shipped_packages
 from langgraft.memory.controls import Placebo
 from langgraft.memory.episodes import Episode, ErrorRecord, Outcome
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers.coding import CodingMemory, coding_preset
 from langgraft.memory.recall import RecallContext
 from langgraft.nodes.code_names import code_names
-from langgraft.nodes.competing import domain, instruction
+from langgraft.nodes.preflight import domain, instruction
+from langgraft.nodes.program_text import read_program
 from langgraft.nodes.sampling import sample_config
-from langgraft.nodes.search.briefing import TreePrompts
+from langgraft.nodes.search.deps import TreePrompts
 from langgraft.nodes.search.journal import JournalNode, Stage
-from langgraft.nodes.search.packages import shipped_packages
-from langgraft.nodes.search.program_text import read_program
-from langgraft.nodes.search.summary import summarize
+from langgraft.nodes.search.write import summarize
 
 Memory: TypeAlias = MemoryProvider[Any] | None
 

@@ -21,7 +21,7 @@ from langgraph.store.base import BaseStore, Op, Result
 from langgraph.store.memory import InMemoryStore
 from langgraph.store.postgres import PostgresStore
 
-from langgraft.memory.rankers.bm25 import BM25
+from langgraft.memory.rankers.lexical import BM25
 from langgraft.memory.stores.chroma import ChromaStore
 from langgraft.memory.stores.ranked import RankedStore
 

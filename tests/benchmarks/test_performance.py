@@ -11,7 +11,7 @@ from langgraft.benchmarks.performance.timing import Compared, alone, compared
 @pytest.mark.parametrize(
     "measure",
     [
-        lexical_search.frozen_over_bm25s,
+        lexical_search.search_over_bm25s,
         lexical_search.changing_over_bm25s,
         dense_search.dense_over_in_memory_store,
         dense_search.dense_over_matrix_product,

@@ -7,7 +7,7 @@ import yaml
 from acceptance.kill import kill_and_resume, small_plan
 
 
-@pytest.mark.slow
+@pytest.mark.kill
 def test_run_when_killed_at_random_moments_and_reissued_then_leaves_the_same_bytes(
     tmp_path: Path,
 ) -> None:

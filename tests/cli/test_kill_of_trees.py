@@ -8,7 +8,7 @@ from acceptance.kill import kill_and_resume
 from mle_study import house_plan
 
 
-@pytest.mark.slow
+@pytest.mark.kill
 def test_tree_study_when_killed_in_the_middle_of_searches_then_leaves_the_same_bytes(
     tmp_path: Path,
 ) -> None:

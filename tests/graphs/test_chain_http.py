@@ -14,9 +14,8 @@ from langgraft.benchmarks.simulated.server import ModelServer, serve
 from langgraft.environments.competitions.competition import Competition
 from langgraft.graphs import build_chain_agent
 from langgraft.nodes.artifacts import MemoryArtifacts
-from langgraft.nodes.workbench.events import CONDENSATION, Action
 from langgraft.nodes.workbench.limits import RunLimits
-from langgraft.nodes.workbench.log import EventLog, log_lines, read_log
+from langgraft.nodes.workbench.log import CONDENSATION, Action, EventLog, log_lines, read_log
 from langgraft.nodes.workbench.projection import steps_of
 
 pytest.importorskip("pandas", reason="needs pandas: pip install 'langgraft[mle]'")

@@ -19,12 +19,11 @@ from langgraft.environments.competitions.competition import Competition
 from langgraft.graphs import build_mlab_agent
 from langgraft.memory.providers.coding import coding_preset
 from langgraft.nodes.artifacts import FolderArtifacts, MemoryArtifacts
-from langgraft.nodes.mlab.briefing import roughly
-from langgraft.nodes.workbench.events import Action
+from langgraft.nodes.mlab.prompt import roughly
 from langgraft.nodes.workbench.limits import RunLimits, TokenPrices
-from langgraft.nodes.workbench.log import EventLog, log_lines, read_log
+from langgraft.nodes.workbench.log import Action, EventLog, log_lines, read_log
 from langgraft.nodes.workbench.projection import steps_of
-from langgraft.nodes.workbench.restoring import restore_run_memory
+from langgraft.nodes.workbench.start import restore_run_memory
 
 pytest.importorskip("pandas", reason="needs pandas: pip install 'langgraft[mle]'")
 

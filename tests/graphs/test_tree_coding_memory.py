@@ -12,8 +12,8 @@ from langgraft.graphs.tree import build_tree_agent
 from langgraft.memory.deltas import fold
 from langgraft.memory.providers.coding import coding_preset
 from langgraft.nodes.artifacts import MemoryArtifacts
-from langgraft.nodes.search.aide_policy import AIDEPolicy
-from langgraft.nodes.search.records import Search, read_search
+from langgraft.nodes.search.journal import Search, read_search
+from langgraft.nodes.search.policy import AIDEPolicy
 
 ERROR = "TypeError: fit() got an unexpected keyword argument 'rate'"
 

@@ -21,7 +21,6 @@ from langgraft.memory.providers import make_provider
 from langgraft.nodes.search import (
     Expansion,
     JournalNode,
-    TreePrompts,
 )
 
 pytest.importorskip("pandas", reason="needs pandas: pip install 'langgraft[mle]'")
@@ -51,13 +50,6 @@ def test_agent_when_a_setting_is_out_of_range_is_not_built(
         build_tree_agent(
             writing(), competition=competition, sandbox=sandbox(competition), **settings
         )
-
-
-def test_agent_when_a_prompt_cannot_be_filled_in_is_not_built() -> None:
-    """That shows before a program is written."""
-    draft = TreePrompts().draft
-    with pytest.raises(SettingsError, match="cannot be filled in"):
-        TreePrompts(draft=type(draft)("mine", "$task and $unknown"))
 
 
 def test_agent_when_the_competition_is_not_prepared_is_not_built(

@@ -5,10 +5,12 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from alfworld_cases import HOW_TO_GET_IT, PRESENT, needs_alfworld
+from warm_python import WarmPython
 
 from langgraft.benchmarks.studies import shipped_plans
 from langgraft.memory import item_schema
@@ -62,7 +64,7 @@ def beside(code: str, folder: Path) -> str:
 def run(arguments: list[str], folder: Path) -> str:
     """Run Python in an empty folder; return what it printed."""
     done = subprocess.run(
-        [sys.executable, "-W", "error::UserWarning:__main__", *arguments],
+        [sys.executable, *arguments],
         cwd=folder,
         env=dict(os.environ),
         capture_output=True,
@@ -73,28 +75,38 @@ def run(arguments: list[str], folder: Path) -> str:
     return done.stdout
 
 
+@pytest.fixture(scope="module")
+def python() -> Iterator[WarmPython]:
+    """Return what runs code in a process of its own, without the seconds of its imports."""
+    python = WarmPython()
+    yield python
+    python.close()
+
+
 @pytest.mark.parametrize(("page", "code"), BLOCKS)
-def test_code_of_a_page_when_pasted_runs(page: Path, code: str, tmp_path: Path) -> None:
+def test_code_of_a_page_when_pasted_runs(
+    page: Path, code: str, tmp_path: Path, python: WarmPython
+) -> None:
     """Every Python block stands on its own, beside the files that its page names."""
     save_files(page, tmp_path)
-    run(["-c", beside(code, tmp_path)], tmp_path)
+    python.run(beside(code, tmp_path), tmp_path)
 
 
 @pytest.mark.parametrize(("page", "code"), DOCKER_BLOCKS)
 def test_code_of_a_page_when_it_needs_docker_runs_there(
-    page: Path, code: str, tmp_path: Path, docker_image: str
+    page: Path, code: str, tmp_path: Path, docker_image: str, python: WarmPython
 ) -> None:
     """Blocks that need an engine run where there is one."""
-    run(["-c", beside(code, tmp_path)], tmp_path)
+    python.run(beside(code, tmp_path), tmp_path)
 
 
 @needs_alfworld
 @pytest.mark.parametrize(("page", "code"), ALFWORLD_BLOCKS)
 def test_code_of_a_page_when_it_needs_alfworld_runs_there(
-    page: Path, code: str, tmp_path: Path
+    page: Path, code: str, tmp_path: Path, python: WarmPython
 ) -> None:
     """Blocks that play ALFWorld run where its engine is installed."""
-    run(["-c", beside(code, tmp_path)], tmp_path)
+    python.run(beside(code, tmp_path), tmp_path)
 
 
 def test_provider_of_the_guide_when_counted_has_thirty_lines() -> None:
@@ -112,10 +124,12 @@ def test_provider_of_the_guide_when_held_to_the_suite_passes(tmp_path: Path) -> 
     assert int(passed) >= 40
 
 
-def test_graph_of_the_guide_when_run_recalls_what_it_did(tmp_path: Path) -> None:
+def test_graph_of_the_guide_when_run_recalls_what_it_did(
+    tmp_path: Path, python: WarmPython
+) -> None:
     """What one turn did is at hand in the next that is like it."""
     save_files(GUIDE, tmp_path)
-    said = run(["-c", blocks(GUIDE, "python")[2]], tmp_path)
+    said = python.run(blocks(GUIDE, "python")[2], tmp_path)
     assert "The office wifi is down: Restart the router." in said
 
 
@@ -131,11 +145,11 @@ def test_plan_of_the_guide_when_run_finds_the_provider(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
-def test_example_when_run_ends_well(path: Path, tmp_path: Path) -> None:
+def test_example_when_run_ends_well(path: Path, tmp_path: Path, python: WarmPython) -> None:
     """Examples run as they are."""
     if path.name == "play_alfworld.py" and not PRESENT:
         pytest.skip(HOW_TO_GET_IT)
-    run([str(path)], tmp_path)
+    python.run(path.read_text(), tmp_path, path)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -34,6 +34,7 @@ LAZY_PACKAGES = (
     "langgraft.environments.sandboxes.docker",
     "langgraft.nodes",
     "langgraft.graphs",
+    "langgraft.benchmarks.comparison",
     "langgraft.benchmarks.harness",
     "langgraft.benchmarks.simulated",
     "langgraft.testing",

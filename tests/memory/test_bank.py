@@ -17,22 +17,22 @@ from langgraft._core.errors import InputError, SettingsError
 from langgraft.memory.bank import (
     RECORDS,
     apply_delta,
-    foreseen,
+    as_if_applied,
     item_of,
-    place,
     ranked_items,
     read_content,
     read_state,
+    records_namespace,
 )
 from langgraft.memory.deltas import Add, Annotate, MemoryDelta, Remove, SetState, fold
 from langgraft.memory.items import MemoryItem
+from langgraft.memory.open_banks import WriterLock
 from langgraft.memory.providers import TrajectoryMemory
 from langgraft.memory.rankers import BM25
+from langgraft.memory.stores import paging
 from langgraft.memory.stores.drive import Program, drive
-from langgraft.memory.stores.paging import FIRST_PAGE
-from langgraft.memory.writers import WriterLock
 
-BANK = place(("test",))
+BANK = records_namespace(("test",))
 
 
 class StingyStore(InMemoryStore):
@@ -68,13 +68,14 @@ def test_content_when_the_store_returns_short_pages_is_read_whole() -> None:
     assert drive(read_content(BANK), store) == fold([delta])
 
 
-def test_content_when_longer_than_a_page_is_read_in_one() -> None:
+def test_content_when_longer_than_a_page_is_read_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages of a store that orders by time could otherwise skip a record."""
+    monkeypatch.setattr(paging, "FIRST_PAGE", 100)
     store = RecordingStore()
-    delta = MemoryDelta(tuple(SetState(f"s{number}", number) for number in range(FIRST_PAGE + 1)))
+    delta = MemoryDelta(tuple(SetState(f"s{number}", number) for number in range(101)))
     drive(apply_delta(BANK, delta), store)
     assert drive(read_content(BANK), store) == fold([delta])
-    assert store.offsets == [0, 0, FIRST_PAGE + 1]
+    assert store.offsets == [0, 0, 101]
 
 
 @pytest.mark.parametrize("cap", [None, 40], ids=["no cap", "cap 40"])
@@ -164,7 +165,7 @@ def test_bank_when_foreseen_is_what_it_will_be(
 
     ranked = ranked_items(store, BM25())
     before = drive(read_content(BANK), store).to_bytes()
-    seen = drive(foreseen(BANK, delta, look(), BM25()), ranked)
+    seen = drive(as_if_applied(BANK, delta, look(), BM25()), ranked)
     assert drive(read_content(BANK), store).to_bytes() == before
     drive(apply_delta(BANK, delta), ranked)
     assert drive(look(), ranked) == seen

@@ -13,7 +13,7 @@ from memory_cases import items, make_item
 
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.errors import BankFormatError, InputError
-from langgraft.memory import bank_format, json_lines
+from langgraft.memory import bank_format
 from langgraft.memory.bank_format import item_schema, read_items, write_items
 from langgraft.memory.items import MemoryItem
 
@@ -181,7 +181,7 @@ def test_field_when_it_stands_twice_among_many_is_found_without_comparing_all() 
     """Each name is looked at a few times, however many there are."""
     pairs: list[tuple[str, JSON]] = [(_Name(number), 1) for number in range(9_000)]
     with pytest.raises(ValueError, match="field '8999' stands twice"):
-        json_lines._unique_keys([*pairs, (_Name(8999), 1)])
+        bank_format._unique_keys([*pairs, (_Name(8999), 1)])
     assert _Name.compared < 10 * len(pairs)
 
 

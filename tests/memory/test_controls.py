@@ -41,7 +41,7 @@ from langgraft.memory.providers import (
     make_provider,
 )
 from langgraft.memory.providers.retrieval import ranked_items
-from langgraft.memory.rankers.tokens import tokenize
+from langgraft.memory.rankers.postings import tokenize
 from langgraft.memory.recall import Budget, strip_block
 from langgraft.memory.stores.drive import Program
 from langgraft.memory.testing.providers.samples import COUNTERS

@@ -17,13 +17,13 @@ from langgraft.memory.deltas import BankContent, MemoryDelta, Remove, fold
 from langgraft.memory.episodes import Outcome
 from langgraft.memory.forgetting import (
     Capacity,
-    Entry,
     Forgetting,
     FrequencyUtility,
+    NotedItem,
     SuccessRate,
     Votes,
-    entries,
     forgotten,
+    noted_items,
 )
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import (
@@ -74,7 +74,7 @@ def use(memory: MemoryProvider[Any], *ends: bool | None, name: str) -> list[Memo
 
 def left(memory: MemoryProvider[Any]) -> list[str]:
     """Return the episodes whose items are left."""
-    return [entry.item.episode_id for entry in entries(memory.content())]
+    return [entry.item.episode_id for entry in noted_items(memory.content())]
 
 
 @given(limit=st.integers(0, 4), buffer=st.integers(0, 3), episodes=st.integers(0, 9))
@@ -119,8 +119,8 @@ def test_frequency_utility_when_exactly_at_the_share_forgets_nothing() -> None:
     """0.7 * 10 is a little more than 7 in floats; 7 of 10 is not below 0.7."""
     item = make_item()
     policy = FrequencyUtility(below=0.7)
-    assert policy.forget([Entry(item, {"uses": 10, "successes": 7})]) == []
-    assert len(policy.forget([Entry(item, {"uses": 10, "successes": 6})])) == 1
+    assert policy.forget([NotedItem(item, {"uses": 10, "successes": 7})]) == []
+    assert len(policy.forget([NotedItem(item, {"uses": 10, "successes": 6})])) == 1
 
 
 @pytest.mark.parametrize(
@@ -276,7 +276,7 @@ def test_policies_when_the_store_lists_items_in_another_order_forget_the_same(
         {name: content.items[name] for name in shuffled}, content.notes, content.state
     )
     assert forgotten(policies, other) == forgotten(policies, content)
-    assert [entry.item.order_index for entry in entries(other)] == [0, 1, 2, 3]
+    assert [entry.item.order_index for entry in noted_items(other)] == [0, 1, 2, 3]
 
 
 def test_items_when_imported_are_judged_by_what_they_do_here(tmp_path: Path) -> None:

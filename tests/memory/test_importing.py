@@ -27,7 +27,6 @@ from langgraft.memory.providers import (
     TrajectoryMemory,
     make_provider,
 )
-from langgraft.memory.stores.drive import Program
 from langgraft.memory.stores.read_only import ReadOnlyStore
 
 VARIED = [
@@ -287,22 +286,20 @@ class Failing(TrajectoryMemory):
     """Fails in the upkeep that follows an import."""
 
     @override
-    def _maintain(self) -> Program[Sequence[Change]]:
+    def _maintain(self) -> Sequence[Change]:
         msg = "no upkeep today"
         raise InputError(msg)
-        yield
 
 
 class Settling(TrajectoryMemory):
     """Notes what it imports."""
 
     @override
-    def _settle(self, items: Sequence[MemoryItem]) -> Program[Sequence[Change]]:
+    def _settle(self, items: Sequence[MemoryItem]) -> Sequence[Change]:
         return [
             *(Annotate(item.id, {"imported": True}) for item in items),
             SetState("imports", len(items)),
         ]
-        yield
 
 
 def test_import_when_upkeep_fails_leaves_the_bank_as_it_was(path: Path) -> None:

@@ -28,19 +28,17 @@ from memory_cases import asking, make_episode
 from postgres_server import Schemas
 
 from langgraft._core.errors import BankConflictError, InfrastructureError
-from langgraft.memory.bank import place
+from langgraft.memory.bank import records_namespace
 from langgraft.memory.deltas import Add, MemoryDelta, fold
-from langgraft.memory.open_banks import KEPT, open_bank
-from langgraft.memory.policy import EPISODES
-from langgraft.memory.provider import MemoryProvider
+from langgraft.memory.open_banks import MOST_IDLE, WriterLock, open_bank, other_writers
+from langgraft.memory.provider import EPISODES, MemoryProvider
 from langgraft.memory.providers import InsightMemory, SimpleRAG, TrajectoryMemory, make_provider
 from langgraft.memory.providers.simple_rag import SimpleRAGSettings
 from langgraft.memory.providers.trajectory import TrajectorySettings
 from langgraft.memory.rankers import BM25, Dense
 from langgraft.memory.stores import ForkedStore, RankedStore, ReadOnlyStore
-from langgraft.memory.writers import WriterLock, company_of
 
-BANK = place(("b",))
+BANK = records_namespace(("b",))
 TASK = "open the red door"
 
 
@@ -170,7 +168,7 @@ def test_bank_when_seen_through_wrappers_is_the_same_and_a_fork_is_another() -> 
         fork,
         open_bank(overlay, BANK),
         open_bank(ForkedStore(InMemoryStore(), overlay), BANK),
-        open_bank(store, place(("other",))),
+        open_bank(store, records_namespace(("other",))),
         open_bank(InMemoryStore(), BANK),
     ]
     assert len({id(each) for each in (bank, *others)}) == 1 + len(others)
@@ -179,11 +177,11 @@ def test_bank_when_seen_through_wrappers_is_the_same_and_a_fork_is_another() -> 
 def test_banks_when_many_are_opened_do_not_pile_up() -> None:
     """A tenant each: the latest indexes are kept, a bank in use always, and a store lets go."""
     store = InMemoryStore()
-    used = open_bank(store, place(("used",)))
-    first = id(open_bank(store, place(("first",))).indexes)
-    kept = [open_bank(store, place((f"tenant {n}",))) for n in range(KEPT)]
-    assert open_bank(store, place(("used",))) is used
-    assert id(open_bank(store, place(("tenant 5",)))) == id(kept[5])
+    used = open_bank(store, records_namespace(("used",)))
+    first = id(open_bank(store, records_namespace(("first",))).indexes)
+    kept = [open_bank(store, records_namespace((f"tenant {n}",))) for n in range(MOST_IDLE)]
+    assert open_bank(store, records_namespace(("used",))) is used
+    assert id(open_bank(store, records_namespace(("tenant 5",)))) == id(kept[5])
     kept.clear()
     gc.collect()
     alive = [each for each in gc.get_objects() if type(each).__name__ == "OpenBank"]
@@ -276,7 +274,7 @@ def test_postgres_when_its_pool_has_one_connection_does_not_wait_for_itself(
 async def test_postgres_when_asynchronous_waits_for_others(postgres: Schemas) -> None:
     """A task waits for another process without holding up its event loop, and may be canceled."""
     where = postgres.new()
-    holder = open_bank(postgres.store(where), place(("langgraft", "simple_rag")))
+    holder = open_bank(postgres.store(where), records_namespace(("langgraft", "simple_rag")))
     async with AsyncPostgresStore.from_conn_string(where) as store:
         memory = SimpleRAG(store)
         with holder.lock.held():
@@ -299,7 +297,7 @@ async def test_sqlite_when_asynchronous_waits_for_others_and_gives_back_what_it_
     """A task waits without holding up its event loop; canceled, it leaves the file unlocked."""
     path = tmp_path / "bank.sqlite"
     with plain_store(path) as one:
-        holder = open_bank(one, place(("langgraft", "simple_rag")))
+        holder = open_bank(one, records_namespace(("langgraft", "simple_rag")))
         async with AsyncSqliteStore.from_conn_string(str(path)) as store:
             memory = SimpleRAG(store)
             await memory.afile(make_episode("first"))
@@ -334,7 +332,7 @@ def test_thread_when_it_runs_an_event_loop_is_not_made_to_wait_for_another_store
         memory = SimpleRAG(other)
 
         async def live() -> None:
-            async with open_bank(one, place(("langgraft", "simple_rag"))).lock.aheld():
+            async with open_bank(one, records_namespace(("langgraft", "simple_rag"))).lock.aheld():
                 with pytest.raises(RuntimeError, match="use the async method"):
                     memory.file(make_episode("sync"))
 
@@ -404,22 +402,24 @@ def test_stamp_when_a_bank_is_read_moved_or_kept_in_memory_is_no_content(tmp_pat
 
 def test_company_when_a_store_has_none_is_none(tmp_path: Path) -> None:
     """What only this process can reach needs no lock and no stamp."""
-    assert company_of(InMemoryStore(), BANK).alone
+    assert other_writers(InMemoryStore(), BANK).alone
     with SqliteStore.from_conn_string(":memory:") as store:
-        assert company_of(store, BANK).alone
+        assert other_writers(store, BANK).alone
     with SqliteStore.from_conn_string(str(tmp_path / "bank.sqlite")) as store:
-        assert not company_of(store, BANK).alone
-        assert company_of(store, BANK).lock is not None
-    assert company_of(DictStore(), BANK) == company_of(store, BANK)  # closed: it tells no path
+        assert not other_writers(store, BANK).alone
+        assert other_writers(store, BANK).lock is not None
+    assert other_writers(DictStore(), BANK) == other_writers(
+        store, BANK
+    )  # closed: it tells no path
 
 
 def test_lock_when_the_database_of_locks_is_gone_says_so(postgres: Schemas) -> None:
     """One error, and a free lock."""
     store: PostgresStore = postgres.store()
-    company = company_of(store, BANK)
-    assert company.lock is not None
-    company.lock.address["host"] = "/nowhere"  # type: ignore[attr-defined]
-    lock = WriterLock(company.lock)
+    others = other_writers(store, BANK)
+    assert others.lock is not None
+    others.lock.address["host"] = "/nowhere"  # type: ignore[attr-defined]
+    lock = WriterLock(others.lock)
     for _ in range(2):
         with pytest.raises(InfrastructureError, match="cannot be asked to lock"), lock.held():
             pass

@@ -12,16 +12,24 @@ from memory_cases import asking, make_episode, make_item, scalars, texts
 from postgres_server import Schemas
 
 from langgraft._core.canonical import JSON, canonical_json
-from langgraft.memory.bank import apply_delta, place, read_content, read_state
+from langgraft.memory.bank import (
+    apply_delta,
+    portable_name,
+    portable_record,
+    read_content,
+    read_state,
+    records_namespace,
+    travels,
+    unseal,
+)
 from langgraft.memory.deltas import Add, Annotate, MemoryDelta, Remove, SetState, fold
 from langgraft.memory.episodes import Episode, Lesson, Outcome
-from langgraft.memory.portable import portable_name, portable_record, travels, unseal
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import InsightMemory, InsightSettings, TrajectoryMemory
 from langgraft.memory.stores import ChromaStore
 from langgraft.memory.stores.drive import drive
 
-BANK = place(("portable",))
+BANK = records_namespace(("portable",))
 
 HOSTILE: dict[str, JSON] = {
     "nul": "a\x00b",

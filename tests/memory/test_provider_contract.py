@@ -25,8 +25,7 @@ from langgraft.memory.deltas import (
 )
 from langgraft.memory.episodes import Episode, ErrorRecord
 from langgraft.memory.items import MemoryItem
-from langgraft.memory.policy import EPISODES
-from langgraft.memory.provider import MemoryProvider
+from langgraft.memory.provider import EPISODES, MemoryProvider
 from langgraft.memory.providers import InsightMemory, InsightSettings
 from langgraft.memory.providers.retrieval import ranked_items
 from langgraft.memory.questions import Question, Verdict
@@ -360,11 +359,11 @@ async def test_budget_when_it_is_a_bare_number_is_refused(budget: Any) -> None:
         await memory.aprovide("a task", asking(), budget)
 
 
-def _no_program(*_: object) -> Any:
+async def _async(*_: object) -> Any:
     return []
 
 
-@pytest.mark.parametrize(
+_HOOKS = pytest.mark.parametrize(
     ("hook", "call"),
     [
         ("_recall", lambda memory: memory.provide("a task", asking())),
@@ -374,12 +373,34 @@ def _no_program(*_: object) -> Any:
         ("_maintain", lambda memory: memory.manage()),
     ],
 )
-def test_hook_when_it_holds_no_yield_is_told_in_one_line(
+
+
+@_HOOKS
+def test_hook_when_it_is_async_is_told_in_one_line(
     hook: str, call: Callable[[MemoryProvider[Any]], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A function that returns its value at once is no program, and nothing is changed."""
+    """A coroutine is no value of a hook, and nothing is changed."""
     memory = VotedRules(InMemoryStore())
-    monkeypatch.setattr(VotedRules, hook, _no_program)
-    with pytest.raises(SettingsError, match="`_no_program` is no program, as it holds no `yield`"):
+    monkeypatch.setattr(VotedRules, hook, _async)
+    with pytest.raises(SettingsError, match="`_async` is async: make it a plain function"):
         call(memory)
     assert memory.content() == BankContent()
+
+
+@_HOOKS
+def test_hook_when_it_is_a_plain_function_does_what_a_generator_does(
+    hook: str, call: Callable[[MemoryProvider[Any]], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hook that reads nothing may return its value."""
+    returned: Any = Found(()) if hook == "_recall" else []
+
+    def yielding(*_: object) -> Any:
+        return returned
+        yield
+
+    answers = []
+    for made in (lambda *_: returned, yielding):
+        memory = VotedRules(InMemoryStore())
+        monkeypatch.setattr(VotedRules, hook, made)
+        answers.append((call(memory), memory.content()))
+    assert answers[0] == answers[1]

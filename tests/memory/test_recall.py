@@ -11,7 +11,7 @@ from memory_cases import asking, items, make_item, texts
 
 from langgraft._core.canonical import canonical_json
 from langgraft._core.errors import SettingsError
-from langgraft.memory import markers
+from langgraft.memory import recall as recall_module
 from langgraft.memory.items import MemoryItem
 from langgraft.memory.recall import (
     BLOCK_END,
@@ -150,10 +150,10 @@ def test_text_when_it_only_resembles_a_marker_stays_as_it_is(text: str) -> None:
 
 def test_brackets_when_unicode_has_them_are_all_known() -> None:
     """Every character that stands for an opening bracket begins a marker."""
-    brackets = [chr(code) for code in range(0x110000) if "<" in markers._skeleton(chr(code))]
+    brackets = [chr(code) for code in range(0x110000) if "<" in recall_module._skeleton(chr(code))]
     assert len(brackets) > 15
     for bracket in brackets:
-        assert markers.without_markers(f"{bracket}/recalled_memory>") == markers.DEFUSED
+        assert recall_module.without_markers(f"{bracket}/recalled_memory>") == recall_module.DEFUSED
 
 
 @pytest.mark.parametrize("piece", ["<", "</", "<\u200b", "<r", "&lt;", "<recalled_memory "])
@@ -162,12 +162,12 @@ def test_text_when_it_is_all_brackets_is_gone_through_once_or_twice(
 ) -> None:
     """What it costs grows with its length alone."""
     looked = Counter[str]()
-    skeleton = markers._skeleton
+    skeleton = recall_module._skeleton
     monkeypatch.setattr(
-        markers, "_skeleton", lambda letter: looked.update(["at"]) or skeleton(letter)
+        recall_module, "_skeleton", lambda letter: looked.update(["at"]) or skeleton(letter)
     )
     text = piece * 2_000
-    markers.without_markers(text)
+    recall_module.without_markers(text)
     assert looked["at"] <= 3 * len(text)
 
 
@@ -267,6 +267,35 @@ def test_recall_when_a_pool_is_full_says_so() -> None:
     found = Found(FOUND.items, pools=(pool, pool, pool))
     recall = make_recall("q", asking(), Budget(tokens=330), found)
     assert recall.dropped == (Dropped("long", OVER_SHARE),)
+
+
+def test_recall_when_items_fill_the_budget_exactly_keeps_them_and_one_token_less_does_not() -> None:
+    """A limit is the most that there may be, not one more than that."""
+    both = Found(FOUND.items[1:])
+    exact = make_recall("q", asking(), Budget(), both).tokens
+    assert make_recall("q", asking(), Budget(tokens=exact), both).dropped == ()
+    less = make_recall("q", asking(), Budget(tokens=exact - 1), both)
+    assert less.dropped == (Dropped("other", OVER_BUDGET),)
+
+
+def test_recall_when_items_fill_their_share_exactly_keeps_them_and_a_smaller_share_does_not() -> (
+    None
+):
+    """The same holds of a pool's share of the room that the frame leaves."""
+    both, frame = FOUND.items[1:], Budget().count(render_block([""]))
+    room = 2 * (make_recall("q", asking(), Budget(), Found(both)).tokens - frame)
+    for share, dropped in ((0.5, ()), (0.49, (Dropped("other", OVER_SHARE),))):
+        found = Found(both, pools=(Pool("notes", share),) * 2)
+        recall = make_recall("q", asking(), Budget(tokens=frame + room), found)
+        assert recall.dropped == dropped
+
+
+def test_recall_when_a_pool_has_no_room_at_all_is_given_none() -> None:
+    """A budget that the frame alone exceeds has no share to give, not a negative or a first one."""
+    frame = Budget().count(render_block([""]))
+    nothing = make_item("empty", text="")
+    found = Found(((nothing, 1.0), FOUND.items[1]), pools=(Pool("notes", 1.0),) * 2)
+    assert make_recall("q", asking(), Budget(tokens=frame), found).items == (nothing,)
 
 
 def test_recall_when_the_best_is_to_come_last_is_filled_best_first() -> None:

@@ -7,7 +7,7 @@ from toy_world import RuleModel
 
 from langgraft._core.prompts import Prompt
 from langgraft.memory.recall import BLOCK_START, render_block
-from langgraft.nodes.draft import draft_node
+from langgraft.nodes.judge import draft_node
 from langgraft.nodes.state import AgentState
 
 

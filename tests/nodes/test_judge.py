@@ -18,11 +18,10 @@ from langgraft.memory.providers.agent_kb import AgentKBSettings
 from langgraft.memory.questions import Question, Verdict
 from langgraft.memory.recall import CONTRADICTS
 from langgraft.nodes.judge import KINDS, aanswer, answer, judge_node
-from langgraft.nodes.judging.final_answers import final_answer
+from langgraft.nodes.judging.contradiction import final_answer
 from langgraft.nodes.judging.novelty import masked
+from langgraft.nodes.memory import episode_of, recall_node
 from langgraft.nodes.prompts import prompt
-from langgraft.nodes.recall import recall_node
-from langgraft.nodes.remember import episode_of
 from langgraft.nodes.state import AgentState
 from langgraft.nodes.structured import NO_MODEL
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from toy_world import Corridors
 
 from langgraft._core.errors import SettingsError
-from langgraft.nodes.sessions import EnvironmentSessions
+from langgraft.nodes.text_world import EnvironmentSessions
 
 TASK = "toy/corridor/9"
 

@@ -13,7 +13,7 @@ from toy_world import RuleModel
 
 from langgraft._core.canonical import canonical_json
 from langgraft.memory.recall import BLOCK_END, BLOCK_START, render_block
-from langgraft.nodes.json_values import cleaned, json_values
+from langgraft.nodes.replies import cleaned, json_values
 from langgraft.nodes.structured import (
     NO_MODEL,
     PROBLEM_LENGTH,

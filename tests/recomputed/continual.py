@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Final
 
-from langgraft.benchmarks.continual.wording import change
 from langgraft.benchmarks.published import (
     ROLES,
     Backward,
@@ -21,6 +20,7 @@ from langgraft.benchmarks.published import (
     World,
     continual_memory,
 )
+from langgraft.benchmarks.reporting.words import change
 
 PAPER: Final = continual_memory()
 _COLLAPSE: Final = PAPER.appendix_d.collapse

@@ -1,6 +1,6 @@
 """AIDE's search policy, stated a second time from its description, and journals to try it on.
 
-It shares no code and no approach with `langgraft.nodes.search.aide_policy`: it grows a tree of
+It shares no code and no approach with `langgraft.nodes.search.policy`: it grows a tree of
 programs with their children, walks it from the roots, and says how likely each choice is as a
 fraction. Chance is nothing but these fractions here.
 """

@@ -19,9 +19,16 @@ from langgraft.environments.competitions.competition import Competition
 from langgraft.graphs.chain import build_chain_agent
 from langgraft.nodes.artifacts import FolderArtifacts, MemoryArtifacts
 from langgraft.nodes.sampling import SAMPLE
-from langgraft.nodes.workbench.events import MESSAGE, RECOVERY, Action, Event, Observation
 from langgraft.nodes.workbench.limits import RunLimits, estimated_tokens
-from langgraft.nodes.workbench.log import EventLog, read_log
+from langgraft.nodes.workbench.log import (
+    MESSAGE,
+    RECOVERY,
+    Action,
+    Event,
+    EventLog,
+    Observation,
+    read_log,
+)
 
 Reply = AIMessage | str
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from chain_study import ChainStudy, chain_plan, run_chain
 
 from langgraft._core.errors import LanggraftError
-from langgraft.benchmarks.harness.interrupts import stop_on_signals
 from langgraft.benchmarks.harness.progress import JsonProgress
+from langgraft.benchmarks.harness.schedule import stop_on_signals
 
 
 def sleep_deaf(_run: str, _item: str) -> None:

@@ -15,8 +15,8 @@ from typing_extensions import override
 
 from langgraft._core.canonical import JSON, digest
 from langgraft.benchmarks.harness.log import PlanLog, run_folder
-from langgraft.benchmarks.harness.outcome import PlanOutcome
 from langgraft.benchmarks.harness.plans import prepare
+from langgraft.benchmarks.harness.progress import PlanOutcome
 from langgraft.benchmarks.harness.schedule import run_plan
 from langgraft.benchmarks.harness.study import (
     BankPlace,

@@ -13,7 +13,7 @@ from langgraft.memory.items import MemoryItem
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Found, RecallContext
 from langgraft.memory.settings import ProviderSettings
-from langgraft.memory.stores.drive import Program, drive
+from langgraft.memory.stores.drive import Program, drive, program
 from langgraft.memory.stores.read_only import ReadOnlyStore
 
 
@@ -37,9 +37,7 @@ class Diary(MemoryProvider[DiarySettings]):
         return Found(tuple((note, 1.0) for note in notes[: self.settings.pages]))
 
     @override
-    def _learn(
-        self, episode: Episode, position: int, order_index: int
-    ) -> Program[Sequence[Change]]:
+    def _learn(self, episode: Episode, position: int, order_index: int) -> Sequence[Change]:
         note = MemoryItem(
             id=f"{episode.id}/note",
             text=f"I was told to {episode.task} and {'did' if episode.succeeded else 'did not'}.",
@@ -50,7 +48,6 @@ class Diary(MemoryProvider[DiarySettings]):
             order_index=order_index,
         )
         return (Add(note),)
-        yield
 
 
 class Scribbler(Diary):
@@ -74,5 +71,4 @@ class Sneak(Diary):
         if isinstance(self.store, ReadOnlyStore):
             delta = MemoryDelta((SetState("asked", query),))
             drive(bank.apply_delta(self.namespace, delta), self.store.store)
-        return Found()
-        yield
+        return program(Found())

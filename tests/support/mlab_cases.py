@@ -10,8 +10,7 @@ from langgraft.environments.competitions.competition import Competition
 from langgraft.graphs.mlab import build_mlab_agent
 from langgraft.nodes.artifacts import Artifacts, MemoryArtifacts
 from langgraft.nodes.mlab.perform import CHANGING, performer
-from langgraft.nodes.workbench.events import Action, Observation
-from langgraft.nodes.workbench.log import EventLog, append_events, read_log
+from langgraft.nodes.workbench.log import Action, EventLog, Observation, append_events, read_log
 from langgraft.nodes.workbench.sessions import Workspaces
 from langgraft.nodes.workbench.state import RunInput, RunOutput
 

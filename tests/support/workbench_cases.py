@@ -10,13 +10,12 @@ from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.sandboxes.sandbox import Sandbox
 from langgraft.environments.sandboxes.subprocess import SubprocessSandbox
 from langgraft.nodes.artifacts import Artifacts, MemoryArtifacts
-from langgraft.nodes.workbench.desk import Desk
-from langgraft.nodes.workbench.events import Action, Observation
-from langgraft.nodes.workbench.kernel_calls import KernelTalk, read_file
-from langgraft.nodes.workbench.log import EventLog, append_events, read_log
+from langgraft.nodes.workbench.deps import RunDeps
+from langgraft.nodes.workbench.kernel_effects import KernelTalk, read_file
+from langgraft.nodes.workbench.log import Action, EventLog, Observation, append_events, read_log
 from langgraft.nodes.workbench.performing import Performed, perform_cell, perform_command
 from langgraft.nodes.workbench.sessions import Workspaces
-from langgraft.nodes.workbench.validation import perform_validation
+from langgraft.nodes.workbench.submit import perform_validation
 
 CHANGING = frozenset({"run_bash", "run_python"})
 
@@ -99,9 +98,9 @@ def output(seen: Observation) -> str:
     return seen.text.partition("\n\nIt ran for")[0]
 
 
-def desk_of(competition: Competition, run: HandRun, **given: Any) -> Desk:
-    """Make the desk of a run."""
-    return Desk(competition, run.artifacts, run.spaces, **given)
+def desk_of(competition: Competition, run: HandRun, **given: Any) -> RunDeps:
+    """Make the deps of a run."""
+    return RunDeps(competition, run.artifacts, run.spaces, **given)
 
 
 __all__ = [

@@ -5,6 +5,7 @@ matplotlib belongs to the extra `bench`: import this module only where figures a
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from matplotlib.artist import Artist
@@ -13,15 +14,23 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from langgraft.benchmarks.continual.drawing import EASY, GRAY, HARD, INK, PALETTE, WIDTH, svg_text
 from langgraft.benchmarks.continual.figures import MARKERS, reference, slope
-from langgraft.benchmarks.continual.frames import bar, finish_bars, legend, line
+from langgraft.benchmarks.continual.frames import EASY, HARD, bar, finish_bars
 from langgraft.benchmarks.continual.learning_figures import learning, retention_lines
 from langgraft.benchmarks.continual.metrics import Direction
-from langgraft.benchmarks.continual.paper.sides import Side
-from langgraft.benchmarks.continual.paper.tables import Cast
+from langgraft.benchmarks.continual.paper.counterparts import Cast, Side
 from langgraft.benchmarks.continual.retrieval_figures import diversity_panels, within_task
 from langgraft.benchmarks.published import STUDY_1, STUDY_2, Role
+from langgraft.benchmarks.reporting.drawing import (
+    GRAY,
+    INK,
+    PALETTE,
+    WIDTH,
+    Grid,
+    legend,
+    line,
+    svg_text,
+)
 
 SHORT: Final[Mapping[Role, str]] = {"raw": "Raw", "agg": "Insight", "ind": "Ind", "step": "Step"}
 COLORS: Final[Mapping[Role, str]] = dict(zip(SHORT, PALETTE, strict=False))
@@ -58,19 +67,12 @@ def _panels(name: str, sides: Sequence[Side], each: Draw, entries: Mapping[str, 
 
     def figure() -> Figure:
         sequences = list(dict.fromkeys(s for side in sides for s in side.analysis.study.sequences))
-        abreast = min(len(sides), ABREAST)
-        rows = max(len(sequences), 1) * -(-len(sides) // abreast)
-        made = Figure(figsize=(WIDTH, 0.5 + 2.5 * rows), layout="constrained")
-        axes: Any = made.subplots(rows, abreast, sharey=True, squeeze=False)
-        for place, side in enumerate(sides):
-            block, column = divmod(place, abreast)
+        grid = Grid(max(len(sequences), 1), len(sides), abreast=ABREAST, height=2.5, sharey=True)
+        for column, side in enumerate(sides):
             for row, sequence in enumerate(sequences):
-                each(axes[block * len(sequences) + row][column], side, sequence)
-        for unused in range(len(sides), abreast * -(-len(sides) // abreast)):
-            for row in range(len(sequences)):
-                axes[unused // abreast * len(sequences) + row][unused % abreast].set_visible(False)
-        legend(made, entries, 4)
-        return made
+                each(grid.panel(row, column), side, sequence)
+        legend(grid.figure, entries, 4)
+        return grid.figure
 
     return svg_text(name, figure)
 
@@ -208,25 +210,14 @@ def _contrast(axes: Axes, side: Side, cast: Cast, pair: Sequence[Role]) -> None:
 
 def _of_one(side: Side, cast: Cast) -> dict[str, str]:
     """Draw what has its own panels for each pair, with the figures of the pair's report."""
-    drawn = {}
+    made: dict[str, partial[Figure]] = {}
     playing = {condition.name for condition in cast.values()}
     retrievals = [cell for cell in side.analysis.retrievals if cell.key.condition in playing]
     alone = replace(side.analysis, retrievals=tuple(retrievals))
     if any(cell.spread("top1_share") is not None for cell in within_task(alone)):
-        drawn["figure-11"] = diversity_panels(alone)
+        made[f"figure-11-{side.name}"] = partial(diversity_panels, alone)
     if any(curve.length for curve in side.analysis.curves):
-        drawn["figure-12"] = learning(side.analysis)
+        made[f"figure-12-{side.name}"] = partial(learning, side.analysis)
     if any(each.accuracy.estimate for each in side.analysis.milestones):
-        drawn["figure-13"] = retention_lines(side.analysis)
-    names = {"figure-11": "retrieval", "figure-12": "learning", "figure-13": "retention"}
-    return {
-        f"{name}-{side.name}": _renamed(svg, names[name], f"{name}-{side.name}")
-        for name, svg in drawn.items()
-    }
-
-
-def _renamed(svg: str, old: str, new: str) -> str:
-    """Give a figure ids of its own: the same one of another pair may be on the page as well."""
-    for before in ('id="', '"#', "url(#"):
-        svg = svg.replace(f"{before}{old}-", f"{before}{new}-")
-    return svg
+        made[f"figure-13-{side.name}"] = partial(retention_lines, side.analysis)
+    return {name: svg_text(name, figure) for name, figure in made.items()}

@@ -9,41 +9,24 @@ No metric is computed here: the analyses of the pairs have them all.
 """
 
 from collections.abc import Mapping, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
-from langgraft._core.extras import require
 from langgraft.benchmarks.continual.analysis import Analysis
 from langgraft.benchmarks.continual.cross_recall import SUBSETS, CrossRecall
-from langgraft.benchmarks.continual.csv_tables import Table
 from langgraft.benchmarks.continual.mechanisms import explain_transfer
 from langgraft.benchmarks.continual.metrics import SMALLEST_SUBSET
-from langgraft.benchmarks.continual.page_one import extremes, transfer_sentences
-from langgraft.benchmarks.continual.pages import environment, template
-from langgraft.benchmarks.continual.paper.roles import others, roles
-from langgraft.benchmarks.continual.paper.rows import Cell, PaperTable
-from langgraft.benchmarks.continual.paper.settings import settings_tables, table_7, table_8
-from langgraft.benchmarks.continual.paper.sides import Side, side_of
-from langgraft.benchmarks.continual.paper.tables import (
-    Cast,
-    backward_table,
-    figure_11,
-    forward_table,
-    further_table,
-    table_2,
-)
+from langgraft.benchmarks.continual.page_one import extremes, notices, transfer_sentences
+from langgraft.benchmarks.continual.paper.counterparts import Cast, Side, roles, side_of
+from langgraft.benchmarks.continual.paper.tables import PaperTable, paper_tables, table_7, table_8
 from langgraft.benchmarks.continual.paper.words import sentences, signs
 from langgraft.benchmarks.continual.plan import ContinualPlan
-from langgraft.benchmarks.continual.report import notices
-from langgraft.benchmarks.continual.wording import change
-from langgraft.benchmarks.harness.files import atomic_write, make_directory
 from langgraft.benchmarks.harness.study import Report
-from langgraft.benchmarks.published import STUDY_1, STUDY_2, continual_memory
+from langgraft.benchmarks.published import STUDY_1, continual_memory
+from langgraft.benchmarks.reporting.pages import check_extra, environment, trusted, write_folder
+from langgraft.benchmarks.reporting.tables import Table
+from langgraft.benchmarks.reporting.words import change
 
-PAGE: Final = "index.html"
-_TEMPLATE: Final = "paper.html.jinja"
-_PURPOSE: Final = "The report"
 _TITLE: Final = "Continual learning"
 
 
@@ -62,39 +45,23 @@ def write_paper_report(
         MissingExtraError: The extra `bench` is not installed.
         RunDirectoryError: A file cannot be written.
     """
-    for module in ("matplotlib", "jinja2"):
-        require(module, extra="bench", purpose=_PURPOSE)
+    check_extra()
+    from langgraft.benchmarks.continual.paper.figures import draw  # noqa: PLC0415  ([bench], slow to load)
+
     sides = [side_of(name, analysis) for name, analysis in analyses.items()]
-    tables = paper_tables(plan, sides)
-    drawn = _drawn(sides, roles(plan))
-    for folder in (out, out / "tables", out / "figures"):
-        make_directory(folder)
-    for table in (*(each.as_csv() for each in tables.values()), *_csv_only(plan, sides)):
-        atomic_write(out / "tables" / f"{table.name}.csv", table.to_csv().encode())
-    for name, svg in drawn.items():
-        atomic_write(out / "figures" / f"{name}.svg", f"{svg}\n".encode())
-    page = out / PAGE
-    atomic_write(page, _render(plan, sides, tables, drawn, simulated=simulated).encode())
+    tables, settings = paper_tables(plan, sides), (table_7(plan), table_8(plan))
+    figures = draw(sides, roles(plan))
+    page = write_folder(
+        out,
+        tables=(*(each.as_csv() for each in tables.values()), *settings, _signs(plan, sides)),
+        figures=figures,
+        page=_render(plan, sides, (tables, settings), figures, simulated=simulated),
+    )
     return _short(plan, sides, page, simulated=simulated)
 
 
-def paper_tables(plan: ContinualPlan, sides: Sequence[Side]) -> dict[str, PaperTable]:
-    """Return the tables of the page by name."""
-    cast = roles(plan)
-    found = (
-        table_2(sides),
-        forward_table("table_3", sides, cast, STUDY_1),
-        backward_table("table_4", sides, cast, STUDY_1),
-        forward_table("table_5", sides, cast, STUDY_2),
-        backward_table("table_6", sides, cast, STUDY_2),
-        figure_11(sides, cast),
-        further_table(sides, others(plan)),
-    )
-    return {table.name: table for table in found}
-
-
-def _csv_only(plan: ContinualPlan, sides: Sequence[Side]) -> tuple[Table, ...]:
-    rows = tuple(
+def _signs(plan: ContinualPlan, sides: Sequence[Side]) -> Table:
+    rows = (
         (
             *(sign.side.name, sign.direction, sign.sequence, sign.role, sign.published),
             None
@@ -105,7 +72,7 @@ def _csv_only(plan: ContinualPlan, sides: Sequence[Side]) -> tuple[Table, ...]:
         for sign in signs(sides, roles(plan))
     )
     columns = ("pair", "direction", "sequence", "role", "published", "ours", "verdict")
-    return (*settings_tables(plan), Table("signs", columns, rows))
+    return Table.of("signs", columns, rows)
 
 
 def _short(plan: ContinualPlan, sides: Sequence[Side], page: Path, *, simulated: bool) -> Report:
@@ -116,33 +83,26 @@ def _short(plan: ContinualPlan, sides: Sequence[Side], page: Path, *, simulated:
     return Report(page, plan.title or _TITLE, ("pair", "task families"), rows, lines)
 
 
-def _drawn(sides: Sequence[Side], cast: Cast) -> dict[str, str]:
-    from langgraft.benchmarks.continual.paper.figures import draw  # noqa: PLC0415  ([bench], slow to load)
-
-    return draw(sides, cast)
-
-
 def _render(
     plan: ContinualPlan,
     sides: Sequence[Side],
-    tables: Mapping[str, PaperTable],
-    drawn: Mapping[str, str],
+    tables: tuple[Mapping[str, PaperTable], Sequence[Table]],
+    figures: Mapping[str, str],
     *,
     simulated: bool,
 ) -> str:
-    markup: Any = require("jinja2", extra="bench", purpose=_PURPOSE).utils.markupsafe.Markup
-    jinja = environment(_load)
-    jinja.filters.update(printed=_printed)
+    pages = environment(__package__ or "", "langgraft.benchmarks.continual")
     cast, paper = roles(plan), continual_memory()
     limits = [side.analysis.manifest.get("limit") for side in sides]
-    page: str = jinja.get_template(_TEMPLATE).render(
+    played, settings = (each.rows for each in tables[1])
+    page: str = pages.get_template("paper.html.jinja").render(
         plan=plan,
         title=plan.title or _TITLE,
         sides=sides,
-        tables=tables,
-        table_7=table_7(plan),
-        table_8=table_8(plan),
-        figures={name: markup(svg) for name, svg in drawn.items()},
+        tables=tables[0],
+        table_7=played,
+        table_8=settings,
+        figures={name: trusted(svg) for name, svg in figures.items()},
         sentences=sentences(sides, cast),
         told_of={side.name: [*transfer_sentences(extremes(side.analysis))] for side in sides},
         causes=_causes(sides, cast),
@@ -159,7 +119,7 @@ def _render(
         limit=next((limit for limit in limits if limit is not None), None),
         complete=all(side.complete for side in sides),
     )
-    return f"{page}\n"
+    return page
 
 
 def _causes(sides: Sequence[Side], cast: Cast) -> list[tuple[Side, CrossRecall]]:
@@ -203,24 +163,3 @@ def _cases(sides: Sequence[Side], cast: Cast) -> list[tuple[Side, Any]]:
         for case in side.analysis.cases
         if case.about_transfer and case.key.condition in playing
     ]
-
-
-def _printed(cell: Cell) -> str:
-    """Write the published number of a cell."""
-    value = cell.published
-    if value is None:
-        return ""
-    if cell.approximate:
-        return f"≈{value:.0f}"
-    if cell.difference:
-        return change(value)
-    if isinstance(cell.ours, int):
-        return f"{value:.0f}"
-    return f"{value:.2f}" if cell.scale == 1 else f"{value:.1f}"
-
-
-def _load(name: str) -> str:
-    """Return the text of a template: one of the page's own, or one of the reports'."""
-    if not name.startswith("paper"):
-        return template(name)
-    return resources.files(__package__).joinpath("templates", name).read_text(encoding="utf-8")

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from langgraft.benchmarks.continual.metrics import Direction, Transfer
-from langgraft.benchmarks.continual.paper.sides import Side
-from langgraft.benchmarks.continual.paper.tables import Cast
-from langgraft.benchmarks.continual.wording import change, listing, points, several
+from langgraft.benchmarks.continual.paper.counterparts import Cast, Side
 from langgraft.benchmarks.published import ROLES, Role
+from langgraft.benchmarks.reporting.words import change, listing, points, several
 
 Verdict: TypeAlias = Literal["same sign", "opposite sign", "cannot be told from 0", "no data"]
 

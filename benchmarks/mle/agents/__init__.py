@@ -1,6 +1,6 @@
 """The agents of the study, one object each: what a plan, a run and a user need of it.
 
-base        what every agent is to them (`Agent`), and what came of a run (`Came`)
+base        what every agent is to them (`Agent`), and what came of a run (`AgentResult`)
 settings    an agent's section of a plan
 tree        the search over programs (AIDE)
 steps       what agents that work step by step have in common

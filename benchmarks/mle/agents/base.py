@@ -24,9 +24,9 @@ from langgraft.memory.deltas import BankContent, MemoryDelta
 from langgraft.memory.provider import MemoryProvider
 from langgraft.nodes.artifacts import FolderArtifacts
 from langgraft.nodes.search.journal import JournalNode
-from langgraft.nodes.workbench.steps import StepRecord
+from langgraft.nodes.workbench.projection import StepRecord
 
-Told: TypeAlias = JournalNode | StepRecord
+AgentProgress: TypeAlias = JournalNode | StepRecord
 """What an agent is seen doing: a program of a tree, a step of the others."""
 
 Graph: TypeAlias = "CompiledStateGraph[Any, None, Any, Any]"
@@ -56,7 +56,7 @@ class Parts:
 
 
 @dataclass(frozen=True)
-class Came:
+class AgentResult:
     """What came of a run, as its agent reads it."""
 
     record: str
@@ -84,7 +84,7 @@ class Agent(ABC):
     prompts: ClassVar[tuple[str, ...]]
     """Prompts that it asks with, by name."""
     files: ClassVar[tuple[str, ...]]
-    """Names of the files that `Came.files` may have."""
+    """Names of the files that `AgentResult.files` may have."""
     record_file: ClassVar[str]
     """The file that a solved competition's folder holds once the run has ended."""
     cached: ClassVar[bool]
@@ -137,11 +137,11 @@ class Agent(ABC):
         return {"episode_id": episode_id, "seed": seed}
 
     @abstractmethod
-    def told(self, artifacts: FolderArtifacts, state: Mapping[str, Any]) -> Sequence[Told]:
+    def told(self, artifacts: FolderArtifacts, state: Mapping[str, Any]) -> Sequence[AgentProgress]:
         """Return what is done so far, each whole; it only ever grows at its end."""
 
     @abstractmethod
-    def read(self, artifacts: FolderArtifacts, state: Mapping[str, Any], run: str) -> Came:
+    def read(self, artifacts: FolderArtifacts, state: Mapping[str, Any], run: str) -> AgentResult:
         """Read what came of a run that has ended.
 
         Args:
@@ -163,7 +163,7 @@ class Agent(ABC):
     @abstractmethod
     def leave(
         self,
-        came: Came,
+        came: AgentResult,
         out: Path,
         *,
         run: str,

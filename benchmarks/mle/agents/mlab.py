@@ -11,7 +11,7 @@ from langgraft.benchmarks.mle.agents.settings import AgentName, AgentSettings, M
 from langgraft.benchmarks.mle.agents.steps import StepAgent, limited
 from langgraft.memory.recall import Budget
 from langgraft.nodes.artifacts import FolderArtifacts
-from langgraft.nodes.mlab.answers import BLOCKS
+from langgraft.nodes.mlab.tools import BLOCKS
 
 INSIDE_CALLS: Final = 2 * (BLOCKS + 1)
 """Calls beside the reply at the most: a file is read in blocks and put together, and what was seen

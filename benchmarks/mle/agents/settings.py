@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from langgraft.benchmarks.harness.server_url import ServerUrl
+from langgraft.benchmarks.harness.study import ServerUrl
 from langgraft.benchmarks.mle.conditions import spelled
 
 AgentName: TypeAlias = Literal["tree", "chain", "mlab"]

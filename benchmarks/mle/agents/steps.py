@@ -19,21 +19,18 @@ from typing_extensions import TypedDict, override
 
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft.benchmarks.harness.files import atomic_write
-from langgraft.benchmarks.mle.agents.base import SOLUTION, Agent, Came, Graph, Parts, must_be
+from langgraft.benchmarks.mle.agents.base import SOLUTION, Agent, AgentResult, Graph, Parts, must_be
 from langgraft.benchmarks.mle.agents.settings import AgentSettings, StepSettings
 from langgraft.environments.competitions.competition import Competition
 from langgraft.memory.deltas import BankContent
 from langgraft.memory.provider import MemoryProvider
 from langgraft.nodes.artifacts import FolderArtifacts
-from langgraft.nodes.workbench.events import Action
 from langgraft.nodes.workbench.limits import RunLimits, TokenPrices
-from langgraft.nodes.workbench.log import EventLog, log_lines, read_log
-from langgraft.nodes.workbench.projection import steps_of
+from langgraft.nodes.workbench.log import Action, EventLog, log_lines, read_log
+from langgraft.nodes.workbench.projection import StepRecord, steps_of
 from langgraft.nodes.workbench.recall import memory_needs
-from langgraft.nodes.workbench.restoring import arestore_run_memory, run_bank
-from langgraft.nodes.workbench.solution import solution_of
-from langgraft.nodes.workbench.steps import StepRecord
-from langgraft.nodes.workbench.submit import EVENTS
+from langgraft.nodes.workbench.start import arestore_run_memory, run_bank
+from langgraft.nodes.workbench.submit import EVENTS, solution_of
 
 STEPS: Final = "steps.json"
 
@@ -99,7 +96,7 @@ class StepAgent(Agent):
         return steps[:-1] if _under_way(log) else steps
 
     @override
-    def read(self, artifacts: FolderArtifacts, state: Mapping[str, Any], run: str) -> Came:
+    def read(self, artifacts: FolderArtifacts, state: Mapping[str, Any], run: str) -> AgentResult:
         """Read the log."""
         log = _log(artifacts, state)
         submission = str(state.get("submission") or "")
@@ -107,7 +104,7 @@ class StepAgent(Agent):
         if program := solution_of(log):
             files[SOLUTION] = program.encode("utf-8", "replace")
         steps = steps_of(log)
-        return Came(
+        return AgentResult(
             record=log.reference,
             fields={
                 "steps": [step.model_dump(mode="json") for step in steps],
@@ -135,7 +132,7 @@ class StepAgent(Agent):
     @override
     def leave(
         self,
-        came: Came,
+        came: AgentResult,
         out: Path,
         *,
         run: str,

@@ -14,7 +14,7 @@ from langgraft.benchmarks.harness.files import atomic_write
 from langgraft.benchmarks.mle.agents.base import (
     SOLUTION,
     Agent,
-    Came,
+    AgentResult,
     Graph,
     Parts,
     must_be,
@@ -26,12 +26,10 @@ from langgraft.memory.deltas import BankContent
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget
 from langgraft.nodes.artifacts import FolderArtifacts
-from langgraft.nodes.search.aide_policy import AIDEPolicy
 from langgraft.nodes.search.choose import FRESH_SPLITS
-from langgraft.nodes.search.journal import Journal, JournalNode
-from langgraft.nodes.search.node_json import node_json
-from langgraft.nodes.search.records import read_search
-from langgraft.nodes.search.restoring import arestore_memory, bank_of
+from langgraft.nodes.search.journal import Journal, JournalNode, node_json, read_search
+from langgraft.nodes.search.policy import AIDEPolicy
+from langgraft.nodes.search.start import arestore_memory, bank_of
 
 JOURNAL: Final = "journal.json"
 TREE: Final = "tree.html"
@@ -139,12 +137,12 @@ class TreeAgent(Agent):
         return read_search(artifacts, str(state.get("journal") or "")).nodes
 
     @override
-    def read(self, artifacts: FolderArtifacts, state: Mapping[str, Any], run: str) -> Came:
+    def read(self, artifacts: FolderArtifacts, state: Mapping[str, Any], run: str) -> AgentResult:
         """Read the journal and what was chosen."""
         search = read_search(artifacts, str(state["journal"]), run=run)
         chosen = str(state.get("chosen") or "")
         solution = next((node for node in search.nodes if node.id == chosen), None)
-        return Came(
+        return AgentResult(
             record=search.reference,
             fields={
                 "journal": [node_json(node) for node in search.nodes],
@@ -172,7 +170,7 @@ class TreeAgent(Agent):
     @override
     def leave(
         self,
-        came: Came,
+        came: AgentResult,
         out: Path,
         *,
         run: str,

@@ -7,8 +7,8 @@ from typing import Final
 
 from langgraft.benchmarks.mle.behaviour.diversity import CountUses, effective_number
 from langgraft.benchmarks.mle.behaviour.step_bugs import is_successful
-from langgraft.nodes.workbench.events import INVALID
-from langgraft.nodes.workbench.steps import StepRecord
+from langgraft.nodes.workbench.log import INVALID
+from langgraft.nodes.workbench.projection import StepRecord
 
 COMMAND_TOOLS: Final = frozenset({"run_bash", "run_python"})
 """The family of tools whose command strings are counted: those that take code as it is to run."""

@@ -8,8 +8,8 @@ from typing import Final
 
 from langgraft.benchmarks.mle.behaviour.errors import EARLY, EXHAUSTED, TIMEOUT
 from langgraft.benchmarks.mle.behaviour.step_bugs import TRACEBACK, is_buggy
-from langgraft.benchmarks.mle.markup import visible
-from langgraft.nodes.workbench.steps import StepRecord
+from langgraft.benchmarks.reporting.words import visible
+from langgraft.nodes.workbench.projection import StepRecord
 
 LONGEST: Final = 120
 """Characters that are kept of a class or of a message."""

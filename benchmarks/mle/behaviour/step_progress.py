@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from langgraft.benchmarks.mle.behaviour.progress import FirstValid, oriented
 from langgraft.benchmarks.mle.behaviour.step_bugs import is_successful
-from langgraft.nodes.workbench.steps import StepRecord
+from langgraft.nodes.workbench.projection import StepRecord
 
 
 def valid_metric(step: StepRecord) -> float | None:

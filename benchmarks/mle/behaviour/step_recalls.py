@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from langgraft.benchmarks.mle.behaviour.retrievals import RESOURCE, Share
 from langgraft.benchmarks.mle.behaviour.step_bugs import is_buggy
-from langgraft.nodes.workbench.steps import StepRecord
+from langgraft.nodes.workbench.projection import StepRecord
 
 
 def attempts_with_memory(steps: Sequence[StepRecord]) -> Share:

@@ -30,7 +30,7 @@ from langgraft.benchmarks.mle.behaviour.step_recalls import (
     taught,
 )
 from langgraft.benchmarks.mle.behaviour.timelines import ErrorSpell, error_spells
-from langgraft.nodes.workbench.steps import StepRecord
+from langgraft.nodes.workbench.projection import StepRecord
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from langgraft.benchmarks.mle.behaviour.step_errors import StepError, step_error
-from langgraft.nodes.workbench.steps import StepRecord
+from langgraft.nodes.workbench.projection import StepRecord
 
 MOST_LINES: Final = 40
 """Lines that are written of one run; the tables have all."""

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from langgraft.benchmarks.simulated.alfworld.attempts import lacks_step, parse_attempt, shown_by
 from langgraft.benchmarks.simulated.alfworld.goals import TREATED, Kind
-from langgraft.benchmarks.simulated.alfworld.habits import Care, Habits, Search
-from langgraft.benchmarks.simulated.alfworld.places import KINDS, SURFACES
+from langgraft.benchmarks.simulated.alfworld.habits import Care, Counsel, Habits, Search
+from langgraft.benchmarks.simulated.alfworld.search import KINDS, SURFACES
 from langgraft.benchmarks.simulated.conversation import CACHED_TEXTS
+from langgraft.benchmarks.simulated.notes import split_notes
 from langgraft.benchmarks.simulated.stances import parts_of, stances
 
 _SPECIAL: Mapping[Kind, re.Pattern[str]] = {
@@ -226,3 +228,20 @@ def _steps(text: str, *, looks: bool) -> tuple[frozenset[Kind], frozenset[Kind]]
 def _places(said: Mapping[str, bool]) -> tuple[str, ...]:
     advised = [name for name, sought in said.items() if sought and name in _PLACES]
     return tuple(dict.fromkeys(kind for name in advised for kind in _ALSO.get(name, (name,))))
+
+
+@lru_cache(maxsize=CACHED_TEXTS)
+def counsel_for(kind: Kind, thing: str, notes: str) -> Counsel:
+    """Read notes for one kind of goal and thing; what stands first wins where notes disagree."""
+    advised, shown, opens, lacking = Habits(), Habits(), False, False
+    for note in split_notes(notes):
+        if note.attempt:
+            attempt = parse_attempt(note.text)
+            shown = shown.or_else(shown_by(attempt, kind))
+            lacking = lacking or lacks_step(attempt, kind)
+            continue
+        advice = parse_advice(note.text)
+        fitting = [part for part in advice if part.is_for(kind, thing)]
+        advised = advised.or_else(habits_advised(fitting, kind))
+        opens = opens or any(part.opens for part in fitting)
+    return Counsel(advised, shown, lacking, opens)

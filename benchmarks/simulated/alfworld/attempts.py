@@ -7,8 +7,8 @@ from functools import lru_cache
 
 from langgraft.benchmarks.simulated.alfworld.goals import TREATED, VERBS, Goal, Kind, parse_goal
 from langgraft.benchmarks.simulated.alfworld.habits import Care, Habits
+from langgraft.benchmarks.simulated.alfworld.observations import View, imagined, kind_of, parse_view
 from langgraft.benchmarks.simulated.alfworld.scene import Scene, Turn, scene_of
-from langgraft.benchmarks.simulated.alfworld.sight import View, imagined, kind_of, parse_view
 from langgraft.benchmarks.simulated.conversation import CACHED_TEXTS
 from langgraft.benchmarks.simulated.notes import fields_of, succeeded
 

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from langchain_core.messages import BaseMessage
 from pydantic import Field
 
+from langgraft.benchmarks.simulated.alfworld.advice import counsel_for
 from langgraft.benchmarks.simulated.alfworld.goals import Goal, asks_for_a_task, parse_goal
 from langgraft.benchmarks.simulated.alfworld.habits import settle
+from langgraft.benchmarks.simulated.alfworld.observations import parse_view
 from langgraft.benchmarks.simulated.alfworld.play import next_action
-from langgraft.benchmarks.simulated.alfworld.recalled import counsel_for
 from langgraft.benchmarks.simulated.alfworld.reflect import parse_review, write_lessons
 from langgraft.benchmarks.simulated.alfworld.scene import Turn, scene_of
-from langgraft.benchmarks.simulated.alfworld.sight import parse_view
 from langgraft.benchmarks.simulated.alfworld.validating import score_lessons
 from langgraft.benchmarks.simulated.alfworld.words import read_plan, state_plan
 from langgraft.benchmarks.simulated.chat import Sampling, SimulatedChatModel

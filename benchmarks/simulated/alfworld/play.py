@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from langgraft.benchmarks.simulated.alfworld.goals import STATIONS, TREATED, VERBS, Kind
 from langgraft.benchmarks.simulated.alfworld.habits import Care, Habits
+from langgraft.benchmarks.simulated.alfworld.observations import kind_of
 from langgraft.benchmarks.simulated.alfworld.scene import Scene
 from langgraft.benchmarks.simulated.alfworld.search import search_step
-from langgraft.benchmarks.simulated.alfworld.sight import kind_of
 
 _SET_DOWN = ("move {0} to {1}", "put {0} in/on {1}")
 """How it says that it puts a thing down: the second where the first is not taken."""

@@ -25,7 +25,7 @@ from langgraft.benchmarks.simulated.alfworld.lessons import (
     Topic,
 )
 from langgraft.benchmarks.simulated.dice import Dice
-from langgraft.benchmarks.simulated.reflecting import Told, parse_reflection
+from langgraft.benchmarks.simulated.reflecting import ReportedAttempt, parse_reflection
 
 NAMES_STEP = 0.7
 """Chance that, after a success, the step that the goal asked for is thought worth noting."""
@@ -69,7 +69,7 @@ def write_lessons(review: Review, dice: Dice) -> str:
     return json.dumps([_word(topic, review, dice) for topic in kept], indent=1)
 
 
-def _attempt(told: Told) -> Attempt:
+def _attempt(told: ReportedAttempt) -> Attempt:
     result = "success" if told.success else "failure"
     return parse_attempt(f"Task: {told.task}\n{told.trajectory}\nResult: {result}")
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from langgraft.benchmarks.simulated.alfworld.goals import Goal
-from langgraft.benchmarks.simulated.alfworld.sight import View, kind_of
+from langgraft.benchmarks.simulated.alfworld.observations import View, kind_of
 
 _GO = "go to "
 

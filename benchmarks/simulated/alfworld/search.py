@@ -1,11 +1,69 @@
-"""Where the learner looks for a thing next."""
+"""Where things usually are, and where the learner looks for one next."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from langgraft.benchmarks.simulated.alfworld.habits import Habits, Search
-from langgraft.benchmarks.simulated.alfworld.places import rank_of
+from langgraft.benchmarks.simulated.alfworld.observations import kind_of
 from langgraft.benchmarks.simulated.alfworld.scene import Scene
-from langgraft.benchmarks.simulated.alfworld.sight import kind_of
+
+_OPEN: Sequence[str] = (
+    "countertop",
+    "diningtable",
+    "coffeetable",
+    "sidetable",
+    "desk",
+    "dresser",
+    "bed",
+    "sofa",
+    "armchair",
+    "tvstand",
+    "stoveburner",
+    "coffeemachine",
+    "sinkbasin",
+    "bathtubbasin",
+    "toilet",
+    "shelf",
+    "cart",
+    "ottoman",
+    "toaster",
+    "toiletpaperhanger",
+    "handtowelholder",
+    "towelholder",
+    "garbagecan",
+    "laundryhamper",
+)
+_SHUT: Sequence[str] = ("fridge", "microwave", "cabinet", "drawer", "safe", "box")
+RANKED: Mapping[str, int] = {kind: rank for rank, kind in enumerate((*_OPEN, *_SHUT))}
+"""Kinds of places, in the order in which it would look there for just anything."""
+
+OBVIOUS: Mapping[str, tuple[str, ...]] = {
+    "book": ("bed", "desk"),
+    "cellphone": ("bed", "desk"),
+    "cloth": ("countertop", "bathtubbasin"),
+    "handtowel": ("handtowelholder",),
+    "kettle": ("stoveburner",),
+    "laptop": ("bed", "desk"),
+    "pan": ("stoveburner",),
+    "pillow": ("bed", "sofa"),
+    "pot": ("stoveburner",),
+    "remotecontrol": ("sofa", "coffeetable"),
+    "toiletpaper": ("toilet", "toiletpaperhanger"),
+    "towel": ("towelholder",),
+    "vase": ("shelf",),
+}
+"""Things that have a place of their own."""
+SURFACES = frozenset(_OPEN[:12])
+"""Kinds of places where things lie in the open."""
+KINDS = frozenset((*_OPEN, *_SHUT))
+"""Kinds of places it knows the names of."""
+
+
+def rank_of(place: str, thing: str, first: Sequence[str]) -> tuple[int, int]:
+    """Return a key by which likely kinds of places come first."""
+    preferred = (*first, *OBVIOUS.get(thing, ()))
+    if place in preferred:
+        return 0, preferred.index(place)
+    return 1, RANKED.get(place, len(RANKED))
 
 
 def search_step(scene: Scene, habits: Habits, thing: str) -> str:

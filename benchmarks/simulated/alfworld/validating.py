@@ -26,8 +26,8 @@ from langgraft.benchmarks.simulated.reflecting import (
     SEES_WRONG,
     VAGUE,
     Opinion,
+    ReportedAttempt,
     Shown,
-    Told,
     parse_validation,
     validation_reply,
 )
@@ -44,7 +44,7 @@ def score_lessons(prompt: str, dice: Dice) -> str | None:
     return validation_reply(prompt, partial(_opinion, goal, dice))
 
 
-def _opinion(goal: Goal, dice: Dice, told: Told, lesson: Shown) -> Opinion:
+def _opinion(goal: Goal, dice: Dice, told: ReportedAttempt, lesson: Shown) -> Opinion:
     advice = parse_advice(f"When {lesson.when_to_use}: {lesson.text}")
     advised = habits_advised(advice, goal.kind)
     attempt = parse_attempt(

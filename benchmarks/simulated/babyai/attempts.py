@@ -10,7 +10,7 @@ from langgraft.benchmarks.simulated.babyai.habits import (
     Search,
     Spelling,
 )
-from langgraft.benchmarks.simulated.babyai.sight import View, parse_view
+from langgraft.benchmarks.simulated.babyai.observations import View, parse_view
 from langgraft.benchmarks.simulated.conversation import CACHED_TEXTS
 from langgraft.benchmarks.simulated.notes import fields_of, succeeded
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from enum import StrEnum
 
-from langgraft.benchmarks.simulated.babyai.sight import Kind
+from langgraft.benchmarks.simulated.babyai.observations import Kind
 
 
 class Topic(StrEnum):

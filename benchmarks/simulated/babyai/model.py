@@ -5,15 +5,19 @@ from collections.abc import Sequence
 
 from langchain_core.messages import BaseMessage
 
+from langgraft.benchmarks.simulated.babyai.advice import counsel_for
 from langgraft.benchmarks.simulated.babyai.attempts import Turn
-from langgraft.benchmarks.simulated.babyai.habits import Habits, Spelling, settle
-from langgraft.benchmarks.simulated.babyai.play import next_action
-from langgraft.benchmarks.simulated.babyai.recalled import counsel_for
+from langgraft.benchmarks.simulated.babyai.habits import (
+    Habits,
+    Spelling,
+    read_plan,
+    settle,
+    state_plan,
+)
+from langgraft.benchmarks.simulated.babyai.observations import Kind, parse_goal, parse_view
+from langgraft.benchmarks.simulated.babyai.play import Scene, next_action
 from langgraft.benchmarks.simulated.babyai.reflect import parse_review, write_lessons
-from langgraft.benchmarks.simulated.babyai.scene import Scene
-from langgraft.benchmarks.simulated.babyai.sight import Kind, parse_goal, parse_view
 from langgraft.benchmarks.simulated.babyai.validating import score_lessons
-from langgraft.benchmarks.simulated.babyai.words import read_plan, state_plan
 from langgraft.benchmarks.simulated.chat import Sampling, SimulatedChatModel
 from langgraft.benchmarks.simulated.conversation import (
     digest_of,

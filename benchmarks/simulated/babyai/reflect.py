@@ -18,7 +18,7 @@ from langgraft.benchmarks.simulated.babyai.attempts import (
 )
 from langgraft.benchmarks.simulated.babyai.habits import Door, Search, Spelling
 from langgraft.benchmarks.simulated.babyai.lessons import LESSONS, SITUATIONS, Topic
-from langgraft.benchmarks.simulated.babyai.sight import (
+from langgraft.benchmarks.simulated.babyai.observations import (
     DOOR_KINDS,
     Goal,
     Kind,
@@ -26,7 +26,7 @@ from langgraft.benchmarks.simulated.babyai.sight import (
     parse_goal,
 )
 from langgraft.benchmarks.simulated.dice import Dice
-from langgraft.benchmarks.simulated.reflecting import Told, parse_reflection
+from langgraft.benchmarks.simulated.reflecting import ReportedAttempt, parse_reflection
 
 SEES_SPELLING = 0.6
 """Chance to find the listed spelling after refused ones."""
@@ -60,7 +60,7 @@ def parse_review(prompt: str) -> Review | None:
     return replace(review, other=_review(shown.other))
 
 
-def _review(told: Told) -> Review | None:
+def _review(told: ReportedAttempt) -> Review | None:
     goal = parse_goal(told.task)
     return None if goal is None else Review(goal, parse_attempt(told.trajectory), told.success)
 

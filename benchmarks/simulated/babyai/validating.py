@@ -16,7 +16,7 @@ from langgraft.benchmarks.simulated.babyai.attempts import (
     search_of,
 )
 from langgraft.benchmarks.simulated.babyai.habits import Habits, Spelling
-from langgraft.benchmarks.simulated.babyai.sight import Goal, is_target, parse_goal
+from langgraft.benchmarks.simulated.babyai.observations import Goal, is_target, parse_goal
 from langgraft.benchmarks.simulated.dice import Dice
 from langgraft.benchmarks.simulated.reflecting import (
     BORNE_OUT,
@@ -27,8 +27,8 @@ from langgraft.benchmarks.simulated.reflecting import (
     SEES_WRONG,
     VAGUE,
     Opinion,
+    ReportedAttempt,
     Shown,
-    Told,
     parse_validation,
     validation_reply,
 )
@@ -43,7 +43,7 @@ def score_lessons(prompt: str, dice: Dice) -> str | None:
     return validation_reply(prompt, partial(_opinion, goal, dice))
 
 
-def _opinion(goal: Goal, dice: Dice, told: Told, lesson: Shown) -> Opinion:
+def _opinion(goal: Goal, dice: Dice, told: ReportedAttempt, lesson: Shown) -> Opinion:
     advice = parse_advice(f"When {lesson.when_to_use}: {lesson.text}")
 
     def coin(name: str, chance: float) -> bool:

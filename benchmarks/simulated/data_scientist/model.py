@@ -1,27 +1,33 @@
 """The chat model: messages in, a reply in the asked form out."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from langchain_core.messages import BaseMessage
 from pydantic import Field
 
-from langgraft._core.canonical import text_digest
 from langgraft.benchmarks.simulated.chat import Sampling, SimulatedChatModel
-from langgraft.benchmarks.simulated.data_scientist.asked import Asked, read_prompt
-from langgraft.benchmarks.simulated.data_scientist.desk import desk_for
-from langgraft.benchmarks.simulated.data_scientist.dice import Dice
-from langgraft.benchmarks.simulated.data_scientist.drafting import write_draft
-from langgraft.benchmarks.simulated.data_scientist.improving import write_improvement
-from langgraft.benchmarks.simulated.data_scientist.repairing import write_repair
+from langgraft.benchmarks.simulated.conversation import harmless_reply
+from langgraft.benchmarks.simulated.data_scientist.prompts import (
+    FilledPrompt,
+    dice_for,
+    read_prompt,
+)
 from langgraft.benchmarks.simulated.data_scientist.reviewing import (
     write_diagnosis,
     write_novelty,
     write_review,
 )
+from langgraft.benchmarks.simulated.data_scientist.writer import writer_for
+from langgraft.benchmarks.simulated.dice import Dice
 from langgraft.benchmarks.simulated.judging import judging_reply, shown_novelty
-from langgraft.memory.recall import strip_block
 
 MODEL_NAME = "simulated-data-scientist"
+KINDS: Final = ("tree_draft", "tree_improve", "tree_debug", "tree_review", "diagnose")
+"""Prompts that are understood, by the names they ship under."""
+_AT_A_LOSS: Final = (
+    "I can only work on machine-learning competitions, and I do not understand this."
+)
 
 
 class SimulatedDataScientist(SimulatedChatModel):
@@ -41,68 +47,33 @@ class SimulatedDataScientist(SimulatedChatModel):
 
     def reply(self, messages: Sequence[BaseMessage], sampling: Sampling) -> str:
         """Write a program, review one, diagnose or judge."""
-        return answer(
-            messages,
-            seed=sampling.seed,
-            sampled=sampling.sampled,
-            ignorance=self.ignorance,
-            sample=sampling.sample,
-        )
+        return answer(messages, sampling, self.ignorance)
 
 
-def answer(
-    messages: Sequence[BaseMessage],
-    *,
-    seed: int,
-    sampled: bool,
-    ignorance: float = 1.0,
-    sample: str = "",
-) -> str:
-    """Return the reply to a conversation.
-
-    Args:
-        messages: The whole conversation.
-        seed: Picks the draws.
-        sampled: Whether to draw at all, or to take what is most likely.
-        ignorance: Factor on the rates of habits.
-        sample: Name of the model call; another name is another draw.
-    """
+def answer(messages: Sequence[BaseMessage], sampling: Sampling, ignorance: float) -> str:
+    """Return the reply to a conversation, in the form that is asked for."""
     texts = [message.text for message in messages]
     for text in texts:
         if (shown := shown_novelty(text)) is not None:
             return write_novelty(shown)
         if (judged := judging_reply(text)) is not None:
             return judged
-        if (asked := read_prompt(text)) is not None:
-            return _replied(asked, _dice(texts, seed, sampled=sampled, sample=sample), ignorance)
-    return _harmless("\n".join(texts))
+        if (asked := read_prompt(text, KINDS)) is not None:
+            dice = dice_for(sampling.seed, texts, sampled=sampling.sampled, sample=sampling.sample)
+            return _replied(asked, dice, ignorance)
+    return harmless_reply("\n".join(texts), "", _AT_A_LOSS)
 
 
-def _replied(asked: Asked, dice: Dice, ignorance: float) -> str:
+def _replied(asked: FilledPrompt, dice: Dice, ignorance: float) -> str:
     if asked.kind == "diagnose":
         return write_diagnosis(asked)
     if asked.kind == "tree_review":
         return write_review(asked, dice)
-    desk = desk_for(asked, dice, ignorance)
+    writer = writer_for(asked, dice, ignorance)
     if asked.kind == "tree_debug":
-        return write_repair(desk, asked.part("code"), asked.part("output"))
-    if asked.kind == "tree_improve":
-        return write_improvement(desk, asked.part("code"), asked.part("attempts"))
-    return write_draft(desk, asked.part("attempts"))
-
-
-def _dice(texts: Sequence[str], seed: int, *, sampled: bool, sample: str) -> Dice:
-    # Without what notes leave behind, a blank line: with and without them draws are the same.
-    read = " ".join(" ".join(strip_block(text).split()) for text in texts)
-    digest = text_digest(read.encode("utf-8", "replace").decode("utf-8"))
-    return Dice(seed, sampled, digest, sample)
-
-
-def _harmless(prompt: str) -> str:
-    """Answer what it does not understand, in the form that is asked for."""
-    words = prompt.lower()
-    if "json list" in words or "json array" in words:
-        return "[]"
-    if "json" in words:
-        return "{}"
-    return "I can only work on machine-learning competitions, and I do not understand this."
+        program = writer.repair(asked.part("code"), asked.part("output"))
+    elif asked.kind == "tree_improve":
+        program = writer.improve(asked.part("code"), asked.part("attempts"))
+    else:
+        program = writer.draft(asked.part("attempts"))
+    return f"{program.plan}\n\n```python\n{program.code.rstrip()}\n```\n"

@@ -4,9 +4,9 @@ import json
 import re
 from typing import Final
 
-from langgraft.benchmarks.simulated.data_scientist.asked import Asked
-from langgraft.benchmarks.simulated.data_scientist.dice import Dice
 from langgraft.benchmarks.simulated.data_scientist.programs import sections_of, title_of
+from langgraft.benchmarks.simulated.data_scientist.prompts import FilledPrompt
+from langgraft.benchmarks.simulated.dice import Dice
 from langgraft.memory.episodes import ErrorRecord
 from langgraft.nodes.diagnose import Failure, diagnose_by_rules
 from langgraft.nodes.judging.novelty import Novelty
@@ -40,7 +40,7 @@ ADVISED: Final = 0.5
 """Chance that a review advises what an output shows."""
 
 
-def write_review(asked: Asked, dice: Dice) -> str:
+def write_review(asked: FilledPrompt, dice: Dice) -> str:
     """Review a run."""
     output, code = asked.part("output"), asked.part("code")
     metric, failed = reported(output), went_wrong(output)
@@ -74,7 +74,7 @@ def _failure(output: str, dice: Dice) -> str:
         return f"The submission is not valid: {' '.join(invalid.group(1).split())[2:]}."
     if not raised:
         return "It printed no validation metric, and it does not say why."
-    advice = _advice(output) if dice.lucky("advice", ADVISED) else ""
+    advice = _advice(output) if dice.coin("advice", ADVISED) else ""
     return f"It failed with {raised[-1].strip().rstrip('.')}.{advice}"
 
 
@@ -88,7 +88,7 @@ def _advice(output: str) -> str:
     return ""
 
 
-def write_diagnosis(asked: Asked) -> str:
+def write_diagnosis(asked: FilledPrompt) -> str:
     """Diagnose a failure: what rules read from it, and what a limit was hit by."""
     output, code, analysis = (asked.part(name) for name in ("output", "code", "analysis"))
     analysis = "" if analysis.strip() == "(empty)" else analysis

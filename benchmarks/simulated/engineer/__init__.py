@@ -14,15 +14,15 @@ in a row, or told that it went in circles, it writes another program. Beside eac
 beside a run, what the program is, or what was replaced by what.
 
 In six fields (`researching`). The same, with scripts that are edited after an instruction. It sees
-three steps, and knows more only from its Research Plan and Status (`status`): which scripts there
-are, of what parts, and what they reached; no word of what went wrong. An instruction (`orders`)
+three steps, and knows more only from its Research Plan and Status (`window`): which scripts there
+are, of what parts, and what they reached; no word of what went wrong. An instruction (`edits`)
 names the parts to be written, the facts of the task, and what notes tell of these parts; or the
-repair. Who does the edit (`asides`) sees the script and the instruction, writes the parts, and has
+repair. Who does the edit sees the script and the instruction, writes the parts, and has
 the habits. Repairs are chosen by the error and the lines in sight.
 
 Declared ignorance. The habits of the data scientist, but for rounds without end, at their rates
 times `ignorance`. In a conversation, a habit whose failure is still in sight is made again in new
-code at 0.75 of its rate (`experience.RELAPSE`): it learns little from its own mistakes. A repair
+code at 0.75 of its rate (`moves.RELAPSE`): it learns little from its own mistakes. A repair
 that worked before is made again at once with probability 0.9; else a try is right with 0.65, or 0.8
 where the error says what to write. In six fields it remembers neither. What a condensation or the
 window leaves out it does not know. Slips, times `ignorance`: a script run by another name than it

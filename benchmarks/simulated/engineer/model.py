@@ -1,23 +1,26 @@
 """The chat model: messages in, a call of a tool, or a reply in the asked form, out."""
 
-import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 from langchain_core.messages import BaseMessage
 from pydantic import Field
 
-from langgraft._core.canonical import text_digest
 from langgraft.benchmarks.simulated.chat import Reply, Sampling, SimulatedChatModel
-from langgraft.benchmarks.simulated.data_scientist.asked import read_prompt
-from langgraft.benchmarks.simulated.data_scientist.dice import Dice
+from langgraft.benchmarks.simulated.data_scientist.habits import habits_for
 from langgraft.benchmarks.simulated.data_scientist.model import answer
-from langgraft.benchmarks.simulated.engineer.asides import ASIDES, aside
-from langgraft.benchmarks.simulated.engineer.bench import bench_of
-from langgraft.benchmarks.simulated.engineer.conversation import Conversation, read_conversation
+from langgraft.benchmarks.simulated.data_scientist.prompts import (
+    FilledPrompt,
+    dice_for,
+    read_prompt,
+)
+from langgraft.benchmarks.simulated.data_scientist.writer import Writer, writer_for
+from langgraft.benchmarks.simulated.dice import Dice
+from langgraft.benchmarks.simulated.engineer.conversation import read_conversation
+from langgraft.benchmarks.simulated.engineer.edits import AUXILIARY, auxiliary_reply
 from langgraft.benchmarks.simulated.engineer.moves import next_move
 from langgraft.benchmarks.simulated.engineer.researching import next_reply
 from langgraft.benchmarks.simulated.engineer.window import read_window
-from langgraft.benchmarks.simulated.engineer.writing import engineer_desk
 
 MODEL_NAME = "simulated-engineer"
 
@@ -39,29 +42,30 @@ class SimulatedEngineer(SimulatedChatModel):
     def reply(self, messages: Sequence[BaseMessage], sampling: Sampling) -> str | Reply:
         """Do the next step, or answer what is asked aside."""
         now = read_conversation(messages)
+        texts = [message.text for message in messages[:1]] if now is None else now.texts
+        dice = dice_for(sampling.seed, texts, sampled=sampling.sampled, sample=sampling.sample)
         if now is not None:
-            return self._work(now, sampling)
-        if messages and (window := read_window(messages[0].text)) is not None:
-            dice = Dice(sampling.seed, sampling.sampled, window.digest, sampling.sample)
-            return next_reply(window, engineer_desk(window.asked, dice, self.ignorance))
-        if messages and (asked := read_prompt(messages[0].text, ASIDES)) is not None:
-            digest = text_digest(json.dumps(messages[0].text))
-            return aside(
-                asked,
-                Dice(sampling.seed, sampling.sampled, digest, sampling.sample),
-                self.ignorance,
-            )
-        return answer(
-            messages,
-            seed=sampling.seed,
-            sampled=sampling.sampled,
-            ignorance=self.ignorance,
-            sample=sampling.sample,
-        )
+            move = next_move(now, engineer_writer(now.asked, dice, self.ignorance))
+            offered = all(call.name in sampling.tools for call in move.calls)
+            return move if offered else move.text
+        first = "".join(texts)
+        if (window := read_window(first)) is not None:
+            return next_reply(window, engineer_writer(window.asked, dice, self.ignorance))
+        if (asked := read_prompt(first, AUXILIARY)) is not None:
+            return auxiliary_reply(asked, dice, self.ignorance)
+        return answer(messages, sampling, self.ignorance)
 
-    def _work(self, now: Conversation, sampling: Sampling) -> str | Reply:
-        dice = Dice(sampling.seed, sampling.sampled, now.digest, sampling.sample)
-        desk = engineer_desk(now.asked, dice, self.ignorance)
-        move = next_move(now, desk, bench_of(now.turns))
-        offered = all(call.name in sampling.tools for call in move.calls)
-        return move if offered else move.text
+
+def engineer_writer(asked: FilledPrompt, dice: Dice, ignorance: float) -> Writer:
+    """Read the task of an engineer."""
+    # In front of `$memory` a blank line ends a part; what comes before memory goes on there.
+    after = asked.part("memory")
+    task, data = asked.part("task"), asked.part("data")
+    chain = asked.kind == "chain_task"
+    parts = {
+        "task": f"{task}\n\n{after}" if chain else task,
+        "data": data if chain else f"{data}\n\n{after}",
+        "rules": f"installed, among others: {asked.part('packages')}",
+    }
+    writer = writer_for(FilledPrompt(asked.kind, parts, asked.notes), dice, ignorance)
+    return replace(writer, habits=habits_for(writer.task, endless=False))

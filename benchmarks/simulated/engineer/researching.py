@@ -7,20 +7,34 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from langgraft._core.canonical import JSON
-from langgraft.benchmarks.simulated.data_scientist.desk import Desk
 from langgraft.benchmarks.simulated.data_scientist.habits import Habit, Repair
-from langgraft.benchmarks.simulated.data_scientist.parts import SLOTS
-from langgraft.benchmarks.simulated.data_scientist.programs import sections_of, title_of
-from langgraft.benchmarks.simulated.data_scientist.repairing import chance_of_right
+from langgraft.benchmarks.simulated.data_scientist.programs import SLOTS, sections_of, title_of
 from langgraft.benchmarks.simulated.data_scientist.reviewing import reported, went_wrong
-from langgraft.benchmarks.simulated.engineer.asides import sketched
-from langgraft.benchmarks.simulated.engineer.bench import says_invalid
-from langgraft.benchmarks.simulated.engineer.looking import ASTRAY, IN_PYTHON
-from langgraft.benchmarks.simulated.engineer.moves import CHECKS, CLOSING, MISNAMES, NEXT, PLANNED
-from langgraft.benchmarks.simulated.engineer.orders import QUIET, repairing_order, written_order
-from langgraft.benchmarks.simulated.engineer.status import Script, Status, read_status
-from langgraft.benchmarks.simulated.engineer.window import Step, Window
-from langgraft.benchmarks.simulated.engineer.writing import drafted, improved
+from langgraft.benchmarks.simulated.data_scientist.writer import Writer
+from langgraft.benchmarks.simulated.engineer.conversation import says_invalid
+from langgraft.benchmarks.simulated.engineer.edits import (
+    NO_WARNINGS,
+    repairing_order,
+    sketched,
+    writing_order,
+)
+from langgraft.benchmarks.simulated.engineer.moves import (
+    ASTRAY,
+    CHECKS,
+    CLOSING,
+    GARBLES,
+    IN_PYTHON,
+    MISNAMES,
+    NEXT,
+    PLANNED,
+)
+from langgraft.benchmarks.simulated.engineer.window import (
+    Script,
+    Status,
+    Step,
+    Window,
+    read_status,
+)
 from langgraft.nodes.mlab import tools
 from langgraft.nodes.mlab.replies import (
     ACTION,
@@ -37,23 +51,23 @@ INSPECTS: Final = 0.08
 """Chance to look at a script's lines before it is repaired."""
 UNDOES: Final = 0.1
 """Chance to take a repair back that was no good, and to look at the lines then."""
-GARBLES: Final = 0.015
-"""Rate of an input that is no JSON."""
 _TAKEN_OUT: Final = re.compile(r"^-.*$", re.MULTILINE)
 _TITLED: Final[tuple[str, ...]] = ("Features", "Model", "Validation")
 
 
-def next_reply(window: Window, desk: Desk) -> str:
+def next_reply(window: Window, writer: Writer) -> str:
     """Reply with the six fields of the next step."""
     last = window.steps[-1] if window.steps else None
     status = Status() if last is None else _updated(read_status(last.plan), last)
-    move = _Researcher(window, desk, status).move()
+    move = _Researcher(window, writer, status).move()
     written = json.dumps(move.input, ensure_ascii=False)
-    if move.action != tools.FINAL_ANSWER and desk.dice.lucky("garbles", GARBLES * desk.ignorance):
+    if move.action != tools.FINAL_ANSWER and writer.dice.coin(
+        "garbles", GARBLES * writer.ignorance
+    ):
         written = written[: len(written) // 2]
     fields = {
         REFLECTION: _reflection(last),
-        PLAN: move.status.told(),
+        PLAN: move.status.written(),
         FACT_CHECK: "Metrics are as the scripts printed them. What is said of causes is a guess.",
         THOUGHT: move.thought,
         ACTION: move.action,
@@ -69,31 +83,27 @@ def _updated(status: Status, last: Step) -> Status:
     if last.action in (tools.LIST_FILES, tools.UNDERSTAND) and not _refused(last):
         return replace(status, looks=status.looks + 1)
     if last.action == tools.VALIDATE:
-        return replace(status, checked=not _invalid(last))
+        return replace(status, checked=not says_invalid(last.shown))
     if last.action != tools.EXECUTE or script is None:
         return status
-    metric = reported(last.seen)
-    if went_wrong(last.seen) or metric is None:
+    metric = reported(last.shown)
+    if went_wrong(last.shown) or metric is None:
         return status.with_script(replace(script, failures=script.failures + 1))
     ran = status.with_script(replace(script, metric=metric, failures=0))
     return replace(ran, in_place=name, checked=False)
 
 
 def _refused(step: Step) -> bool:
-    return step.seen.startswith("Not done")
-
-
-def _invalid(step: Step) -> bool:
-    return says_invalid(step.seen)
+    return step.shown.startswith("Not done")
 
 
 def _reflection(last: Step | None) -> str:
     if last is None:
         return "Nothing was done yet."
-    if went_wrong(last.seen) or _refused(last):
-        shown = next((line for line in reversed(last.seen.splitlines()) if "Error" in line), "")
+    if went_wrong(last.shown) or _refused(last):
+        shown = next((line for line in reversed(last.shown.splitlines()) if "Error" in line), "")
         return f"It failed. {shown}".strip()
-    metric = reported(last.seen)
+    metric = reported(last.shown)
     return "It was done." if metric is None else f"It ran, and reached {metric:g} in validation."
 
 
@@ -108,7 +118,7 @@ class _Move:
 @dataclass(frozen=True, slots=True)
 class _Researcher:
     window: Window
-    desk: Desk
+    writer: Writer
     status: Status
 
     @property
@@ -121,13 +131,17 @@ class _Researcher:
             return self._finish()
         if current is None:
             return self._look() or self._draft()
-        if self.window.left <= CLOSING and self.status.best(self.desk.task.metric):
+        if self.window.left <= CLOSING and self.status.best(self.writer.task.metric):
             return self._close()
         if self._failed(current):
             return self._repair(current)
         if current.metric is None or self._just_written():
             return self._execute(current)
-        if self.last is not None and self.last.action == tools.VALIDATE and _invalid(self.last):
+        if (
+            self.last is not None
+            and self.last.action == tools.VALIDATE
+            and says_invalid(self.last.shown)
+        ):
             return self._repair(current)
         return self._better()
 
@@ -144,19 +158,19 @@ class _Researcher:
         return False
 
     def _look(self) -> _Move | None:
-        dice, train = self.desk.dice, f"input/{self.desk.task.train}"
+        dice, train = self.writer.dice, f"input/{self.writer.task.train}"
         if self.status.looks == 0:
-            astray = self.last is None and dice.lucky("astray", ASTRAY * self.desk.ignorance)
+            astray = self.last is None and dice.coin("astray", ASTRAY * self.writer.ignorance)
             folder: Mapping[str, JSON] = {"dir_path": "data" if astray else "input"}
             return self._do("See which files there are.", tools.LIST_FILES, folder)
-        if self.status.looks == 1 and dice.lucky("measure", IN_PYTHON):
+        if self.status.looks == 1 and dice.coin("measure", IN_PYTHON):
             what = {"file_name": train, "things_to_look_for": "columns, and what their values are"}
             return self._do("See what the training table holds.", tools.UNDERSTAND, dict(what))
         return None
 
     def _execute(self, current: Script) -> _Move:
         name = current.name
-        misnamed = self.desk.dice.lucky("misnames", MISNAMES * self.desk.ignorance)
+        misnamed = self.writer.dice.coin("misnames", MISNAMES * self.writer.ignorance)
         if misnamed and self._just_written():
             name = name.replace("train_", "train")
         before = f"{self.last.thought} " if self.last is not None and self._just_written() else ""
@@ -167,25 +181,24 @@ class _Researcher:
         """Check what ran, or take the next script up."""
         ran = [each for each in self.status.scripts.values() if each.metric is not None]
         unchecked = not self.status.checked
-        if unchecked and (len(ran) == 1 or self.desk.dice.lucky("checks", CHECKS)):
+        if unchecked and (len(ran) == 1 or self.writer.dice.coin("checks", CHECKS)):
             return self._check()
-        best = self.status.best(self.desk.task.metric)
+        best = self.status.best(self.writer.task.metric)
         if len(ran) >= PLANNED:
             return self._close()
-        if best is None or self.desk.dice.pick("next", NEXT) == "draft":
+        if best is None or self.writer.dice.pick("next", NEXT) == "draft":
             return self._draft()
         return self._improve(best)
 
     def _draft(self) -> _Move:
-        clean = replace(self.desk, ignorance=0.0)
-        program = drafted(clean, self.status.attempts())
+        program = replace(self.writer, ignorance=0.0).draft(self.status.attempts())
         titles = _titles(program.code)
         return self._written(program.plan, "", titles, titles, program.code)
 
     def _improve(self, best: Script) -> _Move:
-        clean = replace(self.desk, ignorance=0.0)
-        before = sketched(self.desk, dict(zip(_TITLED, best.titles, strict=True)))
-        program = improved(clean, before, self.status.attempts())
+        before = sketched(self.writer, dict(zip(_TITLED, best.titles, strict=True)))
+        clean = replace(self.writer, ignorance=0.0)
+        program = clean.improve(before, self.status.attempts())
         old, new = sections_of(before), sections_of(program.code)
         changed: list[str] = [slot for slot in SLOTS if old.get(slot) != new.get(slot)] or ["Model"]
         titles = _titles(program.code)
@@ -201,21 +214,21 @@ class _Researcher:
         script = Script(name, (features, model, validation))
         status = replace(self.status.with_script(script), at_work=name)
         return replace(
-            self._edit(source or name, name, written_order(self.desk, parts, code), plan),
+            self._edit(source or name, name, writing_order(self.writer, parts, code), plan),
             status=status,
         )
 
     def _repair(self, current: Script) -> _Move:
         if current.failures > PATIENCE:
             return self._draft()
-        dice, last = self.desk.dice, self.last
+        dice, last = self.writer.dice, self.last
         ran = last is not None and last.action == tools.EXECUTE
-        retried = any(habit.retried_in(self._in_sight()) for habit in self.desk.habits)
-        if ran and retried and dice.lucky("undoes", UNDOES):
+        retried = any(habit.retried_in(self._in_sight()) for habit in self.writer.habits)
+        if ran and retried and dice.coin("undoes", UNDOES):
             told = {"script_name": current.name}
             return self._do("That was no good. Take it back.", tools.UNDO_EDIT, dict(told))
         undone = last is not None and last.action == tools.UNDO_EDIT
-        if undone or (ran and dice.lucky("inspects", INSPECTS)):
+        if undone or (ran and dice.coin("inspects", INSPECTS)):
             lines: dict[str, Any] = {"start_line_number": 1, "end_line_number": tools.LINES_SHOWN}
             lines["script_name"] = current.name
             return self._do(f"See what stands in {current.name}.", tools.INSPECT, lines)
@@ -228,47 +241,44 @@ class _Researcher:
         if habit is not None and repair is not None:
             order = repairing_order(habit, repair)
             return self._edit(current.name, current.name, order, repair.plan)
-        if any(QUIET in str(step.input) for step in self.window.steps):
+        if any(NO_WARNINGS in str(step.input) for step in self.window.steps):
             return self._draft()
-        plan = f"{QUIET} They hide what goes wrong."
-        return self._edit(current.name, current.name, QUIET, plan)
+        plan = f"{NO_WARNINGS} They hide what goes wrong."
+        return self._edit(current.name, current.name, NO_WARNINGS, plan)
 
     def _output(self, current: Script) -> str:
         for step in reversed(self.window.steps):
             if step.action == tools.VALIDATE:
-                return step.seen
+                return step.shown
             if step.action == tools.EXECUTE and step.input.get("script_name") == current.name:
-                return step.seen
+                return step.shown
         return ""
 
     def _culprit(self, output: str) -> Habit | None:
         """Return what an output tells of, if possible what is in the lines that are in sight."""
         seen = self._in_sight()
-        shown = [habit for habit in self.desk.habits if habit.shown_by(output)]
+        shown = [habit for habit in self.writer.habits if habit.shown_by(output)]
         plain = [habit for habit in shown if habit.occurs_in(seen)]
-        retried = [habit for habit in self.desk.habits if habit.retried_in(seen)]
-        lines = self.last.seen if self.last and self.last.action == tools.INSPECT else ""
-        present = [habit for habit in self.desk.habits if habit.occurs_in(lines)]
+        retried = [habit for habit in self.writer.habits if habit.retried_in(seen)]
+        lines = self.last.shown if self.last and self.last.action == tools.INSPECT else ""
+        present = [habit for habit in self.writer.habits if habit.occurs_in(lines)]
         return next(iter((*plain, *retried, *present, *shown)), None)
 
     def _in_sight(self) -> str:
         """Return what the window shows of scripts: not the lines that an edit took out."""
-        seen = [_TAKEN_OUT.sub("", step.seen) for step in self.window.steps]
+        seen = [_TAKEN_OUT.sub("", step.shown) for step in self.window.steps]
         return "\n".join(seen)
 
     def _tried(self, habit: Habit, output: str) -> Repair | None:
-        said = self.desk.notes.known.get(habit.name)
+        said = self.writer.notes.known.get(habit.name)
         asked = " ".join(str(step.input.get("edit_instruction")) for step in self.window.steps)
         if said is not None and said.plan not in asked:
             return said
-        if self.desk.dice.lucky(f"repair/{habit.name}", chance_of_right(output)):
-            return habit.repair
-        if not habit.others:
-            return None
-        return self.desk.dice.pick(f"other/{habit.name}", dict.fromkeys(habit.others, 1.0))
+        known = replace(self.writer.notes, known={})
+        return replace(self.writer, notes=known).try_at(habit, output)
 
     def _close(self) -> _Move:
-        best = self.status.best(self.desk.task.metric)
+        best = self.status.best(self.writer.task.metric)
         if best is not None and self.status.in_place != best.name:
             told = {"script_name": best.name}
             said = f"{best.name} is the best so far. Run it again for its submission."
@@ -282,7 +292,7 @@ class _Researcher:
         return self._do("See whether the submission has the right form.", tools.VALIDATE, {})
 
     def _finish(self) -> _Move:
-        best = self.status.best(self.desk.task.metric)
+        best = self.status.best(self.writer.task.metric)
         done = "No script has run." if best is None else f"{best.name} reached {best.metric:g}."
         return self._do("This is what I hand in.", tools.FINAL_ANSWER, {"final_answer": done})
 

@@ -1,13 +1,13 @@
 """What runs inside a sandbox: plain scripts of the standard library, for Python 3.8 and later.
 
     supervisor           the first process of every place, of which these are parts:
-    frames, talking      its stream to the host
+    frames, host_channel its stream to the host
     watching             waiting for all at once
     processes, clearing, sealing
                          starting, ending, and what nothing may do to the supervisor
     starting, running, relay, output, reports
                          what runs, what it prints, and how it ends
-    keeping, kernel_child
+    kernel_manager, kernel_child
                          the kernel, from outside
     workspace, putting, collecting, removing
                          files in, files out, folders away

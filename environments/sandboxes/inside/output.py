@@ -6,8 +6,8 @@ import os
 import time
 
 from langgraft.environments.sandboxes.inside.frames import CHUNK, STDERR, STDOUT, pack
+from langgraft.environments.sandboxes.inside.host_channel import Host
 from langgraft.environments.sandboxes.inside.relay import Relay
-from langgraft.environments.sandboxes.inside.talking import Host
 
 PIPE_SIZE = 1 << 20
 

@@ -27,12 +27,12 @@ from langgraft.environments.sandboxes.inside.frames import (
     pack_json,
     unpack_json,
 )
-from langgraft.environments.sandboxes.inside.keeping import Keeper
+from langgraft.environments.sandboxes.inside.host_channel import Host, HostGoneError
+from langgraft.environments.sandboxes.inside.kernel_manager import Keeper
 from langgraft.environments.sandboxes.inside.processes import Processes
 from langgraft.environments.sandboxes.inside.removing import remove_tree
 from langgraft.environments.sandboxes.inside.running import Programs
 from langgraft.environments.sandboxes.inside.starting import Starter
-from langgraft.environments.sandboxes.inside.talking import Host, HostGoneError
 from langgraft.environments.sandboxes.inside.watching import Watch
 from langgraft.environments.sandboxes.inside.workspace import Workspace
 

@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable, Iterable
 
 from langgraft.environments.sandboxes.inside.frames import BEAT, INTERRUPT, pack, unpack_json
+from langgraft.environments.sandboxes.inside.host_channel import Host
 from langgraft.environments.sandboxes.inside.kernel_child import KernelChild
 from langgraft.environments.sandboxes.inside.output import Clock, Output
 from langgraft.environments.sandboxes.inside.processes import Processes
-from langgraft.environments.sandboxes.inside.talking import Host
 
 BEAT_SECONDS = 1.0
 

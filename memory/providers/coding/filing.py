@@ -7,9 +7,9 @@ from langgraph.store.base import GetOp, Item
 
 from langgraft._core.canonical import JSON
 from langgraft.memory import bank
+from langgraft.memory.bank import with_free_ids
 from langgraft.memory.deltas import Add, Annotate, Change, Remove, SetState
 from langgraft.memory.episodes import Episode
-from langgraft.memory.item_ids import with_free_ids
 from langgraft.memory.items import MemoryItem
 from langgraft.memory.providers.coding.entries import CodingEntry
 from langgraft.memory.stores.drive import Program

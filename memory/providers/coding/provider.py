@@ -9,12 +9,11 @@ from typing_extensions import override
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError
 from langgraft.memory import bank
+from langgraft.memory.bank import portable_text
 from langgraft.memory.deltas import Annotate, Change
 from langgraft.memory.episodes import Episode, ErrorKind, ErrorRecord
 from langgraft.memory.items import MemoryItem
-from langgraft.memory.policy import FILED, Need
-from langgraft.memory.portable import portable_text
-from langgraft.memory.provider import MemoryProvider
+from langgraft.memory.provider import FILED, MemoryProvider, Need
 from langgraft.memory.providers.coding.entries import (
     KIND,
     PROVEN,
@@ -30,8 +29,7 @@ from langgraft.memory.providers.coding.entries import (
 from langgraft.memory.providers.coding.filing import Filing, entries_key
 from langgraft.memory.providers.coding.settings import KINDS, CodingSettings
 from langgraft.memory.providers.coding.tracebacks import canonical_error, parse_traceback
-from langgraft.memory.providers.remedies import retrieve
-from langgraft.memory.providers.retrieval import Filter, ranked_items, task_filter
+from langgraft.memory.providers.retrieval import Filter, ranked_items, retrieve, task_filter
 from langgraft.memory.questions import Question, Verdict
 from langgraft.memory.recall import Found, RecallContext
 from langgraft.memory.stores.drive import Program, adrive, drive
@@ -263,9 +261,8 @@ class CodingMemory(MemoryProvider[CodingSettings]):
         ]
 
     @override
-    def _settle(self, items: Sequence[MemoryItem]) -> Program[Sequence[Change]]:
+    def _settle(self, items: Sequence[MemoryItem]) -> Sequence[Change]:
         return [Annotate(item.id, {"imported": True, **_proof(item)}) for item in items]
-        yield
 
 
 def error_in_sight(context: RecallContext) -> str:

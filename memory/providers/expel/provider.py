@@ -7,17 +7,15 @@ from typing import ClassVar, Final, cast
 from typing_extensions import override
 
 from langgraft.memory import bank
+from langgraft.memory.bank import portable_text
 from langgraft.memory.deltas import Add, Annotate, BankContent, Change, SetState
 from langgraft.memory.episodes import Episode
-from langgraft.memory.forgetting import VOTES, Entry
+from langgraft.memory.forgetting import VOTES, NotedItem
 from langgraft.memory.forgetting import Votes as ForgetByVotes
 from langgraft.memory.items import MemoryItem
-from langgraft.memory.policy import FILED, Need
-from langgraft.memory.portable import portable_text
-from langgraft.memory.provider import MemoryProvider
-from langgraft.memory.providers.arrivals import Arrivals
-from langgraft.memory.providers.episode_items import trajectory_of
-from langgraft.memory.providers.expel.kept import (
+from langgraft.memory.provider import FILED, MemoryProvider, Need
+from langgraft.memory.providers.episode_items import FifoOrder, trajectory_of
+from langgraft.memory.providers.expel.items import (
     INSIGHTS,
     TRAJECTORIES,
     insights_of,
@@ -26,11 +24,22 @@ from langgraft.memory.providers.expel.kept import (
     one_per_task,
     with_other_outcome,
 )
-from langgraft.memory.providers.expel.question import trajectories_shown, votes_question
-from langgraft.memory.providers.expel.rules import changes_of, operations, rule_maker, rules_of
+from langgraft.memory.providers.expel.rules import (
+    changes_of,
+    operations,
+    rule_maker,
+    rules_of,
+    trajectories_shown,
+    votes_question,
+)
 from langgraft.memory.providers.expel.settings import ExpeLSettings, VoteSettings
-from langgraft.memory.providers.remedies import choose, retrieve
-from langgraft.memory.providers.retrieval import Filter, ranked_items, task_filter
+from langgraft.memory.providers.retrieval import (
+    Filter,
+    choose,
+    ranked_items,
+    retrieve,
+    task_filter,
+)
 from langgraft.memory.questions import Question
 from langgraft.memory.recall import Found, Pool, RecallContext
 from langgraft.memory.stores.drive import Program
@@ -130,20 +139,14 @@ class ExpeL(MemoryProvider[ExpeLSettings]):
 
     def _ranked_insights(self, query: str, context: RecallContext) -> Program[Found]:
         where = {**task_filter(self.settings, context), **INSIGHTS}
-        return (
-            yield from retrieve(
-                self.namespace, query, self.settings, domain=context.domain, where=where
-            )
-        )
+        return retrieve(self.namespace, query, self.settings, domain=context.domain, where=where)
 
     def _ranked_trajectories(self, query: str, context: RecallContext) -> Program[Found]:
         settings = self.settings
         where = {**task_filter(settings, context), **TRAJECTORIES}
         limit = settings.top_k_trajectories
-        return (
-            yield from retrieve(
-                self.namespace, query, settings, domain=context.domain, limit=limit, where=where
-            )
+        return retrieve(
+            self.namespace, query, settings, domain=context.domain, limit=limit, where=where
         )
 
     def _rules(self, query: str, votes: VoteSettings) -> Program[Found]:
@@ -237,7 +240,7 @@ class ExpeL(MemoryProvider[ExpeLSettings]):
             return [*insights, *trajectories]
         content = yield from bank.read_content(self.namespace)
         voted = [
-            Entry(rule.item, {VOTES: rule.votes}) for rule in rules_of(content, settings.votes)
+            NotedItem(rule.item, {VOTES: rule.votes}) for rule in rules_of(content, settings.votes)
         ]
         voted.sort(key=lambda entry: entry.age)
         return [*ForgetByVotes(limit=settings.max_insights).forget(voted), *trajectories]
@@ -253,12 +256,12 @@ class ExpeL(MemoryProvider[ExpeLSettings]):
         return [*(Annotate(item.id, {VOTES: votes}) for item in insights), *joined]
 
     @property
-    def _insights(self) -> Arrivals:
-        return Arrivals(self.namespace, "insights")
+    def _insights(self) -> FifoOrder:
+        return FifoOrder(self.namespace, "insights")
 
     @property
-    def _trajectories(self) -> Arrivals:
-        return Arrivals(self.namespace, "trajectories")
+    def _trajectories(self) -> FifoOrder:
+        return FifoOrder(self.namespace, "trajectories")
 
 
 def _succeeded(content: BankContent) -> int:

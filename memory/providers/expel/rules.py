@@ -8,17 +8,18 @@ import itertools
 import logging
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, cast
 
 from langgraft._core.canonical import JSON
 from langgraft.memory.deltas import Add, Annotate, BankContent, Change, Remove
-from langgraft.memory.episodes import Episode
+from langgraft.memory.episodes import Episode, render_trajectory
 from langgraft.memory.forgetting import VOTES
 from langgraft.memory.items import MemoryItem
-from langgraft.memory.policy import FEEDBACK, with_feedback
-from langgraft.memory.providers.expel.kept import insight, is_insight
+from langgraft.memory.provider import FEEDBACK, with_feedback
+from langgraft.memory.providers.expel.items import insight, is_insight
 from langgraft.memory.providers.expel.settings import VoteSettings
-from langgraft.memory.questions import Verdict
+from langgraft.memory.questions import Question, Verdict
 
 logger = logging.getLogger(__name__)
 
@@ -151,7 +152,7 @@ def rule_maker(
     that was worded with trajectories at hand that owe something to gold answers (`shown`) owes
     them as much.
     """
-    told = any(item.metadata.get(FEEDBACK) == "oracle" for item in shown)
+    by_oracle = any(item.metadata.get(FEEDBACK) == "oracle" for item in shown)
     names = (f"{episode.id}/rule-{number}" for number in itertools.count())
     free = (name for name in names if name not in taken)
     places = zip(free, itertools.count(order_index), strict=False)
@@ -159,7 +160,7 @@ def rule_maker(
     def make(verdict: Verdict) -> MemoryItem:
         name, order = next(places)
         rule = insight(episode, name, verdict.text, order, by=verdict.by)
-        return with_feedback(rule, "oracle") if told else rule
+        return with_feedback(rule, "oracle") if by_oracle else rule
 
     return make
 
@@ -181,3 +182,72 @@ def _edited(rule: Rule, item: MemoryItem) -> list[Change]:
     history = [*rule.history, rule.item.id]
     notes: dict[str, JSON] = {VOTES: rule.votes + 1, HISTORY: history}
     return [Remove(rule.item.id, "edited"), Add(item), Annotate(item.id, notes)]
+
+
+KIND: Final = "votes"
+"""Kind of the question."""
+
+_OUTCOMES: Final = {True: "success", False: "failure", None: "not known"}
+
+
+def votes_question(
+    episode: Episode,
+    rules: Sequence[Rule],
+    settings: VoteSettings,
+    *,
+    other: MemoryItem | None,
+    successes: Sequence[MemoryItem],
+) -> Question:
+    """Ask what should become of the rules, now that an episode is over.
+
+    ============  ==========================================================================
+    shows         what it is
+    ============  ==========================================================================
+    `task`        the instruction
+    `outcome`     `success`, `failure` or `not known`
+    `trajectory`  the episode, its middle left out where it is long
+    `rules`       id → `{"text", "votes"}`, the most votes first
+    `limit`       how many operations count, one per rule
+    `full`        the list is at its capacity: remove rather than add
+    `other`       `{"id", "outcome", "trajectory"}` of the same task with the other outcome,
+                  where there is one: what made the difference?
+    `successes`   id → text of the latest successes, where a batch of them is complete: what
+                  do they have in common with each other and with this one?
+    ============  ==========================================================================
+
+    The verdicts' actions are `add` (with a text), `agree`, `edit` (with a text) and `remove`.
+    """
+    bounded = partial(_bounded, limit=settings.shown_characters)
+    shows: dict[str, JSON] = {
+        "task": episode.task,
+        "outcome": _OUTCOMES[episode.outcome.success],
+        "trajectory": bounded(render_trajectory(episode.steps, result="")),
+        "rules": {rule.item.id: {"text": rule.item.text, "votes": rule.votes} for rule in rules},
+        "limit": settings.max_operations,
+        "full": len(rules) >= settings.max_rules,
+    }
+    if other is not None:
+        shows["other"] = {
+            "id": other.id,
+            "outcome": _OUTCOMES[other.success],
+            "trajectory": bounded(other.text),
+        }
+    if successes:
+        shows["successes"] = {item.id: bounded(item.text) for item in successes}
+    return Question(KIND, episode.id, shows)
+
+
+def trajectories_shown(question: Question) -> list[str]:
+    """Return the ids of the trajectories of the bank that a question shows."""
+    other = cast("Mapping[str, str]", question.shows.get("other", {}))
+    successes = cast("Mapping[str, str]", question.shows.get("successes", {}))
+    return [*([other["id"]] if other else []), *successes]
+
+
+def _bounded(text: str, limit: int) -> str:
+    """Leave out the middle of a long text: how it began, and how it ended, tell the most."""
+    if len(text) <= limit:
+        return text
+    end = limit // 2
+    left_out = f"\n[… {len(text) - limit} characters left out …]\n"
+    return text[: limit - end] + left_out + text[len(text) - end :]

@@ -6,9 +6,9 @@ from pydantic import Field as SettingsField
 from pydantic import SkipValidation, model_validator
 
 from langgraft._core.settings import Settings
-from langgraft.memory.providers.remedies import RetrievalSettings
+from langgraft.memory.providers.retrieval import RetrievalSettings
 from langgraft.memory.rankers.base import Ranker
-from langgraft.memory.rankers.bm25 import BM25
+from langgraft.memory.rankers.lexical import BM25
 
 Count = Annotated[int, SettingsField(ge=1)]
 

@@ -2,8 +2,8 @@
 
 `ChromaStore` (`store.py`) carries out batches; `plan.py` checks one and says what it needs before
 anything is changed; `rows.py` writes a record as one Chroma row; `table.py` reads and writes rows
-of one collection; `client.py` opens Chroma and holds the lock; `directory.py` knows which records
-there are; `vectors.py` embeds texts and compares vectors.
+of one collection, and knows which there are; `client.py` opens Chroma and holds the lock;
+`vectors.py` embeds texts and compares vectors.
 """
 
 from typing import TYPE_CHECKING

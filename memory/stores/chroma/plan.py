@@ -32,11 +32,13 @@ class Plan:
 
     Attributes:
         ops: Its operations; namespaces are tuples.
+        ids: The row id of each that reads a record, "" of the others.
         writes: The last write of each record, by row id.
         queries: Queries to embed, each once.
     """
 
     ops: list[Op] = field(default_factory=list)
+    ids: list[str] = field(default_factory=list)
     writes: dict[str, Write] = field(default_factory=dict)
     queries: list[str] = field(default_factory=list)
 
@@ -54,6 +56,7 @@ def plan(ops: Iterable[Op], index: Index | None) -> Plan:
     """
     made = Plan()
     for op in ops:
+        identifier = ""
         match op:
             case PutOp():
                 write = _write(op, index)
@@ -61,6 +64,7 @@ def plan(ops: Iterable[Op], index: Index | None) -> Plan:
                 made.ops.append(op)
             case GetOp():
                 namespace, key = check_address(op.namespace, op.key)
+                identifier = row_id((namespace, key))
                 made.ops.append(op._replace(namespace=namespace, key=key))
             case SearchOp():
                 check_filter(op.filter)
@@ -74,6 +78,7 @@ def plan(ops: Iterable[Op], index: Index | None) -> Plan:
             case _:
                 msg = f"a store carries out GetOp, PutOp, SearchOp, ListNamespacesOp; got {op!r}"
                 raise InputError(msg)
+        made.ids.append(identifier)
     return made
 
 

@@ -54,6 +54,7 @@ class Row:
         updated: When it was last written, likewise.
         value: Its value in JSON.
         packed: Its vectors.
+        id: Its id in Chroma, which follows from namespace and key.
     """
 
     namespace: Namespace
@@ -62,11 +63,11 @@ class Row:
     updated: int
     value: str
     packed: Packed = Packed()
+    id: str = ""
 
-    @property
-    def id(self) -> str:
-        """The row's id in Chroma."""
-        return row_id((self.namespace, self.key))
+    def __post_init__(self) -> None:
+        if not self.id:
+            object.__setattr__(self, "id", row_id((self.namespace, self.key)))
 
     def content(self) -> dict[str, Any]:
         """Return a new copy of the record's value."""
@@ -97,8 +98,8 @@ class Row:
         }
 
     @classmethod
-    def from_metadata(cls, metadata: Mapping[str, Any]) -> "Row":
-        """Read what `metadata` wrote."""
+    def from_metadata(cls, metadata: Mapping[str, Any], identifier: str = "") -> "Row":
+        """Read what `metadata` wrote, in the row of an id."""
         dims, _, vectors = metadata["vectors"].partition(":")
         return cls(
             namespace=tuple(json.loads(metadata["namespace"])),
@@ -107,6 +108,7 @@ class Row:
             updated=metadata["updated"],
             value=metadata["value"],
             packed=Packed(int(dims), base64.b64decode(vectors)),
+            id=identifier,
         )
 
 

@@ -28,10 +28,9 @@ from langgraph.store.base import (
 from langgraft._core.arguments import checked
 from langgraft._core.errors import InputError
 from langgraft.memory.stores.chroma.client import Connection, connect, open_folder
-from langgraft.memory.stores.chroma.directory import Directory, Entry, Fresh, Held
 from langgraft.memory.stores.chroma.plan import Plan, plan
-from langgraft.memory.stores.chroma.rows import Row, row_id
-from langgraft.memory.stores.chroma.table import Table
+from langgraft.memory.stores.chroma.rows import Row
+from langgraft.memory.stores.chroma.table import Directory, Fresh, Held, ListedRecord, Table
 from langgraft.memory.stores.chroma.vectors import Index, Matrix, nearest, pack
 from langgraft.memory.stores.records import Namespace, passes
 
@@ -90,7 +89,7 @@ class ChromaStore(BaseStore):
     def __init__(self, connection: Connection, *, collection: str, index: Index | None) -> None:
         self._connection = connection
         self._index = index
-        self._table = Table(connection.client, collection, connection.where)
+        self._table = Table(connection.client, collection, connection.where, alone=connection.alone)
         self._directory: Directory = (Held if connection.alone else Fresh)(self._table, index)
         self._lock = Lock()
         self._queue = Lock()
@@ -238,15 +237,16 @@ class ChromaStore(BaseStore):
         done: list[tuple[_Call, list[Result]]] = []
         try:
             self._check_open()
-            rows = self._named(calls)
+            rows, created = self._named(calls)
             changed: dict[str, Row | None] = {}
             for call in calls:
                 try:
-                    results = [self._answer(op, rows, call.queries) for op in call.made.ops]
+                    asked = zip(call.made.ops, call.made.ids, strict=True)
+                    results = [self._answer(op, rows.get(i), call.queries) for op, i in asked]
                 except Exception as error:  # noqa: BLE001  (of one search, not of the others)
                     call.answer.set_exception(error)
                     continue
-                changes = self._changes(call, rows)
+                changes = self._changes(call, created)
                 changed |= changes
                 rows |= changes
                 done.append((call, results))
@@ -265,21 +265,22 @@ class ChromaStore(BaseStore):
             msg = f"the ChromaStore at {self._connection.where} is closed; open it again"
             raise InputError(msg)
 
-    def _named(self, calls: "Sequence[_Call]") -> dict[str, Row | None]:
-        """Read the records that batches name."""
-        named: dict[str, None] = {}
-        for call in calls:
-            got = [row_id((op.namespace, op.key)) for op in call.made.ops if isinstance(op, GetOp)]
-            put = [i for i, write in call.made.writes.items() if write.value is not None]
-            named |= dict.fromkeys([*got, *put])
-        return dict(self._table.read(list(named)))
+    def _named(self, calls: "Sequence[_Call]") -> tuple[dict[str, Row | None], dict[str, int]]:
+        """Read the records that batches name, and when those that they write were created."""
+        got = dict.fromkeys(i for call in calls for i in call.made.ids if i)
+        rows = self._table.read(list(got))
+        put = dict.fromkeys(
+            identifier
+            for call in calls
+            for identifier, write in call.made.writes.items()
+            if write.value is not None and identifier not in got
+        )
+        known = {identifier: row.created for identifier, row in rows.items()}
+        return {**rows}, self._directory.created(list(put)) | known if put else known
 
-    def _answer(
-        self, op: Op, rows: Mapping[str, Row | None], queries: Mapping[str, Matrix]
-    ) -> Result:
+    def _answer(self, op: Op, row: Row | None, queries: Mapping[str, Matrix]) -> Result:
         match op:
             case GetOp():
-                row = rows.get(row_id((op.namespace, op.key)))
                 return None if row is None else row.item()
             case SearchOp():
                 return self._search(op, queries.get(op.query or ""))
@@ -288,18 +289,25 @@ class ChromaStore(BaseStore):
             case _:
                 return None
 
-    def _changes(self, call: "_Call", rows: Mapping[str, Row | None]) -> dict[str, Row | None]:
-        """Return the rows that a batch makes, and `None` for those that it removes."""
+    def _changes(self, call: "_Call", created: dict[str, int]) -> dict[str, Row | None]:
+        """Return the rows that a batch makes, and `None` for those that it removes.
+
+        Args:
+            call: The batch.
+            created: When records were created; it is kept up to date.
+        """
         changes: dict[str, Row | None] = {}
         for identifier, write in call.made.writes.items():
             if write.value is None:
                 changes[identifier] = None
+                created.pop(identifier, None)
                 continue
             self._stamp = max(time.time_ns(), self._stamp + 1)
-            known = rows.get(identifier)
-            created = self._stamp if known is None else known.created
+            first = created.setdefault(identifier, self._stamp)
             packed = pack([call.vectors[text] for text in write.texts])
-            changes[identifier] = Row(*write.address, created, self._stamp, write.value, packed)
+            changes[identifier] = Row(
+                *write.address, first, self._stamp, write.value, packed, identifier
+            )
         return changes
 
     def _write(self, changed: Mapping[str, Row | None]) -> None:
@@ -324,7 +332,7 @@ class ChromaStore(BaseStore):
         return list(self._passing(hits[start:stop], op, stop))
 
     def _passing(
-        self, hits: Sequence[tuple[Entry, float | None]], op: SearchOp, enough: int
+        self, hits: Sequence[tuple[ListedRecord, float | None]], op: SearchOp, enough: int
     ) -> Iterator[SearchItem]:
         """Read records and yield those that pass the filter."""
         size = max(_FETCH, enough)
@@ -365,7 +373,9 @@ def _groups(calls: Sequence[_Call]) -> Iterator[list[_Call]]:
         yield group
 
 
-def _ranked(entries: Sequence[Entry], query: Matrix | None) -> list[tuple[Entry, float | None]]:
+def _ranked(
+    entries: Sequence[ListedRecord], query: Matrix | None
+) -> list[tuple[ListedRecord, float | None]]:
     """Order records by their score, best first, those without one last; else leave them."""
     if query is None:
         return [(entry, None) for entry in entries]

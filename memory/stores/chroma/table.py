@@ -1,14 +1,17 @@
-"""The rows of one Chroma collection: read in pages, written whole."""
+"""The rows of one Chroma collection: read in one go, written whole, and known where nobody else writes."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
 from langgraft._core.errors import InfrastructureError, SettingsError
 from langgraft.memory.stores.chroma.rows import Row, placeholder, under
+from langgraft.memory.stores.chroma.vectors import Index, Matrix
 from langgraft.memory.stores.records import Namespace
 
 if TYPE_CHECKING:
@@ -35,13 +38,14 @@ class Table:
         client: An open Chroma client.
         collection: Name of the collection.
         where: Folder or address of Chroma, for messages.
+        alone: Whether nobody else writes to it.
 
     Raises:
         SettingsError: The name cannot be one, or the collection is not one of ours.
         InfrastructureError: Chroma failed.
     """
 
-    def __init__(self, client: "ClientAPI", collection: str, where: str) -> None:
+    def __init__(self, client: "ClientAPI", collection: str, where: str, *, alone: bool) -> None:
         if not _NAME.fullmatch(collection):
             msg = (
                 f"collection must be 3 to 512 of a-z, A-Z, 0-9, '.', '_', '-', with a letter or"
@@ -50,6 +54,7 @@ class Table:
             raise SettingsError(msg)
         self.where = where
         self._name = collection
+        self._alone = alone
         with self._errors("open"):
             self._rows = client.get_or_create_collection(
                 collection, embedding_function=None, metadata={_MARK: FORMAT}
@@ -70,17 +75,30 @@ class Table:
             for start in range(0, len(ids), _PAGE):
                 page = self._rows.get(ids=list(ids[start : start + _PAGE]), include=["metadatas"])
                 for identifier, metadata in zip(page["ids"], page["metadatas"] or (), strict=True):
-                    found[identifier] = Row.from_metadata(metadata)
+                    found[identifier] = Row.from_metadata(metadata, identifier)
         return found
 
     def under(self, prefix: Namespace) -> list[Row]:
         """Return the rows under a namespace prefix in the order they were first written.
 
-        Ids come first: pages by position would miss or repeat rows while others write.
+        Where others write, ids come first: pages by position would miss or repeat rows, and all
+        rows in one answer may be too much for a server.
         """
+        if self._alone:
+            with self._errors("read from"):
+                page = self._rows.get(where=under(prefix), include=["metadatas"])
+                found = zip(page["metadatas"] or (), page["ids"], strict=True)
+                rows = [Row.from_metadata(*each) for each in found]
+        else:
+            with self._errors("read from"):
+                ids = self._rows.get(where=under(prefix), include=[])["ids"]
+            rows = list(self.read(ids).values())
+        return sorted(rows, key=attrgetter("created", "id"))
+
+    def is_empty(self) -> bool:
+        """Say whether there are no rows."""
         with self._errors("read from"):
-            ids = self._rows.get(where=under(prefix), include=[])["ids"]
-        return sorted(self.read(ids).values(), key=lambda row: (row.created, row.id))
+            return self._rows.count() == 0
 
     def write(self, rows: Sequence[Row]) -> None:
         """Write rows over those of the same address; each one whole or not at all."""
@@ -123,3 +141,131 @@ class Table:
                 f" {error or type(error).__name__}"
             )
             raise InfrastructureError(msg) from error
+
+
+@dataclass(frozen=True, slots=True)
+class ListedRecord:
+    """A record, as far as it is needed to list and rank it.
+
+    Attributes:
+        id: Of its row.
+        namespace: Where it is.
+        created: When it was first written, which is its place among all.
+        vectors: One a row; `None` in a store without an index.
+        row: All of it, where that was read anyway.
+    """
+
+    id: str
+    namespace: Namespace
+    created: int
+    vectors: Matrix | None
+    row: Row | None = None
+
+
+class Directory(Protocol):
+    """Knows the records of a table in the order they were first written."""
+
+    def under(self, prefix: Namespace) -> list[ListedRecord]:
+        """Return the records under a prefix."""
+        ...
+
+    def created(self, ids: Sequence[str]) -> dict[str, int]:
+        """Return when records were first written; those that are not there are left out."""
+        ...
+
+    def rows(self, entries: Sequence[ListedRecord]) -> list[Row]:
+        """Return all there is of records."""
+        ...
+
+    def note(self, written: Iterable[Row], removed: Iterable[str]) -> None:
+        """Learn what was written."""
+        ...
+
+    def forget(self) -> None:
+        """Know nothing: it is uncertain what was written."""
+        ...
+
+
+class Held:
+    """For a table that nobody else writes to: namespaces and vectors are read once and kept.
+
+    Values are not kept; they are read for what is returned.
+    """
+
+    def __init__(self, table: Table, index: Index | None) -> None:
+        self._table = table
+        self._index = index
+        self._entries: dict[str, ListedRecord] | None = None
+
+    def under(self, prefix: Namespace) -> list[ListedRecord]:
+        """Return the records under a prefix."""
+        depth = len(prefix)
+        entries: Iterable[ListedRecord]
+        if self._entries is None:
+            # Of this once, their values are at hand as well.
+            entries = [_entry(row, self._index, row) for row in self._table.under(())]
+            self._entries = {entry.id: replace(entry, row=None) for entry in entries}
+        else:
+            entries = self._entries.values()
+        found = [entry for entry in entries if entry.namespace[:depth] == prefix]
+        # In order already, unless the clock went back between two openings.
+        return sorted(found, key=attrgetter("created", "id"))
+
+    def created(self, ids: Sequence[str]) -> dict[str, int]:
+        """Return when records were first written; those that are not there are left out."""
+        if self._entries is None and self._table.is_empty():
+            self._entries = {}
+        if self._entries is None:
+            return {row.id: row.created for row in self._table.read(ids).values()}
+        known = self._entries
+        return {identifier: known[identifier].created for identifier in ids if identifier in known}
+
+    def rows(self, entries: Sequence[ListedRecord]) -> list[Row]:
+        """Return all there is of records."""
+        found = self._table.read([entry.id for entry in entries if entry.row is None])
+        return [entry.row or found[entry.id] for entry in entries]
+
+    def note(self, written: Iterable[Row], removed: Iterable[str]) -> None:
+        """Learn what was written."""
+        if self._entries is None:
+            return
+        for row in written:
+            self._entries[row.id] = _entry(row, self._index)
+        for identifier in removed:
+            self._entries.pop(identifier, None)
+
+    def forget(self) -> None:
+        """Know nothing: it is uncertain what was written."""
+        self._entries = None
+
+
+class Fresh:
+    """For a table that others write to: every question reads all rows under its prefix."""
+
+    def __init__(self, table: Table, index: Index | None) -> None:
+        self._table = table
+        self._index = index
+
+    def under(self, prefix: Namespace) -> list[ListedRecord]:
+        """Return the records under a prefix."""
+        return [_entry(row, self._index, row) for row in self._table.under(prefix)]
+
+    def created(self, ids: Sequence[str]) -> dict[str, int]:
+        """Return when records were first written; those that are not there are left out."""
+        return {row.id: row.created for row in self._table.read(ids).values()}
+
+    def rows(self, entries: Sequence[ListedRecord]) -> list[Row]:
+        """Return the rows as they were when the records were listed."""
+        return [entry.row for entry in entries if entry.row is not None]
+
+    def note(self, written: Iterable[Row], removed: Iterable[str]) -> None:
+        """Do nothing."""
+
+    def forget(self) -> None:
+        """Do nothing."""
+
+
+def _entry(row: Row, index: Index | None, whole: Row | None = None) -> ListedRecord:
+    where = f"record {row.key!r} in {row.namespace!r}"
+    vectors = None if index is None else index.unpack(row.packed, where)
+    return ListedRecord(row.id, row.namespace, row.created, vectors, whole)

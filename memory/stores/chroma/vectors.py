@@ -10,7 +10,7 @@ from langchain_core.embeddings import Embeddings
 from langgraph.store.base import IndexConfig, ensure_embeddings, get_text_at_path
 
 from langgraft._core.errors import InfrastructureError, SettingsError
-from langgraft.memory.embedders.answers import read_answer
+from langgraft.memory.embedders.base import read_answer
 from langgraft.memory.stores.chroma.rows import Packed
 
 Matrix: TypeAlias = npt.NDArray[np.float32]

@@ -1,10 +1,12 @@
 """Episodes, items and questions to try a provider with: a stream by hand, and any at random."""
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
+import pytest
 from hypothesis import strategies as st
 
 from langgraft._core.tokens import TokenCounter, count_tokens_approximately
@@ -186,3 +188,28 @@ def context_of(episode: Episode) -> RecallContext:
         observation=episode.steps[-1].observation if episode.steps else "",
         draft=episode.steps[0].thought if episode.steps else "",
     )
+
+
+_KINDS: Final = ("BaseChatModel", "BaseLLM")
+_CALLS: Final = ("invoke", "stream", "batch", "generate", "generate_prompt")
+
+
+@contextmanager
+def models_refused() -> Iterator[None]:
+    """Make every call of a LangChain model fail the test, also one whose error is caught."""
+    called: list[str] = []
+
+    def refuse(name: str) -> Any:
+        def call(*_: Any, **__: Any) -> NoReturn:
+            called.append(name)
+            pytest.fail(f"memory called a language model: {name}")
+
+        return call
+
+    with pytest.MonkeyPatch.context() as patch:
+        for kind in _KINDS:
+            for name in (each for call in _CALLS for each in (call, f"a{call}")):
+                patch.setattr(f"langchain_core.language_models.{kind}.{name}", refuse(name))
+        yield
+    if called:
+        pytest.fail(f"memory called a language model: {', '.join(called)}")

@@ -18,8 +18,12 @@ from langgraft.memory.items import MemoryItem
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.questions import Question, Verdict
 from langgraft.memory.recall import Budget, Recall, RecallContext
-from langgraft.memory.testing.providers.no_model import models_refused
-from langgraft.memory.testing.providers.samples import HOSTILE, sample_episode, sample_items
+from langgraft.memory.testing.providers.samples import (
+    HOSTILE,
+    models_refused,
+    sample_episode,
+    sample_items,
+)
 from langgraft.memory.testing.suite import Suite
 
 Make: TypeAlias = Callable[[BaseStore], MemoryProvider[Any]]
@@ -47,8 +51,8 @@ class ProviderSuite(Suite):
     """Episodes in the stream that most cases file."""
     at_once: ClassVar[int] = 32
     """Episodes that 16 threads file at once, each of them twice."""
-    many: ClassVar[int] = 10_000
-    """Items of equal text that one case imports."""
+    many: ClassVar[int] = 300
+    """Items of equal text that one case imports: more than a bank should have room for."""
 
     # What a provider says of itself -----------------------------------------------------------
 

@@ -1,18 +1,20 @@
 """The whole suite in one class."""
 
-from langgraft.memory.testing.stores.batches import BatchCases
-from langgraft.memory.testing.stores.concurrency import ConcurrencyCases
+from langgraft.memory.testing.stores.concurrency import (
+    BatchCases,
+    ConcurrencyCases,
+    PersistenceCases,
+)
 from langgraft.memory.testing.stores.differential import DifferentialCases
-from langgraft.memory.testing.stores.filters import FilterCases
-from langgraft.memory.testing.stores.isolation import IsolationCases
-from langgraft.memory.testing.stores.lifetimes import LifetimeCases
-from langgraft.memory.testing.stores.listing import ListingCases
-from langgraft.memory.testing.stores.namespaces import NamespaceCases
-from langgraft.memory.testing.stores.persistence import PersistenceCases
-from langgraft.memory.testing.stores.records import RecordCases
-from langgraft.memory.testing.stores.searching import SearchCases
+from langgraft.memory.testing.stores.namespaces import ListingCases, NamespaceCases
+from langgraft.memory.testing.stores.records import (
+    IsolationCases,
+    LifetimeCases,
+    RecordCases,
+    ValueCases,
+)
+from langgraft.memory.testing.stores.searching import FilterCases, SearchCases
 from langgraft.memory.testing.stores.semantics import SemanticCases
-from langgraft.memory.testing.stores.values import ValueCases
 
 
 class StoreConformance(

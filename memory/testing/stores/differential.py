@@ -18,9 +18,8 @@ from langgraph.store.base import (
     SearchOp,
 )
 
-from langgraft.memory.testing.stores.calls import Calls, Namespace
-from langgraft.memory.testing.stores.oracle import ReferenceStore
-from langgraft.memory.testing.stores.suite import StoreSuite
+from langgraft.memory.testing.stores.reference import ReferenceStore
+from langgraft.memory.testing.stores.suite import Calls, Namespace, StoreSuite
 
 _labels = st.sampled_from(["a", "ab", "b", "%", "_", "é"])
 _paths = st.lists(_labels, max_size=3).map(tuple)

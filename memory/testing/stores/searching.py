@@ -1,9 +1,12 @@
-"""Searching without a query: how many, from where, in which order."""
+"""Searching without a query: how many, from where, in which order, and by which filters."""
 
+from typing import Any
+
+import pytest
 from langgraph.store.base import SearchItem
 
-from langgraft.memory.testing.stores.calls import Calls
-from langgraft.memory.testing.stores.suite import StoreSuite
+from langgraft.memory.testing.stores.suite import Calls, StoreSuite
+from langgraft.memory.testing.suite import needs
 
 NAMESPACE = ("searching",)
 
@@ -61,3 +64,152 @@ class SearchCases(StoreSuite):
         calls.delete(NAMESPACE, keys[1])
         found = {item.key: item.value["n"] for item in calls.search(NAMESPACE)}
         assert found == {"k00": "new", "k02": 2, "k03": 3, "k04": 4}
+
+
+NUMBERS = ("numbers",)
+
+VALUES: dict[str, dict[str, Any]] = {
+    "dune": {"kind": "book", "year": 1965, "rating": 9.5, "tags": ["sand", "war"], "read": True},
+    "emma": {"kind": "book", "year": 1815, "rating": -1, "by": {"name": "Jane", "born": 1775}},
+    "alien": {"kind": "film", "year": 1979, "rating": 10, "read": False, "by": {"name": "Ridley"}},
+    "heat": {"kind": "film", "year": 995, "by": None, "rating": 100.25},
+    "note": {"text": "no fields of the others"},
+}
+
+
+class FilterCases(StoreSuite):
+    """A record is returned if its value meets every condition."""
+
+    @pytest.fixture
+    def shelf(self, calls: Calls) -> Calls:
+        """Return a store with a few records of different shapes."""
+        calls.fill(NAMESPACE, VALUES)
+        return calls
+
+    @pytest.fixture
+    def numbers(self, calls: Calls) -> Calls:
+        """Return a store whose records all have the fields that are compared."""
+        calls.fill(NUMBERS, {key: value for key, value in VALUES.items() if "year" in value})
+        return calls
+
+    def test_filter_when_empty_lets_everything_through(self, shelf: Calls) -> None:
+        """No condition is no filter."""
+        assert shelf.keys(NAMESPACE, filter={}) == sorted(VALUES)
+
+    def test_filter_when_a_plain_value_is_given_compares_for_equality(self, shelf: Calls) -> None:
+        """Texts, numbers and flags are compared as they are."""
+        assert shelf.keys(NAMESPACE, filter={"kind": "film"}) == ["alien", "heat"]
+        assert shelf.keys(NAMESPACE, filter={"year": 1965}) == ["dune"]
+        assert shelf.keys(NAMESPACE, filter={"rating": 9.5}) == ["dune"]
+        assert shelf.keys(NAMESPACE, filter={"read": False}) == ["alien"]
+        assert shelf.keys(NAMESPACE, filter={"year": "1965"}) == []
+
+    def test_filter_when_a_list_is_given_compares_it_whole(self, shelf: Calls) -> None:
+        """Lists are equal in length, order and members."""
+        assert shelf.keys(NAMESPACE, filter={"tags": ["sand", "war"]}) == ["dune"]
+        assert shelf.keys(NAMESPACE, filter={"tags": ["war", "sand"]}) == []
+        assert shelf.keys(NAMESPACE, filter={"tags": ["sand"]}) == []
+
+    def test_filter_when_a_mapping_is_given_asks_for_what_it_names(self, shelf: Calls) -> None:
+        """A nested condition holds for the fields it has; the others do not matter."""
+        assert shelf.keys(NAMESPACE, filter={"by": {"name": "Jane"}}) == ["emma"]
+        assert shelf.keys(NAMESPACE, filter={"by": {"name": "Jane", "born": 1776}}) == []
+
+    def test_filter_when_conditions_are_nested_compares_inside(self, calls: Calls) -> None:
+        """Operators work inside a nested mapping."""
+        for born in (1775, 1937):
+            calls.put(NAMESPACE, str(born), {"by": {"born": born}})
+        assert calls.keys(NAMESPACE, filter={"by": {"born": {"$lt": 1800}}}) == ["1775"]
+
+    def test_filter_when_several_fields_are_given_wants_all(self, shelf: Calls) -> None:
+        """Conditions add up."""
+        assert shelf.keys(NAMESPACE, filter={"kind": "film", "year": 1979}) == ["alien"]
+        assert shelf.keys(NAMESPACE, filter={"kind": "film", "year": 1965}) == []
+
+    def test_filter_when_none_is_given_finds_the_field_that_holds_it(self, shelf: Calls) -> None:
+        """A field that holds nothing can be asked for."""
+        assert "heat" in shelf.keys(NAMESPACE, filter={"by": None})
+        assert "emma" not in shelf.keys(NAMESPACE, filter={"by": None})
+
+    def test_eq_when_given_does_as_a_plain_value(self, shelf: Calls) -> None:
+        """`$eq` is equality."""
+        assert shelf.keys(NAMESPACE, filter={"kind": {"$eq": "film"}}) == ["alien", "heat"]
+        assert shelf.keys(NAMESPACE, filter={"tags": {"$eq": ["sand", "war"]}}) == ["dune"]
+
+    def test_ne_when_the_field_is_there_leaves_out_what_is_equal(self, shelf: Calls) -> None:
+        """`$ne` is inequality."""
+        found = shelf.keys(NAMESPACE, filter={"kind": {"$ne": "film"}})
+        assert {"dune", "emma"} <= set(found)
+        assert not {"alien", "heat"} & set(found)
+
+    def test_ne_when_the_field_is_missing_lets_the_record_through(self, shelf: Calls) -> None:
+        """What is not there is not equal."""
+        assert shelf.keys(NAMESPACE, filter={"kind": {"$ne": "film"}}) == ["dune", "emma", "note"]
+
+    def test_gt_when_given_compares_numbers(self, numbers: Calls) -> None:
+        """`$gt` is strictly greater, as numbers: 995 is less than 1815."""
+        assert numbers.keys(NUMBERS, filter={"year": {"$gt": 1815}}) == ["alien", "dune"]
+        assert numbers.keys(NUMBERS, filter={"rating": {"$gt": 9.5}}) == ["alien", "heat"]
+
+    def test_gte_when_given_compares_numbers(self, numbers: Calls) -> None:
+        """`$gte` is greater or equal."""
+        assert numbers.keys(NUMBERS, filter={"year": {"$gte": 1815}}) == ["alien", "dune", "emma"]
+
+    def test_lt_when_given_compares_numbers(self, numbers: Calls) -> None:
+        """`$lt` is strictly less; negative numbers are."""
+        assert numbers.keys(NUMBERS, filter={"year": {"$lt": 1815}}) == ["heat"]
+        assert numbers.keys(NUMBERS, filter={"rating": {"$lt": 9.5}}) == ["emma"]
+
+    def test_lte_when_given_compares_numbers(self, numbers: Calls) -> None:
+        """`$lte` is less or equal."""
+        assert numbers.keys(NUMBERS, filter={"year": {"$lte": 1815}}) == ["emma", "heat"]
+
+    def test_operators_when_several_are_given_want_all(self, numbers: Calls) -> None:
+        """Two operators on one field make a range."""
+        span = {"year": {"$gte": 1000, "$lt": 1979}}
+        assert numbers.keys(NUMBERS, filter=span) == ["dune", "emma"]
+
+    def test_comparison_when_the_field_is_missing_leaves_the_record_out(self, shelf: Calls) -> None:
+        """A missing field is neither greater nor less, and no error."""
+        assert shelf.keys(NAMESPACE, filter={"missing": {"$gt": 0}}) == []
+        assert shelf.keys(NAMESPACE, filter={"missing": {"$lte": 0}}) == []
+
+    def test_comparison_when_the_field_holds_a_text_leaves_the_record_out_of_numbers(
+        self, shelf: Calls
+    ) -> None:
+        """A text that is no number is neither greater nor less than one, and no error."""
+        assert shelf.keys(NAMESPACE, filter={"kind": {"$gt": 5}}) == []
+        assert shelf.keys(NAMESPACE, filter={"kind": {"$lt": 5}}) == []
+
+    def test_operator_when_unknown_is_refused(self, shelf: Calls) -> None:
+        """An operator that does not exist is an error, not an empty answer."""
+        with pytest.raises(Exception):  # noqa: B017, PT011 - which one is the store's to say
+            shelf.search(NAMESPACE, filter={"year": {"$near": 1965}})
+
+    def test_filter_when_names_and_values_are_hostile_takes_them_literally(
+        self, calls: Calls
+    ) -> None:
+        """Nothing in a filter is read as a query language."""
+        names = ["a-b", "1st", "it's", 'say "x"', "é", "a b", "a$", "x') OR 1=1 --", "[0]"]
+        for name in names:
+            calls.put(NAMESPACE, name, {name: name, "same": "x' OR '1'='1"})
+        for name in names:
+            assert calls.keys(NAMESPACE, filter={name: name}) == [name]
+            assert calls.keys(NAMESPACE, filter={name: "' OR '1'='1"}) == []
+        assert calls.keys(NAMESPACE, filter={"same": "x' OR '1'='1"}) == sorted(names)
+
+    def test_filter_when_beside_a_prefix_and_a_limit_goes_first(self, shelf: Calls) -> None:
+        """Limit and offset count what the filter let through."""
+        shelf.put(("elsewhere",), "other", {"kind": "film"})
+        found = [
+            item.key
+            for offset in range(3)
+            for item in shelf.search(NAMESPACE, filter={"kind": "film"}, limit=1, offset=offset)
+        ]
+        assert sorted(found) == ["alien", "heat"]
+
+    @needs("dotted_filters")
+    def test_filter_when_its_name_is_a_path_looks_inside(self, shelf: Calls) -> None:
+        """A dotted name stands for a field of a field."""
+        assert shelf.keys(NAMESPACE, filter={"by.name": "Jane"}) == ["emma"]
+        assert shelf.keys(NAMESPACE, filter={"by.born": {"$lt": 1800}}) == ["emma"]

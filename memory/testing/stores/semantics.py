@@ -11,8 +11,7 @@ from langchain_core.embeddings import Embeddings
 from langgraph.store.base import BaseStore, IndexConfig, PutOp
 
 from langgraft._core.errors import SettingsError
-from langgraft.memory.testing.stores.calls import Calls
-from langgraft.memory.testing.stores.suite import StoreSuite
+from langgraft.memory.testing.stores.suite import Calls, StoreSuite
 from langgraft.memory.testing.suite import needs
 
 NAMESPACE = ("semantics",)

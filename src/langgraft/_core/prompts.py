@@ -1,7 +1,6 @@
 """Prompts are data: a named text with a digest, kept in a file and passed to nodes."""
 
 import string
-from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 
@@ -44,18 +43,3 @@ def load_prompt(package: str, name: str) -> Prompt:
     """Read the prompt `<name>.md` that ships in `package`."""
     text = resources.files(package).joinpath(f"{name}.md").read_text(encoding="utf-8")
     return Prompt(name, text)
-
-
-def check_placeholders(prompts: object, placeholders: Mapping[str, str]) -> None:
-    """Refuse prompts that cannot be filled in, before anything is asked with them.
-
-    Args:
-        prompts: Has them as attributes.
-        placeholders: By attribute, the names that there will be values for, with blanks between.
-
-    Raises:
-        SettingsError: One has another placeholder.
-    """
-    for name, values in placeholders.items():
-        prompt: Prompt = getattr(prompts, name)
-        prompt.render(**dict.fromkeys(values.split(), ""))

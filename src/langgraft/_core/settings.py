@@ -1,6 +1,7 @@
 """Settings as pydantic models, and what pydantic finds wrong with a value, in one line."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -11,7 +12,7 @@ from langgraft._core.errors import SettingsError
 CONFIDENTIAL: Final = "confidential"
 """Type of a pydantic error about a value that no message may quote."""
 MOST_PROBLEMS: Final = 5
-"""Problems of one value that are told each: a message is read by a person."""
+"""Problems of one value that are listed: a message is read by a person."""
 _OTHER_WORDS: Final = {
     "string_unicode": "no UTF-8 text: surrogates not allowed",
 }
@@ -31,21 +32,38 @@ class Settings(BaseModel):
         try:
             super().__init__(**values)
         except ValidationError as error:
-            told = describe_validation(error, type(self).model_fields)
-            raise SettingsError(f"{type(self).__name__}: {told}") from error
+            problems = describe_validation(error, type(self).model_fields)
+            raise SettingsError(f"{type(self).__name__}: {problems}") from error
 
     # Within a larger value pydantic goes on by itself, and names the way to what is wrong.
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
 
+@contextmanager
+def validation_as(
+    error: Callable[[str], Exception], where: str = "", known: Iterable[str] = ()
+) -> Iterator[None]:
+    """Raise what pydantic refuses within the block as an error of ours, in one line.
+
+    Args:
+        error: Makes the error of its message.
+        where: What the message begins with.
+        known: The fields there are, as for `describe_validation`.
+    """
+    try:
+        yield
+    except ValidationError as refused:
+        raise error(where + describe_validation(refused, known)) from refused
+
+
 def describe_validation(error: ValidationError, known: Iterable[str] = ()) -> str:
     """Put a pydantic error into one line: each field with what is wrong and what it got.
 
-    Of many, the first are told. What a problem of type `CONFIDENTIAL` got is not.
+    Of many, the first are listed. The value of a problem of type `CONFIDENTIAL` is not shown.
 
     Args:
         error: What pydantic raised.
-        known: The fields there are: one that is misspelt is told what it may have been.
+        known: The fields there are: for one that is misspelt, the nearest are suggested.
     """
     parts = []
     problems = error.errors(include_url=False, include_context=False)
@@ -59,8 +77,8 @@ def describe_validation(error: ValidationError, known: Iterable[str] = ()) -> st
         if known and problem["type"] == "extra_forbidden" and len(problem["loc"]) == 1:
             parts.append(f"there is no {where}: {did_you_mean(where, known)}")
             continue
-        told = problem["type"] not in {"missing", CONFIDENTIAL}
-        got = f" (got {problem['input']!r:.80})" if told else ""
+        shown = problem["type"] not in {"missing", CONFIDENTIAL}
+        got = f" (got {problem['input']!r:.80})" if shown else ""
         parts.append(f"{where or 'value'}: {said}{got}")
     if len(problems) > MOST_PROBLEMS:
         parts.append(f"and {len(problems) - MOST_PROBLEMS:,} more")

@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from langgraph.store.base import BaseStore
-from pydantic import ValidationError
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError
-from langgraft._core.settings import describe_validation
+from langgraft._core.settings import validation_as
 from langgraft._core.untrusted import load_yaml, read_most
-from langgraft.benchmarks.harness.foreign_code import look_here
-from langgraft.memory.bank import Namespace, place, read_content
+from langgraft.benchmarks.harness.plans import look_here
+from langgraft.memory.bank import Namespace, read_content, records_namespace
 from langgraft.memory.bundle import Bundle, Manifest, read_bank_file
 from langgraft.memory.deltas import BankContent
 from langgraft.memory.importing import METADATA, ImportChoices
@@ -148,7 +147,7 @@ def _read_bank(
 ) -> Bank:
     if provider is None:
         assert namespace is not None
-        exact, architecture = place(namespace), {}
+        exact, architecture = records_namespace(namespace), {}
     else:
         memory = make_provider(provider, store, settings=settings, namespace=namespace)
         exact, architecture = memory.namespace, memory.describe()
@@ -160,7 +159,7 @@ def _namespace(address: Address) -> Namespace | None:
     if address.namespace is None:
         return None
     namespace = tuple(address.namespace.split("/"))
-    place(namespace)  # before a store is opened
+    records_namespace(namespace)  # before a store is opened
     return namespace
 
 
@@ -203,10 +202,8 @@ def import_choices(where: Iterable[str], remap: Iterable[str], on_conflict: str)
         InputError: One of them is not possible; one line says which.
     """
     given = {"where": _where(where), "remap": _remap(remap), "on_conflict": on_conflict}
-    try:
+    with validation_as(InputError):
         return ImportChoices.model_validate(given)
-    except ValidationError as error:
-        raise InputError(describe_validation(error)) from error
 
 
 def _where(texts: Iterable[str]) -> dict[str, tuple[Scalar, ...]]:

@@ -5,17 +5,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from pydantic import ValidationError
-
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError
-from langgraft._core.settings import describe_validation
+from langgraft._core.settings import validation_as
 from langgraft.cli.memory_banks import Address, Bank, mapping, of_items, provider_at, read_file
 from langgraft.cli.printing import say, write_json
 from langgraft.memory.bank_format import write_items
 from langgraft.memory.bundle import Provenance, read_bank_file, write_bundle
-from langgraft.memory.converters.field_map import FieldMap
-from langgraft.memory.converters.jsonl import convert_jsonl
+from langgraft.memory.converters.field_map import FieldMap, convert_jsonl
 from langgraft.memory.converters.reme import REME_FORMS
 from langgraft.memory.deltas import Add, MemoryDelta, Remove
 from langgraft.memory.importing import REPLACED, ImportChoices
@@ -36,11 +33,8 @@ def provenance_of(text: str, *, bundle: bool) -> Provenance:
     if text and not bundle:
         msg = "--provenance is written into a bundle: give --bundle, too"
         raise InputError(msg)
-    try:
+    with validation_as(InputError, "--provenance: "):
         return Provenance.model_validate(mapping("--provenance", text))
-    except ValidationError as error:
-        msg = f"--provenance: {describe_validation(error)}"
-        raise InputError(msg) from error
 
 
 def check_free(target: Path, *, force: bool) -> None:

@@ -16,7 +16,7 @@ from langgraft.memory.bank import (
     ORDER_FIELD,
     Namespace,
     item_of,
-    place,
+    records_namespace,
     replace_content,
 )
 from langgraft.memory.bundle import Manifest
@@ -28,7 +28,7 @@ from langgraft.memory.stores.ranked import RankedStore
 from langgraft.memory.stores.read_only import ReadOnlyStore
 
 _WIDTH: Final = 60
-_HERE: Final[Namespace] = place(("search",))
+_HERE: Final[Namespace] = records_namespace(("search",))
 
 
 def show_bank(bank: Bank, *, first: int, as_json: bool) -> None:

@@ -12,14 +12,11 @@ from langchain_core.language_models import BaseChatModel
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import MissingExtraError
 from langgraft.benchmarks.harness.cache import ResponseCache
-from langgraft.benchmarks.harness.foreign_code import look_here
-from langgraft.benchmarks.harness.interrupts import stop_on_signals
 from langgraft.benchmarks.harness.log import PlanLog
 from langgraft.benchmarks.harness.models import MeteredChatModel, make_model
-from langgraft.benchmarks.harness.outcome import PlanOutcome
-from langgraft.benchmarks.harness.plans import PreparedPlan
-from langgraft.benchmarks.harness.progress import Progress, make_progress
-from langgraft.benchmarks.harness.schedule import run_plan
+from langgraft.benchmarks.harness.plans import PreparedPlan, look_here
+from langgraft.benchmarks.harness.progress import PlanOutcome, Progress, make_progress
+from langgraft.benchmarks.harness.schedule import run_plan, stop_on_signals
 from langgraft.benchmarks.harness.study import SIMULATED, Plan, RunSpec
 from langgraft.benchmarks.harness.verify import sealed_report
 from langgraft.benchmarks.studies import read_plan

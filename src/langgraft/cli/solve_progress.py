@@ -6,13 +6,13 @@ from typing import Final
 from langgraft._core.canonical import JSON
 from langgraft._core.printable import in_a_line
 from langgraft.benchmarks.harness.study import SIMULATED
-from langgraft.benchmarks.mle.agents.base import Came, Told
+from langgraft.benchmarks.mle.agents.base import AgentProgress, AgentResult
 from langgraft.benchmarks.mle.solution import Order, Solution
 from langgraft.cli.printing import say, write_json
 from langgraft.environments.competitions.competition import Competition
+from langgraft.nodes.search.choose import candidates
 from langgraft.nodes.search.journal import JournalNode
-from langgraft.nodes.search.selection import candidates
-from langgraft.nodes.workbench.steps import StepRecord
+from langgraft.nodes.workbench.projection import StepRecord
 
 _WIDTH: Final = 100
 """Characters of a line of progress."""
@@ -50,7 +50,7 @@ class Progress:
         elif order.begun:
             say(f"going on with the {what} in {order.out}")
 
-    def tell(self, done: Told) -> None:
+    def tell(self, done: AgentProgress) -> None:
         """Tell of a program or a step."""
         self._lines.add(done)
         if self._as_json:
@@ -109,7 +109,7 @@ class _TreeLines:
         self._lower = lower_is_better
         self._nodes: list[JournalNode] = []
 
-    def add(self, done: Told) -> None:
+    def add(self, done: AgentProgress) -> None:
         assert isinstance(done, JournalNode)
         self._nodes.append(done)
 
@@ -134,7 +134,7 @@ class _TreeLines:
             "recalled": bool(node.recalled),
         }
 
-    def end(self, came: Came, *, submitted: bool, metric: str) -> str:
+    def end(self, came: AgentResult, *, submitted: bool, metric: str) -> str:
         if not submitted:
             return "no program left a valid submission"
         return f"chosen: {came.fields['chosen']}, validation {metric} {came.validation:g}"
@@ -167,7 +167,7 @@ class _StepLines:
         self._best: float | None = None
         self._is_best = False
 
-    def add(self, done: Told) -> None:
+    def add(self, done: AgentProgress) -> None:
         assert isinstance(done, StepRecord)
         self._last = done
         self._begins = done.attempt >= self._attempts
@@ -199,7 +199,7 @@ class _StepLines:
             "recalled": bool(step.recalled) and self._begins,
         }
 
-    def end(self, came: Came, *, submitted: bool, metric: str) -> str:
+    def end(self, came: AgentResult, *, submitted: bool, metric: str) -> str:
         told = f"ended: {came.fields['ended']}"
         if not submitted:
             return f"{told}; there is no valid submission"

@@ -7,22 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic import ValidationError
-
 from langgraft._core.errors import (
     BudgetExceededError,
     CompetitionError,
     InfrastructureError,
     SettingsError,
 )
-from langgraft._core.settings import describe_validation
+from langgraft._core.settings import validation_as
 from langgraft.benchmarks.harness.cache import ResponseCache
-from langgraft.benchmarks.harness.interrupts import stop_on_signals
-from langgraft.benchmarks.harness.outcome import (
+from langgraft.benchmarks.harness.progress import (
     EXIT_COMPLETE,
     EXIT_INCOMPLETE,
     EXIT_INTERRUPTED,
 )
+from langgraft.benchmarks.harness.schedule import stop_on_signals
 from langgraft.benchmarks.harness.study import SIMULATED
 from langgraft.benchmarks.mle.agents.settings import SECTIONS, as_section
 from langgraft.benchmarks.mle.models import Models, models_of
@@ -69,10 +67,8 @@ def order_of(asked: Asked) -> Order:
         name = own.name
     fixed = {"competitions": [name], "seeds": [asked.seed], "build_seeds": [], "memory": ["off"]}
     fixed["agents"] = [_section(asked)]
-    try:
+    with validation_as(SettingsError):
         plan = MlePlan.model_validate({**fields, **fixed, "folders": folders})
-    except ValidationError as error:
-        raise SettingsError(describe_validation(error)) from error
     folder = f"solve-{name}" if asked.agent == "tree" else f"solve-{name}-{asked.agent}"
     order = Order(plan, asked.out or Path("runs") / folder, _store(asked.memory))
     order.competition()

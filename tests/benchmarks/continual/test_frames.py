@@ -4,15 +4,15 @@ import math
 
 import pytest
 
-from langgraft.benchmarks.continual.drawing import PALETTE
 from langgraft.benchmarks.continual.figures import MARKERS
-from langgraft.benchmarks.continual.frames import ABREAST, Grid
+from langgraft.benchmarks.continual.frames import ABREAST, TrainingGrid
+from langgraft.benchmarks.reporting.drawing import PALETTE
 
 
 @pytest.mark.parametrize("columns", [1, ABREAST, ABREAST + 1, 2 * ABREAST + 3])
 def test_grid_when_memories_are_many_then_goes_on_below(columns: int) -> None:
     """Each memory has panels of its own, and no more than five stand side by side."""
-    grid = Grid(2, columns)
+    grid = TrainingGrid(2, columns)
     panels = [grid.panel(row, column) for row in range(2) for column in range(columns)]
     assert len(set(map(id, panels))) == 2 * columns
     assert all(panel.get_visible() for panel in panels)

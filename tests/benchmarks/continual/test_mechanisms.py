@@ -10,18 +10,18 @@ from hypothesis import strategies as st
 from synthetic_log import DOMAINS, SyntheticLog, World
 
 from langgraft._core.canonical import JSON
+from langgraft.benchmarks.comparison.estimates import mean_estimate
+from langgraft.benchmarks.comparison.outcomes import Metric, Spread
 from langgraft.benchmarks.continual.analysis import Analysis, analyze
 from langgraft.benchmarks.continual.cells import Cell, CellKey, RunResults, StudyLog
 from langgraft.benchmarks.continual.decomposition import decompositions
 from langgraft.benchmarks.continual.dilution import WINDOWS, Dilution
 from langgraft.benchmarks.continual.dilution import Tested as EarlierTask
 from langgraft.benchmarks.continual.mechanisms import collapsed, explain
-from langgraft.benchmarks.continual.metrics import Metric, majority, partition, transfers
+from langgraft.benchmarks.continual.metrics import majority, partition, transfers
 from langgraft.benchmarks.continual.nulls import expected
 from langgraft.benchmarks.continual.probes import crossings
 from langgraft.benchmarks.continual.retrieval import CellRetrieval, Measures, RunRetrieval
-from langgraft.benchmarks.continual.spreads import Spread
-from langgraft.benchmarks.harness.statistics import mean_estimate
 from langgraft.benchmarks.harness.study import RunSpec
 
 WORLD = World(
@@ -247,7 +247,7 @@ def test_remedies_when_own_task_shares_are_compared_then_levels_make_the_differe
         assert after is not None
         assert row.own_share.estimate is not None
         assert after.mean - before.mean == pytest.approx(row.own_share.estimate.value)
-        assert before.runs == after.runs == WORLD.replicates
+        assert before.n == after.n == WORLD.replicates
 
 
 # Dilution
@@ -347,7 +347,7 @@ def diluted(condition: str, share: float) -> EarlierTask:
     """Make a test of the earlier task in which this share of the retrieved is of it."""
     success = Metric(None, 4, 4, 4)
     own = replace(success, estimate=mean_estimate(np.array([[share], [share]])))
-    return EarlierTask(condition, "A>B", "A", 40, success, own, Spread(0.5, 0.5, 0.5, 1))
+    return EarlierTask(condition, "A>B", "A", 40, success, own, Spread(0.5, 0.5, 0.5, None, 1))
 
 
 def test_dilution_in_words_when_memories_differ_then_names_those_below_half() -> None:

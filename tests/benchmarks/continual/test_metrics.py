@@ -9,14 +9,12 @@ from synthetic_log import SyntheticLog, World
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import StudyError
+from langgraft.benchmarks.comparison.outcomes import differences_of, matrices, mean_of
 from langgraft.benchmarks.continual.cells import (
     Cell,
     CellKey,
     RunResults,
     StudyLog,
-    differences_of,
-    matrices,
-    mean_of,
     pooled,
     read_study_log,
 )

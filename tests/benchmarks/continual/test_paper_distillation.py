@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from langgraft._core.canonical import JSON
 from langgraft.benchmarks.continual.analysis import analyze
-from langgraft.benchmarks.continual.mechanism_tables import mechanism_tables
+from langgraft.benchmarks.continual.tables import tables
 
 WORLD = World(conditions=("agg",), controls=(), train_items=6, test_items=12, replicates=2)
 
@@ -54,5 +54,5 @@ def test_lessons_when_nothing_is_dropped_are_all_kept() -> None:
 @pytest.mark.parametrize("name", ["distillation", "dropped"])
 def test_tables_of_lessons_when_written_have_a_row_for_each(name: str) -> None:
     """A row for each condition and sequence; of reasons, one for each of them."""
-    tables = {table.name: table for table in mechanism_tables(analyze(Dropping(WORLD)))}
-    assert len(tables[name].rows) == (4 if name == "distillation" else 8)
+    found = {table.name: table for table in tables(analyze(Dropping(WORLD)))}
+    assert len(found[name].rows) == (4 if name == "distillation" else 8)

@@ -7,9 +7,9 @@ import pytest
 import yaml
 
 from langgraft.benchmarks.continual.analysis import Analysis
-from langgraft.benchmarks.continual.columns import meaning
+from langgraft.benchmarks.continual.columns import MEANINGS
 from langgraft.benchmarks.continual.conditions import paper_conditions
-from langgraft.benchmarks.continual.paper.roles import departures, paper_condition, roles
+from langgraft.benchmarks.continual.paper.counterparts import departures, paper_condition, roles
 from langgraft.benchmarks.continual.plan import ContinualPlan
 from langgraft.benchmarks.studies import shipped_plans
 
@@ -87,5 +87,5 @@ def test_fields_of_the_page_when_looked_up_are_those_of_a_plan() -> None:
     ]
     assert set(names) <= set(ContinualPlan.model_fields)
     assert len(names) > 10
-    assert meaning("other_first_mean")
+    assert MEANINGS.of("other_first_mean")
     assert "cross_recalls" in Analysis.__dataclass_fields__

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from recomputed.continual import PAPER, count_behind, findings, prints
 
-from langgraft.benchmarks.continual import mechanism_tables, tables
-from langgraft.benchmarks.continual.columns import meaning
-from langgraft.benchmarks.continual.wording import DASH
+from langgraft.benchmarks.continual import tables
+from langgraft.benchmarks.continual.columns import MEANINGS
 from langgraft.benchmarks.published import Finding
+from langgraft.benchmarks.reporting.words import DASH
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 PAGE = (REPOSITORY / "docs" / "published-continual.md").read_text(encoding="utf-8")
@@ -101,6 +101,6 @@ def test_counterparts_of_the_page_when_looked_up_are_in_the_tables() -> None:
     )
     names = set(re.findall(r"`(\w+(?:\.csv)?)`", told)) - {"milestones"}
     files = {name.removesuffix(".csv") for name in names if name.endswith(".csv")}
-    sources = inspect.getsource(tables) + inspect.getsource(mechanism_tables)
+    sources = inspect.getsource(tables)
     assert {name for name in files if f'"{name}"' not in sources} == {"columns"}
-    assert {n for n in names if not n.endswith(".csv") and meaning(n) is None} == set()
+    assert {n for n in names if not n.endswith(".csv") and MEANINGS.of(n) is None} == set()

@@ -2,6 +2,7 @@
 
 import csv
 import re
+from html import unescape
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -12,12 +13,11 @@ from synthetic_log import SyntheticLog, World
 
 from langgraft.benchmarks.continual.analysis import Analysis, analyze
 from langgraft.benchmarks.continual.paper import write_paper_report
-from langgraft.benchmarks.continual.paper.roles import others, roles
-from langgraft.benchmarks.continual.paper.sides import side_of
+from langgraft.benchmarks.continual.paper.counterparts import others, roles, side_of
 from langgraft.benchmarks.continual.plan import ContinualPlan
-from langgraft.benchmarks.continual.wording import MINUS
 from langgraft.benchmarks.harness.study import Report
 from langgraft.benchmarks.published import continual_memory
+from langgraft.benchmarks.reporting.words import MINUS
 
 DOMAINS = {
     "home": {"A": "alfworld/pick_and_place", "B": "alfworld/pick_clean_then_place"},
@@ -199,7 +199,8 @@ def test_page_when_written_is_safe_and_links_to_each_pair(html: str) -> None:
 
 def test_page_when_the_model_is_simulated_says_whose_numbers_are_whose(html: str) -> None:
     """Published numbers are a language model's, ours are not; each is marked."""
-    assert "The model is simulated; the published numbers are a language model's." in html
+    said = "The model is simulated; the published numbers are a language model's."
+    assert said in unescape(html)
     assert f"paper {MINUS}26.1" in html
     assert "paper ≈0" in html
 

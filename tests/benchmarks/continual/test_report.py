@@ -18,11 +18,11 @@ from synthetic_log import SyntheticLog, World
 
 from langgraft._core.canonical import JSON
 from langgraft.benchmarks.continual.analysis import analyze
-from langgraft.benchmarks.continual.columns import meaning
+from langgraft.benchmarks.continual.columns import MEANINGS
 from langgraft.benchmarks.continual.report import write_report
 from langgraft.benchmarks.continual.tables import tables
-from langgraft.benchmarks.continual.wording import interval, signed
 from langgraft.benchmarks.harness.study import Plan, Report
+from langgraft.benchmarks.reporting.words import interval, signed
 from langgraft.memory.deltas import MemoryDelta
 
 WORLD = World(effects={("agg", "", ""): 0.35, ("raw", "", ""): -0.35}, steps=2)
@@ -365,7 +365,7 @@ def test_csv_when_columns_repeat_a_number_then_interval_and_n_go_with_it() -> No
             stem = column.removesuffix("value")
             if stem != column:
                 assert {f"{stem}low", f"{stem}high", f"{stem}n_items"} <= set(table.columns)
-        assert all(meaning(column) for column in table.columns), table.name
+        assert all(MEANINGS.of(column) for column in table.columns), table.name
 
 
 def test_report_when_results_hold_usage_then_tokens_reach_page_and_csv(tmp_path: Path) -> None:

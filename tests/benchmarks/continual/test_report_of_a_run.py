@@ -13,7 +13,7 @@ from langgraft.benchmarks.harness.plans import prepare
 from langgraft.benchmarks.harness.schedule import run_plan
 from langgraft.benchmarks.harness.study import Report
 from langgraft.memory.deltas import BankContent
-from langgraft.memory.rankers.tfidf import mean_pairwise_diversity
+from langgraft.memory.rankers.diversity import mean_pairwise_diversity
 
 STUDY = ContinualStudy()
 PLAN = ContinualPlan.model_validate(

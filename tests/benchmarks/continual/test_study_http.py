@@ -14,10 +14,10 @@ from langchain_core.language_models import BaseChatModel
 
 from langgraft._core.errors import InputError, PlanError
 from langgraft.benchmarks.harness.cache import ResponseCache
+from langgraft.benchmarks.harness.exchange import Timing
 from langgraft.benchmarks.harness.log import PlanLog
 from langgraft.benchmarks.harness.models import make_model
-from langgraft.benchmarks.harness.outcome import PlanOutcome
-from langgraft.benchmarks.harness.retry import Timing
+from langgraft.benchmarks.harness.progress import PlanOutcome
 from langgraft.benchmarks.harness.schedule import run_plan
 from langgraft.benchmarks.harness.verify import verify_directory
 from langgraft.benchmarks.simulated.babyai import SimulatedBabyAI

@@ -119,7 +119,7 @@ def test_probe_when_played_then_asks_as_one_condition_does_in_the_banks_of_the_o
             assert found <= bank
 
 
-@pytest.mark.slow
+@pytest.mark.kill
 def test_run_when_killed_over_chroma_and_gone_on_with_elsewhere_then_is_the_same_bytes(
     expected: dict[str, bytes], tmp_path: Path
 ) -> None:

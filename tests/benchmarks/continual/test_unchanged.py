@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from langgraft.benchmarks.continual.csv_tables import metric_fields
+from langgraft.benchmarks.comparison.estimates import mean_estimate, paired_difference
+from langgraft.benchmarks.comparison.outcomes import Metric
+from langgraft.benchmarks.continual.columns import metric_fields
 from langgraft.benchmarks.continual.frames import ends
-from langgraft.benchmarks.continual.metrics import Metric
-from langgraft.benchmarks.continual.pages import environment
-from langgraft.benchmarks.continual.wording import MINUS, UNCHANGED, interval, points
-from langgraft.benchmarks.harness.statistics import mean_estimate, paired_difference
+from langgraft.benchmarks.reporting.pages import environment
+from langgraft.benchmarks.reporting.words import MINUS, UNCHANGED, interval, points
 
 SAME = paired_difference(np.eye(2), np.eye(2))
 NUMBER = (
@@ -20,7 +20,7 @@ NUMBER = (
 def test_interval_when_no_item_changed_says_so_with_the_exact_interval() -> None:
     """Two items bound a difference of 0 by 84 points, eighteen by 18."""
     metric = Metric(SAME, 8, 8, 2)
-    jinja = environment()
+    jinja = environment("langgraft.benchmarks.continual")
     page = jinja.from_string(NUMBER).render(metric=metric)
     assert UNCHANGED in page
     assert "84.2" in page

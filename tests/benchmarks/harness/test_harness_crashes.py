@@ -18,8 +18,14 @@ def crash(out: Path, *arguments: str) -> tuple[int, list[str]]:
     return found["tried"], found["problems"]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("mode", "least"), [("before", 60), ("torn", 30), ("lost", 60)])
+@pytest.mark.parametrize(
+    ("mode", "least"),
+    [
+        pytest.param("before", 60, marks=pytest.mark.kill),
+        pytest.param("torn", 30, marks=pytest.mark.kill),
+        ("lost", 60),
+    ],
+)
 def test_plan_when_killed_at_each_writing_call_then_ends_with_same_bytes(
     tmp_path: Path, mode: str, least: int
 ) -> None:
@@ -29,6 +35,7 @@ def test_plan_when_killed_at_each_writing_call_then_ends_with_same_bytes(
     assert tried > least
 
 
+@pytest.mark.kill
 @pytest.mark.parametrize("seed", [1, 2])
 def test_plan_when_killed_at_random_moments_then_ends_with_same_bytes(
     tmp_path: Path, seed: int

@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import ResumeRefusedError, RunDirectoryError
-from langgraft.benchmarks.harness.differences import differences
+from langgraft.benchmarks.harness.directory import differences
 from langgraft.benchmarks.harness.plans import package_versions, prepare
 from langgraft.benchmarks.harness.schedule import run_plan
 from langgraft.benchmarks.harness.verify import verify_directory

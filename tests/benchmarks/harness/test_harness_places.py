@@ -20,10 +20,10 @@ from langgraft._core.errors import (
     RunDirectoryError,
 )
 from langgraft.benchmarks.harness import places
-from langgraft.benchmarks.harness.events import read_events
 from langgraft.benchmarks.harness.log import PlanLog, run_folder
 from langgraft.benchmarks.harness.places import hold_places
 from langgraft.benchmarks.harness.plans import prepare
+from langgraft.benchmarks.harness.records import read_events
 from langgraft.benchmarks.harness.study import BankPlace, RunSession, RunSpec
 from langgraft.memory.deltas import MemoryDelta
 

@@ -13,10 +13,10 @@ import pytest
 
 from langgraft._core.errors import MOST_CHARACTERS, InfrastructureError, InputError, PlanError
 from langgraft.benchmarks.harness.cache import ResponseCache
+from langgraft.benchmarks.harness.exchange import RetryPolicy
 from langgraft.benchmarks.harness.failures import TOLD
 from langgraft.benchmarks.harness.models import MeteredChatModel, make_model
 from langgraft.benchmarks.harness.plans import plan_from_data
-from langgraft.benchmarks.harness.retry import RetryPolicy
 from langgraft.benchmarks.harness.usage import metered
 from langgraft.benchmarks.studies import studies
 

@@ -11,9 +11,8 @@ from typing_extensions import override
 
 from langgraft._core.errors import RunDirectoryError
 from langgraft.benchmarks.harness.cache import ResponseCache
-from langgraft.benchmarks.harness.ledger import UsageFile
 from langgraft.benchmarks.harness.models import MeteredChatModel
-from langgraft.benchmarks.harness.usage import TokenCounts, metered
+from langgraft.benchmarks.harness.usage import TokenCounts, UsageFile, metered
 from langgraft.nodes.sampling import sample_config
 
 

@@ -20,6 +20,7 @@ from langchain_core.exceptions import (
 )
 
 from langgraft._core.errors import BudgetExceededError
+from langgraft.benchmarks.harness.exchange import RetryPolicy
 from langgraft.benchmarks.harness.failures import (
     Failure,
     FailureKind,
@@ -27,7 +28,6 @@ from langgraft.benchmarks.harness.failures import (
     one_line,
     retry_after,
 )
-from langgraft.benchmarks.harness.retry import RetryPolicy
 
 NOW = 1_700_000_000.0
 REQUEST = httpx2.Request("POST", "http://example.test/v1/chat/completions")

@@ -72,11 +72,25 @@ def test_files_when_there_is_no_module_name_it() -> None:
             source_digests([name])
 
 
-def test_files_when_of_an_agent_then_are_those_that_it_uses() -> None:
-    """An edit of another agent's nodes or world refuses nothing."""
-    used = {
-        f"{package.removeprefix('langgraft.')}.{name}"
-        for package, name in source_files(["langgraft.graphs.react"])
-    }
-    assert {"graphs.react.py", "nodes.think.py", "memory.provider.py", "_core.errors.py"} <= used
-    assert not [each for each in used if "mlab" in each or "chain" in each or "babyai" in each]
+@pytest.mark.parametrize(
+    ("agent", "rooms"),
+    [
+        ("react", set()),
+        ("tree", {"search"}),
+        ("chain", {"chain", "workbench"}),
+        ("mlab", {"mlab", "workbench"}),
+    ],
+)
+def test_files_when_of_an_agent_then_are_those_that_it_uses(agent: str, rooms: set[str]) -> None:
+    """An edit of another agent's nodes or of a world refuses nothing."""
+    used = source_files([f"langgraft.graphs.{agent}"])
+    for package, name in (
+        ("graphs", f"{agent}.py"),
+        ("memory", "provider.py"),
+        ("_core", "errors.py"),
+    ):
+        assert (f"langgraft.{package}", name) in used
+    packages = {package.removeprefix("langgraft.") for package, _ in used}
+    families = ("search", "chain", "mlab", "workbench")
+    assert {each for each in families if f"nodes.{each}" in packages} == rooms
+    assert not [each for each in packages if "babyai" in each or "alfworld" in each]

@@ -6,13 +6,13 @@ import pytest
 from mle_logs import COMPETITIONS, GivenLog, StepLog, Tree, TreeLog, run_spec, step_result_of
 
 from langgraft._core.errors import InputError
-from langgraft.benchmarks.harness.statistics import SIGNIFICANCE
+from langgraft.benchmarks.comparison.verdicts import SIGNIFICANCE
 from langgraft.benchmarks.mle.analysis import analyze, analyze_agents
 from langgraft.benchmarks.mle.contrasts import in_family
 from langgraft.benchmarks.mle.measures import MEASURES
 from langgraft.benchmarks.mle.memory_use import step_memory_use
-from langgraft.benchmarks.mle.searches import by_agent, read_searches
-from langgraft.nodes.workbench.steps import StepRecord
+from langgraft.benchmarks.mle.run_set import by_agent, read_searches
+from langgraft.nodes.workbench.projection import StepRecord
 
 AGENTS = ("tree", "chain", "mlab")
 

@@ -1,6 +1,5 @@
 """The analysis of a tree study: pairs, families, relations, and what memory held."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,14 +8,13 @@ import numpy as np
 import pytest
 from mle_logs import JournalLog, Tree, TreeLog, real_nodes
 
-from langgraft.benchmarks.harness.statistics import SIGNIFICANCE
+from langgraft.benchmarks.comparison.verdicts import SIGNIFICANCE
 from langgraft.benchmarks.mle.analysis import analyze
 from langgraft.benchmarks.mle.contrasts import differences, in_family, values_of
-from langgraft.benchmarks.mle.estimates import same_tasks_estimate
 from langgraft.benchmarks.mle.measures import measures_of
 from langgraft.benchmarks.mle.relations import pearson
-from langgraft.benchmarks.mle.search import late_from
-from langgraft.benchmarks.mle.searches import read_searches
+from langgraft.benchmarks.mle.run_record import late_from
+from langgraft.benchmarks.mle.run_set import read_searches
 from langgraft.nodes.search.journal import JournalNode
 
 
@@ -112,35 +110,6 @@ def test_measure_when_a_search_has_none_leaves_its_pair_out() -> None:
     first = next(each for each in analysis.level("first_valid") if each.condition == "off")
     assert first.estimate is not None
     assert (first.estimate.value, first.censored) == (2.0, 1)
-
-
-def test_estimate_of_these_tasks_when_tasks_differ_takes_no_error_from_that() -> None:
-    """Only seeds vary: effects of -0.9 and -0.1 with a spread of 0.1 each."""
-    values = {("a", 0): -0.8, ("a", 1): -1.0, ("b", 0): 0.0, ("b", 1): -0.2}
-    found = same_tasks_estimate(values, 1.0)
-    assert found is not None
-    assert found.value == pytest.approx(-0.5)
-    assert found.se == pytest.approx(math.sqrt(2 * 0.02 / 2) / 2)
-    assert found.df == pytest.approx(2)
-    assert same_tasks_estimate({("a", 0): 1.0, ("b", 0): 1.0}, 1.0) is None
-    assert same_tasks_estimate({("a", 0): 0.2, ("a", 1): 0.2}, 1.0) is None
-
-
-@pytest.mark.parametrize("spreads", [(1, 1, 1), (3, 1, 1), (1, 0.02, 0.02)])
-def test_interval_of_these_tasks_when_seeds_are_few_covers_what_it_promises(
-    spreads: tuple[float, ...],
-) -> None:
-    """Three competitions of three seeds, alike or not in how far their seeds spread."""
-    drawn = np.random.default_rng(6).normal(size=(1500, 3, 3)) * np.array(spreads)[:, None]
-    covered = 0
-    for draw in drawn:
-        values = {
-            (f"{task}", seed): float(draw[task, seed]) for task in range(3) for seed in range(3)
-        }
-        found = same_tasks_estimate(values, math.inf)
-        assert found is not None
-        covered += found.low <= 0 <= found.high
-    assert 0.93 <= covered / len(drawn) <= 0.98
 
 
 def test_level_when_a_metric_is_negative_lies_within_its_interval() -> None:

@@ -218,7 +218,6 @@ def test_likeness_when_tasks_have_errors_of_their_own_is_higher_within() -> None
     assert likeness(memory, nearest=1).within > found.within
 
 
-@pytest.mark.slow
 def test_runs_when_real_are_kept_whole(data_dir: Path) -> None:
     """All failures of the real runs; what is judged of them is measured by acceptance."""
     folder = data_dir / "aide"

@@ -6,20 +6,21 @@ from typing import Any
 import pytest
 from mle_logs import Tree, TreeLog
 
+from langgraft.benchmarks.comparison.outcomes import Spread, spread_of
 from langgraft.benchmarks.mle.outcomes import outcomes
-from langgraft.benchmarks.mle.searches import read_searches
-from langgraft.benchmarks.mle.spreads import mean_and_sem
+from langgraft.benchmarks.mle.run_set import read_searches
 
 
 def test_standard_error_when_made_divides_by_what_is_asked_for() -> None:
     """With ddof = 1, and with 0; a single value has none."""
-    found = mean_and_sem([1.0, 2.0, 6.0])
-    assert found.mean == 3
+    found, whole = spread_of([1.0, 2.0, 6.0]), spread_of([1.0, 2.0, 6.0], ddof=0)
+    assert found is not None
+    assert whole is not None
+    assert (found.mean, found.low, found.high, found.n) == (3, 1, 6, 3)
     assert found.sem == pytest.approx(math.sqrt(14 / 2 / 3))
-    assert mean_and_sem([1.0, 2.0, 6.0], ddof=0).sem == pytest.approx(math.sqrt(14 / 3 / 3))
-    assert mean_and_sem([4.0]).sem is None
-    with pytest.raises(ValueError, match="no values"):
-        mean_and_sem([])
+    assert whole.sem == pytest.approx(math.sqrt(14 / 3 / 3))
+    assert spread_of([4.0]) == Spread(4.0, 4.0, 4.0, None, 1)
+    assert spread_of([]) is None
 
 
 def test_outcomes_when_searches_are_graded_are_means_over_seeds_of_shares_of_tasks() -> None:
@@ -31,7 +32,7 @@ def test_outcomes_when_searches_are_graded_are_means_over_seeds_of_shares_of_tas
         reports: list[Any] = [log.results(run.name)[0]["report"] for run in runs]
         shares.append(sum(report["any_medal"] for report in reports) / 3)
     row = next(each for each in outcomes(read_searches(log)) if each.condition == "warm")
-    assert dict(row.shares)["any_medal"] == mean_and_sem(shares)
+    assert dict(row.shares)["any_medal"] == spread_of(shares)
     assert (row.seeds, row.seeds_planned, row.tasks) == (3, 3, 3)
 
 

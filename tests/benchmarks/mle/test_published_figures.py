@@ -17,20 +17,20 @@ from recomputed.mle.forms import (
 )
 from recomputed.mle.timelines import RUNS, late_listed, name, recurs
 
-from langgraft.benchmarks.continual.wording import DASH
-from langgraft.benchmarks.mle import step_tables, tables
+from langgraft.benchmarks.comparison.outcomes import spread_of
+from langgraft.benchmarks.mle import tables
 from langgraft.benchmarks.mle.behaviour.diversity import (
     operators,
     package_imports,
     packages,
     pooled_number,
 )
-from langgraft.benchmarks.mle.columns import meaning
+from langgraft.benchmarks.mle.columns import MEANINGS
 from langgraft.benchmarks.mle.journals import read_journals
 from langgraft.benchmarks.mle.measures import MEASURES
 from langgraft.benchmarks.mle.outcomes import OUTCOMES as OUTCOMES_OF_OURS
-from langgraft.benchmarks.mle.spreads import mean_and_sem
 from langgraft.benchmarks.published import Finding, mle_agent_memory
+from langgraft.benchmarks.reporting.words import DASH
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 PAGE = (REPOSITORY / "docs" / "published-figures.md").read_text(encoding="utf-8")
@@ -77,7 +77,8 @@ def test_row_that_is_estimated_when_recovered_fits_no_counts(mean: float, sem: f
 @given(counts=st.lists(st.integers(0, 6), min_size=2, max_size=5), ddof=st.sampled_from([0, 1]))
 def test_counts_when_printed_are_among_what_can_have_been(counts: list[int], ddof: int) -> None:
     """Both ways back from a mean and its error find the counts they were made of."""
-    found = mean_and_sem([100 * count / 6 for count in counts], ddof=ddof)
+    found = spread_of([100 * count / 6 for count in counts], ddof=ddof)
+    assert found is not None
     assert found.sem is not None
     printed, sem = round(found.mean, 2), round(found.sem, 2)
     behind = counts_behind(printed, sem, units=len(counts), of=6, ddof=ddof)
@@ -231,10 +232,10 @@ def test_counterparts_of_the_page_when_looked_up_are_in_the_tables() -> None:
     )
     names = set(re.findall(r"`(\w+(?:\.csv)?)`", told))
     files = {name.removesuffix(".csv") for name in names if name.endswith(".csv")}
-    sources = inspect.getsource(tables) + inspect.getsource(step_tables)
+    sources = inspect.getsource(tables)
     assert {name for name in files if f'"{name}"' not in sources} == {"columns"}
     measures = {each.name for found in MEASURES.values() for each in found}
     others = (
         {name for name in names if not name.endswith(".csv")} - measures - set(OUTCOMES_OF_OURS)
     )
-    assert {name for name in others if meaning(name) is None} == set()
+    assert {name for name in others if MEANINGS.of(name) is None} == set()

@@ -9,7 +9,7 @@ import pytest
 from mle_logs import Tree, TreeLog, plan
 
 from langgraft.benchmarks.mle.analysis import analyze_agents
-from langgraft.benchmarks.mle.columns import meaning
+from langgraft.benchmarks.mle.columns import MEANINGS
 from langgraft.benchmarks.mle.report import render, title_of, write_report
 from langgraft.benchmarks.mle.sentences import named_sentences, summary_rows
 
@@ -81,7 +81,7 @@ def test_tables_when_written_say_the_agent_in_each_row(written: Path) -> None:
             continue
         header = path.read_text().splitlines()[0].split(",")
         assert header[0] == "agent", path.name
-        assert [name for name in header if meaning(name) is None] == [], path.name
+        assert [name for name in header if MEANINGS.of(name) is None] == [], path.name
     found = rows(written, "contrasts")
     assert {row["agent"] for row in found} == set(AGENTS)
     commands = {row["agent"] for row in found if row["measure"] == "commands"}

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from mle_logs import Tree, TreeLog, plan
 
-from langgraft.benchmarks.continual.wording import DASH
 from langgraft.benchmarks.mle.analysis import analyze
-from langgraft.benchmarks.mle.columns import meaning
+from langgraft.benchmarks.mle.columns import MEANINGS
 from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.benchmarks.mle.report import roles_of, write_report
 from langgraft.benchmarks.mle.sentences import sentences
+from langgraft.benchmarks.reporting.words import DASH
 
 HOSTILE = '<script>alert(1)</script> & "quotes" {{ 7 * 7 }} \u202e'
 
@@ -87,7 +87,7 @@ def test_tables_when_written_explain_each_column(written: Path) -> None:
     for path in (written / "tables").glob("*.csv"):
         header = table(written, path.name)[0]
         if path.stem != "columns":
-            assert [name for name in header if meaning(name) is None] == [], path.name
+            assert [name for name in header if MEANINGS.of(name) is None] == [], path.name
     header, *rows = table(written, "contrasts.csv")
     found = [dict(zip(header, row, strict=True)) for row in rows]
     bug = next(r for r in found if (r["condition"], r["measure"]) == ("warm", "bug_rate"))

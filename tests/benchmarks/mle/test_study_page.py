@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from langgraft.benchmarks.continual.wording import DASH
 from langgraft.benchmarks.mle.agents.settings import SECTIONS
 from langgraft.benchmarks.mle.conditions import NAMED
 from langgraft.benchmarks.mle.plan import MlePlan
+from langgraft.benchmarks.reporting.words import DASH
 from langgraft.benchmarks.studies import shipped_plans
 from langgraft.cli.app import app
 from langgraft.environments.competitions.registry import Registry

@@ -9,10 +9,10 @@ import pytest
 
 from langgraft._core.errors import InputError
 from langgraft.benchmarks.mle.journals import read_journal, read_journals
-from langgraft.benchmarks.mle.markup import escaped, tag, visible
 from langgraft.benchmarks.mle.tree_drawing import color
 from langgraft.benchmarks.mle.tree_page import render_tree_page, write_tree_page
 from langgraft.benchmarks.mle.tree_view import TreeView
+from langgraft.benchmarks.reporting.words import visible
 from langgraft.nodes.search.journal import Journal, JournalNode
 
 HOSTILE = (
@@ -256,11 +256,8 @@ def test_colors_when_ranks_rise_get_darker() -> None:
     assert seen[0] - seen[-1] > 150
 
 
-def test_markup_when_made_escapes_what_is_no_markup() -> None:
-    """Texts and attributes; what is markup stays."""
-    made = tag("p", "<b>", tag("i", "&"), attributes={"title": '"<'})
-    assert made == '<p title="&quot;&lt;">&lt;b&gt;<i>&amp;</i></p>'
-    assert escaped(made) is made
+def test_text_when_it_has_signs_that_are_not_seen_shows_them() -> None:
+    """A mark of direction by its number; all ends of lines are one."""
     assert visible("a\r\nb\tc\u200f") == "a\nb\tc\\u200f"
 
 

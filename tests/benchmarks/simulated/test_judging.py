@@ -18,8 +18,7 @@ from langgraft.benchmarks.simulated import SimulatedBabyAI, judging, serve
 from langgraft.benchmarks.simulated.judging import judging_reply
 from langgraft.memory.episodes import Attempt, Lesson, Outcome, Step
 from langgraft.memory.questions import Question
-from langgraft.nodes.draft import draft_node
-from langgraft.nodes.judge import Judgment, aanswer, answer
+from langgraft.nodes.judge import Judgment, aanswer, answer, draft_node
 from langgraft.nodes.prompts import prompt
 from langgraft.nodes.reflect import distilling, reflect_by_outcome_node
 from langgraft.nodes.state import AgentState

@@ -10,13 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langgraft.benchmarks.simulated.alfworld import recalled as household
+from langgraft.benchmarks.simulated.alfworld import advice as household
 from langgraft.benchmarks.simulated.alfworld.advice import parse_advice
 from langgraft.benchmarks.simulated.alfworld.goals import Kind as Chore
 from langgraft.benchmarks.simulated.alfworld.habits import Care
-from langgraft.benchmarks.simulated.babyai import recalled as rooms
+from langgraft.benchmarks.simulated.babyai import advice as rooms
 from langgraft.benchmarks.simulated.babyai.habits import Door, Search, Spelling
-from langgraft.benchmarks.simulated.babyai.sight import Kind
+from langgraft.benchmarks.simulated.babyai.observations import Kind
+from langgraft.benchmarks.simulated.data_scientist.habits import habits_for
+from langgraft.benchmarks.simulated.data_scientist.notes import read_notes
+from langgraft.benchmarks.simulated.data_scientist.tasks import Task
 from langgraft.benchmarks.simulated.stances import stances
 from langgraft.memory.recall import BLOCK_INTRODUCTION
 
@@ -39,6 +42,11 @@ QUESTIONS: dict[str, tuple[Kind, str]] = {
     "go to a door": (Kind.REACH_DOOR, "door"),
     "find an object": (Kind.TAKE, "search"),
 }
+MISTAKES = {
+    "an argument that was renamed": ("OneHotEncoder", "sparse"),
+    "an argument that is gone": ("LogisticRegression", "multi_class"),
+}
+"""What a program failed of, where a note says how to repair it."""
 ALIKE = (
     {"one word", "not two words"},
     {"leave", "look, then leave", "not stay"},
@@ -79,7 +87,8 @@ SEEN_ROWS, UNSEEN_ROWS = (list(rows_of(part)) for part in PAGE.read_text("utf-8"
 def reading(about: str, note: str) -> str:
     """Return what a learner makes of a note, in the words of the page."""
     world, _, kind = about.partition(": ")
-    return in_rooms(kind, note) if world == "BabyAI" else in_houses(kind, note)
+    readers = {"BabyAI": in_rooms, "ALFWorld": in_houses, "Programs": in_programs}
+    return readers[world](kind, note)
 
 
 def in_rooms(question: str, note: str) -> str:
@@ -105,6 +114,25 @@ def in_houses(kind: str, note: str) -> str:
     if counsel.advised.search:
         return "likely places"
     return ", ".join(counsel.advised.first) or ("open what is closed" if counsel.opens else SILENT)
+
+
+def in_programs(kind: str, note: str) -> str:
+    """Say what a note on a failure has a program write or not write, or which models it shuns."""
+    habits = habits_for(Task(metric="accuracy", target="kind", outputs=("kind",)))
+    if kind not in MISTAKES:
+        return ", ".join(sorted(read_notes(note, habits).limited)) or SILENT
+    call, argument = MISTAKES[kind]
+    habit = next(each for each in habits if each.about == (call, argument))
+    error = f"{call}.__init__() got an unexpected keyword argument '{argument}'"
+    notes = read_notes(f"Package: sklearn\nError: TypeError: {error}\nFix: {note}", [habit])
+    names = {habit.repair.text: "leave it out"} | {
+        each.text: each.words[0].strip('"=')
+        for each in (habit.repair, *habit.others, habit.mistake)
+        if each.words
+    }
+    if habit.name in notes.known:
+        return names[notes.known[habit.name].text]
+    return ", ".join(f"not {names[text]}" for _, text in sorted(notes.refuted)) or SILENT
 
 
 @pytest.mark.parametrize("about", sorted({row.about for row in SEEN_ROWS}))

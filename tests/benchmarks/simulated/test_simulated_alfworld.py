@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
 from langgraft.benchmarks.simulated import SimulatedALFWorld, alfworld
+from langgraft.benchmarks.simulated.alfworld.advice import counsel_for
 from langgraft.benchmarks.simulated.alfworld.goals import Goal, Kind, parse_goal
 from langgraft.benchmarks.simulated.alfworld.habits import Care
-from langgraft.benchmarks.simulated.alfworld.recalled import counsel_for
 from langgraft.memory.recall import render_block
 from langgraft.nodes.prompts import prompt
 from langgraft.nodes.reflect import parse_lessons

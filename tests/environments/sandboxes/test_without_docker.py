@@ -136,7 +136,7 @@ import sys
 import langgraft
 import langgraft.environments.competitions.attempts
 import langgraft.environments.sandboxes.cached
-import langgraft.environments.sandboxes.telling
+import langgraft.environments.sandboxes.result_text
 from langgraft.environments.sandboxes.docker import DockerSandbox
 DockerSandbox()
 print([name for name in ("docker", "requests", "pandas") if name in sys.modules])

@@ -19,7 +19,7 @@ from langgraft.memory.deltas import MemoryDelta, fold
 from langgraft.memory.episodes import Episode, ErrorKind, ErrorRecord
 from langgraft.memory.importing import ImportChoices
 from langgraft.memory.providers import CodingMemory, CodingSettings, make_provider
-from langgraft.memory.providers.coding.fixes import fix_needs
+from langgraft.memory.providers.coding.entries import fix_needs
 from langgraft.memory.questions import Question, Verdict
 from langgraft.memory.recall import RecallContext
 
@@ -141,7 +141,7 @@ def test_record_when_it_holds_a_lone_surrogate_is_refused_before_anything_is_fil
     memory = memory_with()
     bad = failed("bad", record(error="ValueError: \ud800"))
     for call in (memory.questions, memory.file):
-        with pytest.raises(InputError, match="episode 'bad' makes no memory: "):
+        with pytest.raises(InputError, match="episode 'bad' cannot be remembered: "):
             call(bad)
     assert not memory.content().state
 

@@ -11,7 +11,7 @@ from memory_cases import HOSTILE, asking, make_episode, texts
 
 from langgraft.memory.deltas import BankContent, MemoryDelta, SetState, fold
 from langgraft.memory.episodes import Episode, Lesson, Outcome
-from langgraft.memory.policy import EPISODES
+from langgraft.memory.provider import EPISODES
 from langgraft.memory.providers import ExpeL, ExpeLSettings, VoteSettings
 from langgraft.memory.questions import By, Verdict
 from langgraft.memory.recall import Budget

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from memory_cases import texts
 
-from langgraft.memory.providers.phases import in_sight, phase_changed
+from langgraft.memory.providers.insight import in_sight, phase_changed
 
 BABYAI = "pick up the key"
 BABYAI_SEEN = [

@@ -11,9 +11,9 @@ from memory_cases import asking, make_item
 from langgraft.memory.deltas import BankContent
 from langgraft.memory.items import MemoryItem
 from langgraft.memory.providers import InsightMemory, InsightSettings
-from langgraft.memory.providers.remedies import RetrievalSettings, choose
+from langgraft.memory.providers.retrieval import RetrievalSettings, choose
 from langgraft.memory.rankers import BM25
-from langgraft.memory.rankers.tfidf import TfIdf
+from langgraft.memory.rankers.diversity import TfIdf
 
 Ranking = Sequence[tuple[MemoryItem, float]]
 

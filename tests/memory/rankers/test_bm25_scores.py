@@ -10,19 +10,24 @@ from hypothesis import strategies as st
 
 from langgraft._core.errors import SettingsError
 from langgraft.memory.rankers import BM25, RankerIndex, tokenize
-from langgraft.memory.rankers.bm25 import inverse_document_frequency
+from langgraft.memory.rankers.base import Document, put_all
+from langgraft.memory.rankers.lexical import inverse_document_frequency
 
-FROZEN = pytest.mark.parametrize("frozen", [False, True], ids=["changing", "frozen"])
+AT_ONCE = pytest.mark.parametrize("at_once", [False, True], ids=["one by one", "at once"])
 
 WORDS = st.sampled_from(["go", "to", "the", "red", "blue", "key", "1", "2", "é", "open"])
 TEXTS = st.lists(WORDS, max_size=12).map(" ".join)
 CORPORA = st.lists(TEXTS, min_size=1, max_size=12)
 
 
-def _index(texts: list[str], *, frozen: bool = False, ranker: BM25 | None = None) -> RankerIndex:
-    index = (ranker or BM25()).index(frozen=frozen)
-    for place, text in enumerate(texts):
-        index.put(place, text, (place,))
+def _index(texts: list[str], *, at_once: bool = False, ranker: BM25 | None = None) -> RankerIndex:
+    index = (ranker or BM25()).index()
+    documents = [Document(place, text, (place,)) for place, text in enumerate(texts)]
+    if at_once:
+        put_all(index, documents)
+        return index
+    for each in documents:
+        index.put(each.id, each.text, each.order)
     return index
 
 
@@ -43,7 +48,7 @@ def _oracle(
     return {int(place): float(scores[place]) for place in np.flatnonzero(scores)}
 
 
-@FROZEN
+@AT_ONCE
 @pytest.mark.parametrize(
     ("words", "dtype", "tolerance"),
     # Whole problems score up to 140, where bm25s in float32 and in float64 are 7e-5 apart.
@@ -51,11 +56,11 @@ def _oracle(
     ids=["sentences", "whole problems"],
 )
 def test_bm25_when_texts_are_real_then_scores_equal_bm25s(
-    math_problems: list[str], frozen: bool, words: int | None, dtype: str, tolerance: float
+    math_problems: list[str], at_once: bool, words: int | None, dtype: str, tolerance: float
 ) -> None:
     """On MATH problems, queried with other problems, the same texts match with bm25s' scores."""
     corpus, queries = math_problems[:250], math_problems[250:]
-    index = _index(corpus, frozen=frozen)
+    index = _index(corpus, at_once=at_once)
     for problem in queries:
         query = " ".join(tokenize(problem)[:words])
         expected = _oracle(corpus, query, dtype=dtype)
@@ -64,7 +69,7 @@ def test_bm25_when_texts_are_real_then_scores_equal_bm25s(
         assert max(abs(scores[place] - expected[place]) for place in expected) < tolerance
 
 
-@FROZEN
+@AT_ONCE
 @given(
     texts=CORPORA,
     query=TEXTS,
@@ -72,12 +77,12 @@ def test_bm25_when_texts_are_real_then_scores_equal_bm25s(
     b=st.floats(0, 1),
 )
 def test_bm25_when_corpus_is_any_then_scores_equal_bm25s(
-    texts: list[str], query: str, k1: float, b: float, frozen: bool
+    texts: list[str], query: str, k1: float, b: float, at_once: bool
 ) -> None:
     """Repeated query terms, empty documents, unknown words and all settings agree with bm25s."""
     if not any(map(tokenize, texts)):
         return
-    scores = _scores(_index(texts, frozen=frozen, ranker=BM25(k1=k1, b=b)), query)
+    scores = _scores(_index(texts, at_once=at_once, ranker=BM25(k1=k1, b=b)), query)
     assert scores == pytest.approx(_oracle(texts, query, k1=k1, b=b), abs=1e-5)
 
 
@@ -98,13 +103,13 @@ def test_idf_when_term_matches_then_is_positive(corpus: int, data: st.DataObject
     assert inverse_document_frequency(documents, corpus=corpus) > 0
 
 
-@FROZEN
+@AT_ONCE
 def test_bm25_when_every_real_text_holds_a_term_then_its_score_is_positive(
-    math_problems: list[str], frozen: bool
+    math_problems: list[str], at_once: bool
 ) -> None:
     """Each word of the corpus scores above zero in exactly the texts that hold it."""
     texts = [f"find {text}" for text in math_problems[:100]]
-    index = _index(texts, frozen=frozen)
+    index = _index(texts, at_once=at_once)
     tokens = [set(tokenize(text)) for text in texts]
     for term in sorted(set().union(*tokens)):
         scores = _scores(index, term)
@@ -112,14 +117,14 @@ def test_bm25_when_every_real_text_holds_a_term_then_its_score_is_positive(
         assert min(scores.values()) > 0
 
 
-@FROZEN
+@AT_ONCE
 @given(
     corpus=st.lists(st.lists(WORDS, min_size=1, max_size=8), min_size=1, max_size=8),
     query=st.lists(WORDS, min_size=1, max_size=5),
     data=st.data(),
 )
 def test_bm25_when_one_more_query_term_at_equal_length_then_score_is_not_lower(
-    corpus: list[list[str]], query: list[str], data: st.DataObject, frozen: bool
+    corpus: list[list[str]], query: list[str], data: st.DataObject, at_once: bool
 ) -> None:
     """Replacing a word the query lacks by one it holds never lowers that document's score."""
     place = data.draw(st.integers(0, len(corpus) - 1))
@@ -130,12 +135,16 @@ def test_bm25_when_one_more_query_term_at_equal_length_then_score_is_not_lower(
         corpus = [list(words) for words in changed]
         others = [len(changed[place]) - 1]
     changed[place][data.draw(st.sampled_from(others))] = data.draw(st.sampled_from(query))
-    before = _scores(_index([" ".join(words) for words in corpus], frozen=frozen), " ".join(query))
-    after = _scores(_index([" ".join(words) for words in changed], frozen=frozen), " ".join(query))
+    before = _scores(
+        _index([" ".join(words) for words in corpus], at_once=at_once), " ".join(query)
+    )
+    after = _scores(
+        _index([" ".join(words) for words in changed], at_once=at_once), " ".join(query)
+    )
     assert after[place] >= before.get(place, 0.0)
 
 
-@FROZEN
+@AT_ONCE
 @given(
     documents=st.lists(
         st.lists(st.integers(0, 12), min_size=4, max_size=4, unique=True).map(tuple),
@@ -146,12 +155,12 @@ def test_bm25_when_one_more_query_term_at_equal_length_then_score_is_not_lower(
     data=st.data(),
 )
 def test_bm25_when_a_document_is_the_query_then_it_ranks_first(
-    documents: list[tuple[int, ...]], data: st.DataObject, frozen: bool
+    documents: list[tuple[int, ...]], data: st.DataObject, at_once: bool
 ) -> None:
     """Among documents of equal length without repeats, the exact match leads."""
     texts = [" ".join(f"w{word}" for word in words) for words in documents]
     place = data.draw(st.integers(0, len(texts) - 1))
-    assert _index(texts, frozen=frozen).search(texts[place], limit=1)[0].id == place
+    assert _index(texts, at_once=at_once).search(texts[place], limit=1)[0].id == place
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def _vector(text: str) -> list[float]:
 
 
 def _play(writes: list[Write], **settings: Any) -> RankerIndex:
-    index = Dense(TableEmbeddings(_vector), **settings).index(frozen=False)
+    index = Dense(TableEmbeddings(_vector), **settings).index()
     for key, vector in writes:
         if vector is None:
             index.remove(key)
@@ -90,7 +90,7 @@ def test_ranking_when_documents_are_the_same_then_history_does_not_show(
 ) -> None:
     """Overwrites, removals, searches in between and any order of arrival give one ranking."""
     expected = _play(data.draw(st.permutations(_present(writes)))).search(_text(query), limit=limit)
-    live = Dense(TableEmbeddings(_vector)).index(frozen=True)
+    live = Dense(TableEmbeddings(_vector)).index()
     for key, vector in writes:
         if vector is None:
             live.remove(key)
@@ -124,7 +124,7 @@ def test_ranking_when_float32_cannot_tell_documents_apart_then_float64_does() ->
     base = draw.standard_normal(384)
     rows = (base + 1e-4 * draw.standard_normal((3000, 384))).astype(np.float32)
     table = TableEmbeddings(lambda text: rows[int(text)].tolist(), {"q": base.tolist()})
-    index = Dense(table).index(frozen=False)
+    index = Dense(table).index()
     for i in draw.permutation(3000).tolist():
         index.put(i, str(i), (i,))
     query = base.astype(np.float32).astype(np.float64)
@@ -145,7 +145,7 @@ draw = np.random.default_rng(0)
 words = [f"w{i}" for i in range(400)]
 texts = [" ".join(draw.choice(words, 12)) for _ in range(2000)]
 for ranker in (Dense(), Hybrid(), MMR(Dense()), MMR(Hybrid())):
-    index = ranker.index(frozen=False)
+    index = ranker.index()
     for i, text in enumerate(texts):
         index.put(i, text, (i,))
     for query in texts[:10]:
@@ -172,7 +172,7 @@ def test_ranking_when_blas_has_one_or_two_threads_then_is_the_same_to_the_last_b
 
 def test_search_when_a_vector_is_zero_then_never_matches() -> None:
     """A document without direction counts and is not returned; a query without one finds none."""
-    index = Dense().index(frozen=False)
+    index = Dense().index()
     for i, text in enumerate(["red", "", "?!"]):
         index.put(i, text, (i,))
     assert [hit.id for hit in index.search("red", limit=9)] == [0]
@@ -188,7 +188,7 @@ def test_search_when_a_vector_is_zero_then_never_matches() -> None:
 def test_index_when_empty_then_asks_nobody() -> None:
     """Without documents no vector is needed, not even the query's."""
     table = TableEmbeddings(_vector)
-    index = Dense(table).index(frozen=False)
+    index = Dense(table).index()
     assert index.search("1 1 1", limit=5) == []
     index.remove("nobody")
     index.put(1, "1 1 1", (1,))
@@ -200,7 +200,7 @@ def test_index_when_empty_then_asks_nobody() -> None:
 def test_text_when_blank_then_is_not_embedded() -> None:
     """Models that refuse an empty text are never given one, as a document or as a query."""
     table = TableEmbeddings(_vector)
-    index = Dense(table).index(frozen=False)
+    index = Dense(table).index()
     for i, text in enumerate(["", " \n", "1 0 0"]):
         index.put(i, text, (i,))
     assert index.search(" ", limit=5) == index.search("", limit=5) == []
@@ -214,7 +214,7 @@ def test_text_when_blank_then_is_not_embedded() -> None:
 def test_index_when_texts_stay_then_their_vectors_are_not_asked_for_again() -> None:
     """Putting a document again, in another place among equals, needs no embedder."""
     table = TableEmbeddings(_vector)
-    index = Dense(make_embedder(table)).index(frozen=False)
+    index = Dense(make_embedder(table)).index()
     index.put("a", "1 2 3", (1,))
     index.put("b", "1 2 3", (2,))
     assert [hit.id for hit in index.search("1 2 3", limit=2)] == ["a", "b"]
@@ -227,7 +227,7 @@ def test_index_when_it_says_what_is_lacking_then_search_asks_nobody() -> None:
     """Answers may come from elsewhere, in pieces of 1,000 and for texts that are gone meanwhile."""
     table = TableEmbeddings(lambda text: [1.0, float(text)])
     embedder = make_embedder(table)
-    index = Dense(embedder).index(frozen=False)
+    index = Dense(embedder).index()
     assert isinstance(index, EmbeddingIndex)
     for i in range(1500):
         index.put(i, str(i), (i,))
@@ -253,7 +253,7 @@ def test_index_when_it_says_what_is_lacking_then_search_asks_nobody() -> None:
 def test_index_when_it_fails_to_embed_then_keeps_what_it_knows() -> None:
     """A failing embedder fails the search; the next one asks for the same and goes on."""
     table = TableEmbeddings(_vector)
-    index = Dense(table).index(frozen=False)
+    index = Dense(table).index()
     index.put("a", "1 0 0", (1,))
     index.search("1 0 0", limit=1)
     index.put("b", "0 1 0", (2,))
@@ -315,7 +315,7 @@ def test_ranker_when_settings_are_impossible_then_is_refused(settings: dict[str,
 @pytest.mark.parametrize("role", ["query", "document"])
 def test_vectors_when_of_another_length_than_those_of_the_index_are_refused(role: str) -> None:
     """A model that changed behind its fingerprint is named, and nothing is taken in."""
-    index = Dense("hashing:8").index(frozen=False)
+    index = Dense("hashing:8").index()
     index.put("a", "red", (0,))
     before = index.search("red", limit=1)
     index.put("b", "blue", (1,))

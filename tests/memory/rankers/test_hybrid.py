@@ -24,7 +24,7 @@ RANKERS = st.sampled_from(
 
 
 def _filled(ranker: Any, documents: dict[int, str]) -> RankerIndex:
-    index: RankerIndex = ranker.index(frozen=False)
+    index: RankerIndex = ranker.index()
     for key, text in documents.items():
         index.put(key, text, (key,))
     return index
@@ -125,7 +125,7 @@ def test_index_when_parts_share_an_embedder_then_it_is_asked_once() -> None:
     """Equal requests of several parts are one, and its answer reaches all."""
     table = TableEmbeddings(lambda text: [float(len(text)), 1.0])
     dense = Dense(table)
-    index = Hybrid((dense, TermOverlap(), Dense(dense.embedder, ties="newest"))).index(frozen=True)
+    index = Hybrid((dense, TermOverlap(), Dense(dense.embedder, ties="newest"))).index()
     assert isinstance(index, EmbeddingIndex)
     index.put(1, "red", (1,))
     requests = index.lacking("red")

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -23,8 +24,9 @@ from langgraft.memory.rankers import (
     RankerIndex,
     Scored,
     TermOverlap,
+    lexical,
 )
-from langgraft.memory.rankers.base import DurableIndex
+from langgraft.memory.rankers.base import Document, DurableIndex, put_all
 
 WORDS = st.sampled_from(["go", "to", "red", "blue", "key", "1", "x", "open"])
 TEXTS = st.lists(WORDS, max_size=8).map(" ".join)
@@ -44,13 +46,18 @@ DURABLE = st.one_of(
         ]
     ),
 )
-FROZEN = pytest.mark.parametrize("frozen", [False, True], ids=["changing", "frozen"])
 
 
-def _play(ranker: Ranker, writes: list[Write], *, frozen: bool = False) -> RankerIndex:
-    index = ranker.index(frozen=frozen)
+def _play(ranker: Ranker, writes: list[Write]) -> RankerIndex:
+    index = ranker.index()
     for key, text in writes:
         _write(index, key, text)
+    return index
+
+
+def _at_once(ranker: Ranker, writes: list[Write]) -> RankerIndex:
+    index = ranker.index()
+    put_all(index, [Document(key, text, (key,)) for key, text in _present(writes)])
     return index
 
 
@@ -74,25 +81,21 @@ def test_ranking_when_documents_are_the_same_then_history_does_not_show(
     shuffled = data.draw(st.permutations(present))
     expected = _play(ranker, shuffled).search(query, limit=limit)
     assert _play(ranker, writes).search(query, limit=limit) == expected
-    assert _play(ranker, writes, frozen=True).search(query, limit=limit) == expected
+    assert _at_once(ranker, writes).search(query, limit=limit) == expected
 
 
 @given(ranker=RANKERS, writes=WRITES, queries=st.lists(TEXTS, min_size=1, max_size=60))
 def test_ranking_when_searched_between_writes_then_is_that_of_the_moment(
     ranker: Ranker, writes: list[Write], queries: list[str]
 ) -> None:
-    """Searching never disturbs an index, and a frozen one still follows late changes."""
-    changing, frozen = ranker.index(frozen=False), ranker.index(frozen=True)
+    """Searching never disturbs an index."""
+    index = ranker.index()
     for i, (key, text) in enumerate(writes):
-        for index in (changing, frozen):
-            if text is None:
-                index.remove(key)
-            else:
-                index.put(key, text, (key,))
+        _write(index, key, text)
         query = queries[i % len(queries)]
         expected = _play(ranker, list(_present(writes[: i + 1]))).search(query, limit=5)
-        assert changing.search(query, limit=5) == frozen.search(query, limit=5) == expected
-        assert len(changing) == len(frozen) == len(_present(writes[: i + 1]))
+        assert index.search(query, limit=5) == expected
+        assert len(index) == len(_present(writes[: i + 1]))
 
 
 @given(ranker=DURABLE, before=WRITES, after=WRITES, query=TEXTS)
@@ -114,7 +117,7 @@ def test_ranking_when_saved_and_loaded_in_between_then_history_does_not_show(
 
 
 def _saved_and_loaded(index: RankerIndex, ranker: Ranker, folder: Path) -> RankerIndex:
-    loaded = ranker.index(frozen=False)
+    loaded = ranker.index()
     assert isinstance(index, DurableIndex)
     assert isinstance(loaded, DurableIndex)
     index.save(folder)
@@ -127,8 +130,8 @@ def test_hybrid_when_a_part_cannot_be_saved_then_is_filled_again(tmp_path: Path)
 
     @dataclass(frozen=True)
     class Plain:
-        def index(self, *, frozen: bool) -> RankerIndex:
-            return BM25().index(frozen=True)
+        def index(self) -> RankerIndex:
+            return BM25().index()
 
         def describe(self) -> dict[str, JSON]:
             return {"ranker": "plain"}
@@ -146,7 +149,7 @@ def test_index_when_loaded_then_ids_orders_and_texts_are_those_that_were_saved(
 ) -> None:
     """Nested tuples, line breaks, empty texts and lone surrogates survive."""
     texts = ["red\nred", "", "r\u00e9d red", "red \ud800"]
-    index = BM25().index(frozen=False)
+    index = BM25().index()
     for i, text in enumerate(texts):
         index.put((("a\n", str(i)), "k"), text, (0, i, "k\n"))
     loaded = _saved_and_loaded(index, BM25(), tmp_path)
@@ -162,19 +165,17 @@ def test_ranking_when_many_tie_then_order_decides_within_every_limit(texts: list
     """A shorter list is always the head of a longer one, from either end of the ties."""
     for ties, step in (("oldest", 1), ("newest", -1)):
         ranker = BM25(ties=ties)  # type: ignore[arg-type]
-        for frozen in (False, True):
-            index = _play(ranker, list(enumerate(texts)), frozen=frozen)
-            full = index.search("a b", limit=100)
-            assert full == sorted(full, key=lambda hit: (-hit.score, step * int(str(hit.id))))
-            for limit in range(len(full)):
-                assert index.search("a b", limit=limit) == full[:limit]
+        index = _play(ranker, list(enumerate(texts)))
+        full = index.search("a b", limit=100)
+        assert full == sorted(full, key=lambda hit: (-hit.score, step * int(str(hit.id))))
+        for limit in range(len(full)):
+            assert index.search("a b", limit=limit) == full[:limit]
 
 
-@FROZEN
 @pytest.mark.parametrize("ranker", [BM25(), TermOverlap()])
-def test_search_when_nothing_can_match_then_is_empty(ranker: Ranker, frozen: bool) -> None:
+def test_search_when_nothing_can_match_then_is_empty(ranker: Ranker) -> None:
     """An empty corpus, empty texts, unknown words and empty queries give no result at all."""
-    index = ranker.index(frozen=frozen)
+    index = ranker.index()
     assert index.search("red", limit=5) == []
     index.put("a", "", (0,))
     index.put("b", "...", (1,))
@@ -188,34 +189,33 @@ def test_search_when_nothing_can_match_then_is_empty(ranker: Ranker, frozen: boo
     assert len(index) == 3
 
 
-@FROZEN
-def test_search_when_documents_do_not_match_then_they_do_not_fill_the_limit(frozen: bool) -> None:
+def test_search_when_documents_do_not_match_then_they_do_not_fill_the_limit() -> None:
     """Fewer matches than the limit means fewer results, also beyond the size of the corpus."""
-    index = BM25().index(frozen=frozen)
+    index = BM25().index()
     for i in range(5):
         index.put(i, "red 1" if i % 2 else "blue 2", (i,))
     assert [hit.id for hit in index.search("1", limit=50)] == [1, 3]
 
 
-def test_frozen_when_scores_nearly_tie_then_exact_scores_decide() -> None:
-    """Documents that float32 cannot tell apart are ordered as the changing index orders them."""
+def test_index_when_scores_nearly_tie_then_exact_scores_decide() -> None:
+    """Documents that float32 cannot tell apart are ordered alike however they came."""
     texts = [f"a {'b ' * (2000 + i)}" for i in range(300)]
     writes: list[Write] = list(enumerate(reversed(texts)))
     for query in ("b", "a b", "b a a b"):
         expected = _play(BM25(), writes).search(query, limit=40)
         assert len({hit.score for hit in expected}) > 1
-        assert _play(BM25(), writes, frozen=True).search(query, limit=40) == expected
+        assert _at_once(BM25(), writes).search(query, limit=40) == expected
 
 
-def test_frozen_when_float32_splits_a_tie_then_order_still_decides() -> None:
-    """Scores that are equal up to the order of summation tie, though bm25s tells them apart."""
+def test_index_when_summation_splits_a_tie_then_order_still_decides() -> None:
+    """Scores that are equal up to the order of summation tie, though float32 tells them apart."""
     counts = list(itertools.permutations((1, 2, 3, 5, 8)))
     writes: list[Write] = [
         (i, " ".join(f"{word} " * count for word, count in zip("abcde", row, strict=True)))
         for i, row in enumerate(counts)
     ]
     writes += [(1000 + i, "something else altogether") for i in range(40)]
-    index = _play(BM25(), writes, frozen=True)
+    index = _at_once(BM25(), writes)
     for limit in (1, 7, 50):
         hits = index.search("a b c d e", limit=limit)
         assert [hit.id for hit in hits] == list(range(limit))
@@ -225,13 +225,17 @@ def test_frozen_when_float32_splits_a_tie_then_order_still_decides() -> None:
 _THREADS_SCRIPT = """
 import random
 from langgraft.memory.rankers import BM25, TermOverlap
+from langgraft.memory.rankers.base import Document, put_all
 draw = random.Random(0)
 texts = [" ".join(f"w{int(draw.paretovariate(0.6)) % 500}" for _ in range(30)) for _ in range(3000)]
 for ranker in (BM25(), TermOverlap()):
-    for frozen in (False, True):
-        index = ranker.index(frozen=frozen)
-        for i, text in enumerate(texts):
-            index.put(i, text, (i,))
+    for at_once in (False, True):
+        index = ranker.index()
+        documents = [Document(i, text, (i,)) for i, text in enumerate(texts)]
+        if at_once:
+            put_all(index, documents)
+        for each in () if at_once else documents:
+            index.put(each.id, each.text, each.order)
         for query in texts[:20]:
             print([(hit.id, hit.score.hex()) for hit in index.search(query, limit=20)])
 """
@@ -251,9 +255,9 @@ def test_ranking_when_blas_has_one_or_two_threads_then_is_the_same_to_the_last_b
         for threads in ("1", "2")
     ]
     assert outputs[0] == outputs[1]
-    bm25, frozen_bm25, overlap, frozen_overlap = _quarters(outputs[0].splitlines())
-    assert bm25 == frozen_bm25
-    assert overlap == frozen_overlap
+    bm25, bm25_at_once, overlap, overlap_at_once = _quarters(outputs[0].splitlines())
+    assert bm25 == bm25_at_once
+    assert overlap == overlap_at_once
 
 
 def _quarters(lines: list[str]) -> list[list[str]]:
@@ -269,17 +273,55 @@ def test_changing_index_when_a_bank_turns_over_then_dead_slots_are_swept() -> No
         if i >= 50:
             writes.append((i - 50, None))
     index = _play(BM25(), writes)
-    assert index._postings.size < 200  # type: ignore[attr-defined]
+    assert index._postings.documents.size < 200  # type: ignore[attr-defined]
     assert len(index) == 50
     expected: list[Scored] = _play(BM25(), list(_present(writes))).search("red w3 2490", limit=9)
     assert index.search("red w3 2490", limit=9) == expected
 
 
-def test_frozen_when_float32_cannot_hold_the_scores_then_ranks_all_the_same() -> None:
-    """Where all estimates are 0, every document that holds a term is scored exactly."""
+def test_index_when_float32_cannot_hold_the_scores_then_ranks_all_the_same() -> None:
+    """Scores that all but vanish still tell what matches from what does not."""
     writes: list[Write] = [(i, "red " * (i % 3) + "blue") for i in range(50)]
     ranker = BM25(k1=1e60)
     for limit in (3, 100):
         expected = _play(ranker, writes).search("red", limit=limit)
-        assert _play(ranker, writes, frozen=True).search("red", limit=limit) == expected
+        assert _at_once(ranker, writes).search("red", limit=limit) == expected
         assert len(expected) == min(limit, 33)
+
+
+@pytest.mark.parametrize("ranker", [BM25(), BM25(k1=0.0, ties="newest"), TermOverlap()])
+def test_search_when_common_terms_are_only_looked_up_then_the_ranking_is_that_of_all(
+    ranker: Ranker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Leaving out what cannot be among the best changes neither ranks, scores nor counts of ties."""
+    draw = random.Random(0)
+    words = [f"w{int(draw.paretovariate(0.7))}" for _ in range(2000)]
+    index = ranker.index()
+    put_all(index, [Document(i, _drawn(draw, words, 25), (i % 3, i)) for i in range(3000)])
+    for i in draw.sample(range(3000), 500):
+        index.remove(i)
+    for i in range(2900, 3200):
+        index.put(i, _drawn(draw, words, 25), (0, i))
+    for limit in (1, 10, 40):
+        query = _drawn(draw, words, 12) or "w1"
+        monkeypatch.setattr(lexical, "_FEW", 10_000)
+        expected = [(hit, hit.tied) for hit in index.search(query, limit=limit)]
+        monkeypatch.setattr(lexical, "_FEW", 100)
+        assert [(hit, hit.tied) for hit in index.search(query, limit=limit)] == expected
+
+
+@given(ranker=DURABLE, before=WRITES, many=WRITES, query=TEXTS)
+def test_ranking_when_documents_are_put_at_once_then_is_that_of_one_by_one(
+    ranker: Ranker, before: list[Write], many: list[Write], query: str
+) -> None:
+    """Putting many documents replaces, keeps and adds what putting each would."""
+    puts = [(key, text) for key, text in many if text is not None]
+    index = _play(ranker, before)
+    put_all(index, [Document(key, text, (key,)) for key, text in puts])
+    expected = _play(ranker, [*before, *puts])
+    assert index.search(query, limit=12) == expected.search(query, limit=12)
+    assert len(index) == len(expected)
+
+
+def _drawn(draw: random.Random, words: list[str], most: int) -> str:
+    return " ".join(draw.choices(words, k=draw.randint(0, most)))

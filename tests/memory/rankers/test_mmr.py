@@ -18,7 +18,7 @@ INNER = st.sampled_from([BM25(), Dense("hashing:32"), TermOverlap(ties="newest")
 
 
 def _filled(ranker: Any, documents: dict[int, str]) -> RankerIndex:
-    index: RankerIndex = ranker.index(frozen=False)
+    index: RankerIndex = ranker.index()
     for key, text in documents.items():
         index.put(key, text, (key,))
     return index

@@ -7,7 +7,7 @@ from langgraft.memory.rankers import RankerIndex, Scored, TermOverlap
 
 
 def _index(ranker: TermOverlap, texts: dict[str, str]) -> RankerIndex:
-    index = ranker.index(frozen=False)
+    index = ranker.index()
     for place, (document, text) in enumerate(texts.items()):
         index.put(document, text, (place,))
     return index

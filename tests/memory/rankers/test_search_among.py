@@ -19,7 +19,7 @@ from langgraft.memory.rankers import (
     SelectiveIndex,
     TermOverlap,
 )
-from langgraft.memory.rankers.hybrid import HybridIndex
+from langgraft.memory.rankers.composite import HybridIndex
 
 RANKERS: dict[str, Ranker] = {
     "overlap": TermOverlap(ties="newest"),
@@ -44,21 +44,19 @@ def _assert_is_the_ranking_without_the_others(
         assert found[0].tied == sum(hit.score == whole[0].score for hit in whole)
 
 
-@pytest.mark.parametrize("frozen", [False, True])
 @pytest.mark.parametrize("name", RANKERS)
 @settings(deadline=None, max_examples=60)
 @given(texts=corpora, gone=some, query=words, asked=st.tuples(some, st.integers(0, 14)))
 def test_search_among_when_given_any_documents_then_is_the_ranking_without_the_others(
     *,
     name: str,
-    frozen: bool,
     texts: list[str],
     gone: set[int],
     query: str,
     asked: tuple[set[int], int],
 ) -> None:
     """Scores, order and ties agree; unknown documents are ignored; the best tells its ties."""
-    index = RANKERS[name].index(frozen=frozen)
+    index = RANKERS[name].index()
     for number, text in enumerate(texts):
         index.put(number, text, (number,))
     for number in gone:
@@ -73,7 +71,7 @@ def test_search_among_when_the_index_was_loaded_then_reads_what_it_needs(
     name: str, texts: list[str], query: str, among: set[int], limit: int
 ) -> None:
     """Documents that are still in files only are found there."""
-    saved, loaded = (RANKERS[name].index(frozen=False) for _ in range(2))
+    saved, loaded = (RANKERS[name].index() for _ in range(2))
     assert isinstance(saved, DurableIndex)
     assert isinstance(loaded, DurableIndex)
     for number, text in enumerate(texts):
@@ -87,7 +85,7 @@ def test_search_among_when_the_index_was_loaded_then_reads_what_it_needs(
 def test_search_among_when_documents_are_many_then_nominates_with_a_margin() -> None:
     """Of 3,000 texts that nearly tie, any thousand rank as they do among all."""
     ranker = Dense(HashingEmbeddings(dimensions=64))
-    index = ranker.index(frozen=False)
+    index = ranker.index()
     for number in range(3_000):
         index.put(number, f"red door {number % 40} key {number % 7}", (number,))
     among = set(range(5, 3_000, 3))

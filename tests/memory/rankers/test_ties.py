@@ -20,15 +20,14 @@ words = st.lists(st.sampled_from(["red", "door", "key", "1"]), min_size=1, max_s
 corpora = st.lists(words.map(" ".join), min_size=1, max_size=12)
 
 
-@pytest.mark.parametrize("frozen", [False, True])
 @pytest.mark.parametrize("name", RANKERS)
 @settings(deadline=None, max_examples=60)
 @given(texts=corpora, query=words.map(" ".join), limit=st.integers(1, 14))
 def test_tie_when_told_is_that_of_the_whole_ranking(
-    name: str, frozen: bool, texts: list[str], query: str, limit: int
+    name: str, texts: list[str], query: str, limit: int
 ) -> None:
     """However few documents are asked for; only the best one tells."""
-    index = RANKERS[name].index(frozen=frozen)
+    index = RANKERS[name].index()
     for number, text in enumerate(texts):
         index.put(number, text, (number,))
     everything = index.search(query, limit=len(texts))

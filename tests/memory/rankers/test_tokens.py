@@ -2,7 +2,7 @@
 
 import pytest
 
-from langgraft.memory.rankers.tokens import tokenize
+from langgraft.memory.rankers.postings import tokenize
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,7 @@ class TestChromaFolder(ChromaConformance):
         return lambda: ChromaStore.open(tmp_path / "store")
 
 
+@pytest.mark.matrix
 class TestChromaServer(ChromaConformance):
     """Chroma in another process."""
 

@@ -30,6 +30,7 @@ def store(tmp_path: Path) -> Iterator[ChromaStore]:
         yield store
 
 
+@pytest.mark.kill
 def test_writer_when_killed_again_and_again_loses_nothing_acknowledged(tmp_path: Path) -> None:
     """After each `kill -9`, what was acknowledged is there, and every record and batch is whole."""
     done = kill_while_writing(tmp_path / "store", steps=60, kills=4, seed=11)

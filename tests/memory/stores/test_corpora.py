@@ -5,15 +5,14 @@ from collections.abc import Callable
 import pytest
 
 from langgraft.memory.rankers import Scored, TermOverlap
-from langgraft.memory.stores.corpora import Corpora
-from langgraft.memory.stores.corpus import Corpus
-from langgraft.memory.stores.records import Address, Entry
+from langgraft.memory.stores.corpora import Corpora, Corpus
+from langgraft.memory.stores.records import Address, IndexedRecord
 
 ADDRESS: Address = (("bank", "one"), "k")
 
 
-def _entry(text: str) -> Entry:
-    return Entry(text, (0,), {"text": text})
+def _entry(text: str) -> IndexedRecord:
+    return IndexedRecord(text, (0,), {"text": text})
 
 
 def _query(word: str) -> Callable[[Corpus], list[Scored]]:
@@ -30,7 +29,7 @@ def _open(corpora: Corpora) -> tuple[Corpus, dict[Address, int]]:
 def corpora() -> Corpora:
     """One empty index under ("bank",), ready to be searched."""
     corpora = Corpora(capacity=4)
-    with corpora.building(("bank",), TermOverlap().index(frozen=False)) as corpus:
+    with corpora.building(("bank",), TermOverlap().index()) as corpus:
         corpora.install(corpus)
     return corpora
 
@@ -77,7 +76,7 @@ def test_corpora_when_a_write_is_under_way_then_its_records_are_read_at_every_se
 
 def test_corpora_when_cleared_then_nothing_is_ready_nor_becomes_so(corpora: Corpora) -> None:
     """Indexes that were being built when `clear` was called are not installed."""
-    with corpora.building(("new",), TermOverlap().index(frozen=False)) as corpus:
+    with corpora.building(("new",), TermOverlap().index()) as corpus:
         corpora.clear()
         corpora.install(corpus)
     assert corpora.open(("bank",)) is None
@@ -88,7 +87,7 @@ def test_corpora_when_written_during_a_building_then_the_time_counts_as_disturbe
     corpora: Corpora,
 ) -> None:
     """So does the time of a write that began before, and none in which nothing was written."""
-    index = TermOverlap().index(frozen=False)
+    index = TermOverlap().index()
     with corpora.writing([ADDRESS]), corpora.building(("bank",), index) as corpus:
         assert not corpora.undisturbed(corpus), "under way when the building began"
         assert not corpora.undisturbed(corpus), "still under way"

@@ -23,7 +23,7 @@ from langgraph.store.memory import InMemoryStore
 
 from langgraft._core.errors import InputError, SettingsError, StorePathError
 from langgraft.memory.rankers import BM25, MMR, Dense, Hybrid, Ranker, TermOverlap
-from langgraft.memory.stores import RankedStore, ReadOnlyStore, index_directory, snapshots
+from langgraft.memory.stores import RankedStore, ReadOnlyStore, index_directory
 
 NAMESPACE = ("bank", "one")
 TEXTS = st.lists(st.sampled_from(["red", "blue", "key", "1", "x"]), max_size=6).map(" ".join)
@@ -262,8 +262,8 @@ def test_directory_when_the_index_cannot_be_saved_then_is_refused(tmp_path: Path
     """A ranker of one's own needs `save` and `load`; without a directory it needs neither."""
 
     class Plain:
-        def index(self, *, frozen: bool) -> Any:
-            return BM25().index(frozen=True)
+        def index(self) -> Any:
+            return object()  # it is asked only whether it can be kept
 
         def describe(self) -> dict[str, Any]:
             return {"ranker": "plain"}
@@ -309,11 +309,11 @@ def test_write_when_the_disk_fails_then_goes_on_without_the_saved_index(
         raise OSError(28, "No space left on device")
 
     real = getattr(os, call)
-    monkeypatch.setattr(snapshots.os, call, full)  # type: ignore[attr-defined]
+    monkeypatch.setattr(index_directory.os, call, full)  # type: ignore[attr-defined]
     if call == "fsync":  # deleting the saved index has to reach the disk as well
-        monkeypatch.setattr(snapshots, "sync", lambda path: None)
+        monkeypatch.setattr(index_directory, "sync", lambda path: None)
     ranked.put(NAMESPACE, "new", {"text": "red new"})
-    monkeypatch.setattr(snapshots.os, call, real)  # type: ignore[attr-defined]
+    monkeypatch.setattr(index_directory.os, call, real)  # type: ignore[attr-defined]
     left = _crashed(tmp_path / "a", tmp_path / "b")
     with RankedStore(store, BM25(), directory=left) as again:
         assert [key for _, key, _ in _ranking(again, NAMESPACE, "new")] == ["new"]
@@ -351,7 +351,7 @@ async def test_write_when_an_index_is_saved_in_the_middle_of_it_then_is_not_miss
         assert [key for _, key, _ in _ranking(again, NAMESPACE, "late")] == ["k1"]
 
 
-@pytest.mark.slow
+@pytest.mark.kill
 def test_store_when_its_process_is_killed_then_reopens_with_all_it_acknowledged(
     tmp_path: Path,
 ) -> None:

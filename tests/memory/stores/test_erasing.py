@@ -5,7 +5,7 @@ from hypothesis import given
 from langgraph.store.memory import InMemoryStore
 
 from langgraft.memory.stores.drive import adrive, drive
-from langgraft.memory.stores.erasing import PAGE, erase
+from langgraft.memory.stores.paging import PAGE, erase
 
 LABELS = st.lists(st.sampled_from(["a", "a1", "b"]), min_size=1, max_size=3).map(tuple)
 ADDRESSES = st.sets(st.tuples(LABELS, st.sampled_from(["k", "l"])), max_size=12)

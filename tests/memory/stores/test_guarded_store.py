@@ -8,7 +8,7 @@ from langgraph.store.memory import InMemoryStore
 from typing_extensions import override
 
 from langgraft._core.errors import InfrastructureError
-from langgraft.memory.stores.guarded import GuardedStore
+from langgraft.memory.stores.named import GuardedStore
 
 
 class Failing(InMemoryStore):

@@ -11,6 +11,7 @@ from langgraph.store.memory import InMemoryStore
 from paging_stores import Order, PagingStore, fill, shuffling
 
 from langgraft._core.errors import InfrastructureError
+from langgraft.memory.stores import paging
 from langgraft.memory.stores.drive import adrive, drive
 from langgraft.memory.stores.paging import FIRST_PAGE, read_all
 
@@ -29,12 +30,13 @@ def test_reading_when_the_store_gives_one_page_is_one_page() -> None:
     assert store.asked == [(FIRST_PAGE, 0), (FIRST_PAGE, 2500)]
 
 
-def test_reading_when_a_page_is_full_asks_for_a_longer_one() -> None:
+def test_reading_when_a_page_is_full_asks_for_a_longer_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Order among records cannot matter while all of them are in one page."""
+    monkeypatch.setattr(paging, "FIRST_PAGE", 100)
     store = PagingStore(shuffling(2))
-    keys = fill(store, NAMESPACE, FIRST_PAGE + 1)
+    keys = fill(store, NAMESPACE, 101)
     assert _keys(drive(read_all(NAMESPACE), store)) == keys
-    assert [offset for _, offset in store.asked] == [0, 0, FIRST_PAGE + 1]
+    assert [offset for _, offset in store.asked] == [0, 0, 101]
 
 
 def test_reading_when_capped_pages_have_a_stable_order_is_one_pass() -> None:

@@ -297,3 +297,27 @@ def test_build_when_a_refresh_crosses_it_then_it_starts_again() -> None:
         ranked.put(NAMESPACE, f"k{i}", {"text": "red"})
     store.arm()
     assert _keys(ranked.search(NAMESPACE, query="new")) == ["new"]
+
+
+async def test_build_when_many_tasks_search_at_once_then_records_are_listed_once() -> None:
+    """Of tasks that find no index one builds it, and the others wait instead of doing the same."""
+    store = _Listing()
+    store.put(NAMESPACE, "a", {"text": "red"})
+    ranked = RankedStore(store, BM25(), field="text")
+    found = await asyncio.gather(*(ranked.asearch(NAMESPACE, query="red") for _ in range(50)))
+    assert all(_keys(each) == ["a"] for each in found)
+    assert store.listings <= 3  # the records, what puts said, and a look for an end of each
+
+
+class _Listing(InMemoryStore):
+    """Counts full listings."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.listings = 0
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        listed = list(ops)
+        self.listings += any(isinstance(op, SearchOp) and not op.offset for op in listed)
+        await asyncio.sleep(0)
+        return await super().abatch(listed)

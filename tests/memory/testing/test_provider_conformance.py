@@ -1,7 +1,8 @@
-"""The suite of memory providers: all that are registered, on three stores; and the controls.
+"""The suite of memory providers: all that are registered, in memory, and two on other stores.
 
-In memory every provider goes through every case. On the two stores where a write takes milliseconds
-every provider goes through half of them, so that every case meets half of the providers there.
+What a store may get wrong does not depend on the provider. The two are those that write most: one
+moves items between tiers, one replaces what it has filed. Settings that make a provider another
+one, and the controls, are of the matrix too.
 """
 
 import itertools
@@ -24,38 +25,27 @@ from langgraft.testing import ProviderConformance
 _numbers = itertools.count()
 
 
-def suites(parts: Mapping[str, Part], where: Part, left_out: int | None = None) -> dict[str, Part]:
-    """Return the suites of providers on one kind of store, under names that pytest collects.
-
-    Args:
-        parts: What providers say of themselves.
-        where: The kind of store.
-        left_out: 0 or 1, the half of its cases that the first provider does not go through: the
-            second one leaves out the other half, and so on. By default all go through all.
-    """
-    cases = sorted(name for name in dir(ProviderConformance) if name.startswith("test_"))
-    found = {}
-    for number, (known, part) in enumerate(parts.items()):
-        name = f"Test_{known}_{where.__name__}"
-        found[name] = type(name, (part, where), {"__module__": __name__, "__doc__": where.__doc__})
-        for case in [] if left_out is None else cases[(number + left_out) % 2 :: 2]:
-            setattr(found[name], case, None)
-    return found
+def suites(parts: Mapping[str, Part], where: Part) -> dict[str, Part]:
+    """Return the suites of providers on one kind of store, under names that pytest collects."""
+    bodies = {"__module__": __name__, "__doc__": where.__doc__}
+    names = {known: f"Test_{known}_{where.__name__}" for known in parts}
+    return {
+        names[known]: type(names[known], (part, where), bodies) for known, part in parts.items()
+    }
 
 
 class InMemory(ProviderConformance):
     """In LangGraph's `InMemoryStore`."""
 
-    many = 2_000
 
-
-class Small(ProviderConformance):
-    """In LangGraph's `InMemoryStore`, with fewer copies of one text."""
+@pytest.mark.matrix
+class Varied(ProviderConformance):
+    """In LangGraph's `InMemoryStore`, with fewer histories."""
 
     examples = 10
-    many = 500
 
 
+@pytest.mark.matrix
 class InChroma(ProviderConformance):
     """In a folder of Chroma, where a write takes milliseconds."""
 
@@ -75,6 +65,7 @@ class InChroma(ProviderConformance):
         return lambda store: _collection(chroma_folder, _COLLECTIONS[id(store)])
 
 
+@pytest.mark.matrix
 class InPostgres(ProviderConformance):
     """In a PostgreSQL server, where a write takes milliseconds."""
 
@@ -157,10 +148,10 @@ def tables(all_tables: Tables) -> Iterator[Tables]:
     all_tables.recycle()
 
 
+_WRITING = {name: REGISTERED[name] for name in ("lightweight", "coding")}
 globals().update(
     suites(REGISTERED, InMemory)
-    | suites(SETTINGS, Small)
-    | suites(CONTROLS, Small)
-    | suites(REGISTERED, InChroma, left_out=0)
-    | suites(REGISTERED, InPostgres, left_out=1)
+    | suites({**SETTINGS, **CONTROLS}, Varied)
+    | suites(_WRITING, InChroma)
+    | suites(_WRITING, InPostgres)
 )

@@ -9,7 +9,7 @@ import pytest
 from langchain_core.language_models import FakeListChatModel
 
 from langgraft._core.errors import SettingsError
-from langgraft.memory.testing.providers.no_model import models_refused
+from langgraft.memory.testing.providers.samples import models_refused
 from langgraft.testing import ProviderConformance
 
 FAULTS = '''
@@ -20,7 +20,7 @@ from langgraph.store.base import PutOp
 from langgraft.memory import bank
 from langgraft.memory import Add, MemoryItem, MemoryProvider, MemoryDelta, RankedSettings
 from langgraft.memory.providers.retrieval import ranked_items
-from langgraft.memory.policy import FILED
+from langgraft.memory.provider import FILED
 from langgraft.memory.rankers import TermOverlap
 from langgraft.memory.recall import Budget, Found
 from langgraft.testing import ProviderConformance

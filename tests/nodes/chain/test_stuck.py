@@ -4,7 +4,7 @@ import pytest
 from chain_cases import LogMaker
 
 from langgraft.nodes.chain.stuck import Stuck, find_stuck, same_text
-from langgraft.nodes.workbench.events import CONDENSATION
+from langgraft.nodes.workbench.log import CONDENSATION
 
 
 def test_find_stuck_when_one_pair_comes_four_times_fires_and_not_after_three() -> None:

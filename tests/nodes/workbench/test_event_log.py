@@ -11,15 +11,17 @@ from typing_extensions import override
 from langgraft._core.errors import InputError
 from langgraft.memory.deltas import MemoryDelta, SetState
 from langgraft.nodes.artifacts import FolderArtifacts, MemoryArtifacts
-from langgraft.nodes.workbench.events import (
+from langgraft.nodes.workbench.log import (
     DIAGNOSIS,
     RECALL,
     RECOVERY,
     Action,
     Event,
     Observation,
+    append_events,
+    log_lines,
+    read_log,
 )
-from langgraft.nodes.workbench.log import append_events, log_lines, read_log
 from langgraft.nodes.workbench.projection import steps_of
 
 ANY_JSON = st.recursive(

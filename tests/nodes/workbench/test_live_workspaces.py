@@ -174,11 +174,11 @@ def test_run_when_a_workspace_is_built_anew_then_that_takes_no_time_of_the_run(
     run = HandRun(workspaces(shared))
     run.cell("x = 1")
     other = run.elsewhere()
-    desk = desk_of(toy(tmp_path), other, clock=lambda: float(len(shared.opened)))
+    deps = desk_of(toy(tmp_path), other, clock=lambda: float(len(shared.opened)))
     state: RunState = {"episode_id": run.name, "log": run.reference}
     look, before = other.action("run_python", "x"), len(shared.opened)
     for opened in (1, 2):  # where it was never there, and where its container died
-        seen, seconds = asyncio.run(desk.arun(state, look)) if aside else desk.run(state, look)
+        seen, seconds = asyncio.run(deps.arun(state, look)) if aside else deps.run(state, look)
         assert (output(seen), seconds) == ("1", 0.0)
         assert len(shared.opened) == before + opened
         shared.opened[-1].close()

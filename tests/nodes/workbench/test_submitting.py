@@ -12,12 +12,10 @@ from workbench_cases import HandRun, desk_of, performer, workspaces
 from langgraft._core.errors import InputError
 from langgraft.environments.sandboxes.limits import MIB, Limits
 from langgraft.environments.sandboxes.subprocess import SubprocessSandbox
-from langgraft.nodes.workbench.desk import Desk
-from langgraft.nodes.workbench.events import SUBMIT, Action, Observation
-from langgraft.nodes.workbench.log import append_events, log_lines
-from langgraft.nodes.workbench.solution import solution_of
+from langgraft.nodes.workbench.deps import RunDeps
+from langgraft.nodes.workbench.log import SUBMIT, Action, Observation, append_events, log_lines
 from langgraft.nodes.workbench.state import RunState
-from langgraft.nodes.workbench.submit import submit_node
+from langgraft.nodes.workbench.submit import solution_of, submit_node
 
 pytest.importorskip("pandas", reason="needs pandas: pip install 'langgraft[mle]'")
 
@@ -26,7 +24,7 @@ CONTENT = SUBMISSION.replace("\\n", "\n").encode()
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Iterator[tuple[HandRun, Desk]]:
+def run(tmp_path: Path) -> Iterator[tuple[HandRun, RunDeps]]:
     """Return a run that has not begun, whose sandbox may hold large files."""
     competition = toy(tmp_path)
     gigabytes = Limits(file=2048 * MIB, workspace=2048 * MIB)
@@ -37,10 +35,10 @@ def run(tmp_path: Path) -> Iterator[tuple[HandRun, Desk]]:
 
 
 def test_submit_when_a_submission_is_there_then_it_is_collected_and_written(
-    run: tuple[HandRun, Desk], tmp_path: Path
+    run: tuple[HandRun, RunDeps], tmp_path: Path
 ) -> None:
     """Also where the workspace has to be built anew for it; then the kernel is gone."""
-    hand, desk = run
+    hand, deps = run
     assert hand.do("validate").submission == "absent"
     hand.cell(WRITE)
     checked = hand.do("validate")
@@ -48,8 +46,8 @@ def test_submit_when_a_submission_is_there_then_it_is_collected_and_written(
     hand.spaces.close()
     folder = tmp_path / "run"
     state: RunState = {"episode_id": hand.name, "log": hand.reference, "ended": "finished"}
-    done = submit_node(desk, folder=folder).invoke(state)
-    assert desk.artifacts.read(done["submission"]) == CONTENT
+    done = submit_node(deps, folder=folder).invoke(state)
+    assert deps.artifacts.read(done["submission"]) == CONTENT
     assert (done["metric"], done["done"]) == (0.75, True)
     assert len(hand.spaces._live) == 0
     hand.reference = done["log"]
@@ -70,16 +68,16 @@ def test_submit_when_a_submission_is_there_then_it_is_collected_and_written(
 
 
 def test_submit_when_a_submission_has_a_gigabyte_then_it_is_told_and_not_collected(
-    run: tuple[HandRun, Desk], tmp_path: Path
+    run: tuple[HandRun, RunDeps], tmp_path: Path
 ) -> None:
     """The run ends well, without what an earlier end wrote."""
-    hand, desk = run
+    hand, deps = run
     hand.bash("truncate -s 1G submission.csv")
     folder = tmp_path / "run"
     folder.mkdir()
     (folder / "submission.csv").write_bytes(b"old")
     state: RunState = {"episode_id": hand.name, "log": hand.reference}
-    done = asyncio.run(submit_node(desk, folder=folder).ainvoke(state))
+    done = asyncio.run(submit_node(deps, folder=folder).ainvoke(state))
     assert (done["submission"], done["metric"]) == ("", None)
     assert not (folder / "submission.csv").exists()
     last = json.loads((folder / "events.jsonl").read_text().split("\n")[-2])
@@ -89,21 +87,21 @@ def test_submit_when_a_submission_has_a_gigabyte_then_it_is_told_and_not_collect
 
 
 def test_submit_when_the_file_is_no_submission_then_it_is_kept_and_told_why(
-    run: tuple[HandRun, Desk],
+    run: tuple[HandRun, RunDeps],
 ) -> None:
     """Bytes that are no table; and a folder that is a file is refused."""
-    hand, desk = run
+    hand, deps = run
     hand.bash("mkdir working; head -c 1000 /dev/urandom > working/submission.csv")
     state: RunState = {"episode_id": hand.name, "log": hand.reference}
-    done = submit_node(desk).invoke(state)
-    assert len(desk.artifacts.read(done["submission"])) == 1000
+    done = submit_node(deps).invoke(state)
+    assert len(deps.artifacts.read(done["submission"])) == 1000
     hand.reference = done["log"]
     seen = hand.log.events[-1]
     assert isinstance(seen, Observation)
     assert seen.submission == "invalid"
-    blocked = desk.competition.public_dir / "train.csv"
+    blocked = deps.competition.public_dir / "train.csv"
     with pytest.raises(InputError, match="in the way of a run's folder"):
-        submit_node(desk, folder=blocked).invoke(state)
+        submit_node(deps, folder=blocked).invoke(state)
 
 
 def ran(hand: HandRun, program: str, *, script: bool = False, failed: bool = False) -> None:
@@ -119,7 +117,7 @@ def ran(hand: HandRun, program: str, *, script: bool = False, failed: bool = Fal
 
 
 def test_solution_when_a_script_left_the_submission_then_it_is_that_script(
-    run: tuple[HandRun, Desk],
+    run: tuple[HandRun, RunDeps],
 ) -> None:
     """A cell stands on the cells before it; what failed is left out."""
     hand, _ = run
@@ -137,12 +135,12 @@ def test_solution_when_a_script_left_the_submission_then_it_is_that_script(
     assert solution_of(hand.log) == "train()  # writes submission.csv"
 
 
-def test_log_when_a_run_has_ended_then_it_can_go_on(run: tuple[HandRun, Desk]) -> None:
+def test_log_when_a_run_has_ended_then_it_can_go_on(run: tuple[HandRun, RunDeps]) -> None:
     """As with more steps: the workspace is built anew from the log, ends included."""
-    hand, desk = run
+    hand, deps = run
     hand.cell("x = 1")
     state: RunState = {"episode_id": hand.name, "log": hand.reference}
-    hand.reference = submit_node(desk).invoke(state)["log"]
+    hand.reference = submit_node(deps).invoke(state)["log"]
     assert "1" in hand.cell("x").text
     hand.reference = append_events(hand.artifacts, hand.reference, [hand.action("finish")])
     assert len(hand.log.events) == 7

@@ -18,11 +18,17 @@ from langgraft.memory.forgetting import USES
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers.coding import coding_preset
 from langgraft.nodes.artifacts import MemoryArtifacts
-from langgraft.nodes.graph_node import GraphNode
-from langgraft.nodes.workbench.desk import Desk
-from langgraft.nodes.workbench.events import RECALL, RECOVERY, RESOLUTION, Action, Observation
+from langgraft.nodes.node import Node
+from langgraft.nodes.workbench.deps import RunDeps
 from langgraft.nodes.workbench.failures import Execution, retries
-from langgraft.nodes.workbench.log import append_events
+from langgraft.nodes.workbench.log import (
+    RECALL,
+    RECOVERY,
+    RESOLUTION,
+    Action,
+    Observation,
+    append_events,
+)
 from langgraft.nodes.workbench.projection import steps_of
 from langgraft.nodes.workbench.recall import memory_needs, recall_run_node
 from langgraft.nodes.workbench.remember import (
@@ -31,8 +37,12 @@ from langgraft.nodes.workbench.remember import (
     judge_run_node,
     remember_run_node,
 )
-from langgraft.nodes.workbench.restoring import arestore_run_memory, restore_run_memory, run_bank
-from langgraft.nodes.workbench.start import start_run_node
+from langgraft.nodes.workbench.start import (
+    arestore_run_memory,
+    restore_run_memory,
+    run_bank,
+    start_run_node,
+)
 from langgraft.nodes.workbench.state import RunState
 
 BROKEN = "def fit(eta):\n    return eta\nfit(eta={eta}, rate=1)\n"
@@ -56,21 +66,21 @@ def coding() -> CodingMemory:
 class Taught:
     """A run whose observations are given, with the nodes of memory."""
 
-    def __init__(self, desk: Desk, memory: MemoryProvider[Any], *, aside: bool = False) -> None:
+    def __init__(self, deps: RunDeps, memory: MemoryProvider[Any], *, aside: bool = False) -> None:
         asked = model()
-        self.desk, self.memory, self.aside = desk, memory, aside
+        self.deps, self.memory, self.aside = deps, memory, aside
         self.nodes = [
-            diagnose_run_node(desk, asked),
-            judge_run_node(desk, memory, asked),
-            remember_run_node(desk, memory),
+            diagnose_run_node(deps, asked),
+            judge_run_node(deps, memory, asked),
+            remember_run_node(deps, memory),
         ]
-        bank = desk.keep(memory.content().to_json())
+        bank = deps.keep(memory.content().to_json())
         begun: Any = {"episode_id": "run", "preview": "", "bank": bank}
         self.state: RunState = {"episode_id": "run", "log": "", "begun": begun}
 
     def saw(self, program: str, error: str = "", thought: str = "", **given: Any) -> str:
         """Note a cell and what came of it; return what memory is taught of it."""
-        number = len(self.desk.log(self.state).events)
+        number = len(self.deps.log(self.state).events)
         action = Action(
             id=number,
             source="agent",
@@ -89,19 +99,19 @@ class Taught:
             exception=name,
             message=message,
         )
-        log = append_events(self.desk.artifacts, self.state["log"], [action, seen])
+        log = append_events(self.deps.artifacts, self.state["log"], [action, seen])
         self.state = {**self.state, "log": log}
-        kind = after_acting(self.desk, self.state)
+        kind = after_acting(self.deps, self.state)
         if kind != "other":
             self.teach()
         return kind
 
     def edited(self, name: str, given: dict[str, Any], thought: str, *, failed: bool) -> None:
         """Note an action that runs nothing."""
-        number = len(self.desk.log(self.state).events)
+        number = len(self.deps.log(self.state).events)
         action = Action(id=number, source="agent", name=name, arguments=given, thought=thought)
         seen = Observation(id=number + 1, cause=number, text="told", failed=failed)
-        log = append_events(self.desk.artifacts, self.state["log"], [action, seen])
+        log = append_events(self.deps.artifacts, self.state["log"], [action, seen])
         self.state = {**self.state, "log": log}
 
     def teach(self) -> None:
@@ -109,15 +119,15 @@ class Taught:
         for node in self.nodes:
             self.go(node)
 
-    def go(self, node: GraphNode[RunState]) -> None:
+    def go(self, node: Node[RunState]) -> None:
         """Run a node and take its update."""
         update = asyncio.run(node.ainvoke(self.state)) if self.aside else node.invoke(self.state)
         self.state = {**self.state, **update}  # type: ignore[typeddict-item]
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    """Return the desk of a run in a real sandbox that nothing is run in."""
+def deps(tmp_path: Path) -> Iterator[RunDeps]:
+    """Return the deps of a run in a real sandbox that nothing is run in."""
     competition = toy(tmp_path)
     with sandbox(competition) as place:
         run = HandRun(workspaces(place, perform=performer(competition)))
@@ -126,16 +136,16 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
 
 @pytest.mark.parametrize("aside", [False, True])
 def test_success_when_it_tries_a_failure_again_then_memory_has_the_proven_fix(
-    desk: Desk, *, aside: bool
+    deps: RunDeps, *, aside: bool
 ) -> None:
     """In the words beside the repair; another success afterwards proves nothing more."""
-    taught = Taught(desk, coding(), aside=aside)
+    taught = Taught(deps, coding(), aside=aside)
     error = "TypeError: fit() got an unexpected keyword argument 'rate'"
     assert taught.saw(BROKEN.format(eta=1), error) == "failed"
     assert taught.saw("print('something else altogether')") == "other"
     assert taught.saw(WORKS.format(eta=1), thought=f"{FIX} So it runs. And more.") == "resolving"
     assert taught.saw(WORKS.format(eta=2), thought="Again.") == "other"
-    log = desk.log(taught.state)
+    log = deps.log(taught.state)
     first, *others = steps_of(log)
     assert first.error is not None
     assert "unexpected keyword" in str(first.error["error"])
@@ -173,10 +183,10 @@ def test_fix_when_a_file_was_changed_in_between_then_it_is_what_was_said_of_the_
     fix: str,
     *,
     failed: bool,
-    desk: Desk,
+    deps: RunDeps,
 ) -> None:
     """Unless what was run at last is another program itself; where nothing was changed, none."""
-    taught = Taught(desk, coding())
+    taught = Taught(deps, coding())
     assert taught.saw(AGAIN, "TypeError: fit() got 'rate'") == "failed"
     taught.edited("edit_file", EDIT, "An earlier one.", failed=True)
     taught.edited(name, given, thought, failed=failed)
@@ -186,46 +196,48 @@ def test_fix_when_a_file_was_changed_in_between_then_it_is_what_was_said_of_the_
 
 
 def test_success_when_its_program_had_worked_before_the_failure_then_nothing_is_put_right(
-    desk: Desk,
+    deps: RunDeps,
 ) -> None:
     """Running again what works is no repair of what does not."""
-    taught = Taught(desk, coding())
+    taught = Taught(deps, coding())
     assert taught.saw(WORKS.format(eta=1)) == "other"
     assert taught.saw(BROKEN.format(eta=1), "TypeError: fit() got 'rate'") == "failed"
     assert taught.saw(WORKS.format(eta=1), thought="Run it again.") == "other"
 
 
-def test_success_when_it_shows_an_error_all_the_same_then_nothing_is_put_right(desk: Desk) -> None:
+def test_success_when_it_shows_an_error_all_the_same_then_nothing_is_put_right(
+    deps: RunDeps,
+) -> None:
     """`python fit.py | tail` ends well whatever the program did."""
-    taught = Taught(desk, coding())
+    taught = Taught(deps, coding())
     assert taught.saw(BROKEN.format(eta=1), "TypeError: fit() got 'rate'") == "failed"
     shown = 'Traceback (most recent call last):\n  File "fit.py", line 3, in <module>\nKeyError: 1'
     assert taught.saw(BROKEN.format(eta=2), thought="Look at the end.", text=shown) == "other"
     assert taught.saw(WORKS.format(eta=1), thought=FIX) == "resolving"
 
 
-def test_limit_when_the_run_had_less_time_left_then_memory_is_taught_nothing(desk: Desk) -> None:
+def test_limit_when_the_run_had_less_time_left_then_memory_is_taught_nothing(deps: RunDeps) -> None:
     """Its own end is no error of the program; the usual limit is."""
-    taught = Taught(desk, coding())
+    taught = Taught(deps, coding())
     stopped = "TimeoutError: the program was stopped"
-    assert taught.saw("fit()", stopped, timed_out=True, allowed=desk.seconds / 2) == "other"
-    assert taught.saw("fit()", stopped, timed_out=True, allowed=desk.seconds) == "failed"
+    assert taught.saw("fit()", stopped, timed_out=True, allowed=deps.seconds / 2) == "other"
+    assert taught.saw("fit()", stopped, timed_out=True, allowed=deps.seconds) == "failed"
 
 
-def test_limit_when_it_ended_an_execution_then_the_error_is_of_resources(desk: Desk) -> None:
+def test_limit_when_it_ended_an_execution_then_the_error_is_of_resources(deps: RunDeps) -> None:
     """Whatever a model calls it; and what a run of nothing but messages shows is no failure."""
-    taught = Taught(desk, coding())
-    assert after_acting(desk, taught.state) == "other"
-    number = len(desk.log(taught.state).events)
+    taught = Taught(deps, coding())
+    assert after_acting(deps, taught.state) == "other"
+    number = len(deps.log(taught.state).events)
     action = Action(id=number, source="agent", name="run_python", arguments={"code": "x"})
     seen = Observation(
         id=number + 1, cause=number, text="TIMEOUT", failed=True, executed=True, program="x",
         exception="TimeoutError", message="the program was stopped", timed_out=True,
     )  # fmt: skip
-    log = append_events(desk.artifacts, "", [action, seen])
+    log = append_events(deps.artifacts, "", [action, seen])
     taught.state = {**taught.state, "log": log}
     taught.teach()
-    (step,) = steps_of(desk.log(taught.state))
+    (step,) = steps_of(deps.log(taught.state))
     assert step.error is not None
     assert step.error["kind"] == "resource"
 
@@ -255,39 +267,39 @@ def test_bank_when_restored_from_the_log_then_it_is_the_one_that_was_lived(
     assert taught.memory.content().digest == lived.digest
 
 
-def test_recall_when_an_attempt_begins_then_memory_is_asked_once(desk: Desk) -> None:
+def test_recall_when_an_attempt_begins_then_memory_is_asked_once(deps: RunDeps) -> None:
     """And again after a recovery; what it says is in the log and belongs to the steps."""
-    taught = Taught(desk, coding(), aside=True)
+    taught = Taught(deps, coding(), aside=True)
     taught.saw(BROKEN.format(eta=1), "TypeError: fit() got an unexpected keyword 'rate'")
-    node = recall_run_node(desk, taught.memory)
+    node = recall_run_node(deps, taught.memory)
 
     def recall() -> int:
         taught.go(node)
-        events = desk.log(taught.state).events
+        events = deps.log(taught.state).events
         return sum(isinstance(each, Action) and each.name == RECALL for each in events)
 
     assert [recall(), recall()] == [1, 1]
-    log = desk.log(taught.state)
+    log = deps.log(taught.state)
     begun = Action(id=len(log.events), source="environment", name=RECOVERY, arguments={"rule": ""})
-    taught.state["log"] = append_events(desk.artifacts, log.reference, [begun])
+    taught.state["log"] = append_events(deps.artifacts, log.reference, [begun])
     taught.state["attempt"] = 1
     assert recall() == 2
     taught.saw("print(1)")
-    step = steps_of(desk.log(taught.state))[-1]
+    step = steps_of(deps.log(taught.state))[-1]
     assert "rate" in step.recalled
     assert step.attempt == 1
     assert step.recalled_kinds == ("code",)
 
 
 def test_recall_when_failures_follow_it_then_what_it_gave_counts_as_used_once_an_attempt(
-    desk: Desk,
+    deps: RunDeps,
 ) -> None:
     """However many executions of the attempt are filed; one before any recall counts nothing."""
     counting = coding_preset("described").model_copy(update={"credit": True})
-    taught = Taught(desk, CodingMemory(InMemoryStore(), settings=counting))
+    taught = Taught(deps, CodingMemory(InMemoryStore(), settings=counting))
     taught.saw(BROKEN.format(eta=1), "TypeError: fit() got an unexpected keyword 'rate'")
     (told,) = taught.memory.content().items
-    node = recall_run_node(desk, taught.memory)
+    node = recall_run_node(deps, taught.memory)
 
     def uses() -> object:
         return taught.memory.content().notes.get(told, {}).get(USES, 0)
@@ -298,9 +310,9 @@ def test_recall_when_failures_follow_it_then_what_it_gave_counts_as_used_once_an
         for _ in range(2):
             taught.saw(BROKEN.format(eta=attempt), "TypeError: fit() got 'rate'")
         assert uses() == attempt
-        log = desk.log(taught.state)
+        log = deps.log(taught.state)
         begun = Action(id=len(log.events), source="environment", name=RECOVERY)
-        taught.state["log"] = append_events(desk.artifacts, log.reference, [begun])
+        taught.state["log"] = append_events(deps.artifacts, log.reference, [begun])
         taught.state["attempt"] = attempt
 
 
@@ -341,14 +353,14 @@ def test_retries_when_something_runs_again_then_it_is_known_by_command_script_or
 
 
 def test_start_when_a_thread_goes_on_with_its_run_then_only_what_ended_it_is_forgotten(
-    desk: Desk,
+    deps: RunDeps,
 ) -> None:
     """Another name begins anew, with the bank as it is then."""
-    node = start_run_node(desk, memory=coding())
+    node = start_run_node(deps, memory=coding())
     fresh: Any = {"episode_id": "run"}
     begun: Any = node.invoke(fresh)
     assert (begun["log"], begun["steps"], begun["spent"]["seconds"]) == ("", 0, 0.0)
-    log = append_events(desk.artifacts, "", [Action(id=0, source="agent", name="finish")])
+    log = append_events(deps.artifacts, "", [Action(id=0, source="agent", name="finish")])
     later: Any = {**begun, "log": log, "steps": 1, "attempt": 2, "ended": "steps", "done": True}
     again = {**later, **node.invoke(later)}
     assert (again["log"], again["steps"], again["attempt"]) == (log, 1, 2)

@@ -4,9 +4,8 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from langgraft.benchmarks.continual.wording import MINUS, TIMES
-from langgraft.benchmarks.mle.wording import number
 from langgraft.benchmarks.published import Cell, Finding
+from langgraft.benchmarks.reporting.words import MINUS, TIMES, number
 from langgraft.environments.competitions.registry import Registry
 from recomputed.mle.forms import (
     LITE,

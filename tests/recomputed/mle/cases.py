@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from langgraft.benchmarks.mle.wording import number
 from langgraft.benchmarks.published import Finding
+from langgraft.benchmarks.reporting.words import number
 from recomputed.mle.forms import PAPER, SEEDS, STEPS, prints
 
 _NODES: Final = SEEDS["AIDE"] * STEPS

@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterator
 from typing import Final
 
-from langgraft.benchmarks.mle.wording import number
 from langgraft.benchmarks.published import Finding
+from langgraft.benchmarks.reporting.words import number
 from recomputed.mle.forms import LITE, PAPER, SEEDS, prints, sign_test, t_tail
 
 _RUNS: Final = SEEDS["OpenHands"]

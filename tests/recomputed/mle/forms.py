@@ -13,7 +13,7 @@ from typing import Final
 
 from scipy import stats
 
-from langgraft.benchmarks.mle.spreads import mean_and_sem
+from langgraft.benchmarks.comparison.outcomes import spread_of
 from langgraft.benchmarks.published import Cell, mle_agent_memory
 
 PAPER: Final = mle_agent_memory()
@@ -52,8 +52,8 @@ def counts_behind(
 def _print_so(counts: tuple[int, ...], of: int, ddof: int, mean: float, sem: float) -> bool:
     if not prints(100 * sum(counts) / of / len(counts), mean):
         return False  # sorted out before the dearer half
-    found = mean_and_sem([100 * count / of for count in counts], ddof=ddof)
-    return found.sem is not None and prints(found.sem, sem)
+    found = spread_of([100 * count / of for count in counts], ddof=ddof)
+    return found is not None and found.sem is not None and prints(found.sem, sem)
 
 
 def can_be_counts(mean: float, sem: float, *, units: int, of: int, ddof: int) -> bool:

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from langgraft.benchmarks.mle.behaviour.errors import EARLY
-from langgraft.benchmarks.mle.wording import number
 from langgraft.benchmarks.published import Finding, Run
+from langgraft.benchmarks.reporting.words import number
 from recomputed.mle.forms import PAPER, prints
 
 _SIIM: Final = "siim-isic-melanoma-classification"

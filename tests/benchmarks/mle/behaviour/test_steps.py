@@ -25,7 +25,7 @@ from langgraft.benchmarks.mle.behaviour.step_errors import (
 )
 from langgraft.benchmarks.mle.behaviour.step_summary import measure_steps
 from langgraft.benchmarks.mle.behaviour.timelines import error_spells, timeline_text
-from langgraft.nodes.workbench.steps import StepRecord
+from langgraft.nodes.workbench.projection import StepRecord
 
 
 def step(action: str = "run_python", **fields: Any) -> StepRecord:

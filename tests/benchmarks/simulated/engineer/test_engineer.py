@@ -18,12 +18,11 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from scientist_cases import Case
 
 from langgraft.benchmarks.simulated import SimulatedEngineer, engineer
-from langgraft.benchmarks.simulated.data_scientist.dice import Dice
 from langgraft.benchmarks.simulated.data_scientist.programs import sections_of
-from langgraft.benchmarks.simulated.engineer.bench import bench_of
+from langgraft.benchmarks.simulated.dice import Dice
 from langgraft.benchmarks.simulated.engineer.conversation import read_conversation
-from langgraft.benchmarks.simulated.engineer.experience import RELAPSE, experienced
-from langgraft.benchmarks.simulated.engineer.writing import engineer_desk
+from langgraft.benchmarks.simulated.engineer.model import engineer_writer
+from langgraft.benchmarks.simulated.engineer.moves import RELAPSE, experienced
 from langgraft.nodes.prompts import prompt
 
 SAMPLES = [str(number) for number in range(40)]
@@ -133,11 +132,11 @@ def test_habit_when_its_failure_is_in_sight_is_a_little_rarer(cases: dict[str, C
     assert share(encoders, SPOILED) > 0.1
     now = read_conversation(met)
     assert now is not None
-    desk = engineer_desk(now.asked, Dice(0, sampled=True, prompt=""), 1.0)
-    learned = experienced(desk, bench_of(now.turns).tried)
+    writer = engineer_writer(now.asked, Dice(0, sampled=True, text="", learner=""), 1.0)
+    learned = experienced(writer, now.progress().executions)
     rarer = {
         before.name: after.rate / before.rate
-        for before, after in zip(desk.habits, learned.habits, strict=True)
+        for before, after in zip(writer.habits, learned.habits, strict=True)
         if after.rate != before.rate
     }
     assert rarer == {"OneHotEncoder(sparse)": pytest.approx(RELAPSE)}
@@ -149,7 +148,7 @@ def test_repair_when_a_cell_failed_says_what_it_replaces(cases: dict[str, Case])
     failed = ("run_python", {"code": code.replace(RIGHT, SPOILED)}, "Try.", REFUSED)
     asked = conversation(cases["kinds"], LOOKED, failed, notes=[FIX])
     reply = replied(asked, ignorance=0)
-    assert reply.text.startswith("Replaced `OneHotEncoder(sparse=False)` by")
+    assert reply.text.startswith("Replaced `sparse=False` by")
     assert reply.tool_calls[0]["name"] == "run_python"
     assert sections_of(program_of(reply)) == sections_of(code)
 
@@ -173,7 +172,7 @@ def test_repair_when_a_script_failed_edits_it_and_repeats_the_plan_beside_the_ru
     done.append(("edit_file", call, edits[0].text, "Changed."))
     run = replied(conversation(cases["kinds"], *done, notes=[FIX]), ignorance=0)
     assert run.tool_calls[0]["args"] == {"command": "python solution.py"}
-    assert run.text.startswith("Replaced `OneHotEncoder(sparse=False)` by")
+    assert run.text.startswith("Replaced `sparse=False` by")
     # A file that is not as it remembers it is written whole.
     done[-1] = ("edit_file", call, edits[0].text, "Not done: the passage was not found.")
     again = replied(conversation(cases["kinds"], *done, notes=[FIX]), ignorance=0)
@@ -257,7 +256,7 @@ def test_source_knows_no_condition_competition_or_split() -> None:
         r"|memory\.providers|coding_?memory|task_id|episode_id|held.?out|private|leaderboard"
     )
     files = sorted(Path(engineer.__file__).parent.rglob("*.py"))
-    assert len(files) > 10
+    assert len(files) > 6
     for file in files:
         found = re.findall(banned, file.read_text("utf-8"), re.IGNORECASE)
         assert not found, f"{file.name}: {found}"

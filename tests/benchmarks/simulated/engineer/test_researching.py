@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from scientist_cases import Case
 
 from langgraft.benchmarks.simulated import SimulatedEngineer
-from langgraft.benchmarks.simulated.data_scientist.habits import Habit
+from langgraft.benchmarks.simulated.data_scientist.habits import habits_for
 from langgraft.benchmarks.simulated.data_scientist.programs import sections_of, title_of
-from langgraft.benchmarks.simulated.data_scientist.stale import STALE
-from langgraft.benchmarks.simulated.engineer.orders import repairing_order
-from langgraft.benchmarks.simulated.engineer.status import Script, Status, read_status
+from langgraft.benchmarks.simulated.data_scientist.tasks import Task
+from langgraft.benchmarks.simulated.engineer.edits import repairing_order
+from langgraft.benchmarks.simulated.engineer.window import Script, Status, read_status
 from langgraft.nodes.mlab.replies import FIELDS, PLAN
 from langgraft.nodes.mlab.tools import (
     EDIT,
@@ -108,15 +108,15 @@ def test_repair_when_a_script_failed_is_ordered_and_made(cases: dict[str, Case])
     assert edited(code, str(reply.input["edit_instruction"])) == code.replace(SPOILED, RIGHT)
     changed = step(said, "train_1.py was written. What changed from train_1.py:")
     _, reply = six_reply(six_prompt(case, changed), ignorance=0)
-    assert reply.fields["Thought"].startswith("Replaced `OneHotEncoder(sparse=False)` by")
+    assert reply.fields["Thought"].startswith("Replaced `sparse=False` by")
 
 
 def test_every_repair_when_ordered_is_the_repair_that_is_made() -> None:
     """What an instruction says of a repair, right or wrong, is what the edit does."""
-    habits: list[Habit] = [each for each in STALE if "@" not in each.wrong]
-    for habit in habits:
+    habits = habits_for(Task(), endless=False)
+    for habit in (each for each in habits if "@" not in each.mistake.text):
         for repair in (habit.repair, *habit.others):
-            code = f"x = 1\n{habit.wrong}\n"
+            code = f"x = 1\n{habit.mistake.text}\n"
             made = edited(code, repairing_order(habit, repair))
             assert made.strip() == habit.repaired(code, repair).strip(), habit.name
 
@@ -126,7 +126,7 @@ def test_notes_when_they_tell_something_go_into_the_order(cases: dict[str, Case]
     case = cases["kinds"]
     orders = [ordered(case, each, FIX)[1] for each in SAMPLES]
     codes = [edited("", each, str(at), ignorance=2) for at, each in enumerate(orders)]
-    assert any("Fix: Replaced `OneHotEncoder" in each for each in orders)
+    assert any("Fix: Replaced `sparse=False" in each for each in orders)
     assert not any(SPOILED in code for code in codes)
     plain = [ordered(case, each)[1] for each in SAMPLES]
     assert any(SPOILED in edited("", each, str(at), ignorance=2) for at, each in enumerate(plain))
@@ -166,7 +166,7 @@ def test_plan_when_read_again_says_what_was_written(
     }
     last = next(reversed(named), "")
     status = Status(named, at_work=last, in_place=last, checked=checked, looks=looks)
-    assert read_status(status.told()) == status
+    assert read_status(status.written()) == status
 
 
 @settings(max_examples=25, deadline=None)

@@ -17,7 +17,6 @@ from langgraft.nodes.workbench.projection import steps_of
 CHECKS = ("validate_submission", "Validate Submission")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("build", [build_chain_agent, build_mlab_agent])
 def test_run_when_it_knows_all_ends_with_a_valid_submission(
     build: object, cases: dict[str, Case], tmp_path: Path, docker_image: str

@@ -1,0 +1,83 @@
+"""What builders of agents have in common: checks, what is taken where nothing is given, wiring."""
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final
+
+from langchain_core.runnables import Runnable
+from langgraph.graph import StateGraph
+
+from langgraft._core.errors import SettingsError
+from langgraft.nodes.artifacts import Artifacts, FolderArtifacts, MemoryArtifacts
+
+ARTIFACTS: Final = "artifacts"
+"""Folder of the contents, in the folder of a run."""
+
+
+def contents_of(artifacts: Artifacts | None, folder: Path | None) -> Artifacts:
+    """Return where contents are kept: as given, in the run's folder, or in this process."""
+    if artifacts is not None:
+        return artifacts
+    return MemoryArtifacts() if folder is None else FolderArtifacts(folder / ARTIFACTS)
+
+
+def package_names(packages: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the packages that a prompt names; `None` takes those of the image that ships."""
+    if packages is None:
+        return shipped_packages()
+    return tuple(packages) or ("none beyond Python's own library",)
+
+
+def check_seconds(seconds: float) -> None:
+    """Refuse what is no span of time.
+
+    Raises:
+        SettingsError: It is none.
+    """
+    if not 0 < seconds < math.inf:
+        msg = f"seconds must be a number above 0, got {seconds!r:.80}"
+        raise SettingsError(msg)
+
+
+def add_chain(
+    graph: StateGraph[Any, Any, Any, Any],
+    nodes: Mapping[str, Runnable[Any, Any]],
+    *,
+    after: str | None = None,
+) -> None:
+    """Add nodes one after the other, the first of them after `after`."""
+    for name, node in nodes.items():
+        graph.add_node(name, node)
+        if after is not None:
+            graph.add_edge(after, name)
+        after = name
+
+
+_OTHER_NAMES: Final[Mapping[str, str]] = {"xgboost-cpu": "xgboost"}
+"""Distributions whose package the field calls otherwise."""
+
+
+@cache
+def shipped_packages() -> tuple[str, ...]:
+    """Return what the sandbox's own image is asked to hold, by name (AIDE tells names too).
+
+    These are the distributions of the first group of its `requirements.txt`, not those they need.
+    """
+    place = resources.files("langgraft.environments.sandboxes.image")
+    lines = place.joinpath("requirements.txt").read_text(encoding="utf-8").splitlines()
+    asked, *_ = _groups(lines)
+    return tuple(_OTHER_NAMES.get(name, name) for name in asked)
+
+
+def _groups(lines: list[str]) -> list[list[str]]:
+    groups: list[list[str]] = [[]]
+    for line in lines:
+        name = line.partition("#")[0].partition("==")[0].strip()
+        if name:
+            groups[-1].append(name)
+        elif not line.strip() and groups[-1]:
+            groups.append([])
+    return groups

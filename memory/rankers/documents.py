@@ -1,0 +1,231 @@
+"""The documents of an index by id and by slot, in memory or in files that are read where looked at."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from langgraft.memory.rankers.base import Document, DocumentId
+
+_SPARE: Final = 64
+"""Removed documents are swept out once they outnumber the present ones by this many."""
+
+_MAPPED_BYTES: Final = 1 << 20
+"""Smaller files are read at once: that takes no time, and a mapped one stays open, where a
+process may have a thousand files and a store more small indexes than that."""
+
+_UNREAD: Final = Document((), "", ())
+"""Stands for a document that is still in a file only."""
+
+
+class Documents:
+    """Documents, each in a slot of its own: 0, 1, 2 … in order of arrival.
+
+    A document that is removed leaves its slot dead until `sweep` is called, which is worth its
+    while once there are many (`sparse`). Of those that were loaded, each is read when it is
+    asked for.
+    """
+
+    def __init__(self) -> None:
+        self._slots: dict[DocumentId, int] = {}
+        self._documents: list[Document | None] = []
+        self._dead: list[int] = []
+        self._saved: _SavedDocuments | None = None
+
+    def __len__(self) -> int:
+        return len(self._documents) - len(self._dead)
+
+    def __iter__(self) -> Iterator[Document]:
+        """Yield all documents in the order of their slots."""
+        return (self.at(i) for i, entry in enumerate(self._documents) if entry is not None)
+
+    def __getitem__(self, document: DocumentId) -> Document:
+        slot = self.slot(document)
+        if slot is None:
+            raise KeyError(document)
+        return self.at(slot)
+
+    @property
+    def size(self) -> int:
+        """Number of slots, dead ones included."""
+        return len(self._documents)
+
+    @property
+    def dead(self) -> NDArray[np.intp]:
+        """Slots whose document is gone."""
+        return np.array(self._dead, dtype=np.intp)
+
+    @property
+    def sparse(self) -> bool:
+        """Whether there are so many dead slots that they should be swept out."""
+        return len(self._dead) > len(self) + _SPARE
+
+    def get(self, document: DocumentId) -> Document | None:
+        """Return a document, if it is there."""
+        slot = self.slot(document)
+        return None if slot is None else self.at(slot)
+
+    def at(self, slot: int) -> Document:
+        """Return the present document in a slot."""
+        document = self._documents[slot]
+        if document is _UNREAD:
+            assert self._saved is not None
+            document = self._documents[slot] = self._saved[slot]
+        assert document is not None
+        return document
+
+    def slot(self, document: DocumentId) -> int | None:
+        """Return where a document is, if it is there."""
+        slot = self._slots.get(document)
+        if slot is None and self._saved is not None:
+            slot = self._saved.take(document)
+            if slot is not None:
+                self._slots[document] = slot
+        return slot
+
+    def slots(self, documents: Iterable[DocumentId]) -> NDArray[np.intp]:
+        """Return where documents are, ascending; unknown ones are left out."""
+        places = map(self.slot, documents)
+        found = np.array([slot for slot in places if slot is not None], dtype=np.intp)
+        found.sort()  # memory is read faster in its order
+        return found
+
+    def extend(self, documents: Sequence[Document]) -> int:
+        """Give documents that are not there the next slots; return the first of these."""
+        first = len(self._documents)
+        self._documents += documents
+        self._slots.update((each.id, slot) for slot, each in enumerate(documents, first))
+        return first
+
+    def replace(self, document: Document) -> None:
+        """Put a document in the place of one of its id."""
+        slot = self.slot(document.id)
+        assert slot is not None
+        self._documents[slot] = document
+
+    def remove(self, document: DocumentId) -> Document | None:
+        """Forget a document and return it, if it is there."""
+        slot = self.slot(document)
+        if slot is None:
+            return None
+        del self._slots[document]
+        gone = self.at(slot)
+        self._documents[slot] = None
+        self._dead.append(slot)
+        return gone
+
+    def sweep(self) -> NDArray[np.intp]:
+        """Give the present documents consecutive slots; return the new one of each, or -1."""
+        documents = list(self)
+        places = np.full(self.size, -1, dtype=np.intp)
+        places[[i for i, entry in enumerate(self._documents) if entry is not None]] = np.arange(
+            len(documents)
+        )
+        self._documents, self._dead, self._saved = list(documents), [], None
+        self._slots = {document.id: slot for slot, document in enumerate(documents)}
+        return places
+
+    def save(self, folder: Path) -> None:
+        """Write all documents into a folder.
+
+        Ids and orders must be strings, integers, or tuples of such.
+        """
+        for _ in self:  # the files may be those of the folder this was loaded from
+            pass
+        present = self._documents
+        ids = ("" if entry is None else json.dumps(entry.id) for entry in present)
+        orders = ("" if entry is None else json.dumps(entry.order) for entry in present)
+        _save_strings(folder / "ids", (line + "\n" for line in ids))
+        _save_strings(folder / "orders", orders)
+        _save_strings(folder / "texts", ("" if entry is None else entry.text for entry in present))
+        np.save(folder / "dead.npy", np.array(self._dead, dtype=np.int32))
+
+    def load(self, folder: Path) -> None:
+        """Become what `save` wrote."""
+        self._saved = _SavedDocuments(folder)
+        self._slots = {}
+        self._documents = [_UNREAD] * len(self._saved)
+        self._dead = mapped(folder / "dead.npy").tolist()
+        for slot in self._dead:
+            self._documents[slot] = None
+
+
+class _SavedDocuments:
+    """What `Documents.save` wrote."""
+
+    def __init__(self, folder: Path) -> None:
+        self._ids = _SavedStrings(folder / "ids")
+        self._orders = _SavedStrings(folder / "orders")
+        self._texts = _SavedStrings(folder / "texts")
+        self._places: dict[str, int] | None = None
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def __getitem__(self, place: int) -> Document:
+        """Read the document at a place that is not free."""
+        return Document(
+            id=_with_tuples(json.loads(self._ids[place])),
+            text=self._texts[place],
+            order=_with_tuples(json.loads(self._orders[place])),
+        )
+
+    def take(self, document: DocumentId) -> int | None:
+        """Return the place of a document, once: from then on the caller keeps it."""
+        if self._places is None:
+            # Ids are compared as they are written: reading all of them takes many times as long.
+            lines = self._ids.everything().split("\n")
+            self._places = dict(zip(lines, range(len(self)), strict=False))
+        return self._places.pop(json.dumps(document), None)
+
+
+def mapped(path: Path) -> NDArray[Any]:
+    """Return the array in a file, which is read where it is looked at if it is large.
+
+    Changes of the array stay in memory.
+    """
+    mode: Literal["c"] | None = "c" if path.stat().st_size >= _MAPPED_BYTES else None
+    array = np.load(path, mmap_mode=mode, allow_pickle=False)
+    # A plain view: indexing a `memmap` costs several times as much.
+    return np.asarray(array)
+
+
+def _save_strings(path: Path, strings: Iterable[str]) -> None:
+    ends = [0]
+    with path.with_suffix(".bin").open("wb") as file:
+        for string in strings:
+            ends.append(ends[-1] + file.write(string.encode("utf-8", "surrogatepass")))
+    np.save(path.with_suffix(".npy"), np.array(ends, dtype=np.int64))
+
+
+class _SavedStrings:
+    """Strings in one file, one after the other, and where each ends in a second."""
+
+    def __init__(self, path: Path) -> None:
+        blob = path.with_suffix(".bin")
+        large = blob.stat().st_size >= _MAPPED_BYTES
+        self._bytes: NDArray[np.uint8] = (
+            np.asarray(np.memmap(blob, np.uint8, "r")) if large else np.fromfile(blob, np.uint8)
+        )
+        self._ends = mapped(path.with_suffix(".npy"))
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    def __getitem__(self, place: int) -> str:
+        return self._decoded(self._bytes[self._ends[place] : self._ends[place + 1]])
+
+    def everything(self) -> str:
+        return self._decoded(self._bytes)
+
+    @staticmethod
+    def _decoded(part: NDArray[np.uint8]) -> str:
+        return part.tobytes().decode("utf-8", "surrogatepass")
+
+
+def _with_tuples(value: Any) -> Any:
+    """Turn the lists of JSON into the tuples they were."""
+    return tuple(map(_with_tuples, value)) if isinstance(value, list) else value

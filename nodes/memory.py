@@ -1,0 +1,230 @@
+"""`recall` and `remember`, and what other agents' nodes of memory are made of.
+
+How memory is asked, questioned and taught stands here once, as programs that serve sync and async. An
+agent with a state of its own says how that becomes a `RecallContext` or an `Episode`, and what of
+memory's answer it keeps: `nodes/chat.py` for messages, `nodes/search/` and `nodes/workbench/` for
+agents whose programs and logs are kept by reference.
+"""
+
+import asyncio
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, Protocol, runtime_checkable
+
+from langchain_core.runnables import Runnable
+
+from langgraft._core.arguments import checked
+from langgraft._core.canonical import JSON
+from langgraft._core.effects import Call, Program
+from langgraft.memory.deltas import BankContent, MemoryDelta, fold
+from langgraft.memory.episodes import Attempt, Episode, ErrorRecord, Lesson, Outcome
+from langgraft.memory.items import MemoryItem
+from langgraft.memory.provider import MemoryProvider
+from langgraft.memory.questions import Question, Verdict
+from langgraft.memory.recall import Budget, Recall, RecallContext, Receipt
+from langgraft.nodes.artifacts import Artifacts, keep_json
+from langgraft.nodes.node import Node, Update
+from langgraft.nodes.reflect import episode_steps
+from langgraft.nodes.state import AgentState
+
+
+def provided(
+    memory: MemoryProvider[Any], query: str, context: RecallContext, budget: Budget | None
+) -> Program[Call, Recall]:
+    """Ask memory."""
+    recalled: Recall = yield Call(memory.provide, memory.aprovide, query, context, budget)
+    return recalled
+
+
+def questions_about(
+    memory: MemoryProvider[Any], episode: Episode
+) -> Program[Call, Sequence[Question]]:
+    """Return what memory asks about an episode."""
+    asked: Sequence[Question] = yield Call(memory.questions, memory.aquestions, episode)
+    return asked
+
+
+def draft_questions(
+    memory: MemoryProvider[Any], query: str, context: RecallContext
+) -> Program[Call, Sequence[Question]]:
+    """Return what memory asks about a draft."""
+    asked: Sequence[Question] = yield Call(
+        memory.draft_questions, memory.adraft_questions, query, context
+    )
+    return asked
+
+
+def filed(memory: MemoryProvider[Any], episode: Episode) -> Program[Call, MemoryDelta]:
+    """Hand an episode to memory, and return what that changed."""
+    delta: MemoryDelta = yield Call(memory.file, memory.afile, episode)
+    return delta
+
+
+def recalled_parts(recalled: Recall) -> dict[str, JSON]:
+    """Return of a recall what agents for competitions keep: its text, kinds of items, and receipt."""
+    return {
+        "text": recalled.text,
+        "kinds": [str(item.metadata.get("kind", "")) for item in recalled.items],
+        "receipt": recalled.receipt.to_json(),
+    }
+
+
+def journal(delta: MemoryDelta) -> list[list[JSON]]:
+    """Return what a delta adds to a state's `deltas`: nothing where it changes nothing."""
+    return [delta.to_json()] if delta else []
+
+
+# In text worlds ---------------------------------------------------------------------------
+
+
+@checked
+def recall_node(
+    memory: MemoryProvider[Any], *, budget: Budget | None = None
+) -> Runnable[AgentState, Update]:
+    """Make the node that asks memory; what it recalls replaces what was recalled before.
+
+    Args:
+        memory: The provider to ask.
+        budget: Room for recalled text; `None`: that of `Budget()`.
+    """
+
+    def recall(state: AgentState) -> Program[Call, Update]:
+        context = recall_context(state)
+        recalled = yield from provided(memory, state["instruction"], context, budget)
+        return {"recalled": recalled.text, "receipts": [recalled.receipt.to_json()]}
+
+    return Node.running("recall", recall)
+
+
+def asks_again(memory: MemoryProvider[Any], state: AgentState) -> bool:
+    """Say whether memory should be asked again now; it was asked in this episode before.
+
+    Where the agent stood then is read off the last receipt, so no state is kept for it.
+    """
+    last = state["receipts"][-1]["step"]
+    now, then = recall_context(state), recall_context(state, last)
+    return memory.asks_again(state["instruction"], now, then)
+
+
+def recall_context(state: AgentState, turn: int | None = None) -> RecallContext:
+    """Tell where the agent stands, or stood after a turn."""
+    taken = len(state["steps"]) - 1 if turn is None else turn
+    return RecallContext(
+        domain=state["domain"],
+        task_id=state["task_id"],
+        episode_id=state["episode_id"],
+        episode_index=state.get("episode_index"),
+        stage="step" if taken else "start",
+        step=taken,
+        observation=state["steps"][taken]["observation"],
+        draft=state.get("draft", ""),
+        verdicts=tuple(Verdict(**verdict) for verdict in state.get("draft_verdicts", ())),
+    )
+
+
+@checked
+def remember_node(memory: MemoryProvider[Any]) -> Runnable[AgentState, Update]:
+    """Make the node that files an episode, and journals what that changed."""
+
+    def remember(state: AgentState) -> Program[Call, Update]:
+        return {"deltas": journal((yield from filed(memory, episode_of(state))))}
+
+    return Node.running("remember", remember)
+
+
+def episode_of(state: AgentState) -> Episode:
+    """Put the episode together from a graph's state."""
+    return Episode(
+        id=state["episode_id"],
+        domain=state["domain"],
+        task_id=state["task_id"],
+        task=state["instruction"],
+        steps=episode_steps(state["steps"]),
+        outcome=Outcome(state["success"], state["score"], state["reason"]),
+        lessons=tuple(Lesson(**lesson) for lesson in state["lessons"]),
+        errors=tuple(ErrorRecord(**error) for error in state.get("errors", ())),
+        verdicts=tuple(Verdict(**verdict) for verdict in state.get("verdicts", ())),
+        recalls=tuple(Receipt(**receipt) for receipt in state.get("receipts", [])),
+    )
+
+
+@runtime_checkable
+class KeepsAttempts(Protocol):
+    """Memory that keeps attempts for comparison, such as `InsightMemory`."""
+
+    def counterpart(self, episode: Episode) -> Attempt | None:
+        """Return an attempt that ended the other way; changes nothing."""
+
+    async def acounterpart(self, episode: Episode) -> Attempt | None:
+        """Do as `counterpart` does, asynchronously."""
+
+
+@checked
+def counterpart_node(memory: KeepsAttempts) -> Runnable[AgentState, Update]:
+    """Make the node that asks memory for an attempt that ended the other way.
+
+    What it finds `reflect_by_outcome_node` takes from the state: what the two are compared by is
+    decided once, whatever else happens before the model is asked. Its update holds the
+    `counterpart`, and in `compared_with` the episode that it was; both are empty where there is none.
+    """
+
+    def counterpart(state: AgentState) -> Program[Call, Update]:
+        found: Attempt | None = yield Call(
+            memory.counterpart, memory.acounterpart, episode_of(state)
+        )
+        if found is None:
+            return {"counterpart": {}, "compared_with": ""}
+        held = {**asdict(found), "steps": [asdict(step) for step in found.steps]}
+        return {"counterpart": held, "compared_with": found.episode_id}
+
+    return Node.running("counterpart", counterpart)
+
+
+def bank_after(
+    artifacts: Artifacts, state: Mapping[str, Any], deltas: Iterable[MemoryDelta]
+) -> BankContent:
+    """Return what memory holds as a run has it: what it began with, and all it changed.
+
+    Raises:
+        InputError: The bank is missing or damaged.
+    """
+    start = BankContent()
+    if reference := begun_with(state):
+        start = _content(json.loads(artifacts.read(reference)))
+    return fold(deltas, start)
+
+
+def begun_with(state: Mapping[str, Any]) -> str:
+    """Return the reference of the bank that a run began with; nothing where it teaches none."""
+    return str(state.get("begun", {}).get("bank", ""))
+
+
+def noted_bank(memory: MemoryProvider[Any] | None, artifacts: Artifacts) -> Program[Call, str]:
+    """Keep what memory holds as a run begins, and return its reference; nothing without memory."""
+    if memory is None:
+        return ""
+    content: BankContent = yield Call(memory.content, memory.acontent)
+    return keep_json(artifacts, content.to_json())
+
+
+def restore_bank(memory: MemoryProvider[Any], wanted: BankContent) -> None:
+    """Make a bank hold exactly this; nothing is changed where it does.
+
+    Raises:
+        ReadOnlyStoreError: It is another one, and frozen.
+    """
+    if memory.content().digest != wanted.digest:
+        memory.restore(wanted)
+
+
+async def arestore_bank(memory: MemoryProvider[Any], wanted: BankContent) -> None:
+    """Do what `restore_bank` does, asynchronously."""
+    if (await memory.acontent()).digest != await asyncio.to_thread(lambda: wanted.digest):
+        await memory.arestore(wanted)
+
+
+def _content(written: Mapping[str, Any]) -> BankContent:
+    items = [MemoryItem.from_json(item) for item in written["items"].values()]
+    items.sort(key=lambda item: (item.order_index, item.id))
+    return BankContent({item.id: item for item in items}, written["notes"], written["state"])

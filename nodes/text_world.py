@@ -1,0 +1,238 @@
+"""`start` and `act`: an episode in a text world, and the running worlds that it is played in.
+
+A running world cannot be serialized. It is held here by its episode, and rebuilt by taking its
+actions again where it is missing: in another process, or after a crash.
+"""
+
+import threading
+import uuid
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from langchain_core.runnables import Runnable
+from langgraph.types import Overwrite
+
+from langgraft._core.arguments import check_whole, checked
+from langgraft._core.errors import InputError, SettingsError
+from langgraft.environments.text import Reset, TextEnvironment, TextWorldFactory, Transition
+from langgraft.memory.recall import strip_block
+from langgraft.nodes.node import Node, Update
+from langgraft.nodes.prompts import prompt as shipped
+from langgraft.nodes.state import AgentState, StepState, fresh_state
+
+
+@dataclass(slots=True)
+class _Session:
+    environment: TextEnvironment
+    first: Reset
+    taken: list[str]
+
+
+class EnvironmentSessions:
+    """A bounded table of running episodes.
+
+    A graph's state names an episode and the actions taken in it. Where the table has that
+    episode at that point, it is used; otherwise (after a crash, on another machine, when an
+    old checkpoint is resumed) the world is made anew and the actions are replayed.
+
+    Args:
+        factory: Makes environments by task id.
+        capacity: How many episodes are kept; the one idle longest goes first.
+
+    Raises:
+        SettingsError: `capacity` is below 1.
+    """
+
+    @checked
+    def __init__(self, factory: TextWorldFactory, *, capacity: int = 256) -> None:
+        if capacity < 1:
+            msg = f"capacity must be at least 1, got {capacity}"
+            raise SettingsError(msg)
+        self._factory = factory
+        self._capacity = capacity
+        self._sessions: OrderedDict[str, _Session] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def start(self, episode_id: str, task_id: str) -> tuple[TextEnvironment, Reset]:
+        """Begin an episode from its start."""
+        session = self._open(task_id, ())
+        self._keep(episode_id, session)
+        return session.environment, session.first
+
+    def step(self, episode_id: str, task_id: str, taken: Sequence[str], action: str) -> Transition:
+        """Take `action` in an episode in which `taken` were taken before."""
+        session = self._claim(episode_id)
+        if session is None or session.taken != list(taken):
+            if session is not None:
+                session.environment.close()
+            session = self._open(task_id, taken)
+        with _closed_on_error(session.environment):
+            transition = session.environment.step(action)
+        session.taken.append(action)
+        if transition.done:
+            session.environment.close()
+        else:
+            self._keep(episode_id, session)
+        return transition
+
+    def end(self, episode_id: str) -> None:
+        """Let go of an episode that will not be continued."""
+        session = self._claim(episode_id)
+        if session is not None:
+            session.environment.close()
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def _open(self, task_id: str, taken: Sequence[str]) -> _Session:
+        environment = self._factory(task_id)
+
+        with _closed_on_error(environment):
+            first = environment.reset()
+            for action in taken:
+                environment.step(action)
+        return _Session(environment, first, list(taken))
+
+    def _claim(self, episode_id: str) -> _Session | None:
+        with self._lock:
+            return self._sessions.pop(episode_id, None)
+
+    def _keep(self, episode_id: str, session: _Session) -> None:
+        with self._lock:
+            replaced = self._sessions.pop(episode_id, None)
+            self._sessions[episode_id] = session
+            evicted = replaced
+            if len(self._sessions) > self._capacity:
+                _, evicted = self._sessions.popitem(last=False)
+        if evicted is not None:
+            evicted.environment.close()
+
+
+@contextmanager
+def _closed_on_error(environment: TextEnvironment) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        environment.close()
+        raise
+
+
+@checked
+def start_node(
+    sessions: EnvironmentSessions, *, max_rounds: int | None = None
+) -> Runnable[AgentState, Update]:
+    """Make the node that begins an episode.
+
+    Args:
+        sessions: Where the running world is kept.
+        max_rounds: How many replies the agent has; `None` takes the world's own rule.
+
+    Raises:
+        SettingsError: `max_rounds` is below 1.
+    """
+    if max_rounds is not None:
+        check_whole("max_rounds", max_rounds)
+
+    def start(state: AgentState) -> Update:
+        task_id = _task_id(state)
+        episode_id = _episode_id(state)
+        environment, first = sessions.start(episode_id, task_id)
+        seen = first.observation
+        shown = StepState(said="", thought="", action="", observation=seen, valid=True)
+        return {
+            **fresh_state(added_to=bool(state.get("steps"))),
+            "episode_id": episode_id,
+            "attempt": episode_id,
+            "domain": environment.task.domain,
+            "instruction": first.instruction,
+            "world_instructions": environment.instructions,
+            "steps": Overwrite([shown]) if state.get("steps") else [shown],
+            "valid": True,
+            "max_rounds": max_rounds or environment.max_rounds,
+        }
+
+    return Node("start", start)
+
+
+def _episode_id(state: AgentState) -> str:
+    given = state.get("episode_id")
+    if given is not None and not isinstance(given, str):
+        msg = f"the agent's `episode_id` must be a text, got {given!r:.80}"
+        raise InputError(msg)
+    # A checkpointed thread still holds the id of the episode before this one. Taken again, it
+    # would have memory ignore the new episode as already filed.
+    return given if given and given != state.get("attempt") else uuid.uuid4().hex
+
+
+def _task_id(state: Mapping[str, object]) -> str:
+    task_id = state.get("task_id")
+    if not isinstance(task_id, str) or not task_id:
+        msg = (
+            "the agent's input needs a `task_id`, such as {'task_id': 'babyai/find_obj/200'};"
+            f" got {dict(state)!r:.200}"
+        )
+        raise InputError(msg)
+    return task_id
+
+
+OUT_OF_ROUNDS = "out of rounds"
+GOAL_REACHED = "goal reached"
+ENDED = "ended by the world"
+
+
+@checked
+def act_node(sessions: EnvironmentSessions) -> Runnable[AgentState, Update]:
+    """Make the node that takes the chosen action.
+
+    A reply without one costs its round too, and is answered with what was wrong and the form.
+    """
+    repair = shipped("act_repair")
+
+    def act(state: AgentState) -> Update:
+        if not state["valid"]:
+            observation = repair.render(problem=state["reason"]).strip()
+            return _after(
+                state, observation, done=False, success=state["success"], reward=state["score"]
+            )
+        taken = [step["action"] for step in state["steps"][1:] if step["valid"]]
+        result = sessions.step(state["episode_id"], state["task_id"], taken, state["action"])
+        return _after(
+            state,
+            result.observation,
+            done=result.done,
+            success=result.success,
+            reward=result.reward,
+        )
+
+    def _after(
+        state: AgentState, observation: str, *, done: bool, success: bool, reward: float
+    ) -> Update:
+        exhausted = len(state["steps"]) >= state["max_rounds"]
+        if exhausted and not done:
+            sessions.end(state["episode_id"])
+        step = StepState(
+            said=state["said"],
+            thought=strip_block(state["thought"]),
+            action=state["action"],
+            observation=observation,
+            valid=state["valid"],
+        )
+        return {
+            "steps": [step],
+            "done": done or exhausted,
+            "success": success,
+            "score": reward,
+            "reason": _reason(done=done, success=success, exhausted=exhausted),
+        }
+
+    return Node("act", act)
+
+
+def _reason(*, done: bool, success: bool, exhausted: bool) -> str:
+    if success:
+        return GOAL_REACHED
+    if done:
+        return ENDED
+    return OUT_OF_ROUNDS if exhausted else ""
