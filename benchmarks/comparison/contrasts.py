@@ -62,7 +62,7 @@ def equivalent(estimate: Estimate, margin: float) -> bool | None:
     """
     if estimate.p_beyond(margin) < SIGNIFICANCE:
         return True
-    return False if estimate.low > 0 or estimate.high < 0 else None
+    return False if estimate.excludes_zero else None
 
 
 def corrected(family: Sequence[tuple[Estimate | None, bool]]) -> tuple[float, ...]:

@@ -155,6 +155,11 @@ class Estimate:
         """Half the length of the interval."""
         return (self.high - self.low) / 2
 
+    @property
+    def excludes_zero(self) -> bool:
+        """Whether the interval lies on one side of 0."""
+        return self.low > 0 or self.high < 0
+
     def p_beyond(self, margin: float) -> float:
         """Return the p value of the two one-sided tests (Schuirmann 1987) against ±`margin`.
 

@@ -8,15 +8,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from langgraft._core.canonical import JSON
+from langgraft.benchmarks.comparison.measures import (
+    MeasureContrast,
+    Measured,
+    Roles,
+    compare_measures,
+)
 from langgraft.benchmarks.comparison.verdicts import Gate
 from langgraft.benchmarks.harness.study import PlanLogReader
-from langgraft.benchmarks.mle.behaviour.retrievals import Share
-from langgraft.benchmarks.mle.contrasts import Contrast, Level, contrasts, levels
-from langgraft.benchmarks.mle.curves import Curve, curves
-from langgraft.benchmarks.mle.endings import Endings, endings
+from langgraft.benchmarks.mle.behaviour.runs import Share
 from langgraft.benchmarks.mle.gates import gates
-from langgraft.benchmarks.mle.measure import Measure
-from langgraft.benchmarks.mle.measures import measures_of
+from langgraft.benchmarks.mle.measures import measured
 from langgraft.benchmarks.mle.memory_use import (
     MemoryUse,
     StepMemoryUse,
@@ -26,7 +28,14 @@ from langgraft.benchmarks.mle.memory_use import (
     step_memory_use,
     used,
 )
-from langgraft.benchmarks.mle.outcomes import Outcomes, outcomes
+from langgraft.benchmarks.mle.outcomes import (
+    Curve,
+    Endings,
+    Outcomes,
+    curves,
+    endings,
+    outcomes,
+)
 from langgraft.benchmarks.mle.relations import (
     ModalityDelta,
     Relation,
@@ -37,7 +46,7 @@ from langgraft.benchmarks.mle.relations import (
     sides,
     task_deltas,
 )
-from langgraft.benchmarks.mle.run_set import ROLES, Roles, Searches, agents_of, read_searches
+from langgraft.benchmarks.mle.searches import ROLES, Searches, agents_of, read_searches
 
 
 @dataclass(frozen=True)
@@ -47,8 +56,9 @@ class Analysis:
     searches: Searches
     manifest: Mapping[str, JSON]
     outcomes: tuple[Outcomes, ...]
-    levels: tuple[tuple[Measure, tuple[Level, ...]], ...]
-    contrasts: tuple[Contrast, ...]
+    measured: Mapping[str, Measured]
+    """Measures by name; those of the declared family first."""
+    contrasts: tuple[MeasureContrast, ...]
     curves: tuple[Curve, ...]
     relations: tuple[Relation, ...]
     tasks: tuple[TaskDelta, ...]
@@ -69,17 +79,13 @@ class Analysis:
         """The agent's name."""
         return self.searches.agent
 
-    def contrast(self, condition: str, measure: str) -> Contrast:
+    def contrast(self, condition: str, measure: str) -> MeasureContrast:
         """Return one contrast."""
         return next(
             each
             for each in self.contrasts
             if (each.condition, each.measure.name) == (condition, measure)
         )
-
-    def level(self, measure: str) -> tuple[Level, ...]:
-        """Return a measure under every condition."""
-        return next(found for each, found in self.levels if each.name == measure)
 
 
 def analyze(log: PlanLogReader, roles: Roles = ROLES, *, agent: str | None = None) -> Analysis:
@@ -95,18 +101,19 @@ def analyze(log: PlanLogReader, roles: Roles = ROLES, *, agent: str | None = Non
         MissingExtraError: The extra `bench` is not installed.
     """
     searches = read_searches(log, roles, agent=agent)
-    compared = contrasts(searches)
+    by = measured(searches)
+    compared = compare_measures(list(by.values()))
     return Analysis(
         searches=searches,
         manifest=log.manifest,
         outcomes=outcomes(searches),
-        levels=tuple((each, levels(searches, each)) for each in measures_of(searches)),
+        measured=by,
         contrasts=compared,
         curves=curves(searches),
-        relations=relations(searches),
-        tasks=task_deltas(searches),
-        modalities=modality_deltas(searches),
-        sides=sides(searches),
+        relations=relations(searches, by),
+        tasks=task_deltas(searches, by),
+        modalities=modality_deltas(searches, by),
+        sides=sides(searches, by),
         memory=memory_use(searches, log),
         step_memory=step_memory_use(searches, log),
         endings=endings(searches),

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 
 from langgraft.benchmarks.comparison.estimates import Estimate
 from langgraft.benchmarks.comparison.outcomes import Spread
-from langgraft.benchmarks.mle.behaviour.retrievals import Share
+from langgraft.benchmarks.mle.behaviour.runs import Share
 from langgraft.benchmarks.mle.relations import Correlation
 from langgraft.benchmarks.reporting.tables import Field, Meanings, Number
 

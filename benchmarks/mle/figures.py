@@ -12,12 +12,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from langgraft.benchmarks.comparison.measures import Level
 from langgraft.benchmarks.comparison.outcomes import Spread
 from langgraft.benchmarks.mle.analysis import Analysis
-from langgraft.benchmarks.mle.contrasts import Level, values_of
 from langgraft.benchmarks.mle.memory_use import most_common
-from langgraft.benchmarks.mle.run_set import TREE, Kind, Searches
-from langgraft.benchmarks.mle.wording import RUNS
+from langgraft.benchmarks.mle.searches import RUNS, TREE, Kind, Searches
 from langgraft.benchmarks.reporting.drawing import (
     DASHES,
     GRAY,
@@ -141,7 +140,7 @@ def _first_valid(analysis: Analysis) -> Figure:
     """Draw the first valid step of every run; hollow where there is none."""
     figure, axes = chart(0.9 + 0.42 * len(analysis.searches.conditions))
     palette = _colors(analysis.searches)
-    for place, level in enumerate(analysis.level("first_valid")):
+    for place, level in enumerate(analysis.measured["first_valid"].levels):
         color = palette[level.condition]
         _dots(axes, place, analysis, level.condition, color)
         _mean(axes, place, level, color)
@@ -181,8 +180,9 @@ def _diversity(analysis: Analysis) -> Figure:
     shown, run = _DIVERSITY[analysis.searches.kind], RUNS[analysis.searches.kind][0]
     for axes, name in zip(figure.subplots(1, 2, sharey=True), shown, strict=True):
         palette = _colors(analysis.searches)
-        for place, level in enumerate(analysis.level(name)):
-            found = values_of(analysis.searches, level.condition, level.measure)
+        measured = analysis.measured[name]
+        for place, level in enumerate(measured.levels):
+            found = measured.values[level.condition]
             values = [value for _, value in sorted(found.items()) if value is not None]
             rise = [place - 0.24 + 0.12 * (rank % 5) / 4 for rank in range(len(values))]
             axes.plot(values, rise, "o", ms=4.5, color=palette[level.condition], alpha=0.6)
@@ -195,11 +195,10 @@ def _diversity(analysis: Analysis) -> Figure:
 
 def _span(analysis: Analysis, name: str) -> tuple[float, float]:
     """Return the span of the values themselves: intervals may reach far beyond."""
-    levels = analysis.level(name)
     values = [
         value
-        for level in levels
-        for value in values_of(analysis.searches, level.condition, level.measure).values()
+        for found in analysis.measured[name].values.values()
+        for value in found.values()
         if value is not None
     ] or [0.0, 1.0]
     margin = max(0.3 * (max(values) - min(values)), 0.5)
@@ -251,8 +250,8 @@ def _difference(
         return
     face = color if found.complete else "white"
     _bar(axes, place, (scale * estimate.low, scale * estimate.high), color, 1.2)
-    if found.same_tasks is not None:
-        ends = (scale * found.same_tasks.low, scale * found.same_tasks.high)
+    if found.same_items is not None:
+        ends = (scale * found.same_items.low, scale * found.same_items.high)
         _bar(axes, place, ends, color, 4.5)
     axes.plot([scale * estimate.value], [place], "o", ms=7, mec=INK, mfc=face, mew=1.0)
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Final, Literal
 
 from langgraft.benchmarks.comparison import verdicts
+from langgraft.benchmarks.comparison.measures import MeasureContrast
 from langgraft.benchmarks.comparison.verdicts import NAMED, SIGNIFICANCE, Gate
-from langgraft.benchmarks.mle.contrasts import Contrast, improves
-from langgraft.benchmarks.mle.run_set import TREE, Searches
-from langgraft.benchmarks.mle.wording import RUNS, change
+from langgraft.benchmarks.mle.searches import RUNS, TREE, Searches
+from langgraft.benchmarks.reporting.words import measured_change
 
 WATCHED: Final = ("bug_rate", "first_valid", "best_metric", "any_medal")
 """Measures by which a control must not look like a memory."""
@@ -16,7 +16,7 @@ RATES: Final = ("bug_rate", "any_medal")
 """Those of them of which equivalence is asked: rates, whose margin is the plan's."""
 
 
-def gates(searches: Searches, found: Sequence[Contrast]) -> tuple[Gate, ...]:
+def gates(searches: Searches, found: Sequence[MeasureContrast]) -> tuple[Gate, ...]:
     """Make all checks of one agent.
 
     Whether lengths are equal is a question for trees: other agents end their runs themselves, and
@@ -50,7 +50,7 @@ def equal_lengths(searches: Searches) -> Gate:
     name = "Equal lengths"
     steps: dict[tuple[str, int], set[int]] = {}
     for each in searches.done:
-        steps.setdefault((each.competition, each.seed), set()).add(each.behavior.steps)
+        steps.setdefault(each.pair, set()).add(each.behavior.steps)
     if not steps:
         return Gate(name, "open", "No search ended yet.")
     unequal = [f"{task}, seed {seed}" for (task, seed), found in steps.items() if len(found) > 1]
@@ -64,7 +64,7 @@ def _control(
     name: str,
     condition: str,
     searches: Searches,
-    found: Sequence[Contrast],
+    found: Sequence[MeasureContrast],
     *,
     wrong: Literal["better", "either"],
 ) -> Gate:
@@ -82,7 +82,7 @@ def _control(
             name, "open", "The plan has no such condition, or nothing to pair it with ended yet."
         )
     told = "; ".join(
-        f"{each.measure.label} {change(estimate, each.measure)}, n = {each.pairs}"
+        f"{each.measure.label} {measured_change(estimate, each.measure, runs='seeds')}, n = {each.pairs}"
         for each, estimate in known
     )
     if not all(each.complete for each in own):
@@ -91,7 +91,7 @@ def _control(
         each.measure.label
         for each, estimate in known
         if estimate.p * len(known) < SIGNIFICANCE
-        and (wrong == "either" or improves(estimate, each.measure))
+        and (wrong == "either" or each.measure.improves(estimate))
     ]
     if bad:
         return Gate(name, "failed", f"{told}. Beyond chance: {', '.join(bad)}.")

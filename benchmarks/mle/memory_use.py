@@ -8,9 +8,8 @@ from operator import add
 
 from langgraft._core.errors import LanggraftError
 from langgraft.benchmarks.harness.study import PlanLogReader, RunSpec
-from langgraft.benchmarks.mle.behaviour.retrievals import NONE, Share, resource_entries
-from langgraft.benchmarks.mle.run_record import Search
-from langgraft.benchmarks.mle.run_set import TREE, Searches
+from langgraft.benchmarks.mle.behaviour.runs import Share, resource_entries
+from langgraft.benchmarks.mle.searches import TREE, Search, Searches
 from langgraft.memory.deltas import MemoryDelta, fold
 
 
@@ -123,7 +122,7 @@ def _known_banks(runs: Sequence[Search], log: PlanLogReader) -> list[Share]:
 
 
 def _pool(shares: Sequence[Share]) -> Share:
-    return reduce(add, shares, NONE)
+    return reduce(add, shares, Share(0, 0))
 
 
 def _bank(spec: RunSpec, log: PlanLogReader) -> Share | None:

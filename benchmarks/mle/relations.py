@@ -8,18 +8,11 @@ import numpy as np
 
 from langgraft._core.extras import require
 from langgraft.benchmarks.comparison.estimates import Estimate, fixed_items_estimate
-from langgraft.benchmarks.comparison.outcomes import (
-    Pair,
-    Spread,
-    item_means,
-    rows_of,
-    spread_of,
-)
+from langgraft.benchmarks.comparison.measures import Measure, Measured
+from langgraft.benchmarks.comparison.outcomes import Pair, Spread, item_means, rows_of, spread_of
 from langgraft.benchmarks.comparison.verdicts import CONFIDENCE
-from langgraft.benchmarks.mle.contrasts import differences, values_of
-from langgraft.benchmarks.mle.measure import Measure
-from langgraft.benchmarks.mle.measures import measure_named
-from langgraft.benchmarks.mle.run_set import Searches
+from langgraft.benchmarks.mle.searches import Searches
+from langgraft.benchmarks.reporting.words import DASH, number
 
 SAME: Final = 1e-9
 """Changes of a task's mean below this are none."""
@@ -37,6 +30,16 @@ class Correlation:
     low: float
     high: float
     n: int
+
+    def __str__(self) -> str:
+        """Write it with its interval and what it rests on."""
+        if self.r is None:
+            return f"{DASH} (n = {self.n})"
+        written = f"r = {number(self.r, 2, sign=True)}"
+        if (self.low, self.high) == (-1.0, 1.0):
+            return f"{written} (n = {self.n}; no interval)"
+        ends = f"[{number(self.low, 2, sign=True)}, {number(self.high, 2, sign=True)}]"
+        return f"{written} {ends} (n = {self.n})"
 
 
 def pearson(xs: Sequence[float], ys: Sequence[float]) -> Correlation:
@@ -70,16 +73,17 @@ class Relation:
     """Competitions without a pair in which both searches have a valid program."""
 
 
-def relations(searches: Searches) -> tuple[Relation, ...]:
+By = Mapping[str, Measured]
+"""Measures of an agent's runs by name."""
+
+
+def relations(searches: Searches, by: By) -> tuple[Relation, ...]:
     """Relate bug reduction to the change of the best validation metric, for every condition."""
-    return tuple(_relation(searches, name) for name in searches.compared)
+    return tuple(_relation(by, name) for name in searches.compared)
 
 
-def _relation(searches: Searches, condition: str) -> Relation:
-    bugs, final = (
-        differences(searches, condition, measure_named(searches, name))
-        for name in ("bug_rate", "best_metric")
-    )
+def _relation(by: By, condition: str) -> Relation:
+    bugs, final = (by[name].differences(condition) for name in ("bug_rate", "best_metric"))
     both = [
         (pair, -less, change)
         for pair, less in sorted(bugs.items())
@@ -111,16 +115,16 @@ class TaskDelta:
     planned: int
 
 
-def task_deltas(searches: Searches) -> tuple[TaskDelta, ...]:
+def task_deltas(searches: Searches, by: By) -> tuple[TaskDelta, ...]:
     """Return what every condition changed in every competition."""
     return tuple(
         TaskDelta(
             competition=competition,
             modality=modality_of(searches, competition),
             condition=condition,
-            deltas=_deltas(searches, condition, {competition}, by_task=False),
+            deltas=_deltas(by, condition, {competition}, by_task=False),
             searches=len(searches.of(condition, competition)),
-            planned=searches.n_planned(condition, competition),
+            planned=len(searches.planned_pairs(condition, competition)),
         )
         for competition in searches.competitions
         for condition in searches.compared
@@ -128,11 +132,9 @@ def task_deltas(searches: Searches) -> tuple[TaskDelta, ...]:
 
 
 def _deltas(
-    searches: Searches, condition: str, tasks: Collection[str], *, by_task: bool
+    by: By, condition: str, tasks: Collection[str], *, by_task: bool
 ) -> dict[str, Spread | None]:
-    found = {
-        name: differences(searches, condition, measure_named(searches, name)) for name in SHOWN
-    }
+    found = {name: by[name].differences(condition) for name in SHOWN}
     return {name: _spread(_known(each, tasks), by_task=by_task) for name, each in found.items()}
 
 
@@ -174,10 +176,10 @@ class ModalityDelta:
     """
 
 
-def modality_deltas(searches: Searches) -> tuple[ModalityDelta, ...]:
+def modality_deltas(searches: Searches, by: By) -> tuple[ModalityDelta, ...]:
     """Average what changed over the competitions of a modality."""
     return tuple(
-        ModalityDelta(modality, condition, _deltas(searches, condition, tasks, by_task=True))
+        ModalityDelta(modality, condition, _deltas(by, condition, tasks, by_task=True))
         for modality, tasks in _modalities(searches).items()
         for condition in searches.compared
     )
@@ -197,14 +199,14 @@ class Sides:
     treated: Spread | None
     delta: Spread | None
     """Over pairs of a task; over tasks, each the mean of its pairs, of a modality."""
-    same_tasks: Estimate | None
+    same_items: Estimate | None
     """The difference with other seeds of these tasks; `None` where no interval can be had."""
     pairs: int
     runs: tuple[int, int]
     """Runs behind the two sides."""
 
 
-def sides(searches: Searches) -> tuple[Sides, ...]:
+def sides(searches: Searches, by: By) -> tuple[Sides, ...]:
     """Return rows as in the paper's Tables 5 (medals by modality), 7 and 9 (errors by task)."""
     tasks = {name: (name,) for name in searches.competitions}
     tables: list[tuple[str, str, Mapping[str, Sequence[str]]]] = [
@@ -213,35 +215,30 @@ def sides(searches: Searches) -> tuple[Sides, ...]:
         ("late_errors", "late_errors", tasks),
     ]
     return tuple(
-        _sides(searches, (table, row, condition), measure_named(searches, name), chosen)
+        _sides(by[name], (table, row, condition), chosen)
         for table, name, groups in tables
         for condition in searches.compared
         for row, chosen in groups.items()
     )
 
 
-def _sides(
-    searches: Searches, key: tuple[str, str, str], measure: Measure, tasks: Sequence[str]
-) -> Sides:
+def _sides(measured: Measured, key: tuple[str, str, str], tasks: Sequence[str]) -> Sides:
     table, row, condition = key
+    values, bare = measured.values, measured.roles.baseline
     baseline, treated, delta = (
         _known(found, tasks)
-        for found in (
-            values_of(searches, searches.baseline, measure),
-            values_of(searches, condition, measure),
-            differences(searches, condition, measure),
-        )
+        for found in (values.get(bare, {}), values[condition], measured.differences(condition))
     )
     by_task = table == "medals"
     return Sides(
         table=table,
         row=row,
         condition=condition,
-        measure=measure,
+        measure=measured.measure,
         baseline=_spread(baseline, by_task=by_task),
         treated=_spread(treated, by_task=by_task),
         delta=_spread(delta, by_task=by_task),
-        same_tasks=fixed_items_estimate([*rows_of(delta).values()], measure.most(searches)),
+        same_items=fixed_items_estimate([*rows_of(delta).values()], measured.most),
         pairs=len(delta),
         runs=(len(baseline), len(treated)),
     )

@@ -12,18 +12,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from langgraft._core.canonical import text_digest
+from langgraft.benchmarks.comparison.measures import Roles
 from langgraft.benchmarks.harness.study import Plan, PlanLogReader, Report, is_simulated
-from langgraft.benchmarks.mle import wording
 from langgraft.benchmarks.mle.analysis import Analysis, analyze_agents
-from langgraft.benchmarks.mle.behaviour.timelines import timeline_text
+from langgraft.benchmarks.mle.behaviour.steps import timeline_text
 from langgraft.benchmarks.mle.columns import MEANINGS
-from langgraft.benchmarks.mle.contrasts import in_family
 from langgraft.benchmarks.mle.memory_use import most_common
 from langgraft.benchmarks.mle.outcomes import OUTCOMES
 from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.benchmarks.mle.relations import SHOWN
-from langgraft.benchmarks.mle.run_record import Search, TreeSearch
-from langgraft.benchmarks.mle.run_set import ROLES, Roles
+from langgraft.benchmarks.mle.searches import ROLES, RUNS, Search, TreeSearch
 from langgraft.benchmarks.mle.sentences import (
     INTERVALS,
     is_tree_alone,
@@ -33,7 +31,6 @@ from langgraft.benchmarks.mle.sentences import (
 )
 from langgraft.benchmarks.mle.tables import tables
 from langgraft.benchmarks.mle.tree_page import render_tree_page
-from langgraft.benchmarks.mle.wording import AGENTS, RUNS
 from langgraft.benchmarks.published import mle_agent_memory
 from langgraft.benchmarks.reporting.pages import (
     check_extra,
@@ -42,7 +39,13 @@ from langgraft.benchmarks.reporting.pages import (
     write_folder,
     write_pages,
 )
-from langgraft.benchmarks.reporting.words import flat, listing, several
+from langgraft.benchmarks.reporting.words import (
+    flat,
+    listing,
+    mean_error,
+    measured_interval,
+    several,
+)
 
 TREES: Final = "trees"
 MOST_SHOWN: Final = 15
@@ -50,6 +53,8 @@ MOST_SHOWN: Final = 15
 
 _TITLE: Final = "Tree search with memory"
 _TITLE_OF_AGENTS: Final = "Agents with memory"
+AGENTS: Final = {"tree": "tree search", "chain": "chain agent", "mlab": "MLAB"}
+"""What agents are called in titles; others by their names."""
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -136,9 +141,8 @@ def render(
     """Return the page as HTML; `drawn` are SVG figures of ours by agent and name."""
     pages = environment(
         __package__ or "",
-        interval=wording.interval,
-        mean=wording.mean,
-        correlation=wording.correlation,
+        interval=measured_interval,
+        mean=mean_error,
     )
     alone = is_tree_alone(analyses)
     page: str = pages.get_template("report.html.jinja").render(
@@ -172,7 +176,6 @@ def _part(
 ) -> str:
     """Return what the page says of one agent."""
     searches, prefix = analysis.searches, prefix_of(analysis, analyses)
-    shown = {measure.name: measure for measure, _ in analysis.levels}
     part: str = pages.get_template("agent.jinja").render(
         a=analysis,
         s=searches,
@@ -186,9 +189,8 @@ def _part(
         sentences=sentences(analysis),
         figures={name.removeprefix(prefix): trusted(svg) for name, svg in drawn.items()},
         outcomes=OUTCOMES,
-        in_family=lambda contrast: in_family(contrast, searches),
-        family=[each for each in analysis.contrasts if in_family(each, searches)],
-        shown=[shown[name] for name in SHOWN],
+        family=[each for each in analysis.contrasts if each.in_family],
+        shown=[analysis.measured[name].measure for name in SHOWN],
         packages=most_common((each.packages for each in analysis.used), MOST_SHOWN),
         errors=most_common((each.errors for each in analysis.used), MOST_SHOWN),
         tools=most_common((each.tools for each in analysis.endings), MOST_SHOWN),

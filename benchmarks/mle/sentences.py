@@ -3,12 +3,19 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from langgraft.benchmarks.comparison.measures import MeasureContrast
 from langgraft.benchmarks.mle.analysis import Analysis
-from langgraft.benchmarks.mle.contrasts import Contrast, excludes_zero
 from langgraft.benchmarks.mle.outcomes import earned
-from langgraft.benchmarks.mle.run_set import TREE, Kind
-from langgraft.benchmarks.mle.wording import RUNS, change, mean
-from langgraft.benchmarks.reporting.words import DASH, TIMES, listing, number, several
+from langgraft.benchmarks.mle.searches import RUNS, TREE, Kind
+from langgraft.benchmarks.reporting.words import (
+    DASH,
+    TIMES,
+    listing,
+    mean_error,
+    measured_change,
+    number,
+    several,
+)
 
 _TOLD: Final[Mapping[Kind, tuple[str, ...]]] = {
     "tree": ("bug_rate", "first_valid", "operators", "packages"),
@@ -56,7 +63,7 @@ def _differences(analysis: Analysis) -> Iterator[str]:
     for condition in analysis.searches.memories:
         found = [analysis.contrast(condition, name) for name in told_of]
         for same in (True, False):
-            of_kind = [each for each in found if (each.same_tasks is not None) == same]
+            of_kind = [each for each in found if (each.same_items is not None) == same]
             told = [_told(each, analysis) for each in of_kind if each.sharpest is not None]
             if told:
                 of = _OTHER_SEEDS if same else _OTHER_TASKS
@@ -67,25 +74,23 @@ def _differences(analysis: Analysis) -> Iterator[str]:
                 )
 
 
-def _told(contrast: Contrast, analysis: Analysis) -> str:
+def _told(contrast: MeasureContrast, analysis: Analysis) -> str:
     estimate, measure = contrast.sharpest, contrast.measure
     assert estimate is not None
     notes = [f"n = {contrast.pairs}"]
-    if not excludes_zero(estimate):
+    if not estimate.excludes_zero:
         notes.append("holds 0")
     elif contrast.sharpest_verdict == "unclear":
         notes.append("not after correction")
     if measure.name == "first_valid" and (censored := _censored(analysis, contrast.condition)):
         notes.append(f"none valid in {several(censored, *RUNS[analysis.searches.kind])}")
     unit = _UNITS.get(measure.unit, "")
-    return f"{measure.label} {change(estimate, measure)}{unit} ({', '.join(notes)})"
+    return f"{measure.label} {measured_change(estimate, measure, runs='seeds')}{unit} ({', '.join(notes)})"
 
 
 def _censored(analysis: Analysis, condition: str) -> int:
     """Count the runs without a valid program, of a condition and of what it is compared with."""
-    compared = {condition, analysis.searches.baseline}
-    levels = analysis.level("first_valid")
-    return sum(level.censored for level in levels if level.condition in compared)
+    return sum(map(analysis.searches.censored, {condition, analysis.searches.baseline}))
 
 
 def _gates(analysis: Analysis) -> Iterator[str]:
@@ -124,25 +129,25 @@ def summary_rows(
 def _row(analysis: Analysis, condition: str) -> tuple[str, ...]:
     searches = analysis.searches
     bugs, first = (
-        next(level for level in analysis.level(name) if level.condition == condition)
+        next(level for level in analysis.measured[name].levels if level.condition == condition)
         for name in ("bug_rate", "first_valid")
     )
     compared = condition != searches.baseline
     shares = dict(next(o for o in analysis.outcomes if o.condition == condition).shares)
     return (
         condition,
-        f"{len(searches.of(condition))}/{searches.n_planned(condition)}",
+        f"{len(searches.of(condition))}/{len(searches.planned_pairs(condition))}",
         number(bugs.estimate.value if bugs.estimate else None, 1, scale=100),
         _against(analysis.contrast(condition, "bug_rate")) if compared else DASH,
         # A run without a valid program counts as its length: the mean is a lower bound.
-        f"{'≥ ' * bool(first.censored)}{number(first.estimate.value if first.estimate else None)}",
-        *(mean(shares[name], 1, scale=100) for name in _EARNED),
+        f"{'≥ ' * bool(searches.censored(condition))}{number(first.estimate.value if first.estimate else None)}",
+        *(mean_error(shares[name], 1, scale=100) for name in _EARNED),
     )
 
 
-def _against(contrast: Contrast) -> str:
+def _against(contrast: MeasureContrast) -> str:
     """Write a difference, and which of the two questions its interval answers."""
     if contrast.sharpest is None:
         return DASH
-    which = "all" if contrast.same_tasks is None else "these"
-    return f"{change(contrast.sharpest, contrast.measure)} ({which})"
+    which = "all" if contrast.same_items is None else "these"
+    return f"{measured_change(contrast.sharpest, contrast.measure, runs='seeds')} ({which})"

@@ -11,10 +11,8 @@ from typing import Final
 from langgraft.benchmarks.comparison.estimates import Estimate
 from langgraft.benchmarks.mle.analysis import Analysis
 from langgraft.benchmarks.mle.columns import Scaled, correlation, estimate, share, spread
-from langgraft.benchmarks.mle.contrasts import in_family
 from langgraft.benchmarks.mle.outcomes import OUTCOMES, earned
-from langgraft.benchmarks.mle.run_record import Search, StepRun, TreeSearch
-from langgraft.benchmarks.mle.run_set import TREE
+from langgraft.benchmarks.mle.searches import TREE, Search, StepRun, TreeSearch
 from langgraft.benchmarks.published import mle_agent_memory
 from langgraft.benchmarks.reporting.tables import Field, Number, Table
 
@@ -74,12 +72,12 @@ def _levels(analysis: Analysis) -> Table:
     )
     rows = (
         (
-            *(level.condition, measure.name, measure.unit, (level.estimate, measure.scale)),
+            *(level.condition, name, level.measure.unit, (level.estimate, level.measure.scale)),
             *(level.n, level.undefined, level.planned),
-            level.censored if measure.name == "first_valid" else None,
+            analysis.searches.censored(level.condition) if name == "first_valid" else None,
         )
-        for measure, found in analysis.levels
-        for level in found
+        for name, measured in analysis.measured.items()
+        for level in measured.levels
     )
     return Table.of("levels", columns, rows)
 
@@ -93,11 +91,11 @@ def _contrasts(analysis: Analysis) -> Table:
     rows = (
         (
             *(each.condition, each.measure.name, each.measure.unit),
-            _YES[in_family(each, analysis.searches)],
+            _YES[each.in_family],
             *((each.estimate, each.measure.scale), _p(each.estimate)),
             *(each.p_adjusted, each.verdict),
-            *((each.same_tasks, each.measure.scale), _p(each.same_tasks)),
-            *(each.p_same_tasks, each.verdict_same_tasks),
+            *((each.same_items, each.measure.scale), _p(each.same_items)),
+            *(each.p_same_items, each.verdict_same_items),
             *(each.pairs, each.undefined, each.planned),
         )
         for each in analysis.contrasts
@@ -139,7 +137,7 @@ def _tasks(analysis: Analysis) -> Table:
     rows = (
         (
             *(each.competition, each.modality, each.condition, name),
-            *((delta, _scale(analysis, name)), each.searches, each.planned),
+            *((delta, analysis.measured[name].measure.scale), each.searches, each.planned),
         )
         for each in analysis.tasks
         for name, delta in each.deltas.items()
@@ -150,15 +148,11 @@ def _tasks(analysis: Analysis) -> Table:
 def _modalities(analysis: Analysis) -> Table:
     columns = ("modality", "condition", "measure", spread())
     rows = (
-        (each.modality, each.condition, name, (delta, _scale(analysis, name)))
+        (each.modality, each.condition, name, (delta, analysis.measured[name].measure.scale))
         for each in analysis.modalities
         for name, delta in each.deltas.items()
     )
     return Table.of("modalities", columns, rows)
-
-
-def _scale(analysis: Analysis, name: str) -> float:
-    return next(measure.scale for measure, _ in analysis.levels if measure.name == name)
 
 
 def _recurrences(analysis: Analysis) -> Table:
@@ -178,7 +172,7 @@ def _sides(analysis: Analysis) -> Table:
         (
             *(each.table, each.row, each.condition, each.measure.name),
             *((side, each.measure.scale) for side in (each.baseline, each.treated, each.delta)),
-            *((each.same_tasks, each.measure.scale), each.pairs, *each.runs),
+            *((each.same_items, each.measure.scale), each.pairs, *each.runs),
         )
         for each in analysis.sides
     )

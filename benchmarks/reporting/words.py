@@ -8,6 +8,8 @@ from typing import Protocol
 
 from langgraft._core.canonical import JSON
 from langgraft.benchmarks.comparison.estimates import Estimate
+from langgraft.benchmarks.comparison.measures import Measure
+from langgraft.benchmarks.comparison.outcomes import Spread
 
 MINUS = "\N{MINUS SIGN}"
 DASH = "\N{EN DASH}"
@@ -111,6 +113,40 @@ def _over_range(found: Ranged, digits: int, *, scale: float = 1.0, unit: str = "
         number(each, digits, scale=scale) for each in (found.mean, found.low, found.high)
     )
     return f"{mean}{unit}" if found.low == found.high else f"{mean}{unit} ({low} to {high})"
+
+
+def mean_error(
+    found: Spread | None, digits: int = 2, *, scale: float = 1.0, sign: bool = False
+) -> str:
+    """Write a mean with its standard error: `31.82 ± 6.94`."""
+    if found is None:
+        return DASH
+    written = number(found.mean, digits, scale=scale, sign=sign)
+    return written if found.sem is None else f"{written} ± {number(found.sem, digits, scale=scale)}"
+
+
+def measured_interval(
+    ends: Estimate | tuple[float, float], measure: Measure, *, sign: bool = False
+) -> str:
+    """Write an interval with the digits of a measure: `[0.4, 1.9]`, or `[+0.4, +1.9]`."""
+    low, high = (ends.low, ends.high) if isinstance(ends, Estimate) else ends
+    written = (number(e, measure.digits, scale=measure.scale, sign=sign) for e in (low, high))
+    return f"[{', '.join(written)}]"
+
+
+def measured_change(estimate: Estimate | None, measure: Measure, *, runs: str = "runs") -> str:
+    """Write a difference with its interval, and that for these runs, by the study's word for them.
+
+    `-12.0 [-20.1, -3.9] (for these seeds [-18.3, -5.7])`, with minus signs.
+    """
+    if estimate is None:
+        return DASH
+    value = number(estimate.value, measure.digits, scale=measure.scale, sign=True)
+    told = f"{value} {measured_interval(estimate, measure, sign=True)}"
+    if estimate.these_orders == (estimate.low, estimate.high):
+        return told
+    these = measured_interval(estimate.these_orders, measure, sign=True)
+    return f"{told} (for these {runs} {these})"
 
 
 def p_value(p: float) -> str:

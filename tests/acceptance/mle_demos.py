@@ -72,12 +72,12 @@ def contrast(
         ends = f"[{scale * estimate.low:.{digits}f}, {scale * estimate.high:.{digits}f}]"
         return f"{scale * estimate.value:+.{digits}f} {ends}"
 
-    lower = found.same_tasks is not None and found.same_tasks.high < 0
+    lower = found.same_items is not None and found.same_items.high < 0
     bound = {None: "", True: "the 95 % interval is below 0", False: "the 95 % interval is not"}
     return Figure(
         promise,
         f"{how}; difference from no memory in {found.measure.unit}, {found.pairs} pairs",
-        f"{told(found.same_tasks)} over other seeds of these competitions; {told(found.estimate)}"
+        f"{told(found.same_items)} over other seeds of these competitions; {told(found.estimate)}"
         " over other competitions, too",
         bound[below],
         None if below is None else lower == below,

@@ -8,10 +8,9 @@ from mle_logs import COMPETITIONS, GivenLog, StepLog, Tree, TreeLog, run_spec, s
 from langgraft._core.errors import InputError
 from langgraft.benchmarks.comparison.verdicts import SIGNIFICANCE
 from langgraft.benchmarks.mle.analysis import analyze, analyze_agents
-from langgraft.benchmarks.mle.contrasts import in_family
 from langgraft.benchmarks.mle.measures import MEASURES
 from langgraft.benchmarks.mle.memory_use import step_memory_use
-from langgraft.benchmarks.mle.run_set import by_agent, read_searches
+from langgraft.benchmarks.mle.searches import agents_of, read_searches
 from langgraft.nodes.workbench.projection import StepRecord
 
 AGENTS = ("tree", "chain", "mlab")
@@ -40,9 +39,8 @@ def steps(flags: str, **fields: Any) -> list[StepRecord]:
 def test_agents_when_they_share_competitions_and_seeds_are_analyzed_apart() -> None:
     """None of them overwrites another, and each has all of its runs."""
     log = TreeLog(Tree(agents=AGENTS, conditions=("off", "warm"), seeds=2))
-    found = by_agent(log)
-    assert list(found) == list(AGENTS)
-    assert [len(each.done) for each in found.values()] == [12, 12, 12]
+    assert agents_of(log) == AGENTS
+    assert [len(read_searches(log, agent=each).done) for each in AGENTS] == [12, 12, 12]
     tree, chain, mlab = analyze_agents(log)
     alone = analyze(TreeLog(Tree(conditions=("off", "warm"), seeds=2)))
     assert tree.contrast("warm", "bug_rate") == alone.contrast("warm", "bug_rate")
@@ -54,9 +52,8 @@ def test_agents_when_they_share_competitions_and_seeds_are_analyzed_apart() -> N
 
 def test_split_of_late_steps_when_agents_differ_in_length_is_each_agents_own() -> None:
     """A tree of 12 steps is split in its middle, though the chain's runs go far beyond."""
-    found = by_agent(TreeLog(Tree(agents=AGENTS, conditions=("off",))))
-    assert found["tree"].split == 6
-    assert found["chain"].split == found["mlab"].split == 10
+    log = TreeLog(Tree(agents=AGENTS, conditions=("off",)))
+    assert [read_searches(log, agent=each).split for each in AGENTS] == [6, 10, 10]
 
 
 def test_family_when_agents_are_several_is_one_for_each() -> None:
@@ -64,7 +61,7 @@ def test_family_when_agents_are_several_is_one_for_each() -> None:
     log = TreeLog(Tree(agents=AGENTS, conditions=("off", "cold", "warm"), seeds=1))
     sizes = {}
     for analysis in analyze_agents(log):
-        family = [each for each in analysis.contrasts if in_family(each, analysis.searches)]
+        family = [each for each in analysis.contrasts if each.in_family]
         sizes[analysis.agent] = len(family)
         assert all(each.p_adjusted is None for each in analysis.contrasts if each not in family)
     assert sizes == {"tree": 16, "chain": 18, "mlab": 16}
@@ -82,9 +79,9 @@ def test_chain_when_memory_prevents_late_errors_is_told_better() -> None:
     late = analysis.contrast("warm", "late_errors")
     assert late.estimate is not None
     assert late.estimate.value < -8
-    assert late.verdict_same_tasks == "better"
-    assert late.p_same_tasks is not None
-    assert late.p_same_tasks < SIGNIFICANCE
+    assert late.verdict_same_items == "better"
+    assert late.p_same_items is not None
+    assert late.p_same_items < SIGNIFICANCE
     assert (late.pairs, late.undefined) == (7, 0)
     rate = analysis.contrast("warm", "bug_rate")
     assert (rate.pairs, rate.undefined) == (6, 1)
@@ -105,8 +102,8 @@ def test_sides_when_laid_out_as_published_have_both_sides_and_the_difference() -
     assert late.treated is not None
     assert late.delta is not None
     assert (late.baseline.mean, late.treated.mean, late.delta.mean) == (12.5, 1.0, -11.5)
-    assert late.same_tasks is not None
-    assert late.same_tasks.low <= -11.5 <= late.same_tasks.high
+    assert late.same_items is not None
+    assert late.same_items.low <= -11.5 <= late.same_items.high
     assert (late.row, late.pairs, late.runs) == ("digits", 2, (2, 2))
     assert rows["recurrence"].runs == (2, 1)  # one run had no late steps
     assert rows["medals"].row == "image"
@@ -149,7 +146,7 @@ def test_runs_when_none_took_a_step_are_compared_and_say_nothing() -> None:
     said_nothing = {"no detectable difference", "too few runs"}  # with two seeds
     assert {each.verdict for each in analysis.contrasts} <= said_nothing
     assert analysis.contrast("warm", "bug_rate").undefined == 2
-    assert [each.censored for each in analysis.level("first_valid")] == [2, 2]
+    assert [analysis.searches.censored(name) for name in analysis.searches.conditions] == [2, 2]
     assert [each.steps.mean for each in analysis.endings if each.steps] == [0, 0]
 
 

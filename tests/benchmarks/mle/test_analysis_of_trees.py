@@ -10,11 +10,8 @@ from mle_logs import JournalLog, Tree, TreeLog, real_nodes
 
 from langgraft.benchmarks.comparison.verdicts import SIGNIFICANCE
 from langgraft.benchmarks.mle.analysis import analyze
-from langgraft.benchmarks.mle.contrasts import differences, in_family, values_of
-from langgraft.benchmarks.mle.measures import measures_of
 from langgraft.benchmarks.mle.relations import pearson
-from langgraft.benchmarks.mle.run_record import late_from
-from langgraft.benchmarks.mle.run_set import read_searches
+from langgraft.benchmarks.mle.searches import late_from, read_searches
 from langgraft.nodes.search.journal import JournalNode
 
 
@@ -38,14 +35,14 @@ def test_contrast_when_a_memory_has_fewer_bugs_says_so_for_these_competitions() 
     """Pairs of one competition and seed; the family is corrected; controls are not in it."""
     analysis = analyze(TreeLog(Tree(bugs={"warm": 0.05, "cold": 0.5}, seeds=4, steps=20)))
     warm = analysis.contrast("warm", "bug_rate")
-    pairs = differences(analysis.searches, "warm", warm.measure)
+    pairs = analysis.measured["bug_rate"].differences("warm")
     assert warm.estimate is not None
     assert warm.estimate.value == pytest.approx(np.mean([v for v in pairs.values() if v]))
     assert (warm.pairs, warm.planned, len(pairs)) == (12, 12, 12)
-    assert warm.verdict_same_tasks == "better"
-    assert warm.p_same_tasks is not None
-    assert warm.p_same_tasks < SIGNIFICANCE
-    family = [each for each in analysis.contrasts if in_family(each, analysis.searches)]
+    assert warm.verdict_same_items == "better"
+    assert warm.p_same_items is not None
+    assert warm.p_same_items < SIGNIFICANCE
+    family = [each for each in analysis.contrasts if each.in_family]
     assert {each.condition for each in family} == {"cold", "warm"}
     assert len(family) == 2 * 8
     assert analysis.contrast("placebo", "bug_rate").p_adjusted is None
@@ -58,29 +55,28 @@ def test_verdict_when_only_the_bare_p_value_is_small_is_unclear() -> None:
     """What counts is the p value corrected over the family."""
     analysis = analyze(TreeLog(Tree(bugs={"warm": 0.05}, seeds=4, steps=20)))
     warm = analysis.contrast("warm", "bug_rate")
-    assert warm.same_tasks is not None
-    assert warm.same_tasks.p < SIGNIFICANCE
-    assert warm.verdict_same_tasks == "better"
-    assert replace(warm, p_same_tasks=0.2).verdict_same_tasks == "unclear"
-    assert replace(warm, p_same_tasks=0.04).verdict_same_tasks == "better"
+    assert warm.same_items is not None
+    assert warm.same_items.p < SIGNIFICANCE
+    assert warm.verdict_same_items == "better"
+    assert replace(warm, p_same_items=0.2).verdict_same_items == "unclear"
+    assert replace(warm, p_same_items=0.04).verdict_same_items == "better"
 
 
 def test_verdict_when_there_are_two_seeds_is_none() -> None:
     """Two seeds say next to nothing of how seeds differ."""
     warm = analyze(TreeLog(Tree(bugs={"warm": 0.0}, seeds=2))).contrast("warm", "bug_rate")
-    assert (warm.verdict, warm.verdict_same_tasks) == ("too few runs", "too few runs")
+    assert (warm.verdict, warm.verdict_same_items) == ("too few runs", "too few runs")
 
 
 def test_difference_when_there_are_reruns_is_from_the_mean_of_all_without_memory() -> None:
     """The re-run of a seed counts as much as its first run; it is itself compared with that one."""
-    searches = analyze(TreeLog()).searches
-    bug_rate = next(each for each in measures_of(searches) if each.name == "bug_rate")
-    off, rerun, warm = (values_of(searches, name, bug_rate) for name in ("off", "rerun", "warm"))
-    for pair, less in differences(searches, "warm", bug_rate).items():
+    bug_rate = analyze(TreeLog()).measured["bug_rate"]
+    off, rerun, warm = (bug_rate.values[name] for name in ("off", "rerun", "warm"))
+    for pair, less in bug_rate.differences("warm").items():
         bare = [value for value in (off[pair], rerun[pair]) if value is not None]
         assert warm[pair] is not None
         assert less == pytest.approx((warm[pair] or 0.0) - sum(bare) / 2)
-    for pair, less in differences(searches, "rerun", bug_rate).items():
+    for pair, less in bug_rate.differences("rerun").items():
         assert less == pytest.approx((rerun[pair] or 0.0) - (off[pair] or 0.0))
 
 
@@ -88,7 +84,7 @@ def test_contrast_when_results_are_missing_is_out_of_all_tests() -> None:
     """It is marked, and what is there is still shown."""
     analysis = analyze(TreeLog(missing=["warm/digits/1"]))
     warm = analysis.contrast("warm", "bug_rate")
-    assert warm.verdict == warm.verdict_same_tasks == "incomplete"
+    assert warm.verdict == warm.verdict_same_items == "incomplete"
     assert (warm.pairs, warm.planned, warm.p_adjusted) == (8, 9, None)
     assert warm.estimate is not None
     assert analysis.contrast("cold", "bug_rate").p_adjusted is not None
@@ -107,15 +103,16 @@ def test_measure_when_a_search_has_none_leaves_its_pair_out() -> None:
     assert best.estimate is not None
     assert best.estimate.value == pytest.approx(0.4)
     assert analysis.contrast("warm", "bug_rate").pairs == 2
-    first = next(each for each in analysis.level("first_valid") if each.condition == "off")
+    first = analysis.measured["first_valid"].levels[0]
     assert first.estimate is not None
-    assert (first.estimate.value, first.censored) == (2.0, 1)
+    assert (first.condition, first.estimate.value) == ("off", 2.0)
+    assert analysis.searches.censored("off") == 1
 
 
 def test_level_when_a_metric_is_negative_lies_within_its_interval() -> None:
     """Scores without an upper bound have no lower one either."""
     log = JournalLog({"off": [nodes("V", [-0.4]), nodes("V", [-0.2]), nodes("V", [2.5])]})
-    (best,) = analyze(log).level("best_metric")
+    (best,) = analyze(log).measured["best_metric"].levels
     assert best.estimate is not None
     assert best.estimate.low < best.estimate.value < best.estimate.high
 

@@ -8,7 +8,7 @@ from mle_logs import Tree, TreeLog
 
 from langgraft.benchmarks.comparison.outcomes import Spread, spread_of
 from langgraft.benchmarks.mle.outcomes import outcomes
-from langgraft.benchmarks.mle.run_set import read_searches
+from langgraft.benchmarks.mle.searches import read_searches
 
 
 def test_standard_error_when_made_divides_by_what_is_asked_for() -> None:

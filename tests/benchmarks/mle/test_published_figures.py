@@ -19,12 +19,7 @@ from recomputed.mle.timelines import RUNS, late_listed, name, recurs
 
 from langgraft.benchmarks.comparison.outcomes import spread_of
 from langgraft.benchmarks.mle import tables
-from langgraft.benchmarks.mle.behaviour.diversity import (
-    operators,
-    package_imports,
-    packages,
-    pooled_number,
-)
+from langgraft.benchmarks.mle.behaviour.trees import measure
 from langgraft.benchmarks.mle.columns import MEANINGS
 from langgraft.benchmarks.mle.journals import read_journals
 from langgraft.benchmarks.mle.measures import MEASURES
@@ -148,11 +143,12 @@ def test_effective_numbers_of_real_runs_when_measured_are_on_the_published_scale
 ) -> None:
     """Table 2 has 8.45 and 8.10: operators pooled over a run are there, packages are not."""
     journals = read_journals(data_dir / "aide")
-    found = [pooled_number(journal, operators) for journal in journals]
+    runs = [measure(journal, lower_is_better=False) for journal in journals]
+    found = [run.operators_pooled for run in runs]
     assert [round(value, 2) for value in found] == [5.30, 7.23, 9.37, 11.74, 10.80]
     assert all(min(found) < printed < max(found) for printed in (8.45, 8.10))
-    for count in (package_imports, packages):
-        assert max(pooled_number(journal, count) for journal in journals) < 8
+    assert max(run.package_imports_pooled for run in runs) < 8
+    assert max(run.packages_pooled for run in runs) < 8
 
 
 def test_findings_when_listed_hold_but_for_those_known_not_to() -> None:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from typing import Final
 
-from langgraft.benchmarks.mle.behaviour.errors import EARLY
+from langgraft.benchmarks.mle.behaviour.runs import EARLY
 from langgraft.benchmarks.published import Finding, Run
 from langgraft.benchmarks.reporting.words import number
 from recomputed.mle.forms import PAPER, prints

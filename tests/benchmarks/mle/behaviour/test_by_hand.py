@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from langgraft.benchmarks.mle.behaviour.progress import FirstValid
-from langgraft.benchmarks.mle.behaviour.summary import Behavior, measure
+from langgraft.benchmarks.mle.behaviour.runs import FirstValid
+from langgraft.benchmarks.mle.behaviour.trees import TreeBehavior, measure
 from langgraft.benchmarks.mle.journals import read_journal
 from langgraft.nodes.search.journal import Journal
 
@@ -40,12 +40,12 @@ def keywords(data_dir: Path) -> Journal:
 
 
 @pytest.fixture
-def measured(keywords: Journal) -> Behavior:
+def measured(keywords: Journal) -> TreeBehavior:
     """Return what we measure of it."""
     return measure(keywords, lower_is_better=False)
 
 
-def test_failures_of_a_real_run_when_counted_are_those_of_the_table(measured: Behavior) -> None:
+def test_failures_of_a_real_run_when_counted_are_those_of_the_table(measured: TreeBehavior) -> None:
     """Bug rate, bugs so far, first valid program, late errors and exceptions."""
     assert measured.steps == len(FLAGS) == 20
     assert measured.bug_rate == 16 / 20
@@ -60,7 +60,7 @@ def test_failures_of_a_real_run_when_counted_are_those_of_the_table(measured: Be
 
 
 def test_best_metric_of_a_real_run_when_followed_is_that_of_the_table(
-    measured: Behavior, keywords: Journal
+    measured: TreeBehavior, keywords: Journal
 ) -> None:
     """NaN before the first valid program; a loss would be 1 / (1 + loss)."""
     first, second, third = 0.394224, 0.394224, 0.402738
@@ -71,7 +71,7 @@ def test_best_metric_of_a_real_run_when_followed_is_that_of_the_table(
     assert as_loss[-1] == pytest.approx(1 / 1.33953)
 
 
-def test_packages_of_a_real_run_when_counted_are_those_of_the_table(measured: Behavior) -> None:
+def test_packages_of_a_real_run_when_counted_are_those_of_the_table(measured: TreeBehavior) -> None:
     """exp(H) written as n / product of c^(c/n), for c uses of n."""
     # All programs: numpy 4, pandas 4, sklearn 24, tqdm 1, which is 33 statements.
     pooled = 33 / (4 ** (4 / 33) * 4 ** (4 / 33) * 24 ** (24 / 33))
@@ -88,7 +88,7 @@ def test_packages_of_a_real_run_when_counted_are_those_of_the_table(measured: Be
 
 
 def test_distance_of_a_real_run_when_measured_is_that_of_its_token_sets(
-    measured: Behavior, keywords: Journal
+    measured: TreeBehavior, keywords: Journal
 ) -> None:
     """Programs 1, 2, 4 and 6 in time, though 4 is a draft and 6 the repair of another branch."""
     kinds = {tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING}

@@ -5,28 +5,17 @@ from typing import Any
 
 import pytest
 
-from langgraft.benchmarks.mle.behaviour.bugs import bug_rate, cumulative_bugs, late_errors
-from langgraft.benchmarks.mle.behaviour.distances import jaccard_distance, valid_code_distance
-from langgraft.benchmarks.mle.behaviour.diversity import (
+from langgraft.benchmarks.mle.behaviour.programs import (
+    MOST_CHARACTERS,
     effective_number,
-    number_per_program,
+    jaccard_distance,
+    names_among,
     operators,
     package_imports,
-    packages,
-    pooled_number,
+    tokens,
 )
-from langgraft.benchmarks.mle.behaviour.errors import error_types, errors_recur
-from langgraft.benchmarks.mle.behaviour.progress import best_so_far, first_valid, oriented
-from langgraft.benchmarks.mle.behaviour.reading import MOST_CHARACTERS, names, tokens
-from langgraft.benchmarks.mle.behaviour.retrievals import (
-    Share,
-    repaired_with_memory,
-    resource_retrievals,
-    resource_retrievals_for_buggy,
-    resource_retrievals_of_buggy,
-    written_with_memory,
-)
-from langgraft.benchmarks.mle.behaviour.summary import measure
+from langgraft.benchmarks.mle.behaviour.runs import Share, oriented
+from langgraft.benchmarks.mle.behaviour.trees import TreeBehavior, measure
 from langgraft.nodes.search.journal import Journal, JournalNode
 
 
@@ -42,34 +31,38 @@ def run(*nodes: dict[str, Any]) -> Journal:
 BUG: dict[str, Any] = {"is_buggy": True, "metric": None}
 
 
-def test_bugs_when_a_run_ended_early_stay_as_they_were() -> None:
-    """The last count is carried forward to the length asked for."""
-    journal = run(BUG, {}, BUG)
-    assert cumulative_bugs(journal) == (1, 1, 2)
-    assert cumulative_bugs(journal, 5) == (1, 1, 2, 2, 2)
-    assert bug_rate(run()) is None
-    assert late_errors(journal, split=1) == 1
+def measured(*nodes: dict[str, Any], lower: bool = False, split: int = 10) -> TreeBehavior:
+    """Return what is measured of a run."""
+    return measure(run(*nodes), lower_is_better=lower, split=split)
+
+
+def test_bugs_when_counted_are_told_by_step_and_of_the_late_ones() -> None:
+    """Up to each step, from the first late one on, and no rate of nothing."""
+    found = measured(BUG, {}, BUG, split=1)
+    assert found.cumulative_bugs == (1, 1, 2)
+    assert found.late_errors == 1
+    assert measured().bug_rate is None
 
 
 def test_first_valid_when_there_is_none_is_censored_at_the_length() -> None:
     """The number of steps is a lower bound, and says that it is one."""
-    found = first_valid(run(BUG, BUG))
+    found = measured(BUG, BUG).first_valid
     assert (found.step, found.censored) == (2, True)
 
 
 def test_best_metric_when_metrics_are_missing_or_infinite_passes_over_them() -> None:
     """Buggy programs and metrics that are no number never become the best."""
-    journal = run(
+    nodes = (
         {**BUG, "metric": 9.0},
         {"metric": None},
         {"metric": 0.2},
         {"metric": math.inf},
         {"metric": 0.1},
     )
-    curve = best_so_far(journal, lower_is_better=False, steps=6)
+    curve = measured(*nodes).best_so_far
     assert [math.isnan(value) for value in curve[:2]] == [True, True]
-    assert curve[2:] == (0.2,) * 4
-    assert best_so_far(journal, lower_is_better=True)[-1] == 1 / 1.1
+    assert curve[2:] == (0.2,) * 3
+    assert measured(*nodes, lower=True).final == 1 / 1.1
 
 
 def test_loss_when_oriented_keeps_its_order() -> None:
@@ -96,7 +89,7 @@ def test_imports_when_counted_count_statements_by_package() -> None:
         "def f():\n    import torch\ns = 'import keras'\n"
     )
     assert package_imports(code) == {"numpy": 1, "sklearn": 2, "torch": 1}
-    assert packages(code) == {"numpy": 1, "sklearn": 1, "torch": 1}
+    assert measured({"code": code}).package_steps == {"numpy": 1, "sklearn": 1, "torch": 1}
 
 
 def test_operators_when_counted_are_tokens_of_all_four_kinds() -> None:
@@ -117,20 +110,20 @@ def test_operators_when_counted_are_tokens_of_all_four_kinds() -> None:
 
 def test_effective_numbers_when_no_program_is_valid_are_0() -> None:
     """Buggy programs do not count, whatever they import."""
-    journal = run({**BUG, "code": "import torch\nx = 1 + 1"})
-    assert pooled_number(journal, packages) == 0.0
-    assert number_per_program(journal, operators) == 0.0
-    both = run({"code": "import torch"}, {"code": "x = 1"})
-    assert number_per_program(both, packages) == 0.5
+    found = measured({**BUG, "code": "import torch\nx = 1 + 1"})
+    assert found.packages_pooled == 0.0
+    assert found.operators_per_program == 0.0
+    both = measured({"code": "import torch"}, {"code": "x = 1"})
+    assert both.packages_per_program == 0.5
 
 
 def test_distance_when_only_comments_differ_is_0() -> None:
     """Comments, blank lines and indentation are no tokens."""
     one, other = "x = f(1)  # one\n", "# other\n\nx = f(1)\n"
-    assert valid_code_distance(run({"code": one}, BUG, {"code": other})) == 0.0
-    assert valid_code_distance(run({"code": one}, BUG)) is None
+    assert measured({"code": one}, BUG, {"code": other}).token_distance == 0.0
+    assert measured({"code": one}, BUG).token_distance is None
     assert tokens(one) == {"x", "=", "f", "(", "1", ")"}
-    assert names("for x in y: print('z')") == {"x", "y", "print"}
+    assert names_among(tokens("for x in y: print('z')")) == {"x", "y", "print"}
     assert jaccard_distance({"a", "b"}, {"b", "c"}) == pytest.approx(2 / 3)
     assert jaccard_distance(set(), set()) == 0.0
 
@@ -166,7 +159,7 @@ def test_formatted_string_when_read_is_one_token_with_what_is_in_it() -> None:
 )
 def test_program_when_it_is_none_or_hostile_breaks_nothing(code: str) -> None:
     """It counts as a program that uses nothing, and has some tokens."""
-    found = measure(run({"code": code}, {"code": "x = 1"}), lower_is_better=True)
+    found = measured({"code": code}, {"code": "x = 1"}, lower=True)
     assert found.valid == 2
     assert found.token_distance is not None
     assert 0 <= found.token_distance <= 1
@@ -175,7 +168,7 @@ def test_program_when_it_is_none_or_hostile_breaks_nothing(code: str) -> None:
 
 def test_error_when_it_recurs_is_of_the_same_class() -> None:
     """A program ended from outside has the class of what it ran out of; modules do not count."""
-    journal = run(
+    nodes: tuple[dict[str, Any], ...] = (
         {**BUG, "exc_type": "KeyError"},
         {**BUG, "timed_out": True},
         BUG,
@@ -183,31 +176,31 @@ def test_error_when_it_recurs_is_of_the_same_class() -> None:
         {**BUG, "exc_type": "concurrent.futures.TimeoutError"},
         {**BUG, "oom": True},
     )
-    assert error_types(journal) == {"KeyError": 1, "TimeoutError": 2, "MemoryError": 1}
-    assert errors_recur(journal, split=3) is True
-    assert errors_recur(journal, split=5) is False
-    assert errors_recur(journal, split=6) is None
+    assert measured(*nodes).error_types == {"KeyError": 1, "TimeoutError": 2, "MemoryError": 1}
+    assert measured(*nodes, split=3).errors_recur is True
+    assert measured(*nodes, split=5).errors_recur is False
+    assert measured(*nodes, split=6).errors_recur is None
 
 
 def test_retrievals_when_read_in_two_ways_differ() -> None:
     """Programs written with memory that failed; failures repaired with memory."""
     told = {"recalled": "- a note", "recalled_kinds": ("code", "resource")}
-    journal = run(
+    found = measured(
         {**BUG},  # repaired by 1 with memory
         {**BUG, **told, "parent_id": "0"},  # written with memory, repaired without
         {"parent_id": "1"},
         {**told, "recalled_kinds": ("code",), "parent_id": "2"},
     )
-    assert written_with_memory(journal) == Share(1, 2)
-    assert repaired_with_memory(journal) == Share(1, 2)
-    assert resource_retrievals(journal) == Share(1, 2)
-    assert resource_retrievals_of_buggy(journal) == Share(1, 1)
-    assert resource_retrievals_for_buggy(journal) == Share(1, 1)
-    assert written_with_memory(run({})).value is None
+    assert found.written_with_memory == Share(1, 2)
+    assert found.repaired_with_memory == Share(1, 2)
+    assert found.resource_retrievals == Share(1, 2)
+    assert found.resource_of_buggy == Share(1, 1)
+    assert found.resource_for_buggy == Share(1, 1)
+    assert measured({}).written_with_memory.value is None
 
 
 def test_run_when_it_has_no_steps_has_no_rates() -> None:
     """Nothing is made up for a search that did nothing."""
-    found = measure(run(), lower_is_better=False)
+    found = measured()
     assert (found.bug_rate, found.final, found.late_errors) == (None, None, None)
     assert found.first_valid.censored

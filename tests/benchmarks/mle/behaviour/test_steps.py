@@ -1,6 +1,7 @@
 """Metrics of agents that work step by step: what each means, and what holds of any run."""
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -8,23 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from langgraft.benchmarks.mle.behaviour.step_bugs import (
+from langgraft.benchmarks.mle.behaviour.steps import (
     TRACEBACK,
-    bug_rate,
-    cumulative_bugs,
-    execution_bug_rate,
-    failed_step_rate,
-    late_error_rate,
-    late_errors,
-)
-from langgraft.benchmarks.mle.behaviour.step_diversity import normalized
-from langgraft.benchmarks.mle.behaviour.step_errors import (
+    StepBehavior,
+    error_spells,
+    measure_steps,
+    normalized,
     step_error,
-    step_error_types,
-    step_errors_recur,
+    timeline_text,
 )
-from langgraft.benchmarks.mle.behaviour.step_summary import measure_steps
-from langgraft.benchmarks.mle.behaviour.timelines import error_spells, timeline_text
 from langgraft.nodes.workbench.projection import StepRecord
 
 
@@ -41,17 +34,22 @@ def bug(name: str | None = "KeyError", message: str = "'sex'", **fields: Any) ->
     return step(failed=True, exc_type=name, exc_value=message, **fields)
 
 
+def measured(steps: Sequence[StepRecord], split: int = 10) -> StepBehavior:
+    """Return what is measured of a run."""
+    return measure_steps(steps, lower_is_better=False, split=split)
+
+
 INVALID = step("invalid", failed=True, program="")
 
 
 def test_bug_rate_when_calls_could_not_be_done_counts_only_what_ran_and_failed() -> None:
     """Three readings: of all steps, of executions, and with calls that could not be done."""
-    steps = [bug(), step(), INVALID, step("think", program="")]
-    assert bug_rate(steps) == 0.25
-    assert execution_bug_rate(steps) == 0.5
-    assert failed_step_rate(steps) == 0.5
-    assert execution_bug_rate([INVALID]) is None
-    assert bug_rate([]) is None
+    found = measured([bug(), step(), INVALID, step("think", program="")])
+    assert found.bug_rate == 0.25
+    assert found.execution_bug_rate == 0.5
+    assert found.failed_step_rate == 0.5
+    assert measured([INVALID]).execution_bug_rate is None
+    assert measured([]).bug_rate is None
 
 
 def test_step_when_a_shell_hides_the_exit_code_is_buggy_by_its_traceback() -> None:
@@ -68,20 +66,21 @@ def test_step_when_a_shell_hides_the_exit_code_is_buggy_by_its_traceback() -> No
 def test_error_when_nothing_was_raised_is_what_ran_out_or_the_exit_code() -> None:
     """Classes are without their module; an exit code is no class, and so never recurs."""
     steps = [bug("a.b.C", ""), bug(None, timed_out=True), bug(None, oom=True), bug(None)]
-    assert step_error_types(steps) == {"C": 1, "TimeoutError": 1, "MemoryError": 1}
+    assert measured(steps).error_types == {"C": 1, "TimeoutError": 1, "MemoryError": 1}
     ended = step_error(bug(None, exit_code=2))
     assert ended is not None
     assert (ended.name, ended.is_class) == ("exit code 2", False)
-    assert step_errors_recur([bug(None), bug(None)], split=1) is False
+    assert measured([bug(None), bug(None)], split=1).errors_recur is False
 
 
 def test_late_errors_when_a_run_ended_before_are_none() -> None:
     """The paper prints 0 for a run of 5 steps; a rate over no steps there is not."""
     steps = [bug(), step(), bug()]
-    assert (late_errors(steps, split=2), late_error_rate(steps, split=2)) == (1, 1.0)
-    assert (late_errors(steps), late_error_rate(steps)) == (0, None)
-    assert step_errors_recur(steps) is None
-    assert step_errors_recur(steps, split=2) is True
+    late, before = measured(steps, split=2), measured(steps)
+    assert (late.late_errors, late.late_error_rate) == (1, 1.0)
+    assert (before.late_errors, before.late_error_rate) == (0, None)
+    assert before.errors_recur is None
+    assert late.errors_recur is True
 
 
 def test_first_valid_step_when_a_run_has_none_counts_as_the_longest() -> None:
@@ -189,7 +188,7 @@ def test_measures_of_any_run_stay_within_their_bounds(
     assert found.commands_number <= found.commands + 1e-9
     assert found.commands_number == 0 or found.commands_number >= 1 - 1e-9
     assert sum(each.count for each in found.spells) == found.buggy
-    assert found.buggy == (cumulative_bugs(steps)[-1] if steps else 0)
+    assert found.buggy == (found.cumulative_bugs[-1] if steps else 0)
     assert found.valid + found.buggy == found.executions
     best = [value for value in found.best_so_far if not math.isnan(value)]
     assert all(one <= other for one, other in pairwise(best))
