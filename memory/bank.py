@@ -39,15 +39,17 @@ from langgraft.memory.deltas import (
 from langgraft.memory.embedders.base import EmbeddingRequest
 from langgraft.memory.items import MemoryItem
 from langgraft.memory.rankers.base import Ranker
-from langgraft.memory.stores.drive import Program, Step
+from langgraft.memory.recall import Found
+from langgraft.memory.stores.drive import Namespace, Program, Step
+from langgraft.memory.stores.filters import passes
 from langgraft.memory.stores.paging import read_all
 from langgraft.memory.stores.ranked import RankedStore
-from langgraft.memory.stores.records import passes
 
 T = TypeVar("T")
 ItemT = TypeVar("ItemT", bound=Item)
 
-Namespace: TypeAlias = tuple[str, ...]
+Filter: TypeAlias = dict[str, Any]
+"""A LangGraph filter over an item's record, such as `{"item.source_domain": "math"}`."""
 
 INDEXED_FIELD: Final = "key"
 """Field of an item's record that rankers compare with a query; other records lack it."""
@@ -58,6 +60,9 @@ DOMAIN_FIELD: Final = "item.source_domain"
 TASK_FIELD: Final = "item.task_id"
 """Field of an item's record that tells the task it was learned on."""
 PAGE: Final = 1000
+
+_WIDENING: Final = 16
+"""How much further each next look at a tie goes: most are small, or a good part of the bank."""
 RECORDS: Final = "langgraft-bank"
 """Last label of the namespace that a bank's records are in."""
 
@@ -141,6 +146,35 @@ def item_of(record: Item) -> MemoryItem:
     return MemoryItem.from_json(unseal(record.value)["item"])
 
 
+def ranked_items(
+    namespace: Namespace, query: str, limit: int, *, where: Filter | None = None
+) -> Program[Found]:
+    """Find the best `limit` items of a bank that match `query`.
+
+    Where the store does not tell how many share the best score, the search looks on until the
+    score changes.
+
+    Args:
+        namespace: The bank.
+        query: What to compare with the keys.
+        limit: How many to return.
+        where: Which items may be found; `None`: all. It changes neither the scores nor the corpus
+            they are computed over.
+    """
+    if not query.strip():
+        return Found()  # LangGraph reads a search without a query as a listing, unranked
+    width = limit
+    while True:
+        results = yield [SearchOp(namespace, filter=where or None, query=query, limit=width)]
+        hits = cast("Sequence[SearchItem]", results[0])
+        scores = [cast("float", hit.score) for hit in hits]
+        tied = getattr(hits[0], "tied", 0) if hits else 0
+        if not hits or tied or len(hits) < width or scores[-1] != scores[0]:
+            items = tuple((item_of(hit), cast("float", hit.score)) for hit in hits[:limit])
+            return Found(items, query, tied or sum(score == scores[0] for score in scores))
+        width *= _WIDENING
+
+
 def read_content(namespace: Namespace) -> Program[BankContent]:
     """Read all that a bank holds.
 
@@ -149,8 +183,8 @@ def read_content(namespace: Namespace) -> Program[BankContent]:
         InfrastructureError: The store caps searches and did not list all records.
     """
     content = BankContent()
-    for record in (yield from read_all(namespace, refresh_ttl=True)):
-        if tuple(record.namespace) == namespace:
+    for address, record in (yield from read_all(namespace, refresh_ttl=True)).items():
+        if address[0] == namespace:
             _load(record, content)
     return content
 
@@ -237,12 +271,16 @@ def as_if_applied(
 
     def search(op: SearchOp) -> Program[list[SearchItem]]:
         if op.query and ranker is not None:
-            ranked[:] = ranked or [ranked_items(InMemoryStore(), ranker)]
+            ranked[:] = ranked or [ranked_store(InMemoryStore(), ranker)]
             # Its own store is not asked: each of its reads is answered here.
             (found,) = yield from relay(ranked[0].program([op]), answer)
             return cast("list[SearchItem]", found)
         listed = yield from read_all(op.namespace_prefix, refresh_ttl=op.refresh_ttl)
-        held = [item for item in listed if item.namespace != namespace or item.key not in pending]
+        held = [
+            item
+            for (there, key), item in listed.items()
+            if there != namespace or key not in pending
+        ]
         held += filter(None, (_as_written(write, SearchItem) for write in pending.values()))
         passing = [item for item in held if passes(item.value, op.filter)]
         return passing[op.offset : op.offset + op.limit]
@@ -257,7 +295,7 @@ def _searches(op: Op, namespace: Namespace) -> TypeGuard[SearchOp]:
     return tuple(op.namespace_prefix) == namespace[: len(op.namespace_prefix)]
 
 
-def ranked_items(store: BaseStore, ranker: Ranker, **where: Any) -> RankedStore:
+def ranked_store(store: BaseStore, ranker: Ranker, **where: Any) -> RankedStore:
     """Return a store whose searches rank a bank's items."""
     return RankedStore(
         store,

@@ -35,7 +35,7 @@ from langgraft.memory.deltas import Annotate, BankContent, Change, Remove, SetSt
 from langgraft.memory.episodes import Episode
 from langgraft.memory.items import MemoryItem
 from langgraft.memory.recall import Receipt
-from langgraft.memory.stores.drive import Program
+from langgraft.memory.stores.drive import Namespace, Program
 
 USES: Final = "uses"
 """Note: how often the item was recalled."""
@@ -195,7 +195,7 @@ CREDITED: Final = "credited/"
 """Bookkeeping: prefix of the marks of receipts that took effect."""
 
 
-def credit(namespace: bank.Namespace, episode: Episode) -> Program[list[Change]]:
+def credit(namespace: Namespace, episode: Episode) -> Program[list[Change]]:
     """Say what an episode's receipts change.
 
     =====================================  ==================================================
@@ -230,7 +230,7 @@ def credit(namespace: bank.Namespace, episode: Episode) -> Program[list[Change]]
     ]
 
 
-def _fresh(namespace: bank.Namespace, episode: Episode) -> Program[list[Receipt]]:
+def _fresh(namespace: Namespace, episode: Episode) -> Program[list[Receipt]]:
     """List the receipts that have not taken effect, each once."""
     receipts = {receipt.id: receipt for receipt in episode.recalls if receipt.item_ids}
     if not receipts:
@@ -239,7 +239,7 @@ def _fresh(namespace: bank.Namespace, episode: Episode) -> Program[list[Receipt]
     return [receipt for receipt, mark in zip(receipts.values(), marks, strict=True) if mark is None]
 
 
-def _held(namespace: bank.Namespace, receipts: Sequence[Receipt]) -> Program[BankContent]:
+def _held(namespace: Namespace, receipts: Sequence[Receipt]) -> Program[BankContent]:
     """Read those items of receipts that the bank holds, with their notes."""
     names = dict.fromkeys(name for receipt in receipts for name in receipt.item_ids)
     if not names:

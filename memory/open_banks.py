@@ -9,56 +9,35 @@ database are two stores, as they are in two processes.
 
 Where others may write too, a record in the bank says who wrote last, and how often it was written.
 Reading it shows what became out of date. There is one writer of a bank at a time: in this process,
-and where a store allows it beyond.
-
-=========================  ====================================================================
-store                      other processes
-=========================  ====================================================================
-`InMemoryStore`, embedded  there are none
-Chroma, SQLite in memory
-`SqliteStore` on a file,   wait for one another, by a lock file beside it
-also the asynchronous one
-`PostgresStore`, also the  wait for one another, by an advisory lock, for which there is one
-asynchronous one           connection more
-any other                  are noticed afterwards: `BankConflictError` is raised
-=========================  ====================================================================
+and, where a store allows it, beyond (`langgraft.memory.writers`).
 
 Where others cannot be kept out, a writer that finds the record moved since its own last write raises
-that error and writes nothing; the record is read once more right before a write, which leaves the
+`BankConflictError` and writes nothing; the record is read once more right before a write, which leaves the
 time between the two for what stays unseen.
 """
 
 import asyncio
-import sqlite3
-import sys
 import threading
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
-from hashlib import sha256
-from typing import Any, Final, Protocol, TypeVar, cast
-from weakref import WeakValueDictionary, finalize, ref
+from typing import Any, Final, TypeVar, cast
+from weakref import WeakValueDictionary, ref
 
-from filelock import FileLock, Timeout
 from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp, Result
-from langgraph.store.memory import InMemoryStore
 
-from langgraft._core.canonical import canonical_json
 from langgraft._core.effects import relay
-from langgraft._core.errors import BankConflictError, InfrastructureError
-from langgraft.memory.bank import STAMP, Namespace
+from langgraft._core.errors import BankConflictError
+from langgraft.memory.bank import STAMP
 from langgraft.memory.embedders.base import EmbeddingRequest
 from langgraft.memory.stores.corpora import SharedIndexes
-from langgraft.memory.stores.drive import Program, Step
-from langgraft.memory.stores.forked import ForkedStore
-from langgraft.memory.stores.in_memory import PerStore
+from langgraft.memory.stores.drive import Address, Namespace, PerStore, Program, Step
+from langgraft.memory.stores.forked import ForkedStore, ReadOnlyStore
 from langgraft.memory.stores.named import GuardedStore
 from langgraft.memory.stores.ranked import RankedStore
-from langgraft.memory.stores.read_only import ReadOnlyStore
-from langgraft.memory.stores.records import Address
+from langgraft.memory.writers import OtherProcesses, OtherWriters, other_writers
 
 T = TypeVar("T")
 
@@ -67,18 +46,6 @@ _POLL_OTHERS_SECONDS: Final = 0.005
 
 MOST_IDLE: Final = 128
 """Banks of a store whose indexes are kept while no provider has them open: the latest."""
-
-
-class OtherProcesses(Protocol):
-    """A lock that other processes respect, for whoever has the one of this process."""
-
-    def attempt(self) -> "Future[bool]":
-        """Try to get it, without waiting for its holder."""
-        ...
-
-    def release(self) -> "Future[None]":
-        """Give it back."""
-        ...
 
 
 class WriterLock:
@@ -171,198 +138,11 @@ def _got(attempt: "Future[bool]") -> bool:
     return not attempt.cancelled() and attempt.exception() is None and attempt.result()
 
 
-@dataclass(frozen=True, slots=True)
-class OtherWriters:
-    """Who else may write to a bank.
-
-    Attributes:
-        alone: Nobody does.
-        lock: What keeps others out; without it, that they wrote is only noticed.
-    """
-
-    alone: bool
-    lock: OtherProcesses | None = None
-
-
-def other_writers(store: BaseStore, namespace: Sequence[str]) -> OtherWriters:
-    """Return who else may write to a bank in a store."""
-    if isinstance(store, InMemoryStore) or getattr(store, "alone", False):
-        return OtherWriters(alone=True)
-    if _is_a(store, "langgraph.store.sqlite", "SqliteStore"):
-        path = _sqlite_path(store)
-        if path is None:
-            return OtherWriters(alone=False)
-        return OtherWriters(False, _BesideFile(path)) if path else OtherWriters(alone=True)
-    if _is_a(store, "langgraph.store.sqlite.aio", "AsyncSqliteStore"):
-        return OtherWriters(False, _BesideAsyncFile(store))
-    for name in ("PostgresStore", "AsyncPostgresStore"):
-        if _is_a(store, "langgraph.store.postgres", name):
-            return OtherWriters(False, _advisory(store, namespace))
-    return OtherWriters(alone=False)
-
-
-def _is_a(store: BaseStore, module: str, name: str) -> bool:
-    """Say whether a store is of a class whose package may not be installed."""
-    loaded = sys.modules.get(module)  # if it is not loaded, nothing can be of its classes
-    return loaded is not None and isinstance(store, getattr(loaded, name, ()))
-
-
-class _BesideFile:
-    """A lock file beside a database: for all of its banks, as it has one writer anyway."""
-
-    def __init__(self, path: str) -> None:
-        self._lock = FileLock(f"{path}.langgraft.lock", thread_local=False)
-
-    def attempt(self) -> "Future[bool]":
-        """Try to get it."""
-        return _done(self._acquire)
-
-    def release(self) -> "Future[None]":
-        """Give it back."""
-        return _done(self._lock.release)
-
-    def _acquire(self) -> bool:
-        try:
-            self._lock.acquire(blocking=False)
-        except Timeout:
-            return False
-        except OSError as error:
-            msg = (
-                f"{self._lock.lock_file}: the bank cannot be locked: {error.strerror};"
-                " the folder of a database must be writable"
-            )
-            raise InfrastructureError(msg) from error
-        return True
-
-
-class _BesideAsyncFile:
-    """The same for a store that tells its file only within its event loop."""
-
-    def __init__(self, store: Any) -> None:
-        self._store = ref(store)  # what is kept of a store must not keep it
-        self._loop: asyncio.AbstractEventLoop = store.loop
-        self._file: _BesideFile | None = None
-
-    def attempt(self) -> "Future[bool]":
-        """Try to get it; a database in memory is nobody else's."""
-        if self._file is not None:
-            return self._file.attempt()
-        return asyncio.run_coroutine_threadsafe(self._first(), self._loop)
-
-    def release(self) -> "Future[None]":
-        """Give it back."""
-        return _done(lambda: None) if self._file is None else self._file.release()
-
-    async def _first(self) -> bool:
-        store: Any = self._store()
-        async with store.conn.execute("PRAGMA database_list") as cursor:
-            path = _main_file(await cursor.fetchall())
-        if not path:
-            return True
-        self._file = _BesideFile(path)
-        return self._file.attempt().result()
-
-
-def _done(call: Callable[[], T]) -> "Future[T]":
-    """Return what is known at once."""
-    future: Future[T] = Future()
-    try:
-        future.set_result(call())
-    except InfrastructureError as error:
-        future.set_exception(error)
-    return future
-
-
-def _sqlite_path(store: Any) -> str | None:
-    """Return the file of a SQLite store, empty where there is none; `None`: it does not tell."""
-    try:
-        rows = store.conn.execute("PRAGMA database_list").fetchall()
-    except sqlite3.Error:  # closed, or of another thread
-        return None
-    return _main_file(rows)
-
-
-def _main_file(rows: Iterable[Sequence[Any]]) -> str:
-    return next((str(file) for _, name, file in rows if name == "main"), "")
-
-
-class _Session:
-    """A connection to PostgreSQL that holds the advisory locks of one store, and nothing else.
-
-    A pool may have no connection to spare while one of its own waits.
-    """
-
-    def __init__(self) -> None:
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="langgraft-locks")
-        self._connection: Any = None
-
-    def ask(self, function: str, key: int, address: Mapping[str, Any]) -> "Future[bool]":
-        """Call a function of PostgreSQL, one call after the other."""
-        return self._thread.submit(self._ask, function, key, address)
-
-    def _ask(self, function: str, key: int, address: Mapping[str, Any]) -> bool:
-        import psycopg  # noqa: PLC0415  (an extra)
-
-        try:
-            if self._connection is None:
-                self._connection = psycopg.connect(**address, autocommit=True)
-                finalize(self, self._connection.close)
-            row = self._connection.execute(f"SELECT {function}(%s)", (key,)).fetchone()
-        except psycopg.Error as error:
-            if self._connection is not None:
-                self._connection.close()  # the server gives back what it held
-            self._connection = None
-            words = " ".join(str(error).split()) or type(error).__name__
-            msg = f"PostgreSQL cannot be asked to lock the bank: {words}"
-            raise InfrastructureError(msg) from error
-        return bool(row and row[0])
-
-
-_SESSIONS: Final = PerStore(_Session)
-
-
-@dataclass(frozen=True, slots=True)
-class _Advisory:
-    """An advisory lock of PostgreSQL."""
-
-    session: _Session
-    key: int
-    address: Mapping[str, Any]
-
-    def attempt(self) -> "Future[bool]":
-        """Try to get it."""
-        return self.session.ask("pg_try_advisory_lock", self.key, self.address)
-
-    def release(self) -> "Future[Any]":
-        """Give it back."""
-        return self.session.ask("pg_advisory_unlock", self.key, self.address)
-
-
-def _advisory(store: Any, namespace: Sequence[str]) -> _Advisory:
-    hashed = sha256(canonical_json(["langgraft", *namespace]).encode()).digest()
-    key = int.from_bytes(hashed[:8], signed=True)
-    return _Advisory(_SESSIONS.of(store), key, _address(store.conn))
-
-
-def _address(connection: Any) -> dict[str, Any]:
-    """Return where a connection, or those of a pool, lead to."""
-    if not hasattr(connection, "conninfo"):
-        info = connection.info
-        return {**info.get_parameters(), "password": info.password}
-    info = connection.conninfo
-    options = {**(connection.kwargs or {}), "conninfo": info() if callable(info) else info}
-    return {name: value for name, value in options.items() if name not in _NOT_AN_ADDRESS}
-
-
-_NOT_AN_ADDRESS: Final = frozenset(
-    {"autocommit", "context", "cursor_factory", "prepare_threshold", "row_factory"}
-)
-
-
 class OpenBank:
     """One bank, as this process has it open.
 
     Attributes:
+        alone: Nobody else writes to it.
         lock: Who holds it is the bank's only writer.
         indexes: All that rank its items.
     """
@@ -371,7 +151,7 @@ class OpenBank:
         self.lock = WriterLock(others.lock)
         self.indexes = SharedIndexes()
         self._namespace = namespace
-        self._alone = others.alone
+        self.alone = others.alone
         self._detects_conflicts = not others.alone and others.lock is None
         self._name = uuid.uuid4().hex
         self._wrote = False
@@ -384,9 +164,8 @@ class OpenBank:
         self.indexes.clear()
 
     def reading(self, program: Program[T]) -> Program[T]:
-        """Run a program that sees what others have written."""
-        if not self._alone:
-            yield from self._catch_up()
+        """Run a program that sees what others have written; where there are none, it may run by itself."""
+        yield from self._catch_up()
         return (yield from program)
 
     def writing(self, program: Program[T]) -> Program[T]:
@@ -395,7 +174,7 @@ class OpenBank:
         Raises:
             BankConflictError: Somebody who cannot be kept out writes too; nothing was written.
         """
-        seen = None if self._alone else (yield from self._catch_up())
+        seen = None if self.alone else (yield from self._catch_up())
 
         def answer(step: Step) -> Program[list[Result]]:
             nonlocal seen
@@ -406,7 +185,7 @@ class OpenBank:
                 yield from self._check_alone(seen)
             # A provider without a ranker writes past all that have one.
             with self.indexes.writing(touched):
-                if self._alone:
+                if self.alone:
                     return (yield step)
                 number = (seen or {}).get("number", 0) + 1
                 seen = {"number": number, "writer": self._name}

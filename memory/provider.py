@@ -109,9 +109,9 @@ from langgraft.memory.recall import (
     make_recall,
 )
 from langgraft.memory.settings import ProviderSettings
-from langgraft.memory.stores.drive import Hooked, Program, adrive, drive, program
+from langgraft.memory.stores.drive import Hooked, Namespace, Program, adrive, drive, program
+from langgraft.memory.stores.forked import ReadOnlyStore
 from langgraft.memory.stores.ranked import RankedStore
-from langgraft.memory.stores.read_only import ReadOnlyStore
 
 logger = logging.getLogger(__name__)
 
@@ -170,7 +170,7 @@ class MemoryProvider(ABC, Generic[SettingsT]):
         self,
         store: BaseStore,
         *,
-        namespace: bank.Namespace | None = None,
+        namespace: Namespace | None = None,
         settings: SettingsT | None = None,
         index_directory: Path | str | None = None,
     ) -> None:
@@ -189,7 +189,7 @@ class MemoryProvider(ABC, Generic[SettingsT]):
         self._frozen = isinstance(store, ReadOnlyStore)
         self._ranked: RankedStore | None = None
         if ranker is not None:
-            self._ranked = bank.ranked_items(
+            self._ranked = bank.ranked_store(
                 store, ranker, directory=index_directory, indexes=self._bank.indexes
             )
         self.store = self._ranked or store
@@ -517,6 +517,12 @@ class MemoryProvider(ABC, Generic[SettingsT]):
 
     # For subclasses -----------------------------------------------------------------------
 
+    def _task_filter(self, context: RecallContext) -> bank.Filter:
+        """Return the filter of items that may be recalled for the task that asks: all, by default."""
+        if self.settings.same_task == "allow":
+            return {}
+        return {bank.TASK_FIELD: {"$ne": bank.portable_text(context.task_id)}}
+
     def _standing(self, verdicts: Sequence[Verdict]) -> Program[list[Verdict]]:
         """Keep the verdicts whose item is still there; the others are logged."""
         named = {verdict.item_id for verdict in verdicts if verdict.item_id is not None}
@@ -528,10 +534,13 @@ class MemoryProvider(ABC, Generic[SettingsT]):
     # How programs are run -----------------------------------------------------------------
 
     def _read(self, program: Program[T]) -> T:
-        return drive(self._bank.reading(program), self.store)
+        return drive(self._up_to_date(program), self.store)
 
     async def _aread(self, program: Program[T]) -> T:
-        return await adrive(self._bank.reading(program), self.store)
+        return await adrive(self._up_to_date(program), self.store)
+
+    def _up_to_date(self, program: Program[T]) -> Program[T]:
+        return program if self._bank.alone else self._bank.reading(program)
 
     def _write(self, program: Program[T]) -> T:
         with self._bank.lock.held(here=self._frozen):

@@ -16,7 +16,7 @@ from langgraft.memory.questions import Question
 from langgraft.memory.recall import Budget, Found, Recall, RecallContext, make_recall
 from langgraft.memory.settings import ProviderSettings
 from langgraft.memory.stores.drive import Program, program
-from langgraft.memory.stores.read_only import ReadOnlyStore
+from langgraft.memory.stores.forked import ReadOnlyStore
 
 
 class Control(MemoryProvider[ProviderSettings]):

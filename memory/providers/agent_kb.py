@@ -7,10 +7,10 @@ from pydantic import Field as SettingsField
 from pydantic import SkipValidation
 from typing_extensions import override
 
+from langgraft.memory.bank import ranked_items
 from langgraft.memory.items import ItemType, MemoryItem
 from langgraft.memory.provider import Need
 from langgraft.memory.providers.episode_items import LatestNotes, LatestNotesSettings
-from langgraft.memory.providers.retrieval import ranked_items, task_filter
 from langgraft.memory.questions import Question
 from langgraft.memory.rankers.base import SCORE_DECIMALS, Ranker
 from langgraft.memory.rankers.lexical import BM25
@@ -117,7 +117,7 @@ class AgentKB(LatestNotes[AgentKBSettings]):
             self.namespace,
             query,
             _BROADER * self.settings.top_k,
-            where=task_filter(self.settings, context),
+            where=self._task_filter(context),
         )
 
     def _recency(self, items: Sequence[MemoryItem]) -> Program[list[float]]:

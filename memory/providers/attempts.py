@@ -16,7 +16,7 @@ from langgraft.memory import bank
 from langgraft.memory.deltas import Change, SetState
 from langgraft.memory.episodes import Attempt, Episode, Outcome, Step
 from langgraft.memory.rankers.diversity import TfIdf
-from langgraft.memory.stores.drive import Program
+from langgraft.memory.stores.drive import Namespace, Program
 
 ATTEMPTS: Final = "attempts/"
 """Bookkeeping: prefix of the attempts kept, and of how many there were."""
@@ -32,7 +32,7 @@ _OPENING = 0.4
 
 
 def keep_attempt(
-    namespace: bank.Namespace, episode: Episode, key: str, position: int, slots: int
+    namespace: Namespace, episode: Episode, key: str, position: int, slots: int
 ) -> Program[Sequence[Change]]:
     """Say what keeping an episode for comparison changes.
 
@@ -65,7 +65,7 @@ def keep_attempt(
 
 
 def find_counterpart(
-    namespace: bank.Namespace, episode: Episode, key: str, slots: int
+    namespace: Namespace, episode: Episode, key: str, slots: int
 ) -> Program[Attempt | None]:
     """Find the attempt of the same domain that ended the other way, and is most like this one.
 

@@ -12,18 +12,18 @@ from typing_extensions import override
 
 from langgraft._core.arguments import checked
 from langgraft.memory import bank
+from langgraft.memory.bank import ranked_items
 from langgraft.memory.deltas import Add, Change, MemoryDelta
 from langgraft.memory.episodes import Episode
 from langgraft.memory.forgetting import noted_items
 from langgraft.memory.items import MemoryItem
 from langgraft.memory.provider import MemoryProvider, Need
 from langgraft.memory.providers.episode_items import FifoOrder, trajectory_of
-from langgraft.memory.providers.retrieval import ranked_items, task_filter
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.lexical import BM25
 from langgraft.memory.recall import Found, RecallContext
 from langgraft.memory.settings import ProviderSettings, RankedSettings
-from langgraft.memory.stores.drive import Program, program
+from langgraft.memory.stores.drive import Namespace, Program, program
 
 
 class FullHistory(MemoryProvider[ProviderSettings]):
@@ -65,7 +65,7 @@ class NoMemory(MemoryProvider[ProviderSettings]):
         self,
         store: BaseStore | None = None,
         *,
-        namespace: bank.Namespace | None = None,
+        namespace: Namespace | None = None,
         settings: ProviderSettings | None = None,
     ) -> None:
         super().__init__(store or InMemoryStore(), namespace=namespace, settings=settings)
@@ -181,7 +181,7 @@ class SelfGeneratedExamples(MemoryProvider[SelfExamplesSettings]):
     @override
     def _recall(self, query: str, context: RecallContext) -> Program[Found]:
         settings = self.settings
-        where = {**task_filter(settings, context), "item.success": {"$ne": False}}
+        where = {**self._task_filter(context), "item.success": {"$ne": False}}
         found = yield from ranked_items(self.namespace, query, settings.top_k, where=where)
         return replace(found, best_last=settings.order == "most_similar_last")
 

@@ -35,7 +35,7 @@ from langgraft.memory.episodes import Episode, Lesson, Result, Step, render_traj
 from langgraft.memory.items import ItemType, MemoryItem, Scalar
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.settings import RankedSettings
-from langgraft.memory.stores.drive import Program
+from langgraft.memory.stores.drive import Namespace, Program
 
 _TYPES: Final[Mapping[bool | None, ItemType]] = {
     True: "strategic",
@@ -133,7 +133,7 @@ class FifoOrder:
         name: Which queue of the bank it is.
     """
 
-    namespace: bank.Namespace
+    namespace: Namespace
     name: str = "items"
 
     def add(self, item: MemoryItem) -> Program[list[Change]]:

@@ -7,6 +7,7 @@ from pydantic import Field as SettingsField
 from pydantic import SkipValidation
 from typing_extensions import override
 
+from langgraft.memory.bank import Filter, ranked_items
 from langgraft.memory.deltas import Add, Change
 from langgraft.memory.episodes import Attempt, Episode, Lesson
 from langgraft.memory.items import MemoryItem
@@ -15,13 +16,10 @@ from langgraft.memory.providers.attempts import find_counterpart, keep_attempt
 from langgraft.memory.providers.episode_items import authors, render_lesson
 from langgraft.memory.providers.retrieval import (
     Fields,
-    Filter,
     RetrievalSettings,
     key_text,
     query_text,
-    ranked_items,
     retrieve,
-    task_filter,
 )
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.lexical import BM25
@@ -165,7 +163,7 @@ class InsightMemory(MemoryProvider[InsightSettings]):
         settings = self.settings
         fields = settings.requery_fields if context.step else settings.query_fields
         text = query_text(fields, query, context)
-        where = task_filter(settings, context)
+        where = self._task_filter(context)
         limit = settings.top_k
         if settings.granularity == "adaptive":
             tells_apart = yield from self._tells_apart(text, where)

@@ -8,12 +8,12 @@ from pydantic import SkipValidation
 from typing_extensions import override
 
 from langgraft.memory import bank
+from langgraft.memory.bank import ranked_items
 from langgraft.memory.deltas import Change
 from langgraft.memory.episodes import Episode
 from langgraft.memory.items import MemoryItem
 from langgraft.memory.provider import EPISODES, MemoryProvider
 from langgraft.memory.providers.episode_items import FifoOrder, note_of
-from langgraft.memory.providers.retrieval import ranked_items, task_filter
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.lexical import BM25
 from langgraft.memory.recall import Found, Pool, RecallContext
@@ -81,7 +81,7 @@ class LightweightMemory(MemoryProvider[LightweightSettings]):
         if not (yield from self._is_due(context)):
             return Found()
         settings, share = self.settings, self.settings.long_term_share
-        where = task_filter(settings, context)
+        where = self._task_filter(context)
         listed: list[tuple[tuple[MemoryItem, float], Pool]] = []
         tied: list[tuple[float, int]] = []
         found = Found()

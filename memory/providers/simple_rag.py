@@ -6,8 +6,8 @@ from pydantic import Field as SettingsField
 from pydantic import SkipValidation
 from typing_extensions import override
 
+from langgraft.memory.bank import ranked_items
 from langgraft.memory.providers.episode_items import LatestNotes, LatestNotesSettings
-from langgraft.memory.providers.retrieval import ranked_items, task_filter
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.lexical import TermOverlap
 from langgraft.memory.recall import Found, RecallContext
@@ -48,5 +48,5 @@ class SimpleRAG(LatestNotes[SimpleRAGSettings]):
 
     @override
     def _recall(self, query: str, context: RecallContext) -> Program[Found]:
-        where = task_filter(self.settings, context)
+        where = self._task_filter(context)
         return ranked_items(self.namespace, query, self.settings.top_k, where=where)

@@ -17,7 +17,6 @@ from langgraft.memory.providers.retrieval import (
     key_text,
     query_text,
     retrieve,
-    task_filter,
 )
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.lexical import BM25
@@ -53,7 +52,7 @@ class TrajectoryMemory(MemoryProvider[TrajectorySettings]):
     def _recall(self, query: str, context: RecallContext) -> Program[Found]:
         settings = self.settings
         text = query_text(settings.query_fields, query, context)
-        where = task_filter(settings, context)
+        where = self._task_filter(context)
         return retrieve(self.namespace, text, settings, domain=context.domain, where=where)
 
     @override

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         RankerIndex,
         Scored,
         SelectiveIndex,
+        Ties,
     )
     from langgraft.memory.rankers.composite import MMR, Hybrid
     from langgraft.memory.rankers.dense import Dense
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     )
     from langgraft.memory.rankers.lexical import BM25, TermOverlap
     from langgraft.memory.rankers.postings import tokenize
-    from langgraft.memory.rankers.selection import Ties
 
 __all__ = [
     "BM25",
@@ -78,7 +78,7 @@ __getattr__, __dir__ = lazy_exports(
         "SelectiveIndex": _BASE,
         "TermOverlap": "langgraft.memory.rankers.lexical",
         "TfIdf": "langgraft.memory.rankers.diversity",
-        "Ties": "langgraft.memory.rankers.selection",
+        "Ties": _BASE,
         "fold_near_duplicates": "langgraft.memory.rankers.diversity",
         "maximal_marginal_relevance": "langgraft.memory.rankers.diversity",
         "mean_pairwise_diversity": "langgraft.memory.rankers.diversity",

@@ -1,11 +1,13 @@
 """What a ranker is: settings that order texts by relevance, and the index it keeps."""
 
 from collections.abc import Collection, Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import ceil
 from pathlib import Path
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Final, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from langgraft._core.canonical import JSON
+from langgraft._core.errors import SettingsError
 from langgraft.memory.embedders.base import EmbeddingRequest, Vectors
 
 DocumentId: TypeAlias = Hashable
@@ -14,12 +16,14 @@ DocumentId: TypeAlias = Hashable
 Order: TypeAlias = tuple[int | str, ...]
 """Position of a document among equals: comparable, and different for different documents."""
 
+Ties: TypeAlias = Literal["oldest", "newest"]
+"""Among equal scores, whether the smallest or the largest `Order` comes first."""
+
 SCORE_DECIMALS = 9
 """Scores are rounded to this many decimals, so that they do not depend on threads."""
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(NamedTuple):
     """A text to be ranked."""
 
     id: DocumentId
@@ -163,3 +167,60 @@ def is_ranker(value: object) -> bool:
 def ranker_name(ranker: Ranker) -> str:
     """Return the name in a ranker's description."""
     return str(ranker.describe().get("ranker", type(ranker).__name__))
+
+
+def check_ties(ties: str) -> None:
+    """Raise `SettingsError` unless `ties` is one of the two ways to break them."""
+    if ties not in ("oldest", "newest"):
+        msg = f"ties must be 'oldest' or 'newest', got {ties!r}"
+        raise SettingsError(msg)
+
+
+def without_tie_count(ranking: list[Scored]) -> list[Scored]:
+    """Leave out how many documents share the best score of a ranking: some of them may not count."""
+    return [replace(ranking[0], tied=0), *ranking[1:]] if ranking else ranking
+
+
+FEW: Final = 12
+"""Documents that are at most one in so many are searched by themselves: more are not found
+faster than by ranking all and leaving out the others."""
+
+_WIDENING: Final = 4
+"""How much further each next look down a ranking goes, at least."""
+
+
+def search_among(
+    index: RankerIndex, query: str, documents: Collection[DocumentId], *, limit: int
+) -> list[Scored]:
+    """Return the best `limit` of some documents, as `SelectiveIndex` does, with any index.
+
+    Where all are ranked, nobody counts how many of `documents` share the best score.
+
+    Args:
+        index: The index.
+        query: What to compare with the documents.
+        documents: Which may be found; being asked for one must cost little, as with a set.
+        limit: How many to return.
+    """
+    # There may be some that are about to be entered in an empty index.
+    if not documents or not len(index):
+        return []
+    if len(documents) * FEW <= len(index) and isinstance(index, SelectiveIndex):
+        return index.search_among(query, documents, limit=limit)
+    width = _depth(limit, share=len(documents) / len(index))
+    while True:
+        ranking = index.search(query, limit=width)
+        found = [hit for hit in without_tie_count(ranking) if hit.id in documents]
+        if len(found) >= min(limit, len(documents)) or len(ranking) < width:
+            return found[:limit]
+        width = wider(width, found=len(found), wanted=limit)
+
+
+def wider(width: int, *, found: int, wanted: int) -> int:
+    """Say how far down a ranking to look after `found` of its first `width` were looked for."""
+    return max(width * _WIDENING, _depth(wanted, share=(found + 0.5) / width))
+
+
+def _depth(wanted: int, *, share: float) -> int:
+    """Say how far down a ranking `wanted` are found, with half as much to spare."""
+    return ceil(1.5 * wanted / share)

@@ -24,9 +24,12 @@ from langgraft.memory.rankers.base import (
     Ranker,
     RankerIndex,
     Scored,
+    Ties,
+    check_ties,
     is_ranker,
     put_all,
     ranker_name,
+    search_among,
 )
 from langgraft.memory.rankers.dense import Dense, DenseIndex
 from langgraft.memory.rankers.diversity import (
@@ -37,7 +40,6 @@ from langgraft.memory.rankers.diversity import (
 )
 from langgraft.memory.rankers.documents import Documents
 from langgraft.memory.rankers.lexical import BM25
-from langgraft.memory.rankers.selection import Ties, check_ties, search_among
 
 
 class CompositeIndex:

@@ -14,10 +14,17 @@ from langgraft._core.errors import InfrastructureError
 from langgraft.memory.embedders.base import Embedder, EmbeddingRequest, Vectors
 from langgraft.memory.embedders.cached import CachedEmbedder
 from langgraft.memory.embedders.named import make_embedder, read_name
-from langgraft.memory.rankers.base import Document, DocumentId, Order, RankerIndex, Scored
-from langgraft.memory.rankers.documents import Documents
+from langgraft.memory.rankers.base import (
+    Document,
+    DocumentId,
+    Order,
+    RankerIndex,
+    Scored,
+    Ties,
+    check_ties,
+)
+from langgraft.memory.rankers.documents import Documents, Floats, best, rounded
 from langgraft.memory.rankers.mirror import Mirror, Scaled
-from langgraft.memory.rankers.selection import Floats, Ties, best, check_ties, rounded
 
 REQUEST_TEXTS: Final = 1_000
 """Texts in one request: what was embedded before a failure is cached and not asked for again."""

@@ -1,14 +1,33 @@
-"""The documents of an index by id and by slot, in memory or in files that are read where looked at."""
+"""The documents of an index by id and by slot, and the best of them in order.
+
+They are in memory, or in files that are read where looked at.
+"""
 
 import json
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from langgraft.memory.rankers.base import Document, DocumentId
+from langgraft.memory.rankers.base import (
+    SCORE_DECIMALS,
+    Document,
+    DocumentId,
+    Scored,
+    Ties,
+)
+
+Floats: TypeAlias = NDArray[np.float64]
+Slots: TypeAlias = NDArray[np.intp]
+"""Positions of documents inside an index; they mean nothing outside it."""
+
+SLACK: Final = 2 * 10.0**-SCORE_DECIMALS
+"""How far below the last of the best a score may be and still equal it once both are rounded."""
 
 _SPARE: Final = 64
 """Removed documents are swept out once they outnumber the present ones by this many."""
@@ -81,9 +100,10 @@ class Documents:
         """Return where a document is, if it is there."""
         slot = self._slots.get(document)
         if slot is None and self._saved is not None:
-            slot = self._saved.take(document)
-            if slot is not None:
-                self._slots[document] = slot
+            slot = self._saved.place(document)
+            if slot is None or self._documents[slot] is None:  # removed since
+                return None
+            self._slots[document] = slot
         return slot
 
     def slots(self, documents: Iterable[DocumentId]) -> NDArray[np.intp]:
@@ -111,7 +131,7 @@ class Documents:
         slot = self.slot(document)
         if slot is None:
             return None
-        del self._slots[document]
+        self._slots.pop(document, None)
         gone = self.at(slot)
         self._documents[slot] = None
         self._dead.append(slot)
@@ -136,9 +156,13 @@ class Documents:
         for _ in self:  # the files may be those of the folder this was loaded from
             pass
         present = self._documents
-        ids = ("" if entry is None else json.dumps(entry.id) for entry in present)
+        ids = ["" if entry is None else json.dumps(entry.id) for entry in present]
         orders = ("" if entry is None else json.dumps(entry.order) for entry in present)
-        _save_strings(folder / "ids", (line + "\n" for line in ids))
+        checks = np.fromiter(map(_check, ids), np.uint32, count=len(ids))
+        places = np.argsort(checks)
+        np.save(folder / "checks.npy", checks[places])
+        np.save(folder / "places.npy", places.astype(np.int32))
+        _save_strings(folder / "ids", ids)
         _save_strings(folder / "orders", orders)
         _save_strings(folder / "texts", ("" if entry is None else entry.text for entry in present))
         np.save(folder / "dead.npy", np.array(self._dead, dtype=np.int32))
@@ -153,6 +177,58 @@ class Documents:
             self._documents[slot] = None
 
 
+def rounded(scores: Floats) -> Floats:
+    """Round scores to `SCORE_DECIMALS`: the one place where that happens."""
+    return np.round(scores, SCORE_DECIMALS)
+
+
+def reaching(scores: NDArray[np.floating[Any]], limit: int, *, below: float) -> tuple[Slots, float]:
+    """Find the scores that come close to the best `limit`.
+
+    Args:
+        scores: Scores, or estimates of them.
+        limit: How many are sought.
+        below: How far below the last of the best `limit` the others may be.
+
+    Returns:
+        Where they are, ascending, and the last of the best; that is -∞ where there are fewer.
+    """
+    if scores.size < limit:
+        return np.arange(scores.size), -np.inf
+    last = float(np.partition(scores, -limit)[-limit])
+    # Compared in their own type: another one would make a wide copy of all scores.
+    return np.flatnonzero(scores >= scores.dtype.type(last - below)), last
+
+
+def best(
+    documents: Documents, slots: Slots, scores: Floats, *, limit: int, ties: Ties
+) -> list[Scored]:
+    """Put scored documents in order, and say how many share the best score.
+
+    Args:
+        documents: All documents.
+        slots: Those that could be among the best, and at least all that tie with the best.
+        scores: Their scores, not yet rounded.
+        limit: How many to return.
+        ties: Which of equal documents comes first.
+    """
+    final = rounded(scores)
+    near, _ = reaching(final, limit, below=0.0)
+    falling = near[np.argsort(-final[near])]
+    ordered = final[falling]
+    found = [documents.at(slot) for slot in slots[falling].tolist()]
+    runs = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+    for start, stop in pairwise((0, *runs.tolist(), len(found))):
+        if stop - start > 1:
+            equals = sorted(found[start:stop], key=attrgetter("order"), reverse=ties == "newest")
+            found[start:stop] = equals
+    tied = int(np.count_nonzero(final == ordered[0])) if found else 0
+    hits = enumerate(zip(found[:limit], ordered.tolist(), strict=False))
+    return [
+        Scored(document.id, score, tied=0 if place else tied) for place, (document, score) in hits
+    ]
+
+
 class _SavedDocuments:
     """What `Documents.save` wrote."""
 
@@ -160,7 +236,8 @@ class _SavedDocuments:
         self._ids = _SavedStrings(folder / "ids")
         self._orders = _SavedStrings(folder / "orders")
         self._texts = _SavedStrings(folder / "texts")
-        self._places: dict[str, int] | None = None
+        self._checks = mapped(folder / "checks.npy")
+        self._places = mapped(folder / "places.npy")
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -173,13 +250,17 @@ class _SavedDocuments:
             order=_with_tuples(json.loads(self._orders[place])),
         )
 
-    def take(self, document: DocumentId) -> int | None:
-        """Return the place of a document, once: from then on the caller keeps it."""
-        if self._places is None:
-            # Ids are compared as they are written: reading all of them takes many times as long.
-            lines = self._ids.everything().split("\n")
-            self._places = dict(zip(lines, range(len(self)), strict=False))
-        return self._places.pop(json.dumps(document), None)
+    def place(self, document: DocumentId) -> int | None:
+        """Return where a document was; few others have the checksum of its id."""
+        line = json.dumps(document)
+        check = np.uint32(_check(line))
+        first, end = (self._checks.searchsorted(check, side) for side in ("left", "right"))
+        found = (place for place in self._places[first:end].tolist() if self._ids[place] == line)
+        return next(found, None)
+
+
+def _check(line: str) -> int:
+    return zlib.crc32(line.encode("ascii"))
 
 
 def mapped(path: Path) -> NDArray[Any]:
@@ -216,13 +297,7 @@ class _SavedStrings:
         return len(self._ends) - 1
 
     def __getitem__(self, place: int) -> str:
-        return self._decoded(self._bytes[self._ends[place] : self._ends[place + 1]])
-
-    def everything(self) -> str:
-        return self._decoded(self._bytes)
-
-    @staticmethod
-    def _decoded(part: NDArray[np.uint8]) -> str:
+        part = self._bytes[self._ends[place] : self._ends[place + 1]]
         return part.tobytes().decode("utf-8", "surrogatepass")
 
 

@@ -12,17 +12,17 @@ import numpy as np
 from langgraft._core.arguments import checked_fields
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import SettingsError
-from langgraft.memory.rankers.base import Document, DocumentId, Order, RankerIndex, Scored
-from langgraft.memory.rankers.postings import TOKENIZER, Posting, Postings, Statistics, tokenize
-from langgraft.memory.rankers.selection import (
-    SLACK,
-    Floats,
-    Slots,
+from langgraft.memory.rankers.base import (
+    Document,
+    DocumentId,
+    Order,
+    RankerIndex,
+    Scored,
     Ties,
-    best,
     check_ties,
-    reaching,
 )
+from langgraft.memory.rankers.documents import SLACK, Floats, Slots, best, reaching
+from langgraft.memory.rankers.postings import TOKENIZER, Posting, Postings, Statistics, tokenize
 
 _FEW: Final = 20_000
 """Documents up to which to add up all terms is as fast as to look which may be left out."""

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from langgraft.memory.embedders.base import Vectors
-from langgraft.memory.rankers.documents import mapped
-from langgraft.memory.rankers.selection import SLACK, Floats, reaching
+from langgraft.memory.rankers.documents import SLACK, Floats, mapped, reaching
 
 _NONE: Final = math.inf
 """Length of the vector of a slot that has none."""

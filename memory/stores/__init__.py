@@ -15,10 +15,9 @@ from langgraft._core.lazy import lazy_exports
 if TYPE_CHECKING:
     from langgraft.memory.stores.chroma import ChromaStore
     from langgraft.memory.stores.drive import Program
-    from langgraft.memory.stores.forked import ForkedStore
+    from langgraft.memory.stores.forked import ForkedStore, ReadOnlyStore
     from langgraft.memory.stores.named import open_store
     from langgraft.memory.stores.ranked import RankedItem, RankedStore
-    from langgraft.memory.stores.read_only import ReadOnlyStore
 
 __all__ = [
     "ChromaStore",
@@ -38,7 +37,7 @@ __getattr__, __dir__ = lazy_exports(
         "Program": "langgraft.memory.stores.drive",
         "RankedItem": "langgraft.memory.stores.ranked",
         "RankedStore": "langgraft.memory.stores.ranked",
-        "ReadOnlyStore": "langgraft.memory.stores.read_only",
+        "ReadOnlyStore": "langgraft.memory.stores.forked",
         "open_store": "langgraft.memory.stores.named",
     },
 )

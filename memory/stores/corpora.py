@@ -15,17 +15,18 @@ from weakref import WeakSet
 from langgraft._core.errors import InputError, ReadOnlyStoreError
 from langgraft.memory.embedders.base import EmbeddingRequest, Vectors
 from langgraft.memory.rankers.base import (
-    Document,
     DurableIndex,
     EmbeddingIndex,
     RankerIndex,
     Scored,
     put_all,
+    search_among,
+    without_tie_count,
 )
-from langgraft.memory.rankers.selection import search_among, with_tie_count
-from langgraft.memory.stores.fields import FieldIndex
+from langgraft.memory.stores.drive import Address, Namespace
+from langgraft.memory.stores.filters import FieldIndex
 from langgraft.memory.stores.index_directory import IndexDirectory
-from langgraft.memory.stores.records import Address, IndexedRecord, Namespace
+from langgraft.memory.stores.records import IndexedRecord
 
 
 @dataclass(slots=True, eq=False)
@@ -73,18 +74,21 @@ class Corpus(Watched):
         if entry is None:
             self.index.remove(address)
         else:
-            self.index.put(address, entry.text, entry.order)
-        enter_fields(self.fields, address, entry)
+            document = entry.document
+            self.index.put(address, document.text, document.order)
+        if self.fields.by_key:
+            enter_fields(self.fields, address, entry)
         for filling in self.fillings:
             filling.updates[address] = entry
 
-    def enter_all(self, entries: Iterable[tuple[Address, IndexedRecord | None]]) -> None:
+    def enter_all(self, records: Iterable[IndexedRecord]) -> None:
         """Enter the records of a corpus that is still empty."""
         documents = []
-        for address, entry in entries:
-            if entry is not None:
-                documents.append(Document(address, entry.text, entry.order))
-                enter_fields(self.fields, address, entry)
+        fields = self.fields if self.fields.by_key else None
+        for document, value in records:
+            documents.append(document)
+            if fields is not None:
+                fields.put(document.id, value)
         put_all(self.index, documents)
 
     def adopt(self, fields: FieldIndex, updates: Mapping[Address, IndexedRecord | None]) -> None:
@@ -156,7 +160,7 @@ class RankedQuery:
         documents = corpus.fields.matching(self.conditions)
         if documents is None:
             limit = max(limit, _FIRST_LOOK)
-            return _ranking(with_tie_count(index.search(self.query, limit=limit)), limit)
+            return _ranking(without_tie_count(index.search(self.query, limit=limit)), limit)
         return _ranking(search_among(index, self.query, documents, limit=limit), limit)
 
 

@@ -1,4 +1,4 @@
-"""A store that starts as a copy of another and goes its own way."""
+"""Stores that leave another one as it is: one that only reads it, and one that goes its own way."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
@@ -18,11 +18,17 @@ from langgraph.store.base import (
 )
 
 from langgraft._core.arguments import checked
-from langgraft._core.errors import InputError, SettingsError
-from langgraft.memory.stores.drive import Program, adrive, drive
-from langgraft.memory.stores.in_memory import acarry_out, carry_out
+from langgraft._core.errors import InputError, ReadOnlyStoreError, SettingsError
+from langgraft.memory.stores.drive import (
+    Address,
+    Namespace,
+    Program,
+    acarry_out,
+    adrive,
+    carry_out,
+    drive,
+)
 from langgraft.memory.stores.paging import read_all
-from langgraft.memory.stores.records import Address, Namespace
 
 FORK: Final = "langgraft-fork"
 """First label of the namespaces, in the overlay, that tombstones are in."""
@@ -36,6 +42,53 @@ ItemT = TypeVar("ItemT", bound=Item)
 
 _Tombstones: TypeAlias = Mapping[Address, str | None]
 """Records of the base that no longer count; where one was rewritten, when it was created."""
+
+
+class ReadOnlyStore(BaseStore):
+    """Pass reads to another store and refuse writes: what evaluation on a frozen bank uses.
+
+    Reads do not refresh times to live either: that would be a write.
+
+    Attributes:
+        store: The store that is read.
+    """
+
+    @checked
+    def __init__(self, store: BaseStore) -> None:
+        self.store = store
+        self.supports_ttl = store.supports_ttl
+        self.ttl_config = store.ttl_config
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        """Read in one batch.
+
+        Raises:
+            ReadOnlyStoreError: A put or a deletion is among `ops`; none of them was carried out.
+        """
+        return carry_out(self.store, _reads(ops))
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """Read in one batch.
+
+        Raises:
+            ReadOnlyStoreError: A put or a deletion is among `ops`; none of them was carried out.
+        """
+        return await acarry_out(self.store, _reads(ops))
+
+
+def _reads(ops: Iterable[Op]) -> list[Op]:
+    """Return `ops` if all of them leave the store as it is."""
+    reads: list[Op] = []
+    for op in ops:
+        if isinstance(op, PutOp):
+            verb = "delete" if op.value is None else "put"
+            msg = (
+                f"this store is read-only: refused to {verb} {op.key!r} in namespace "
+                f"{tuple(op.namespace)!r}; write to the store it wraps instead"
+            )
+            raise ReadOnlyStoreError(msg)
+        reads.append(op._replace(refresh_ttl=False) if isinstance(op, GetOp | SearchOp) else op)
+    return reads
 
 
 class ForkedStore(BaseStore):
@@ -331,7 +384,9 @@ def _inhabited(side: _Side, namespace: Namespace, hidden: Collection[Address]) -
 def _tombstones(prefix: Namespace) -> Program[_Tombstones]:
     """Read all tombstones of records under a prefix."""
     stones = yield from read_all((FORK, *prefix))
-    return {(tuple(stone.namespace)[1:], stone.key): stone.value[_CREATED] for stone in stones}
+    return {
+        (namespace[1:], key): stone.value[_CREATED] for (namespace, key), stone in stones.items()
+    }
 
 
 def _tombstone(address: Address, created: str | None) -> PutOp:

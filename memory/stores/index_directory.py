@@ -33,7 +33,7 @@ from langgraft._core.canonical import JSON, text_digest
 from langgraft._core.errors import InfrastructureError, InputError, StorePathError
 from langgraft._core.files import sync
 from langgraft.memory.rankers.base import DurableIndex
-from langgraft.memory.stores.records import Address, Namespace
+from langgraft.memory.stores.drive import Address, Namespace
 
 _INDEX: Final = "index"
 _MANIFEST: Final = "manifest"
@@ -164,10 +164,11 @@ def _names(folder: Path) -> list[str]:
 def _checksum(path: Path) -> list[int]:
     """Return size and CRC-32 of a file."""
     size, checksum = 0, 0
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            size += len(block)
-            checksum = zlib.crc32(block, checksum)
+    block = memoryview(bytearray(1 << 18))  # so much stays near the processor
+    with path.open("rb", buffering=0) as file:
+        while count := file.readinto(block):
+            size += count
+            checksum = zlib.crc32(block[:count], checksum)
     return [size, checksum]
 
 
@@ -199,7 +200,7 @@ UNSAVED_SHARE: Final = 4
 """Beyond that, an index is saved when more than one in so many of its documents changed."""
 
 _LOCK: Final = "lock"
-_FORMAT: Final = 2
+_FORMAT: Final = 3
 _OURS: Final = re.compile(r"([0-9a-f]{16})-(\d+)(\.part)?")
 
 

@@ -22,7 +22,7 @@ from langgraph.store.memory import InMemoryStore
 
 from langgraft._core.errors import InfrastructureError, InputError, LanggraftError, SettingsError
 from langgraft._core.extras import require
-from langgraft.memory.stores.in_memory import acarry_out, carry_out
+from langgraft.memory.stores.drive import acarry_out, carry_out
 
 
 class GuardedStore(BaseStore):

@@ -10,11 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, cast
 
-from langgraph.store.base import Op, PutOp, SearchItem, SearchOp
+from langgraph.store.base import PutOp, SearchItem, SearchOp
 
 from langgraft._core.errors import InfrastructureError
-from langgraft.memory.stores.drive import Program
-from langgraft.memory.stores.records import Address, Namespace
+from langgraft.memory.stores.drive import Address, Namespace, Program
 
 FIRST_PAGE: Final = 1_000_000
 """Records asked for at first; where there are as many, more are asked for."""
@@ -37,8 +36,8 @@ def read_all(
     *,
     refresh_ttl: bool = False,
     undisturbed: Callable[[], bool] = lambda: True,
-) -> Program[list[SearchItem]]:
-    """Read every record under `prefix`, each once.
+) -> Program[dict[Address, SearchItem]]:
+    """Read every record under `prefix`, each once, by its address.
 
     A store that answers with one page is read once, or twice where there are more records than
     `FIRST_PAGE`. Several pages are complete if they hold as many distinct records as rows. If
@@ -82,9 +81,10 @@ def read_all(
     raise InfrastructureError(msg)
 
 
-def _below(prefix: Namespace, found: Mapping[Address, SearchItem]) -> list[SearchItem]:
+def _below(prefix: Namespace, found: Mapping[Address, SearchItem]) -> dict[Address, SearchItem]:
     """Keep what lies under `prefix`: some stores compare namespaces as texts."""
-    return [item for item in found.values() if tuple(item.namespace[: len(prefix)]) == prefix]
+    length = len(prefix)
+    return {address: item for address, item in found.items() if address[0][:length] == prefix}
 
 
 @dataclass(slots=True)
@@ -101,7 +101,7 @@ class _Reading:
 
     def enter(self, page: Sequence[SearchItem], offset: int) -> None:
         """Add a page."""
-        addresses = [(item.namespace, item.key) for item in page]
+        addresses = [(tuple(item.namespace), item.key) for item in page]
         if self.pages:
             shared = _shared(self.last, addresses)
             self.joined = self.joined and shared > 0 and 2 * shared >= self.rows - offset
@@ -168,12 +168,7 @@ def erase(prefix: Namespace) -> Program[int]:
     Raises:
         InfrastructureError: The store caps searches and did not list all records.
     """
-    found = yield from read_all(prefix)
-    # Some stores compare namespaces as texts, and so take `a.10` to lie in `a.1`.
-    inside = [each for each in found if tuple(each.namespace[: len(prefix)]) == prefix]
-    for start in range(0, len(inside), PAGE):
-        deletions: list[Op] = [
-            PutOp(tuple(each.namespace), each.key, None) for each in inside[start : start + PAGE]
-        ]
-        yield deletions
-    return len(inside)
+    found = list((yield from read_all(prefix)))
+    for start in range(0, len(found), PAGE):
+        yield [PutOp(*address, None) for address in found[start : start + PAGE]]
+    return len(found)

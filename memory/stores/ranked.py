@@ -24,8 +24,14 @@ from langgraph.store.base import (
 from langgraft._core.arguments import checked
 from langgraft._core.canonical import JSON, digest
 from langgraft._core.errors import SettingsError
-from langgraft.memory.rankers.base import DurableIndex, EmbeddingIndex, Ranker, Scored, ranker_name
-from langgraft.memory.rankers.selection import wider
+from langgraft.memory.rankers.base import (
+    DurableIndex,
+    EmbeddingIndex,
+    Ranker,
+    Scored,
+    ranker_name,
+    wider,
+)
 from langgraft.memory.stores.corpora import (
     Corpora,
     Corpus,
@@ -35,26 +41,18 @@ from langgraft.memory.stores.corpora import (
     Ranking,
     SharedIndexes,
     Watched,
-    enter_fields,
 )
-from langgraft.memory.stores.drive import Program, adrive, drive, embed
-from langgraft.memory.stores.fields import FieldIndex
+from langgraft.memory.stores.drive import Address, Namespace, Program, adrive, drive, embed
+from langgraft.memory.stores.filters import FieldIndex, check_filter, passes
 from langgraft.memory.stores.index_directory import IndexDirectory
 from langgraft.memory.stores.paging import read_all
-from langgraft.memory.stores.put_index import (
+from langgraft.memory.stores.records import (
+    IndexedRecord,
     PutIndex,
     PutIndexes,
-    is_reserved,
+    Reading,
     read_indexes,
     read_with_indexes,
-)
-from langgraft.memory.stores.records import (
-    Address,
-    IndexedRecord,
-    Namespace,
-    Reading,
-    check_filter,
-    passes,
 )
 
 
@@ -273,7 +271,8 @@ class RankedStore(BaseStore):
         ranked = [i for i, op in enumerate(operations) if isinstance(op, SearchOp) and op.query]
         searches = {i: cast("SearchOp", operations[i]) for i in ranked}
         for op in searches.values():
-            check_filter(op.filter)
+            if op.filter:
+                check_filter(op.filter)
         results: dict[int, Result] = {}
         # Searches go first, so that they cannot see what this batch writes.
         for i, op in searches.items():
@@ -386,7 +385,7 @@ class Searching:
             yield from self._read([cast("Address", hit.id) for hit in block], read)
             for hit in block:
                 item = read[cast("Address", hit.id)]
-                if item is not None and passes(item.value, op.filter):
+                if item is not None and (not op.filter or passes(item.value, op.filter)):
                     found.append(self._scored(item, hit))
             if len(found) >= enough:
                 break
@@ -435,10 +434,10 @@ class Searching:
         index = self._ranker.index()
         with self._corpora.building(prefix, index) as corpus:
             corpus.fields = FieldIndex(FieldIndex().unread(asked.conditions or {}))
-            entries = yield from self._all(corpus)
+            records = yield from self._all(corpus)
             if self._corpora.has(prefix):
                 return  # another thread or task was faster; its index follows every write as well
-            corpus.enter_all(entries)
+            corpus.enter_all(records)
             if isinstance(index, EmbeddingIndex):
                 for request in index.lacking(None):
                     index.learn(request, (yield from embed(request)))
@@ -448,19 +447,22 @@ class Searching:
         """Read fields that a corpus lacks."""
         fields = FieldIndex(keys)
         with self._corpora.filling(corpus) as filling:
-            for address, entry in (yield from self._all(filling)):
-                enter_fields(fields, address, entry)
+            for document, value in (yield from self._all(filling)):
+                fields.put(document.id, value)
             self._corpora.fill(corpus, filling, fields)
 
-    def _all(self, watched: Watched) -> Program[Iterable[tuple[Address, IndexedRecord | None]]]:
-        """Read all records under a prefix."""
+    def _all(self, watched: Watched) -> Program[Iterable[IndexedRecord]]:
+        """Read all documents under a prefix."""
         undisturbed = partial(self._corpora.undisturbed, watched)
         items = yield from read_all(watched.prefix, undisturbed=undisturbed)
-        if self._put_indexes is None:
-            return (self._entry((item.namespace, item.key), item, None) for item in items)
-        said = yield from read_indexes(watched.prefix, undisturbed)
-        addressed = (((item.namespace, item.key), item) for item in items)
-        return (self._entry(address, item, said.get(address)) for address, item in addressed)
+        said: Mapping[Address, PutIndex] = {}
+        if self._put_indexes is not None:
+            said = yield from read_indexes(watched.prefix, undisturbed)
+        entries = (
+            self._reading.entry(address, item.value, said.get(address))
+            for address, item in items.items()
+        )
+        return filter(None, entries)
 
     def _changed(
         self, addresses: Sequence[Address]
@@ -471,17 +473,10 @@ class Searching:
         else:
             items = yield [GetOp(*address, refresh_ttl=False) for address in addresses]
             read = [(cast("Item | None", item), None) for item in items]
-        return dict(
-            self._entry(address, item, said)
+        return {
+            address: self._reading.entry(address, None if item is None else item.value, said)
             for address, (item, said) in zip(addresses, read, strict=True)
-        )
-
-    def _entry(
-        self, address: Address, item: Item | None, said: PutIndex
-    ) -> tuple[Address, IndexedRecord | None]:
-        if item is None or is_reserved(address[0]):
-            return address, None
-        return address, self._reading.entry(address, item.value, said)
+        }
 
     def _scored(self, item: Item, hit: Scored) -> RankedItem:
         """Return a search result that carries our score."""

@@ -1,27 +1,49 @@
-"""What a ranked store reads in a record: its text, its place among equals, its filter fields."""
+"""What a ranked store reads in a record: its text, its place among equals, and what its put said.
+
+LangGraph's stores act on `PutOp.index` and do not tell it again, but a ranked store needs it
+whenever it reads a record, after a restart too. So it is a record of its own in the same store:
+under the same key, in a namespace of its own, and only for puts that say an `index`. Records are
+what they were, for everybody who reads them.
+"""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from functools import lru_cache
+from typing import Any, Final, NamedTuple, TypeAlias, cast
 
-from langgraph.store.base import get_text_at_path
+from langgraph.store.base import (
+    GetOp,
+    Item,
+    ListNamespacesOp,
+    MatchCondition,
+    Op,
+    PutOp,
+    Result,
+    SearchItem,
+    SearchOp,
+    get_text_at_path,
+)
 
 from langgraft._core.errors import InputError
-from langgraft.memory.rankers.base import Order
+from langgraft.memory.rankers.base import Document, Order
+from langgraft.memory.stores.drive import Address, Namespace, Program
+from langgraft.memory.stores.paging import read_all
 
-Namespace: TypeAlias = tuple[str, ...]
-
-Address: TypeAlias = tuple[Namespace, str]
-"""Namespace and key of a record."""
+INDEX: Final = "langgraft-index"
+"""First label of the namespaces in which what puts said is kept."""
+_RESERVED: Final = (INDEX,)
 
 _ESCAPED: Final = re.compile(r"[\x00-\x1f]")
 """What JSON writes as a letter behind a backslash, which would become a part of a word."""
 
 
+_parts: Final = lru_cache(lambda path: tuple(path.split(".")))
+
+
 def at_path(value: Any, path: str) -> Any:
     """Return what `value` holds at a dotted path of mapping keys, or `None`."""
-    for part in path.split("."):
+    for part in _parts(path):
         # Nearly all are plain ones, of which that is known ten times as fast.
         if not isinstance(value, dict) and not isinstance(value, Mapping):
             return None
@@ -29,12 +51,11 @@ def at_path(value: Any, path: str) -> Any:
     return value
 
 
-@dataclass(frozen=True, slots=True)
-class IndexedRecord:
-    """A record that is a document, as an index takes it."""
+class IndexedRecord(NamedTuple):
+    """A record that is a document."""
 
-    text: str
-    order: Order
+    document: Document
+    """As an index takes it, under the record's address."""
     value: Mapping[str, Any]
     """The whole record: filters may name any field of it."""
 
@@ -53,17 +74,19 @@ class Reading:
         value: Mapping[str, Any] | None,
         index: bool | Sequence[str] | None = None,
     ) -> IndexedRecord | None:
-        """Return a record as a document, or `None` if it is none or gone.
+        """Return a record as a document, or `None` if it is none, gone, or kept for puts.
 
         Args:
             address: Of the record.
             value: What it holds; `None`: it is gone.
             index: What its put said: `False`, or paths in the place of `fields`.
         """
-        text = None if value is None else self.text(value, index)
-        if value is None or text is None:
+        if value is None or address[0][:1] == _RESERVED:
             return None
-        return IndexedRecord(text, self.order(address, value), value)
+        text = self.text(value, index)
+        if text is None:
+            return None
+        return IndexedRecord(Document(address, text, self.order(address, value)), value)
 
     def text(
         self, value: Mapping[str, Any], index: bool | Sequence[str] | None = None
@@ -109,77 +132,138 @@ def _plain(value: Any) -> Any:
     return None
 
 
-def passes(value: Mapping[str, Any], conditions: Mapping[str, Any] | None) -> bool:
-    """Say whether a record's value meets a LangGraph filter.
+PutIndex: TypeAlias = bool | Sequence[str] | None
+"""`False`: not to be found; paths of the texts it is found by; `None`: the store's own."""
 
-    Keys name fields of the record; one that the record does not have is tried as a dotted path.
-    Conditions are plain values, nested mappings, or mappings of operators (`$eq`, `$ne`, `$gt`,
-    `$gte`, `$lt`, `$lte`). Comparisons read both sides as numbers if they can and else compare
-    two strings; where neither is possible, as with a missing field, the record does not pass.
+_SAID: Final = "index"
+_ALL: Final = 1_000_000
+"""Namespaces listed at a time."""
 
-    Raises:
-        InputError: An operator is unknown.
-    """
-    return all(
-        meets(field_of(value, key), condition) for key, condition in (conditions or {}).items()
+
+class PutIndexes:
+    """Writes down what puts say, and keeps it out of sight."""
+
+    def __init__(self) -> None:
+        self._any: bool | None = None
+
+    @property
+    def none(self) -> bool:
+        """Whether no put is known to have said anything."""
+        return self._any is False
+
+    def forget(self) -> None:
+        """Look again whether anything is kept: others may have written."""
+        self._any = None
+
+    def carry_out(self, ops: Sequence[Op]) -> Program[list[Result]]:
+        """Hand operations on, with what their puts say about an index.
+
+        Raises:
+            InputError: An `index` is neither `False` nor paths, or a put is to a namespace kept
+                for this; nothing was written.
+        """
+        puts = [op for op in ops if isinstance(op, PutOp)]
+        for op in puts:
+            _check(op)
+        said = [_beside(op) for op in puts]
+        if any(op.value is not None for op in said):
+            self._any = True
+        lists = [op for op in ops if _lists_all(op)]
+        if self._any is None and (puts or lists):
+            found = yield [SearchOp((INDEX,), limit=1, refresh_ttl=False)]
+            self._any = bool(found[0])
+        if not self._any:
+            return (yield ops)
+        more = (yield from _hidden()) if lists else 0
+        wide = [_widened(op, more) if _lists_all(op) else op for op in ops]
+        results = yield [*wide, *said]
+        return [
+            _shown(op, result) if _lists_all(op) else result
+            for op, result in zip(ops, results, strict=False)
+        ]
+
+
+def read_indexes(
+    prefix: Namespace, undisturbed: Callable[[], bool]
+) -> Program[Mapping[Address, PutIndex]]:
+    """Read what was said about the records under a prefix, of those of which something was."""
+    items = yield from read_all((INDEX, *prefix), undisturbed=undisturbed)
+    return {(address[0][1:], address[1]): _said(item) for address, item in items.items()}
+
+
+def read_with_indexes(
+    addresses: Sequence[Address],
+) -> Program[list[tuple[Item | None, PutIndex]]]:
+    """Read records with what was said about each."""
+    found = yield [
+        *(GetOp(*address, refresh_ttl=False) for address in addresses),
+        *(GetOp((INDEX, *namespace), key, refresh_ttl=False) for namespace, key in addresses),
+    ]
+    items = cast("list[Item | None]", found)
+    half = len(addresses)
+    return [
+        (item, None if said is None else _said(said))
+        for item, said in zip(items[:half], items[half:], strict=True)
+    ]
+
+
+def is_reserved(namespace: Namespace) -> bool:
+    """Say whether a namespace is one of those kept for this."""
+    return namespace[:1] == _RESERVED
+
+
+def _said(item: Item) -> PutIndex:
+    return cast("PutIndex", item.value[_SAID])
+
+
+def _check(op: PutOp) -> None:
+    if is_reserved(op.namespace):
+        msg = (
+            f"namespace {op.namespace!r} starts with {INDEX!r}, where a ranked store keeps what"
+            " `index` of puts said; write to another namespace"
+        )
+        raise InputError(msg)
+    index: Any = op.index
+    listed = isinstance(index, list | tuple) and all(isinstance(path, str) for path in index)
+    if not (index is None or index is False or listed):
+        msg = f"`index` of a put is False or a list of paths, got {index!r:.80} for {op.key!r:.80}"
+        raise InputError(msg)
+
+
+def _beside(op: PutOp) -> PutOp:
+    """Return the put that keeps what another one says, or forgets what an earlier one said."""
+    silent = op.value is None or op.index is None
+    said = None if silent else {_SAID: op.index if op.index is False else list(op.index or ())}
+    return PutOp((INDEX, *op.namespace), op.key, said, index=False)
+
+
+def _lists_all(op: Op) -> bool:
+    return isinstance(op, ListNamespacesOp) or (
+        isinstance(op, SearchOp) and not op.namespace_prefix
     )
 
 
-def field_of(value: Mapping[str, Any], key: str) -> Any:
-    """Return what a filter's key names in a record, or `None`."""
-    return value[key] if key in value else at_path(value, key)
+def _hidden() -> Program[int]:
+    """Count what a listing of everything would show too much, at most."""
+    kept = yield from read_all((INDEX,))
+    labels = (MatchCondition("prefix", (INDEX,)),)
+    namespaces = yield [ListNamespacesOp(labels, limit=_ALL)]
+    return max(len(kept), len(cast("Sequence[Namespace]", namespaces[0])))
 
 
-def check_filter(conditions: Any) -> None:
-    """Raise `InputError` if a filter uses an unknown operator, whatever the records hold."""
-    if not isinstance(conditions, Mapping):
-        return
-    operators = any(key.startswith("$") for key in conditions)
-    for key, condition in conditions.items():
-        if operators and key not in _OPERATORS:
-            msg = f"unknown filter operator {key!r}; known are {', '.join(sorted(_OPERATORS))}"
-            raise InputError(msg)
-        check_filter(condition)
+def _widened(op: Op, more: int) -> Op:
+    listing = cast("SearchOp | ListNamespacesOp", op)
+    return listing._replace(limit=max(listing.offset, 0) + max(listing.limit, 0) + more, offset=0)
 
 
-def meets(value: Any, condition: Any) -> bool:
-    """Say whether a field meets one condition of a filter."""
-    if isinstance(condition, Mapping):
-        if any(key.startswith("$") for key in condition):
-            return all(_OPERATORS[name](value, operand) for name, operand in condition.items())
-        return isinstance(value, Mapping) and all(
-            meets(value.get(key), inner) for key, inner in condition.items()
-        )
-    if isinstance(condition, list | tuple):
-        return (
-            isinstance(value, list | tuple)
-            and len(value) == len(condition)
-            and all(map(meets, value, condition))
-        )
-    return bool(value == condition)
-
-
-def _compared(value: Any, operand: Any) -> int | None:
-    """Return the sign of `value - operand`, or `None` if they cannot be compared."""
-    try:
-        left, right = _number(value), _number(operand)
-    except (TypeError, ValueError):
-        if not (isinstance(value, str) and isinstance(operand, str)):
-            return None
-        return (value > operand) - (value < operand)
-    return None if left != left or right != right else (left > right) - (left < right)  # noqa: PLR0124
-
-
-def _number(value: Any) -> int | float:
-    """Return what a value is as a number; an integer, however large, is its own."""
-    return value if isinstance(value, int) else float(value)
-
-
-_OPERATORS = {
-    "$eq": lambda value, operand: bool(value == operand),
-    "$ne": lambda value, operand: bool(value != operand),
-    "$gt": lambda value, operand: _compared(value, operand) == 1,
-    "$gte": lambda value, operand: _compared(value, operand) in (0, 1),
-    "$lt": lambda value, operand: _compared(value, operand) == -1,
-    "$lte": lambda value, operand: _compared(value, operand) in (0, -1),
-}
+def _shown(op: Op, result: Result) -> Result:
+    """Cut a listing to what was asked for."""
+    listing = cast("SearchOp | ListNamespacesOp", op)
+    start = max(listing.offset, 0)
+    found = cast("list[SearchItem] | list[Namespace]", result)
+    shown = [
+        each
+        for each in found
+        if not is_reserved(tuple(each if isinstance(each, tuple) else each.namespace))
+    ]
+    return cast("Result", shown[start : start + max(listing.limit, 0)])

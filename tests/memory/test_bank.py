@@ -19,7 +19,7 @@ from langgraft.memory.bank import (
     apply_delta,
     as_if_applied,
     item_of,
-    ranked_items,
+    ranked_store,
     read_content,
     read_state,
     records_namespace,
@@ -163,7 +163,7 @@ def test_bank_when_foreseen_is_what_it_will_be(
             found.append([(item_of(hit), hit.score) for hit in cast("list[SearchItem]", hits)])
         return content.to_bytes(), state, found
 
-    ranked = ranked_items(store, BM25())
+    ranked = ranked_store(store, BM25())
     before = drive(read_content(BANK), store).to_bytes()
     seen = drive(as_if_applied(BANK, delta, look(), BM25()), ranked)
     assert drive(read_content(BANK), store).to_bytes() == before

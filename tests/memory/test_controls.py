@@ -16,6 +16,7 @@ from memory_cases import asking, make_episode, make_item
 from langgraft._core.canonical import canonical_json
 from langgraft._core.errors import ReadOnlyStoreError
 from langgraft._core.tokens import TokenCounter
+from langgraft.memory.bank import ranked_items
 from langgraft.memory.bank_format import write_items
 from langgraft.memory.controls import (
     CONTROLS,
@@ -40,7 +41,6 @@ from langgraft.memory.providers import (
     TrajectoryMemory,
     make_provider,
 )
-from langgraft.memory.providers.retrieval import ranked_items
 from langgraft.memory.rankers.postings import tokenize
 from langgraft.memory.recall import Budget, strip_block
 from langgraft.memory.stores.drive import Program

@@ -30,13 +30,14 @@ from postgres_server import Schemas
 from langgraft._core.errors import BankConflictError, InfrastructureError
 from langgraft.memory.bank import records_namespace
 from langgraft.memory.deltas import Add, MemoryDelta, fold
-from langgraft.memory.open_banks import MOST_IDLE, WriterLock, open_bank, other_writers
+from langgraft.memory.open_banks import MOST_IDLE, WriterLock, open_bank
 from langgraft.memory.provider import EPISODES, MemoryProvider
 from langgraft.memory.providers import InsightMemory, SimpleRAG, TrajectoryMemory, make_provider
 from langgraft.memory.providers.simple_rag import SimpleRAGSettings
 from langgraft.memory.providers.trajectory import TrajectorySettings
 from langgraft.memory.rankers import BM25, Dense
 from langgraft.memory.stores import ForkedStore, RankedStore, ReadOnlyStore
+from langgraft.memory.writers import other_writers
 
 BANK = records_namespace(("b",))
 TASK = "open the red door"

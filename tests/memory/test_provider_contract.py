@@ -14,6 +14,7 @@ from typing_extensions import override
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import SettingsError
 from langgraft.memory import bank
+from langgraft.memory.bank import ranked_items
 from langgraft.memory.deltas import (
     Add,
     Annotate,
@@ -27,7 +28,6 @@ from langgraft.memory.episodes import Episode, ErrorRecord
 from langgraft.memory.items import MemoryItem
 from langgraft.memory.provider import EPISODES, MemoryProvider
 from langgraft.memory.providers import InsightMemory, InsightSettings
-from langgraft.memory.providers.retrieval import ranked_items
 from langgraft.memory.questions import Question, Verdict
 from langgraft.memory.rankers import BM25
 from langgraft.memory.recall import Found, RecallContext

@@ -14,7 +14,7 @@ from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Found, RecallContext
 from langgraft.memory.settings import ProviderSettings
 from langgraft.memory.stores.drive import Program, drive, program
-from langgraft.memory.stores.read_only import ReadOnlyStore
+from langgraft.memory.stores.forked import ReadOnlyStore
 
 
 class DiarySettings(ProviderSettings):

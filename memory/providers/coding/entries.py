@@ -11,11 +11,10 @@ from typing import Final, Literal, TypeAlias
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError
-from langgraft.memory.bank import portable_text
+from langgraft.memory.bank import Filter, portable_text
 from langgraft.memory.episodes import Episode, ErrorKind, ErrorRecord
 from langgraft.memory.items import MemoryItem, Scalar
 from langgraft.memory.providers.coding.tracebacks import canonical_error
-from langgraft.memory.providers.retrieval import Filter
 from langgraft.memory.questions import By
 
 Need: TypeAlias = Literal["", "a new package", "the network"]

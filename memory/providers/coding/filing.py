@@ -12,7 +12,7 @@ from langgraft.memory.deltas import Add, Annotate, Change, Remove, SetState
 from langgraft.memory.episodes import Episode
 from langgraft.memory.items import MemoryItem
 from langgraft.memory.providers.coding.entries import CodingEntry
-from langgraft.memory.stores.drive import Program
+from langgraft.memory.stores.drive import Namespace, Program
 
 _ENTRIES: Final = "entries/"
 REPLACED: Final = "a better fix of its error is known:"
@@ -33,7 +33,7 @@ class Filing:
         order_index: The number of its first new item.
     """
 
-    def __init__(self, namespace: bank.Namespace, episode: Episode, order_index: int) -> None:
+    def __init__(self, namespace: Namespace, episode: Episode, order_index: int) -> None:
         self._namespace = namespace
         self._episode = episode
         self._order_index = order_index

@@ -9,7 +9,7 @@ from typing_extensions import override
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError
 from langgraft.memory import bank
-from langgraft.memory.bank import portable_text
+from langgraft.memory.bank import Filter, portable_text, ranked_items
 from langgraft.memory.deltas import Annotate, Change
 from langgraft.memory.episodes import Episode, ErrorKind, ErrorRecord
 from langgraft.memory.items import MemoryItem
@@ -29,11 +29,11 @@ from langgraft.memory.providers.coding.entries import (
 from langgraft.memory.providers.coding.filing import Filing, entries_key
 from langgraft.memory.providers.coding.settings import KINDS, CodingSettings
 from langgraft.memory.providers.coding.tracebacks import canonical_error, parse_traceback
-from langgraft.memory.providers.retrieval import Filter, ranked_items, retrieve, task_filter
+from langgraft.memory.providers.retrieval import retrieve
 from langgraft.memory.questions import Question, Verdict
 from langgraft.memory.recall import Found, RecallContext
 from langgraft.memory.stores.drive import Program, adrive, drive
-from langgraft.memory.stores.records import passes
+from langgraft.memory.stores.filters import passes
 
 NEIGHBORS: Final = 5
 """Entries of the same task and package that a new one is compared with (§3.3)."""
@@ -153,7 +153,7 @@ class CodingMemory(MemoryProvider[CodingSettings]):
         """Return the filter of what may be recalled; items that tell no kind pass, unless only
         one kind does.
         """  # noqa: D205
-        where = task_filter(self.settings, context)
+        where = self._task_filter(context)
         if self.settings.tasks == "same":
             where[TASK] = portable_text(context.task_id)
         if self.settings.start == "cold":

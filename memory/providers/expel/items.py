@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
+from langgraft.memory.bank import Filter
 from langgraft.memory.episodes import Episode
 from langgraft.memory.items import MemoryItem
 from langgraft.memory.providers.episode_items import authors, render_lesson
-from langgraft.memory.providers.retrieval import Filter
 from langgraft.memory.questions import By
 
 Scored: TypeAlias = tuple[MemoryItem, float]

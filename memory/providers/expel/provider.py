@@ -7,7 +7,7 @@ from typing import ClassVar, Final, cast
 from typing_extensions import override
 
 from langgraft.memory import bank
-from langgraft.memory.bank import portable_text
+from langgraft.memory.bank import Filter, portable_text, ranked_items
 from langgraft.memory.deltas import Add, Annotate, BankContent, Change, SetState
 from langgraft.memory.episodes import Episode
 from langgraft.memory.forgetting import VOTES, NotedItem
@@ -33,13 +33,7 @@ from langgraft.memory.providers.expel.rules import (
     votes_question,
 )
 from langgraft.memory.providers.expel.settings import ExpeLSettings, VoteSettings
-from langgraft.memory.providers.retrieval import (
-    Filter,
-    choose,
-    ranked_items,
-    retrieve,
-    task_filter,
-)
+from langgraft.memory.providers.retrieval import choose, retrieve
 from langgraft.memory.questions import Question
 from langgraft.memory.recall import Found, Pool, RecallContext
 from langgraft.memory.stores.drive import Program
@@ -138,12 +132,12 @@ class ExpeL(MemoryProvider[ExpeLSettings]):
         )
 
     def _ranked_insights(self, query: str, context: RecallContext) -> Program[Found]:
-        where = {**task_filter(self.settings, context), **INSIGHTS}
+        where = {**self._task_filter(context), **INSIGHTS}
         return retrieve(self.namespace, query, self.settings, domain=context.domain, where=where)
 
     def _ranked_trajectories(self, query: str, context: RecallContext) -> Program[Found]:
         settings = self.settings
-        where = {**task_filter(settings, context), **TRAJECTORIES}
+        where = {**self._task_filter(context), **TRAJECTORIES}
         limit = settings.top_k_trajectories
         return retrieve(
             self.namespace, query, settings, domain=context.domain, limit=limit, where=where

@@ -8,7 +8,8 @@ from langgraph.store.base import GetOp, ListNamespacesOp, Op, PutOp, SearchOp
 from langgraft._core.errors import InputError
 from langgraft.memory.stores.chroma.rows import check_address, check_labels, encode, row_id
 from langgraft.memory.stores.chroma.vectors import Index
-from langgraft.memory.stores.records import Address, check_filter
+from langgraft.memory.stores.drive import Address
+from langgraft.memory.stores.filters import check_filter
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from typing import Any, Final, TypeAlias
 from langgraph.store.base import Item
 
 from langgraft._core.errors import InputError
-from langgraft.memory.stores.records import Address, Namespace
+from langgraft.memory.stores.drive import Address, Namespace
 
 Metadata: TypeAlias = dict[str, str | int]
 

@@ -32,7 +32,8 @@ from langgraft.memory.stores.chroma.plan import Plan, plan
 from langgraft.memory.stores.chroma.rows import Row
 from langgraft.memory.stores.chroma.table import Directory, Fresh, Held, ListedRecord, Table
 from langgraft.memory.stores.chroma.vectors import Index, Matrix, nearest, pack
-from langgraft.memory.stores.records import Namespace, passes
+from langgraft.memory.stores.drive import Namespace
+from langgraft.memory.stores.filters import passes
 
 _FETCH = 100
 """Records read at a time when a filter decides which of them count."""

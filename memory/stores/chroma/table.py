@@ -12,7 +12,7 @@ import numpy as np
 from langgraft._core.errors import InfrastructureError, SettingsError
 from langgraft.memory.stores.chroma.rows import Row, placeholder, under
 from langgraft.memory.stores.chroma.vectors import Index, Matrix
-from langgraft.memory.stores.records import Namespace
+from langgraft.memory.stores.drive import Namespace
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI

@@ -17,7 +17,7 @@ from langgraft.memory.recall import (
     render_block,
     strip_block,
 )
-from langgraft.memory.stores.read_only import ReadOnlyStore
+from langgraft.memory.stores.forked import ReadOnlyStore
 from langgraft.memory.testing.providers.samples import COUNTERS, context_of
 from langgraft.memory.testing.providers.suite import Make, NewStore, ProviderSuite
 from langgraft.memory.testing.suite import needs

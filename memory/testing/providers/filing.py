@@ -16,7 +16,7 @@ from langgraft.memory.episodes import Episode, Feedback, Outcome
 from langgraft.memory.items import MemoryItem
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import BLOCK_START, Budget, render_block
-from langgraft.memory.stores.read_only import ReadOnlyStore
+from langgraft.memory.stores.forked import ReadOnlyStore
 from langgraft.memory.testing.providers import samples
 from langgraft.memory.testing.providers.samples import HOSTILE, with_every_text
 from langgraft.memory.testing.providers.suite import Make, NewStore, ProviderSuite

@@ -17,7 +17,7 @@ from langgraft.memory.forgetting import SUCCESSES, USES
 from langgraft.memory.items import MemoryItem
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import PROVIDERS, make_provider
-from langgraft.memory.stores.read_only import ReadOnlyStore
+from langgraft.memory.stores.forked import ReadOnlyStore
 from langgraft.memory.testing.providers.samples import sample_items
 from langgraft.memory.testing.providers.suite import Make, NewStore, ProviderSuite, Reopen
 from langgraft.memory.testing.suite import needs

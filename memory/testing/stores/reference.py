@@ -15,7 +15,8 @@ from typing import Any, Final
 from langgraph.store.base import GetOp, Item, Op, PutOp, Result, SearchOp
 from langgraph.store.memory import InMemoryStore
 
-from langgraft.memory.stores.records import Address, Namespace, check_filter, passes
+from langgraft.memory.stores.drive import Address, Namespace
+from langgraft.memory.stores.filters import check_filter, passes
 
 Vectors = list[list[float]]
 

@@ -15,14 +15,14 @@ from langgraft._core.errors import InputError
 from langgraft._core.settings import validation_as
 from langgraft._core.untrusted import load_yaml, read_most
 from langgraft.benchmarks.harness.plans import look_here
-from langgraft.memory.bank import Namespace, read_content, records_namespace
+from langgraft.memory.bank import read_content, records_namespace
 from langgraft.memory.bundle import Bundle, Manifest, read_bank_file
 from langgraft.memory.deltas import BankContent
 from langgraft.memory.importing import METADATA, ImportChoices
 from langgraft.memory.items import MemoryItem, Scalar
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import make_provider, provider_settings
-from langgraft.memory.stores.drive import drive
+from langgraft.memory.stores.drive import Namespace, drive
 from langgraft.memory.stores.named import open_store, shown, store_kind
 
 _DATABASE: Final = "chroma.sqlite3"

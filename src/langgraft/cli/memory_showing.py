@@ -14,7 +14,6 @@ from langgraft.cli.printing import say, show_table, write_json
 from langgraft.memory.bank import (
     INDEXED_FIELD,
     ORDER_FIELD,
-    Namespace,
     item_of,
     records_namespace,
     replace_content,
@@ -23,9 +22,9 @@ from langgraft.memory.bundle import Manifest
 from langgraft.memory.items import MemoryItem
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.named import make_ranker
-from langgraft.memory.stores.drive import drive
+from langgraft.memory.stores.drive import Namespace, drive
+from langgraft.memory.stores.forked import ReadOnlyStore
 from langgraft.memory.stores.ranked import RankedStore
-from langgraft.memory.stores.read_only import ReadOnlyStore
 
 _WIDTH: Final = 60
 _HERE: Final[Namespace] = records_namespace(("search",))

@@ -5,14 +5,16 @@ from collections.abc import Callable
 import pytest
 
 from langgraft.memory.rankers import Scored, TermOverlap
+from langgraft.memory.rankers.base import Document
 from langgraft.memory.stores.corpora import Corpora, Corpus
-from langgraft.memory.stores.records import Address, IndexedRecord
+from langgraft.memory.stores.drive import Address
+from langgraft.memory.stores.records import IndexedRecord
 
 ADDRESS: Address = (("bank", "one"), "k")
 
 
 def _entry(text: str) -> IndexedRecord:
-    return IndexedRecord(text, (0,), {"text": text})
+    return IndexedRecord(Document(ADDRESS, text, (0,)), {"text": text})
 
 
 def _query(word: str) -> Callable[[Corpus], list[Scored]]:

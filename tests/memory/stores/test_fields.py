@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langgraft.memory.stores import fields
-from langgraft.memory.stores.fields import MOST_KEYS, FieldIndex
-from langgraft.memory.stores.records import Address, passes
+from langgraft.memory.stores import filters as judging
+from langgraft.memory.stores.drive import Address
+from langgraft.memory.stores.filters import MOST_KEYS, FieldIndex, passes
 
 NAN = float("nan")
 _scalars = st.sampled_from([None, True, False, 0, 1, 2, -0.0, 1.0, 2.5, NAN, "", "1", "a", "b"])
@@ -74,7 +74,7 @@ def test_matching_when_values_are_too_many_then_equality_is_told_all_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A plain value is looked up; comparing each of very many values would take too long."""
-    monkeypatch.setattr(fields, "MOST_VALUES", 3)
+    monkeypatch.setattr(judging, "MOST_VALUES", 3)
     index = FieldIndex(["a"])
     for number in range(4):
         index.put(_address(number), {"a": number})

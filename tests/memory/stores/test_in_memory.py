@@ -13,7 +13,7 @@ from table_embeddings import TableEmbeddings
 
 from langgraft.memory.rankers import BM25
 from langgraft.memory.stores import ForkedStore, RankedStore, ReadOnlyStore
-from langgraft.memory.stores.in_memory import acarry_out, carry_out
+from langgraft.memory.stores.drive import acarry_out, carry_out
 from langgraft.memory.stores.named import GuardedStore
 
 Wrap = Callable[[InMemoryStore], BaseStore]

@@ -1,6 +1,6 @@
 """All records are read, in whatever order and in however small pages a store lists them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import cast
 
 import pytest
@@ -12,14 +12,14 @@ from paging_stores import Order, PagingStore, fill, shuffling
 
 from langgraft._core.errors import InfrastructureError
 from langgraft.memory.stores import paging
-from langgraft.memory.stores.drive import adrive, drive
+from langgraft.memory.stores.drive import Address, adrive, drive
 from langgraft.memory.stores.paging import FIRST_PAGE, read_all
 
 NAMESPACE = ("bank",)
 
 
-def _keys(items: list[SearchItem]) -> list[str]:
-    return sorted(item.key for item in items)
+def _keys(items: Mapping[Address, SearchItem]) -> list[str]:
+    return sorted(item.key for item in items.values())
 
 
 def test_reading_when_the_store_gives_one_page_is_one_page() -> None:
@@ -65,7 +65,7 @@ async def test_reading_when_asynchronous_is_the_same() -> None:
 
 def test_reading_when_the_prefix_is_empty_is_empty() -> None:
     """Nothing there is no error."""
-    assert drive(read_all(("nowhere",)), InMemoryStore()) == []
+    assert drive(read_all(("nowhere",)), InMemoryStore()) == {}
 
 
 def _newest_first(items: list[SearchItem]) -> list[SearchItem]:

@@ -17,14 +17,14 @@ from langgraph.store.base import BaseStore, GetOp, Op, Result, SearchItem, Searc
 from langgraph.store.memory import InMemoryStore
 from locked_store import LockedStore
 
-from langgraft.memory.rankers import BM25, MMR, Dense, Hybrid, Ranker, TermOverlap, selection
+from langgraft.memory.rankers import BM25, MMR, Dense, Hybrid, Ranker, TermOverlap, base
 from langgraft.memory.stores import (
     ForkedStore,
     RankedItem,
     RankedStore,
     ReadOnlyStore,
 )
-from langgraft.memory.stores.records import passes
+from langgraft.memory.stores.filters import passes
 
 NAMESPACE = ("bank",)
 RANKERS: dict[str, Ranker] = {
@@ -51,7 +51,7 @@ STEPS = st.lists(WRITES | WRITES | WRITES | SEARCHES, max_size=40)
 @pytest.fixture(autouse=True)
 def _search_some(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have small corpora searched in both ways."""
-    monkeypatch.setattr(selection, "FEW", 3)
+    monkeypatch.setattr(base, "FEW", 3)
 
 
 def _assert_is_the_ranking_without_the_others(
