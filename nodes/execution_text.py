@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Final
 
+from langgraft.environments.sandboxes.programs import ExecutionResult
 from langgraft.environments.sandboxes.result_text import span
-from langgraft.environments.sandboxes.results import ExecutionResult
 from langgraft.memory.recall import strip_block
 from langgraft.nodes.replies import encodable
 

@@ -11,8 +11,7 @@ from langgraft._core.effects import Call, Program
 from langgraft._core.errors import InputError
 from langgraft.environments.competitions.attempts import INPUT
 from langgraft.environments.competitions.competition import Competition
-from langgraft.environments.sandboxes.programs import Job, PythonProgram
-from langgraft.environments.sandboxes.results import ExecutionResult
+from langgraft.environments.sandboxes.programs import ExecutionResult, Job, PythonProgram
 from langgraft.environments.sandboxes.sandbox import Sandbox
 from langgraft.nodes.replies import encodable
 

@@ -10,10 +10,8 @@ from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.environments.competitions.attempts import INPUT
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.sandboxes.cached import CachedSandbox
-from langgraft.environments.sandboxes.closing import Closing
-from langgraft.environments.sandboxes.programs import Job
-from langgraft.environments.sandboxes.results import ExecutionResult
-from langgraft.environments.sandboxes.sandbox import Kernel, Sandbox
+from langgraft.environments.sandboxes.programs import ExecutionResult, Job
+from langgraft.environments.sandboxes.sandbox import Closing, Kernel, Sandbox
 
 EXECUTIONS = "executions.sqlite"
 """File of the plan's shared folder that keeps what came of programs."""

@@ -13,11 +13,10 @@ from typing import Any, Final
 
 from docker import APIClient
 
-from langgraft.environments.sandboxes.docker.controls import container_config
+from langgraft.environments.sandboxes.docker.controls import Wish, container_config
 from langgraft.environments.sandboxes.docker.engine import IMAGE, connect
 from langgraft.environments.sandboxes.docker.sandbox import DockerSandbox
-from langgraft.environments.sandboxes.limits import Limits
-from langgraft.environments.sandboxes.programs import Job, PythonProgram
+from langgraft.environments.sandboxes.programs import Job, Limits, PythonProgram
 from langgraft.environments.sandboxes.sandbox import Kernel
 
 ML_STACK: Final = ("numpy", "pandas", "sklearn", "lightgbm", "xgboost")
@@ -213,8 +212,8 @@ def _warm(api: APIClient, image: str, limits: Limits) -> Iterator[str]:
 
 
 def _config(api: APIClient, image: str, limits: Limits, command: list[str]) -> dict[str, Any]:
-    cpus = int(api.info()["NCPU"])
-    return container_config(api, image, limits, command=command, cpus=cpus, labels={}, inputs={})
+    wish = Wish(image, image, limits, cpus=int(api.info()["NCPU"]))
+    return container_config(api, wish, command=command, labels={})
 
 
 def _created(api: APIClient, config: dict[str, Any]) -> str:

@@ -16,9 +16,7 @@ from langgraft.environments.competitions.leaks import Leak, find_leaks
 from langgraft.environments.competitions.reported import Reported, reported_metric
 from langgraft.environments.competitions.submissions import check_submission, sample_file
 from langgraft.environments.sandboxes import result_text
-from langgraft.environments.sandboxes.limits import Limits
-from langgraft.environments.sandboxes.programs import Job, PythonProgram
-from langgraft.environments.sandboxes.results import ExecutionResult
+from langgraft.environments.sandboxes.programs import ExecutionResult, Job, Limits, PythonProgram
 from langgraft.environments.sandboxes.sandbox import Sandbox
 
 INPUT: Final = "input"

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from langgraft.environments.sandboxes.results import ExecutionResult
+from langgraft.environments.sandboxes.programs import ExecutionResult
 
 
 @dataclass(frozen=True, slots=True)

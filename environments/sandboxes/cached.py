@@ -5,21 +5,29 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import asdict
 from pathlib import Path
 from threading import Lock
+from typing import Any, Final
+
+from typing_extensions import override
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError
-from langgraft.environments.sandboxes.closing import Closing
-from langgraft.environments.sandboxes.execution_cache import LAYOUT, ExecutionCache
-from langgraft.environments.sandboxes.limits import Limits
-from langgraft.environments.sandboxes.programs import Job, Program, PythonProgram
+from langgraft._core.sqlite_file import Layout, SQLiteFile
+from langgraft.environments.sandboxes.programs import (
+    ExecutionResult,
+    Frame,
+    Job,
+    Program,
+    ProgramError,
+    PythonProgram,
+)
 from langgraft.environments.sandboxes.requests import check_types
-from langgraft.environments.sandboxes.results import ExecutionResult
 from langgraft.environments.sandboxes.sandbox import Kernel, Sandbox
 
 
-class CachedSandbox(Closing):
+class CachedSandbox(Sandbox):
     """A sandbox over another, with every result in a file before anybody sees it.
 
     A run that is killed and resumed with the same file sees the same results, durations
@@ -37,30 +45,24 @@ class CachedSandbox(Closing):
     | `path` | the file; created together with its folder |
 
     Raises:
-        InputError: The file cannot be used: unwritable, damaged, or no execution cache.
+        InputError: The file cannot be used: unwritable, damaged, or no execution cache; from `run`
+            also: a file of the job cannot be read, or changed while the program ran.
     """
 
     def __init__(self, sandbox: Sandbox, path: Path | str) -> None:
         self.sandbox = sandbox
-        self.limits: Limits = sandbox.limits
+        self.limits = sandbox.limits
         self.cache = ExecutionCache(path)
         self._lock = Lock()
         self._running: dict[str, Future[None]] = {}
 
     @property
+    @override
     def digest(self) -> str:
-        """What else decides a result: that of the sandbox below."""
         return self.sandbox.digest
 
+    @override
     def run(self, job: Job) -> ExecutionResult:
-        """Return what came of a program, running it only if nobody knows.
-
-        Raises:
-            InputError: A file of the job cannot be read, or changed while the program ran; the
-                cache is damaged.
-            SandboxUnavailableError: There is no engine or image.
-            SandboxFailureError: The engine or container died, and again when retried.
-        """
         key = job_key(job, self.sandbox)
         while (ahead := self._claim(key)) is not None:
             ahead.result()
@@ -70,8 +72,8 @@ class CachedSandbox(Closing):
         finally:
             self._release(key)
 
+    @override
     async def arun(self, job: Job) -> ExecutionResult:
-        """Do what `run` does; cancelling kills the program."""
         # In threads: input files may be large, and a file system slow.
         key = await asyncio.to_thread(job_key, job, self.sandbox)
         while (ahead := self._claim(key)) is not None:
@@ -86,25 +88,25 @@ class CachedSandbox(Closing):
         finally:
             self._release(key)
 
+    @override
     def kernel(
         self, *, preload: Sequence[str] = (), files: Mapping[str, bytes | Path] | None = None
     ) -> Kernel:
-        """Open a persistent kernel; its cells are not cached."""
         return self.sandbox.kernel(preload=preload, files=files)
 
+    @override
     async def akernel(
         self, *, preload: Sequence[str] = (), files: Mapping[str, bytes | Path] | None = None
     ) -> Kernel:
-        """Do what `kernel` does."""
         return await self.sandbox.akernel(preload=preload, files=files)
 
+    @override
     def close(self) -> None:
-        """Close the file and the sandbox below."""
         self.cache.close()
         self.sandbox.close()
 
+    @override
     async def aclose(self) -> None:
-        """Do what `close` does."""
         self.cache.close()
         await self.sandbox.aclose()
 
@@ -176,3 +178,132 @@ def _check_unchanged(key: str, job: Job, sandbox: Sandbox) -> None:
             " which content its result belongs to; run it again on files that nothing writes to"
         )
         raise InputError(msg)
+
+
+LAYOUT: Final = 1
+"""Part of every key and of the file: raise it when kept results can no longer be trusted."""
+
+_FILE: Final = Layout(
+    kind="an execution cache",
+    application=0x6C677865,
+    version=LAYOUT,
+    schema="""
+        CREATE TABLE executions (
+            key TEXT PRIMARY KEY,
+            result TEXT NOT NULL,
+            files BLOB NOT NULL,
+            sha256 BLOB NOT NULL
+        )
+    """,
+    advice="give another path, or delete the file: programs are then run again",
+)
+
+
+class ExecutionCache:
+    """Keep what came of programs. The first result of a key wins and never changes.
+
+    Any number of threads and processes may share the file. A result is on disk once `keep`
+    returns, whatever happens to the process or the machine afterwards; a process that is killed
+    in between leaves the file as it was.
+
+    Args:
+        path: The file; created together with its folder.
+
+    Raises:
+        InputError: The file cannot be opened, is damaged, or is not one of ours.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self._file = SQLiteFile(path, _FILE)
+        self.path = self._file.path
+
+    def get(self, key: str) -> ExecutionResult | None:
+        """Return what came of the program with this key, or `None`.
+
+        Raises:
+            InputError: The file is damaged.
+            InfrastructureError: The file cannot be read now.
+        """
+        statement = "SELECT result, files, sha256 FROM executions WHERE key = ?"
+        with self._file.transaction(write=False) as cursor:
+            row = cursor.execute(statement, (key,)).fetchone()
+        if row is None:
+            return None
+        written, content, checksum = row
+        if _checksum(key, written, content) != checksum:
+            msg = f"{self.path}: the result {key[:12]} is damaged; {_FILE.advice}"
+            raise InputError(msg)
+        return read_result(written, content)
+
+    def keep(self, key: str, result: ExecutionResult) -> ExecutionResult:
+        """Keep a result, and return the one that counts: the first one of its key.
+
+        Raises:
+            InputError: The file is damaged.
+            InfrastructureError: The file cannot be written now.
+        """
+        written, content = write_result(result)
+        row = (key, written, content, _checksum(key, written, content))
+        with self._file.transaction(write=True) as cursor:
+            cursor.execute("INSERT OR IGNORE INTO executions VALUES (?, ?, ?, ?)", row)
+        kept = self.get(key)
+        assert kept is not None
+        return kept
+
+    def __len__(self) -> int:
+        """Return the number of results kept."""
+        with self._file.transaction(write=False) as cursor:
+            (rows,) = cursor.execute("SELECT count(*) FROM executions").fetchone()
+        return int(rows)
+
+    def __bool__(self) -> bool:
+        """An empty cache is a cache."""
+        return True
+
+    def close(self) -> None:
+        """Close the file; the next call opens it again."""
+        self._file.close()
+
+
+def write_result(result: ExecutionResult) -> tuple[str, bytes]:
+    """Write a result as JSON, with the lengths of its files, and the files' bytes one after another.
+
+    JSON in ASCII with sorted keys: unlike UTF-8 it bears halves of surrogate pairs, which an
+    exception's message may hold.
+    """
+    written = asdict(result) | {
+        "files": [[name, len(content)] for name, content in result.files.items()],
+        # As pairs, because sorted keys would change their order.
+        "left_out": [[name, reason] for name, reason in result.left_out.items()],
+    }
+    text = json.dumps(written, sort_keys=True, separators=(",", ":"))
+    return text, b"".join(result.files.values())
+
+
+def read_result(written: str, content: bytes) -> ExecutionResult:
+    """Read what `write_result` wrote."""
+    fields: dict[str, Any] = json.loads(written)
+    files: dict[str, bytes] = {}
+    start = 0
+    for name, length in fields["files"]:
+        files[name] = content[start : start + length]
+        start += length
+    error = fields["error"]
+    return ExecutionResult(
+        **fields
+        | {
+            "error": None if error is None else _read_error(error),
+            "printed": tuple(fields["printed"]),
+            "files": files,
+            "left_out": dict(fields["left_out"]),
+        }
+    )
+
+
+def _read_error(fields: dict[str, Any]) -> ProgramError:
+    frames = tuple(Frame(**frame) for frame in fields["frames"])
+    return ProgramError(fields["type"], fields["message"], frames)
+
+
+def _checksum(key: str, written: str, content: bytes) -> bytes:
+    return hashlib.sha256(b"\0".join([key.encode(), written.encode(), content])).digest()

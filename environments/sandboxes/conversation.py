@@ -5,38 +5,22 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from threading import Lock
-from typing import Final
+from typing import Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from langgraft._core.errors import InputError
-from langgraft.environments.sandboxes.answers import Ended, parse_ended, text_in
-from langgraft.environments.sandboxes.files import OutgoingFile, check_name
-from langgraft.environments.sandboxes.inside.collecting import MAX_LEFT_OUT
-from langgraft.environments.sandboxes.inside.frames import (
-    BEAT,
-    CELL,
-    CHUNK,
-    COLLECT,
-    DATA,
-    DONE,
-    ENDED,
-    FILE,
-    FILE_END,
-    INTERRUPT,
-    KERNEL,
-    LEFT_OUT,
-    MAX_FRAME,
-    PUT,
-    RUN,
-    STDERR,
-    STDOUT,
-    pack,
-    pack_json,
-)
+from langgraft.environments.sandboxes.inside import frames
+from langgraft.environments.sandboxes.inside.files import MAX_LEFT_OUT
 from langgraft.environments.sandboxes.inside.kernel_manager import KERNEL_SECONDS
-from langgraft.environments.sandboxes.limits import Limits
-from langgraft.environments.sandboxes.places import Channel
-from langgraft.environments.sandboxes.results import ExecutionResult
-from langgraft.environments.sandboxes.wire import ProtocolError, parse_json, receive_frame
+from langgraft.environments.sandboxes.places import (
+    Channel,
+    ProtocolError,
+    parse_json,
+    receive_frame,
+)
+from langgraft.environments.sandboxes.programs import ExecutionResult, Frame, Limits, ProgramError
+from langgraft.environments.sandboxes.requests import OutgoingFile, RunRequest, check_name
 
 logger = logging.getLogger(__name__)
 
@@ -47,11 +31,50 @@ GRACE: Final = 30.0
 ERRAND_SECONDS: Final = 600.0
 """For putting or collecting files, or opening a kernel."""
 
+MAX_TEXT: Final = 100_000
+"""Characters of any one text of an answer."""
+
 Collected = tuple[dict[str, bytes], dict[str, str]]
 
 
 class OverdueError(Exception):
     """A program did not end though its supervisor should have ended it; the place must go."""
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+
+class _Frame(_Answer):
+    file: str = Field(max_length=MAX_TEXT)
+    line: int = Field(ge=0)
+    function: str = Field(max_length=MAX_TEXT)
+    text: str = Field(max_length=MAX_TEXT)
+
+
+class _Error(_Answer):
+    type: str = Field(max_length=MAX_TEXT)
+    message: str = Field(max_length=MAX_TEXT)
+    frames: list[_Frame] = Field(max_length=1000)
+
+    def told(self) -> ProgramError:
+        told = tuple(Frame(each.file, each.line, each.function, each.text) for each in self.frames)
+        return ProgramError(self.type, self.message, told)
+
+
+class _Ended(_Answer):
+    """How a program or cell ended, as the frame `ENDED` has it."""
+
+    exit_code: int | None = Field(ge=0, le=255)
+    signal: str | None = Field(max_length=100)
+    stopped: Literal["timeout", "output", "cancelled"] | None
+    oom: bool
+    duration: float = Field(ge=0, allow_inf_nan=False)
+    stdout_printed: int = Field(ge=0)
+    stderr_printed: int = Field(ge=0)
+    error: _Error | None
+    kernel_lost: bool
+    cleared: bool
 
 
 class _Deadline:
@@ -88,9 +111,9 @@ class Conversation:
         self._channel = channel
         self._limits = limits
         self._sending = Lock()
-        self._kept = {STDOUT: bytearray(), STDERR: bytearray()}
+        self._kept = {frames.STDOUT: bytearray(), frames.STDERR: bytearray()}
         self._began = 0.0
-        self._last: Ended | None = None
+        self._last: _Ended | None = None
         self._restart = 0.0
         self.asked = False
         """Whether a program or cell was asked for, to which the place's end may be due."""
@@ -106,46 +129,38 @@ class Conversation:
             return
         unread = ""
         for file in files:
-            self._send(pack_json(FILE, {"path": file.name, "size": file.size}))
+            self._send(frames.pack_json(frames.FILE, {"path": file.name, "size": file.size}))
             try:
                 self._send_content(file)
             except OSError as error:
                 unread = f"{file.name!r} cannot be read to its end: {error.strerror}"
                 break
-        self._send(pack(PUT))
+        self._send(frames.pack(frames.PUT))
         refused = self._done(_Deadline(ERRAND_SECONDS))
         if unread:
             raise InputError(unread)
         if refused:
             raise InputError(f"the sandbox cannot hold a file: {refused}")
 
-    def run(
-        self,
-        number: int,
-        program: Mapping[str, object],
-        *,
-        seconds: float,
-        environment: Mapping[str, str],
-        patterns: Sequence[str],
-    ) -> ExecutionResult:
+    def run(self, number: int, request: RunRequest) -> ExecutionResult:
         """Run a program, and collect what it left.
 
         Raises:
             OverdueError: It did not end in time, nor was it ended.
         """
         ask = {
-            **program,
+            **request.program,
             "id": number,
-            "seconds": seconds,
-            "environment": dict(environment),
-            "patterns": list(patterns),
+            "seconds": request.seconds,
+            "environment": dict(request.environment),
+            "patterns": list(request.patterns),
         }
-        return self._watch(_packed(RUN, ask), seconds)
+        return self._watch(_packed(frames.RUN, ask), request.seconds)
 
     def open_kernel(self, preload: Sequence[str], environment: Mapping[str, str]) -> str:
         """Start a kernel; return why it could not be started, or nothing."""
         ask: dict[str, object] = {"preload": list(preload), "environment": dict(environment)}
-        self._send(_packed(KERNEL, ask))
+        self._send(_packed(frames.KERNEL, ask))
         return self._done(_Deadline(ERRAND_SECONDS))
 
     def cell(self, number: int, code: str, *, seconds: float) -> ExecutionResult:
@@ -155,18 +170,18 @@ class Conversation:
             OverdueError: It did not end in time, nor was it ended.
         """
         ask: dict[str, object] = {"id": number, "code": code, "seconds": seconds}
-        return self._watch(_packed(CELL, ask), seconds)
+        return self._watch(_packed(frames.CELL, ask), seconds)
 
     def collect(self, patterns: Sequence[str]) -> Collected:
         """Take files out."""
         if not patterns:
             return {}, {}
-        self._send(_packed(COLLECT, {"patterns": list(patterns)}))
+        self._send(_packed(frames.COLLECT, {"patterns": list(patterns)}))
         return self._files(_Deadline(ERRAND_SECONDS))
 
     def interrupt(self, number: int) -> None:
         """End a run or cell before its time; from any thread."""
-        self._send(pack_json(INTERRUPT, {"id": number}))
+        self._send(frames.pack_json(frames.INTERRUPT, {"id": number}))
 
     def cut_off(self, *, oom: bool) -> ExecutionResult:
         """Return what there is of a program whose place went with it, by its doing."""
@@ -177,14 +192,14 @@ class Conversation:
                 left_out={".": "the sandbox ended before its files were collected"},
             )
         return self._result(
-            Ended(
+            _Ended(
                 exit_code=137,
                 signal="SIGKILL",
                 stopped=None if oom else "timeout",
                 oom=oom,
                 duration=time.monotonic() - self._began,
-                stdout_printed=len(self._kept[STDOUT]),
-                stderr_printed=len(self._kept[STDERR]),
+                stdout_printed=len(self._kept[frames.STDOUT]),
+                stderr_printed=len(self._kept[frames.STDERR]),
                 error=None,
                 kernel_lost=False,
                 cleared=False,
@@ -198,11 +213,11 @@ class Conversation:
     def _send_content(self, file: OutgoingFile) -> None:
         if isinstance(file.content, Path):
             with file.content.open("rb") as content:
-                while chunk := content.read(CHUNK):
-                    self._send(pack(DATA, chunk))
+                while chunk := content.read(frames.CHUNK):
+                    self._send(frames.pack(frames.DATA, chunk))
             return
-        for start in range(0, file.size, CHUNK):
-            self._send(pack(DATA, file.content[start : start + CHUNK]))
+        for start in range(0, file.size, frames.CHUNK):
+            self._send(frames.pack(frames.DATA, file.content[start : start + frames.CHUNK]))
 
     def _answer(self, deadline: _Deadline) -> tuple[int, bytes]:
         while True:
@@ -212,7 +227,7 @@ class Conversation:
                 if not deadline.left():
                     raise OverdueError from None
                 raise
-            if kind != BEAT:
+            if kind != frames.BEAT:
                 return kind, payload
 
     def _done(self, deadline: _Deadline) -> str:
@@ -220,12 +235,12 @@ class Conversation:
             kind, payload = self._answer(deadline)
         except OverdueError:
             raise TimeoutError(f"the supervisor took more than {ERRAND_SECONDS:.0f} s") from None
-        if kind != DONE:
+        if kind != frames.DONE:
             raise _unexpected(kind)
-        return text_in(parse_json(payload), "refused")
+        return _text_in(parse_json(payload), "refused")
 
     def _watch(self, ask: bytes, seconds: float) -> ExecutionResult:
-        self._kept = {STDOUT: bytearray(), STDERR: bytearray()}
+        self._kept = {frames.STDOUT: bytearray(), frames.STDERR: bytearray()}
         self._began = time.monotonic()
         self._last = None
         self.asked = True
@@ -238,11 +253,11 @@ class Conversation:
         files, left_out = self._files(_Deadline(ERRAND_SECONDS))
         return self._result(ended, files, left_out)
 
-    def _ended(self, deadline: _Deadline) -> Ended:
+    def _ended(self, deadline: _Deadline) -> _Ended:
         while True:
             kind, payload = self._answer(deadline)
-            if kind == ENDED:
-                return parse_ended(payload)
+            if kind == frames.ENDED:
+                return _parse_ended(payload)
             kept = self._kept.get(kind)
             if kept is None:
                 raise _unexpected(kind)
@@ -252,15 +267,15 @@ class Conversation:
 
     def _result(
         self,
-        ended: Ended,
+        ended: _Ended,
         files: dict[str, bytes] | None = None,
         left_out: dict[str, str] | None = None,
     ) -> ExecutionResult:
         printed = ended.stdout_printed, ended.stderr_printed
         return ExecutionResult(
             exit_code=ended.exit_code,
-            stdout=self._output(STDOUT, printed[0]),
-            stderr=self._output(STDERR, printed[1]),
+            stdout=self._output(frames.STDOUT, printed[0]),
+            stderr=self._output(frames.STDERR, printed[1]),
             duration=ended.duration,
             stopped=None if ended.stopped == "cancelled" else ended.stopped,
             oom=ended.oom,
@@ -290,12 +305,12 @@ class Conversation:
         try:
             while True:
                 kind, payload = self._answer(deadline)
-                if kind == DONE:
+                if kind == frames.DONE:
                     return files, left_out
-                content = parse_json(payload) if kind in (FILE, LEFT_OUT) else {}
-                if kind == LEFT_OUT and len(left_out) <= MAX_LEFT_OUT:
-                    left_out[text_in(content, "path")] = text_in(content, "reason")
-                elif kind == FILE and len(files) < self._limits.collected_files:
+                content = parse_json(payload) if kind in (frames.FILE, frames.LEFT_OUT) else {}
+                if kind == frames.LEFT_OUT and len(left_out) <= MAX_LEFT_OUT:
+                    left_out[_text_in(content, "path")] = _text_in(content, "reason")
+                elif kind == frames.FILE and len(files) < self._limits.collected_files:
                     name, data, failure = self._file(content, room, deadline)
                     room -= len(data)
                     if failure:
@@ -313,7 +328,7 @@ class Conversation:
         self, content: Mapping[str, object], room: int, deadline: _Deadline
     ) -> tuple[str, bytes, str]:
         try:
-            name = check_name(text_in(content, "path"))
+            name = check_name(_text_in(content, "path"))
         except InputError as error:
             raise ProtocolError(f"the supervisor sent a name it never sends: {error}") from error
         size = content.get("size")
@@ -322,14 +337,14 @@ class Conversation:
         data = bytearray()
         while True:
             kind, payload = self._answer(deadline)
-            if kind == FILE_END:
-                failure = text_in(parse_json(payload), "failure")
+            if kind == frames.FILE_END:
+                failure = _text_in(parse_json(payload), "failure")
                 if not failure and len(data) != size:
                     raise ProtocolError(
                         f"the supervisor sent {len(data)} of {size} bytes: {name!r}"
                     )
                 return name, bytes(data), failure
-            if kind != DATA:
+            if kind != frames.DATA:
                 raise _unexpected(kind)
             data += payload
             if len(data) > size:
@@ -337,14 +352,31 @@ class Conversation:
 
 
 def _packed(kind: int, content: dict[str, object]) -> bytes:
-    frame = pack_json(kind, content)
-    if len(frame) > MAX_FRAME:
+    frame = frames.pack_json(kind, content)
+    if len(frame) > frames.MAX_FRAME:
         raise InputError(
-            f"code, arguments or environment take {len(frame)} bytes; a request holds {MAX_FRAME}: "
-            "put what is long into a file"
+            f"code, arguments or environment take {len(frame)} bytes; a request holds"
+            f" {frames.MAX_FRAME}: put what is long into a file"
         )
     return frame
 
 
 def _unexpected(kind: int) -> ProtocolError:
     return ProtocolError(f"the supervisor sent a frame of kind {chr(kind)!r} out of turn")
+
+
+def _parse_ended(payload: bytes) -> _Ended:
+    try:
+        return _Ended.model_validate(parse_json(payload))
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_input=False)[0]
+        raise ProtocolError(
+            f"the supervisor sent a result with a wrong {problem['loc']}: {problem['msg']}"
+        ) from error
+
+
+def _text_in(content: Mapping[str, object], name: str) -> str:
+    value = content.get(name)
+    if not isinstance(value, str) or len(value) > MAX_TEXT:
+        raise ProtocolError(f"the supervisor sent no proper {name!r}")
+    return value.encode("utf-8", "backslashreplace").decode("utf-8")

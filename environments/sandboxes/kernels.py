@@ -7,28 +7,31 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
+from typing_extensions import override
+
 from langgraft._core.effects import run_in_thread
 from langgraft._core.errors import InputError, SandboxFailureError
-from langgraft.environments.sandboxes.closing import Closing
 from langgraft.environments.sandboxes.conversation import Collected, Conversation, OverdueError
-from langgraft.environments.sandboxes.files import check_files, check_patterns
-from langgraft.environments.sandboxes.limits import Limits
-from langgraft.environments.sandboxes.places import ChannelClosedError, Place
-from langgraft.environments.sandboxes.programs import Command
+from langgraft.environments.sandboxes.places import ChannelClosedError, Place, ProtocolError
+from langgraft.environments.sandboxes.programs import Command, ExecutionResult, Limits
 from langgraft.environments.sandboxes.requests import (
+    check_files,
+    check_patterns,
     check_seconds,
     check_type,
-    environment_of,
-    program_request,
+    prepare_command,
 )
-from langgraft.environments.sandboxes.results import ExecutionResult
-from langgraft.environments.sandboxes.wire import ProtocolError
+from langgraft.environments.sandboxes.sandbox import Closing, Kernel
 
 T = TypeVar("T")
 
 _LOOK: Final = 0.1
 """Seconds between looks whether a cell that waits for others is still wanted."""
 _LOST = "\n[the sandbox was lost with this, and with it the files of its workspace]\n"
+
+
+class _KilledByProgramError(Exception):
+    """A cell's memory took the place with it."""
 
 
 class _Turn:
@@ -53,7 +56,7 @@ class _Turn:
                 self._stop()
 
 
-class SupervisedKernel(Closing):
+class SupervisedKernel(Closing, Kernel):
     """A Python interpreter that lives on between cells; opened by `Sandbox.kernel`.
 
     One cell runs at a time; calls from several threads or tasks wait for each other.
@@ -82,83 +85,57 @@ class SupervisedKernel(Closing):
         self._gone = ""
         self._opened: tuple[Place, Conversation] | None = open_place()
 
+    @override
     def execute(self, code: str, *, seconds: float | None = None) -> ExecutionResult:
-        """Run one cell in the kernel's variables; the value of a last expression is printed.
-
-        A cell that takes too long is interrupted (`KeyboardInterrupt`, variables stay), and where
-        it does not stop within three seconds its kernel is killed (`kernel_lost`). The next cell
-        then starts a new one. A top-level `await` works.
-
-        Raises:
-            SandboxFailureError: The container or engine died: all state is gone.
-        """
         return self._execute(code, seconds, _Turn())
 
+    @override
     async def aexecute(self, code: str, *, seconds: float | None = None) -> ExecutionResult:
-        """Do what `execute` does; cancelling interrupts the cell."""
         turn = _Turn()
         return await run_in_thread(lambda: self._execute(code, seconds, turn), turn.call_off)
 
+    @override
     def run(
         self, command: Command, *, seconds: float | None = None, collect: Sequence[str] = ()
     ) -> ExecutionResult:
-        """Run a command beside the kernel, in its workspace; what it leaves running is killed.
-
-        Processes that cells left running go on, but for one that comes into being, of a parent
-        that ends at once, while the command runs: it cannot be told from the command's own.
-
-        Raises:
-            InputError: The command or a pattern is not usable.
-            SandboxFailureError: The container or engine died: all state is gone.
-        """
         return self._run(command, seconds, collect, _Turn())
 
+    @override
     async def arun(
         self, command: Command, *, seconds: float | None = None, collect: Sequence[str] = ()
     ) -> ExecutionResult:
-        """Do what `run` does; cancelling kills the command."""
         turn = _Turn()
         return await run_in_thread(
             lambda: self._run(command, seconds, collect, turn), turn.call_off
         )
 
+    @override
     def put(self, files: Mapping[str, bytes | Path]) -> None:
-        """Write files into the workspace, as `Job.files`.
-
-        Raises:
-            InputError: A name leaves the workspace, or there is no room.
-            SandboxFailureError: The container or engine died: all state is gone.
-        """
         outgoing = check_files(files, self._limits)
         self._do(lambda conversation: conversation.put(outgoing))
 
+    @override
     async def aput(self, files: Mapping[str, bytes | Path]) -> None:
-        """Do what `put` does; cancelling waits until it is done."""
         await run_in_thread(lambda: self.put(files))
 
+    @override
     def collect(self, patterns: Sequence[str]) -> Collected:
-        """Take files out: those collected, and those left out with the reason.
-
-        Raises:
-            InputError: A pattern leaves the workspace.
-            SandboxFailureError: The container or engine died: all state is gone.
-        """
         checked = check_patterns(patterns)
         return self._do(lambda conversation: conversation.collect(checked))
 
+    @override
     async def acollect(self, patterns: Sequence[str]) -> Collected:
-        """Do what `collect` does; cancelling waits until it is done."""
         return await run_in_thread(lambda: self.collect(patterns))
 
+    @override
     def close(self) -> None:
-        """End the kernel and all it started, also while a cell runs."""
         self._gone = self._gone or "it was closed"
         opened = self._opened
         if opened is not None:
             self._let_go(opened[0])
 
+    @override
     async def aclose(self) -> None:
-        """Do what `close` does."""
         await run_in_thread(self.close)
 
     def _execute(self, code: str, seconds: float | None, turn: _Turn) -> ExecutionResult:
@@ -171,21 +148,8 @@ class SupervisedKernel(Closing):
     def _run(
         self, command: Command, seconds: float | None, collect: Sequence[str], turn: _Turn
     ) -> ExecutionResult:
-        allowed = check_seconds(seconds, self._limits)
-        patterns = check_patterns(collect)
-        # Of a Python program there is no file here: put it, and run `Command(["python3", name])`.
-        check_type("command", command, Command)
-        request = program_request(command)
-        return self._watched(
-            lambda conversation, number: conversation.run(
-                number,
-                request,
-                seconds=allowed,
-                environment=environment_of(seed=0),
-                patterns=patterns,
-            ),
-            turn,
-        )
+        request = prepare_command(command, self._limits, seconds=seconds, collect=collect)
+        return self._watched(lambda conversation, number: conversation.run(number, request), turn)
 
     def _watched(
         self, work: Callable[[Conversation, int], ExecutionResult], turn: _Turn
@@ -224,14 +188,13 @@ class SupervisedKernel(Closing):
                 raise self._end("it ran out of memory") from error
 
     def _current(self) -> tuple[Place, Conversation]:
-        if self._gone:
-            raise SandboxFailureError(f"this kernel is gone, since {self._gone}: open another")
-        if self._opened is None:
+        if not self._gone and self._opened is None:
             self._opened = self._open_place()
             if self._gone:
                 # Closed meanwhile, when there was nothing to close.
                 self._drop(self._opened[0])
-                raise SandboxFailureError(f"this kernel is gone, since {self._gone}: open another")
+        if self._gone or self._opened is None:
+            raise SandboxFailureError(f"this kernel is gone, since {self._gone}: open another")
         return self._opened
 
     def _guarded(self, place: Place, work: Callable[[], T]) -> T:
@@ -261,10 +224,6 @@ class SupervisedKernel(Closing):
     def _end(self, reason: str) -> SandboxFailureError:
         self._gone = self._gone or reason
         return SandboxFailureError(f"the kernel's sandbox failed: {self._gone}; open another")
-
-
-class _KilledByProgramError(Exception):
-    """A cell's memory took the place with it."""
 
 
 def _lost(result: ExecutionResult) -> ExecutionResult:

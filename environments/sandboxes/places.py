@@ -9,6 +9,14 @@ read its memory, so what it says about how a program ended is not the program's 
 from dataclasses import dataclass
 from typing import Protocol
 
+from langgraft.environments.sandboxes.inside.frames import (
+    ANSWERED,
+    HEADER,
+    FrameError,
+    unpack_header,
+    unpack_json,
+)
+
 
 class ChannelClosedError(Exception):
     """The other end of a channel is gone."""
@@ -69,3 +77,35 @@ class Place(Protocol):
         remembered and removed later. Safe to call twice and from any thread.
         """  # noqa: D205
         ...
+
+
+class ProtocolError(Exception):
+    """The supervisor sent what it never sends: not the program's doing."""
+
+
+def receive_frame(channel: Channel, *, timeout: float) -> tuple[int, bytes]:
+    """Receive one frame: its kind and payload.
+
+    Raises:
+        TimeoutError: Nothing came for `timeout` seconds.
+        ChannelClosedError: The other end is gone.
+        ProtocolError: What came is no frame.
+    """
+    header = channel.receive(HEADER.size, timeout=timeout)
+    try:
+        length, kind = unpack_header(header, ANSWERED)
+    except FrameError as error:
+        raise ProtocolError(f"the supervisor sent {error}") from error
+    return kind, channel.receive(length, timeout=timeout) if length else b""
+
+
+def parse_json(payload: bytes) -> dict[str, object]:
+    """Return the JSON object of a frame.
+
+    Raises:
+        ProtocolError: It is none.
+    """
+    try:
+        return unpack_json(payload)
+    except FrameError as error:
+        raise ProtocolError(f"the supervisor sent {error}") from error

@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from typing import Final
 
-from langgraft.environments.sandboxes.limits import MIB, Limits
-from langgraft.environments.sandboxes.results import (
+from langgraft.environments.sandboxes.programs import (
+    MIB,
     OUTPUT_HEAD,
     OUTPUT_TAIL,
     ExecutionResult,
     Frame,
+    Limits,
     ProgramError,
 )
 

@@ -1,27 +1,64 @@
 """The protocols: a place that runs programs, and a kernel that keeps its state between cells."""
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self, runtime_checkable
 
-from langgraft.environments.sandboxes.limits import Limits
-from langgraft.environments.sandboxes.programs import Command, Job
-from langgraft.environments.sandboxes.results import ExecutionResult
+from langgraft.environments.sandboxes.programs import Command, ExecutionResult, Job, Limits
+
+
+class Closing(Protocol):
+    """Closed when its `with` or `async with` ends, however it ends."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End all that this started; it cannot be used afterwards. Safe to call twice."""
+        ...
+
+    @abstractmethod
+    async def aclose(self) -> None:
+        """Do what `close` does."""
+        ...
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
 
 
 @runtime_checkable
 class Kernel(Protocol):
-    """A Python interpreter that lives on between cells, with a workspace of its own."""
+    """A Python interpreter that lives on between cells, with a workspace of its own.
+
+    All but `close` raise `InputError` for what is not usable, and `SandboxFailureError` where the
+    container or engine died: all state is gone then.
+    """
 
     def execute(self, code: str, *, seconds: float | None = None) -> ExecutionResult:
         """Run one cell in the kernel's variables; the value of a last expression is printed.
 
         A cell that takes too long is interrupted (`KeyboardInterrupt`, variables stay), and where
-        it does not stop, its kernel is killed (`kernel_lost`). The next cell then starts a new one.
-
-        Raises:
-            SandboxFailureError: The container or engine died: all state is gone.
+        it does not stop within three seconds, its kernel is killed (`kernel_lost`). The next cell
+        then starts a new one. A top-level `await` works.
         """
         ...
 
@@ -32,13 +69,17 @@ class Kernel(Protocol):
     def run(
         self, command: Command, *, seconds: float | None = None, collect: Sequence[str] = ()
     ) -> ExecutionResult:
-        """Run a command beside the kernel, in its workspace; what it leaves running is killed."""
+        """Run a command beside the kernel, in its workspace; what it leaves running is killed.
+
+        Processes that cells left running go on, but for one that comes into being, of a parent
+        that ends at once, while the command runs: it cannot be told from the command's own.
+        """
         ...
 
     async def arun(
         self, command: Command, *, seconds: float | None = None, collect: Sequence[str] = ()
     ) -> ExecutionResult:
-        """Do what `run` does."""
+        """Do what `run` does; cancelling kills the command."""
         ...
 
     def put(self, files: Mapping[str, bytes | Path]) -> None:
@@ -46,7 +87,7 @@ class Kernel(Protocol):
         ...
 
     async def aput(self, files: Mapping[str, bytes | Path]) -> None:
-        """Do what `put` does."""
+        """Do what `put` does; cancelling waits until it is done."""
         ...
 
     def collect(self, patterns: Sequence[str]) -> tuple[dict[str, bytes], dict[str, str]]:
@@ -54,11 +95,11 @@ class Kernel(Protocol):
         ...
 
     async def acollect(self, patterns: Sequence[str]) -> tuple[dict[str, bytes], dict[str, str]]:
-        """Do what `collect` does."""
+        """Do what `collect` does; cancelling waits until it is done."""
         ...
 
     def close(self) -> None:
-        """End the kernel and all it started."""
+        """End the kernel and all it started, also while a cell runs."""
         ...
 
     async def aclose(self) -> None:
@@ -67,12 +108,13 @@ class Kernel(Protocol):
 
 
 @runtime_checkable
-class Sandbox(Protocol):
+class Sandbox(Closing, Protocol):
     """Runs programs that nobody has read, one place for each."""
 
     limits: Limits
 
     @property
+    @abstractmethod
     def digest(self) -> str:
         """What else decides a result: image, mounts, limits; a part of the execution cache's key."""
         ...
@@ -83,8 +125,9 @@ class Sandbox(Protocol):
         Whatever the program does ends in a result; what is not its doing is retried.
 
         Raises:
-            InputError: The job's files cannot be put: a path that leaves the workspace, no file.
-            SandboxUnavailableError: There is no engine or image.
+            InputError: The job is not usable: its files cannot be put, its names leave the
+                workspace, something in it is of the wrong type.
+            SandboxUnavailableError: There is no engine or image, or this sandbox is closed.
             SandboxFailureError: The engine or container died, and again when retried.
         """
         ...
@@ -101,6 +144,11 @@ class Sandbox(Protocol):
         Args:
             preload: Modules; one that is not there is no error until a cell imports it.
             files: Put into its workspace first.
+
+        Raises:
+            InputError: The files cannot be put, or `preload` is no sequence of names.
+            SandboxUnavailableError: There is no engine or image, or this sandbox is closed.
+            SandboxFailureError: It could not be opened, and again when retried.
         """
         ...
 
@@ -109,29 +157,3 @@ class Sandbox(Protocol):
     ) -> Kernel:
         """Do what `kernel` does."""
         ...
-
-    def close(self) -> None:
-        """Remove everything this sandbox started; it cannot be used afterwards."""
-        ...
-
-    async def aclose(self) -> None:
-        """Do what `close` does."""
-        ...
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
-
-    async def __aenter__(self) -> Self: ...
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...

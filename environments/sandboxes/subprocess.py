@@ -6,27 +6,28 @@ import errno
 import functools
 import os
 import secrets
+import select
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import IO, Any, Final
 
+from typing_extensions import override
+
 from langgraft._core.canonical import digest
 from langgraft._core.errors import InputError, SandboxUnavailableError
-from langgraft.environments.sandboxes.channels import SocketChannel
-from langgraft.environments.sandboxes.files import check_name
-from langgraft.environments.sandboxes.handshake import PlaceSettings, greet
-from langgraft.environments.sandboxes.inside.removing import remove_tree
-from langgraft.environments.sandboxes.limits import Limits
-from langgraft.environments.sandboxes.places import Channel, Death, Place
-from langgraft.environments.sandboxes.results import ExecutionResult, ProgramError
-from langgraft.environments.sandboxes.scripts import supervisor_command
+from langgraft.environments.sandboxes.inside.files import remove_tree
+from langgraft.environments.sandboxes.places import Channel, ChannelClosedError, Death, Place
+from langgraft.environments.sandboxes.programs import ExecutionResult, Limits, ProgramError
+from langgraft.environments.sandboxes.requests import check_name
 from langgraft.environments.sandboxes.supervised import SupervisedSandbox
+from langgraft.environments.sandboxes.supervisor import PlaceSettings, greet, supervisor_command
 
 _ENDING_SECONDS: Final = 20.0
 """For a supervisor to kill what is left and remove its folder."""
@@ -169,11 +170,11 @@ class _ProcessPlace:
             code = self._process.wait(_ENDING_SECONDS)
         except subprocess.TimeoutExpired:
             return Death(oom=False, reason="the supervisor hangs")
+        log = ""
         with contextlib.suppress(OSError, ValueError):
             self._log.seek(0)
             log = self._log.read(100_000).decode("utf-8", "replace")
-            return Death(oom=False, reason=f"the supervisor ended with {code}", supervisor_log=log)
-        return Death(oom=False, reason=f"the supervisor ended with {code}")
+        return Death(oom=False, reason=f"the supervisor ended with {code}", supervisor_log=log)
 
     def destroy(self) -> None:
         """Make the supervisor kill everything, and wait for it."""
@@ -188,6 +189,58 @@ class _ProcessPlace:
             with contextlib.suppress(OSError):
                 remove_tree(str(self._folder))
             self._log.close()
+
+
+class SocketChannel(Channel):
+    """The byte stream of a connected socket, which it owns."""
+
+    def __init__(self, connected: socket.socket) -> None:
+        self._socket = connected
+        self._closing = threading.Lock()
+        self._closed = False
+
+    @override
+    def send(self, data: bytes) -> None:
+        try:
+            self._socket.sendall(data)
+        except OSError as error:
+            raise ChannelClosedError(f"the supervisor is gone: {error}") from error
+
+    @override
+    def receive(self, size: int, *, timeout: float) -> bytes:
+        data = bytearray()
+        try:
+            while len(data) < size:
+                self._wait(timeout)
+                more = self._socket.recv(min(size - len(data), 1 << 20))
+                if not more:
+                    raise ChannelClosedError("the supervisor is gone: its stream has ended")
+                data += more
+        except TimeoutError:
+            raise
+        except (OSError, ValueError) as error:
+            raise ChannelClosedError(f"the supervisor is gone: {error}") from error
+        return bytes(data)
+
+    def _wait(self, seconds: float) -> None:
+        # The socket's own timeout would bound sending as well.
+        until = time.monotonic() + seconds
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        while not poll.poll(max(0.0, until - time.monotonic()) * 1000):
+            if time.monotonic() >= until:
+                raise TimeoutError(f"the supervisor was silent for {seconds:.1f} s")
+
+    @override
+    def close(self) -> None:
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
+        # Whoever waits in `receive` is woken by the shutdown; closing alone would not do it.
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
 
 
 def _without_paths(error: ProgramError, place: _ProcessPlace) -> ProgramError:

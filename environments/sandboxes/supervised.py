@@ -9,23 +9,21 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
+from typing_extensions import override
+
 from langgraft._core.effects import run_in_thread
 from langgraft._core.errors import InputError, SandboxFailureError, SandboxUnavailableError
-from langgraft.environments.sandboxes.closing import Closing
 from langgraft.environments.sandboxes.conversation import Conversation, OverdueError
-from langgraft.environments.sandboxes.files import check_files
 from langgraft.environments.sandboxes.kernels import SupervisedKernel
-from langgraft.environments.sandboxes.limits import Limits
-from langgraft.environments.sandboxes.places import ChannelClosedError, Place
-from langgraft.environments.sandboxes.programs import Job
+from langgraft.environments.sandboxes.places import ChannelClosedError, Death, Place, ProtocolError
+from langgraft.environments.sandboxes.programs import ExecutionResult, Job, Limits
 from langgraft.environments.sandboxes.requests import (
-    PreparedJob,
+    check_files,
     check_texts,
     environment_of,
     prepare,
 )
-from langgraft.environments.sandboxes.results import ExecutionResult
-from langgraft.environments.sandboxes.wire import ProtocolError
+from langgraft.environments.sandboxes.sandbox import Sandbox
 
 logger = logging.getLogger(__name__)
 
@@ -72,7 +70,7 @@ class _Errand:
             place.destroy()
 
 
-class SupervisedSandbox(Closing):
+class SupervisedSandbox(Sandbox):
     """Runs programs in places that a subclass opens; retries what is not the program's doing.
 
     Args:
@@ -96,11 +94,6 @@ class SupervisedSandbox(Closing):
         self._lock = threading.Lock()
         self._closed = False
 
-    @property
-    @abstractmethod
-    def digest(self) -> str:
-        """What else decides a result: image, mounts, limits; a part of the execution cache's key."""
-
     @abstractmethod
     def _open(self) -> Place:
         """Return a started place whose supervisor was greeted; from a pool it comes at once.
@@ -120,42 +113,25 @@ class SupervisedSandbox(Closing):
         """Return a result as it is told; a subclass may leave out what names the machine."""
         return result
 
+    @override
     def run(self, job: Job) -> ExecutionResult:
-        """Run a program in a fresh place and return what came of it.
-
-        Raises:
-            InputError: The job is not usable: its files cannot be put, its names leave the
-                workspace, something in it is of the wrong type.
-            SandboxUnavailableError: There is no engine or image, or this sandbox is closed.
-            SandboxFailureError: The engine or container died, and again when retried.
-        """
         return self._run(job, _Errand())
 
+    @override
     async def arun(self, job: Job) -> ExecutionResult:
-        """Do what `run` does; cancelling kills the program."""
         errand = _Errand()
         return await run_in_thread(lambda: self._run(job, errand), errand.call_off)
 
+    @override
     def kernel(
         self, *, preload: Sequence[str] = (), files: Mapping[str, bytes | Path] | None = None
     ) -> SupervisedKernel:
-        """Open a persistent kernel with modules imported beforehand.
-
-        Args:
-            preload: Modules; one that is not there is no error until a cell imports it.
-            files: Put into its workspace first.
-
-        Raises:
-            InputError: The files cannot be put, or `preload` is no sequence of names.
-            SandboxUnavailableError: There is no engine or image, or this sandbox is closed.
-            SandboxFailureError: It could not be opened, and again when retried.
-        """
         return self._kernel(preload, files or {}, _Errand())
 
+    @override
     async def akernel(
         self, *, preload: Sequence[str] = (), files: Mapping[str, bytes | Path] | None = None
     ) -> SupervisedKernel:
-        """Do what `kernel` does."""
         errand = _Errand()
         return await run_in_thread(
             lambda: self._kernel(preload, files or {}, errand),
@@ -163,8 +139,8 @@ class SupervisedSandbox(Closing):
             lambda kernel: kernel.close(),
         )
 
+    @override
     def close(self) -> None:
-        """Remove everything this sandbox started; it cannot be used afterwards."""
         with self._lock:
             first, self._closed = not self._closed, True
             places = list(self._places)
@@ -173,38 +149,31 @@ class SupervisedSandbox(Closing):
         if first:
             self._release()
 
+    @override
     async def aclose(self) -> None:
-        """Do what `close` does."""
         await run_in_thread(self.close)
 
     # Programs
 
     def _run(self, job: Job, errand: _Errand) -> ExecutionResult:
-        prepared = prepare(job, self.limits)
-        place, result = self._retried(lambda place: self._run_in(place, prepared), errand)
+        files, request = prepare(job, self.limits)
+
+        def work(place: Place) -> ExecutionResult:
+            conversation = Conversation(place.channel, self.limits)
+            try:
+                conversation.put(files)
+                return conversation.run(1, request)
+            except OverdueError:
+                return conversation.cut_off(oom=False)
+            except ChannelClosedError as error:
+                death = place.post_mortem()
+                if death.oom and conversation.asked:
+                    return conversation.cut_off(oom=True)
+                raise _gone(death) from error
+
+        place, result = self._retried(work, errand)
         self._let_go(place)
         return self._told(place, result)
-
-    def _run_in(self, place: Place, prepared: PreparedJob) -> ExecutionResult:
-        conversation = Conversation(place.channel, self.limits)
-        try:
-            conversation.put(prepared.files)
-            return conversation.run(
-                1,
-                prepared.program,
-                seconds=prepared.seconds,
-                environment=prepared.environment,
-                patterns=prepared.patterns,
-            )
-        except OverdueError:
-            return conversation.cut_off(oom=False)
-        except ChannelClosedError as error:
-            death = place.post_mortem()
-            if death.oom and conversation.asked:
-                return conversation.cut_off(oom=True)
-            if death.oom:
-                raise InputError(_FILES_TOO_LARGE) from error
-            raise SandboxFailureError(str(death)) from error
 
     # Kernels
 
@@ -220,10 +189,7 @@ class SupervisedSandbox(Closing):
                 conversation.put(outgoing)
                 refused = conversation.open_kernel(modules, environment_of(seed=0))
             except ChannelClosedError as error:
-                death = place.post_mortem()
-                if death.oom:
-                    raise InputError(_FILES_TOO_LARGE) from error
-                raise SandboxFailureError(str(death)) from error
+                raise _gone(place.post_mortem()) from error
             if refused:
                 raise SandboxFailureError(refused)
             return conversation
@@ -284,3 +250,8 @@ class SupervisedSandbox(Closing):
         with contextlib.suppress(KeyError), self._lock:
             self._places.remove(place)
         place.destroy()
+
+
+def _gone(death: Death) -> Exception:
+    """Return what it means that a place died before any code ran in it."""
+    return InputError(_FILES_TOO_LARGE) if death.oom else SandboxFailureError(str(death))

@@ -18,8 +18,7 @@ from pydantic import BaseModel, BeforeValidator, StrictBool
 from langgraft._core.arguments import checked
 from langgraft._core.effects import Call, Program
 from langgraft.environments.competitions.attempts import Attempt, aattempt, attempt, told
-from langgraft.environments.sandboxes.limits import Limits
-from langgraft.environments.sandboxes.programs import PythonProgram
+from langgraft.environments.sandboxes.programs import Limits, PythonProgram
 from langgraft.memory.questions import By
 from langgraft.memory.recall import strip_block
 from langgraft.nodes.chat_models import Model

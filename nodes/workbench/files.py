@@ -10,9 +10,8 @@ from typing import Final
 from langgraft._core.errors import InputError
 from langgraft.environments.competitions.attempts import INPUT
 from langgraft.environments.competitions.files import UnusableFileError, read_bounded
-from langgraft.environments.sandboxes.files import check_name
-from langgraft.environments.sandboxes.programs import Command
-from langgraft.environments.sandboxes.results import ExecutionResult
+from langgraft.environments.sandboxes.programs import Command, ExecutionResult
+from langgraft.environments.sandboxes.requests import check_name
 from langgraft.nodes.workbench.kernel_effects import KernelTalk, put_in, run_command, take_out
 
 LARGEST_TEXT: Final = 4 << 20

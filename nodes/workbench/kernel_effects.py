@@ -12,8 +12,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from langgraft._core.effects import ado, arun, do, run
 from langgraft._core.errors import InputError
-from langgraft.environments.sandboxes.programs import Command
-from langgraft.environments.sandboxes.results import ExecutionResult
+from langgraft.environments.sandboxes.programs import Command, ExecutionResult
 from langgraft.environments.sandboxes.sandbox import Kernel, Sandbox
 
 T = TypeVar("T")

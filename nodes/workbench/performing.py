@@ -13,10 +13,8 @@ from typing import Final, Literal, TypeAlias
 from langgraft._core.errors import InputError
 from langgraft.environments.competitions.reported import reported_metric
 from langgraft.environments.sandboxes import result_text
-from langgraft.environments.sandboxes.files import check_name
-from langgraft.environments.sandboxes.limits import Limits
-from langgraft.environments.sandboxes.programs import Command
-from langgraft.environments.sandboxes.results import ExecutionResult
+from langgraft.environments.sandboxes.programs import Command, ExecutionResult, Limits
+from langgraft.environments.sandboxes.requests import check_name
 from langgraft.memory.recall import strip_block
 from langgraft.nodes.execution_text import LONGEST_MESSAGE, raised_by, without_memory
 from langgraft.nodes.replies import encodable

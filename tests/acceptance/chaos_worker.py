@@ -11,9 +11,13 @@ from typing import Final
 
 from langgraft._core.errors import SandboxFailureError, SandboxUnavailableError
 from langgraft.environments.sandboxes.docker import DockerSandbox
-from langgraft.environments.sandboxes.limits import MIB, Limits
-from langgraft.environments.sandboxes.programs import Job, PythonProgram
-from langgraft.environments.sandboxes.results import ExecutionResult
+from langgraft.environments.sandboxes.programs import (
+    MIB,
+    ExecutionResult,
+    Job,
+    Limits,
+    PythonProgram,
+)
 
 LIMITS: Final = Limits(
     seconds=30,

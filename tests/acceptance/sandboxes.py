@@ -17,8 +17,7 @@ from langgraft.benchmarks.performance.sandboxes import (
     kernel_cells,
 )
 from langgraft.environments.sandboxes.docker.engine import connect
-from langgraft.environments.sandboxes.hostile.battery import Outcome
-from langgraft.environments.sandboxes.hostile.on_docker import battery_on
+from langgraft.environments.sandboxes.hostile.battery import Outcome, battery_on
 
 TESTS = "tests/environments/sandboxes/hostile/test_attacks.py"
 

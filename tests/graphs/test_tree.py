@@ -22,8 +22,7 @@ from tree_cases import (
 
 from langgraft._core.errors import SandboxFailureError
 from langgraft.environments.competitions.competition import Competition
-from langgraft.environments.sandboxes.programs import Job
-from langgraft.environments.sandboxes.results import ExecutionResult
+from langgraft.environments.sandboxes.programs import ExecutionResult, Job
 from langgraft.graphs import build_tree_agent
 from langgraft.nodes.search import (
     AIDEPolicy,

@@ -4,11 +4,8 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from langgraft.environments.sandboxes.closing import Closing
-from langgraft.environments.sandboxes.limits import Limits
-from langgraft.environments.sandboxes.programs import Job
-from langgraft.environments.sandboxes.results import ExecutionResult
-from langgraft.environments.sandboxes.sandbox import Kernel
+from langgraft.environments.sandboxes.programs import ExecutionResult, Job, Limits
+from langgraft.environments.sandboxes.sandbox import Closing, Kernel
 
 
 def number(job: Job, count: int) -> ExecutionResult:

@@ -20,8 +20,7 @@ import pytest
 
 from langgraft._core.errors import InputError, SandboxFailureError
 from langgraft.environments.sandboxes.kernels import SupervisedKernel
-from langgraft.environments.sandboxes.programs import Command, Job, PythonProgram
-from langgraft.environments.sandboxes.results import ExecutionResult
+from langgraft.environments.sandboxes.programs import Command, ExecutionResult, Job, PythonProgram
 from langgraft.environments.sandboxes.sandbox import Kernel, Sandbox
 from langgraft.environments.sandboxes.supervised import SupervisedSandbox
 

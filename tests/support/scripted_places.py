@@ -5,7 +5,6 @@ import socket
 import threading
 from collections.abc import Callable, Sequence
 
-from langgraft.environments.sandboxes.channels import SocketChannel
 from langgraft.environments.sandboxes.inside.frames import (
     ASKED,
     CELL,
@@ -20,8 +19,9 @@ from langgraft.environments.sandboxes.inside.frames import (
     pack_json,
     take_frame,
 )
-from langgraft.environments.sandboxes.limits import Limits
 from langgraft.environments.sandboxes.places import Channel, Death, Place
+from langgraft.environments.sandboxes.programs import Limits
+from langgraft.environments.sandboxes.subprocess import SocketChannel
 from langgraft.environments.sandboxes.supervised import SupervisedSandbox
 
 Script = Callable[[socket.socket], None]

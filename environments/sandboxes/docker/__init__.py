@@ -2,16 +2,12 @@
 
     sandbox       `DockerSandbox`
     engine        reaching an engine, and what it must be able to enforce
-    controls      a container's configuration from `Limits`
+    controls      a container's configuration from `Limits`; its inputs and GPUs
     verification  what holds inside a container, compared with what was asked for
-    inputs        folders of this machine, mounted read-only
-    gpus          what is asked of an engine that has them
-    bootstrap     how a supervisor gets into a container
-    container     one started container, and why it died
-    channel       the stream to and from the supervisor inside
+    opening       containers created, attached, started and greeted
+    container     one of them: the stream to and from its supervisor, and why it died
     pool          places started beforehand, each used once
-    removal       removing containers, and remembering those that would not go
-    owner         whose a container is, and removing those whose owner is gone
+    removal       removing containers, those of processes that are gone among them
 
 Nothing of Docker's own client is imported before an engine is asked for something.
 """
@@ -21,7 +17,7 @@ from typing import TYPE_CHECKING
 from langgraft._core.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from langgraft.environments.sandboxes.docker.owner import remove_all, remove_orphans
+    from langgraft.environments.sandboxes.docker.removal import remove_all, remove_orphans
     from langgraft.environments.sandboxes.docker.sandbox import DockerSandbox
 
 __all__ = ["DockerSandbox", "remove_all", "remove_orphans"]
@@ -31,7 +27,7 @@ __getattr__, __dir__ = lazy_exports(
     __name__,
     {
         "DockerSandbox": f"{_HERE}.sandbox",
-        "remove_all": f"{_HERE}.owner",
-        "remove_orphans": f"{_HERE}.owner",
+        "remove_all": f"{_HERE}.removal",
+        "remove_orphans": f"{_HERE}.removal",
     },
 )

@@ -12,77 +12,96 @@
 | no health checks, no init | programs of the image's beside ours; the supervisor is PID 1 |
 """
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+import hashlib
+import os
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from langgraft.environments.sandboxes.docker.gpus import device_requests
-from langgraft.environments.sandboxes.limits import Limits
+from langgraft._core.canonical import digest
+from langgraft._core.errors import InputError
+from langgraft.environments.sandboxes.programs import Limits
 
 if TYPE_CHECKING:
     from docker import APIClient
+    from docker.types import DeviceRequest
 
 USER: Final = 10001
 """The uid and gid of every program: nobody's on the usual machine, and not root's anywhere."""
 WORKSPACE: Final = "/workspace"
 
+Gpus = Literal["all"] | int | Sequence[str]
+"""All of them, how many, or which (indices or UUIDs)."""
+CheckedGpus = Literal["all"] | int | tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What containers are to be like."""
+
+    image: str
+    """The tag, for messages."""
+    image_id: str
+    limits: Limits
+    cpus: int
+    """Processors of the engine, which refuses to grant more than it has."""
+    filtered: bool = True
+    """Whether the engine filters system calls unless told otherwise."""
+    inputs: Mapping[str, Path] = field(default_factory=dict)
+    """Names under the workspace to folders of the engine's machine."""
+    gpus: CheckedGpus = None
+    runtime: str | None = None
+    """The engine's runtime, in place of its default."""
+
+    @property
+    def granted(self) -> float:
+        """Processors of each container."""
+        return min(self.limits.cpus, self.cpus)
+
 
 def container_config(
-    api: "APIClient",
-    image: str,
-    limits: Limits,
-    *,
-    command: Sequence[str],
-    cpus: int,
-    labels: Mapping[str, str],
-    inputs: Mapping[str, Path],
-    filtered: bool = True,
-    gpus: "Literal['all'] | int | tuple[str, ...] | None" = None,
-    runtime: str | None = None,
+    api: "APIClient", wish: Wish, *, command: Sequence[str], labels: Mapping[str, str]
 ) -> dict[str, Any]:
     """Return what to send an engine to create a container.
 
     Args:
         api: For the version of the API that the engine speaks.
-        image: Tag or digest.
-        limits: What its program may use.
+        wish: What it is to be like.
         command: Run as PID 1, whatever the image would start.
-        cpus: Processors of the engine, which refuses to grant more than it has.
         labels: Of the container.
-        inputs: Names under the workspace to folders of the engine's machine.
-        filtered: Whether the engine filters system calls unless told otherwise.
-        gpus: Graphics processors.
-        runtime: The engine's runtime, in place of its default.
     """
     from docker.types import Healthcheck, LogConfig, Mount  # noqa: PLC0415  (slow)
 
+    limits, gpus = wish.limits, wish.gpus
     # Not as `binds`: of those an engine makes a folder that is not there, and mounts it empty.
     mounts = [
         Mount(f"{WORKSPACE}/{name}", str(folder), type="bind", read_only=True)
-        for name, folder in inputs.items()
+        for name, folder in wish.inputs.items()
     ]
 
     host = api.create_host_config(
         network_mode="none",
         cap_drop=["ALL"],
-        security_opt=["no-new-privileges", *([] if filtered else ["seccomp=builtin"])],
+        security_opt=["no-new-privileges", *([] if wish.filtered else ["seccomp=builtin"])],
         read_only=True,
         tmpfs={path: ",".join(options) for path, options in _tmpfs(limits).items()},
         mounts=mounts or None,
         shm_size=limits.shm,
         mem_limit=limits.memory,
         memswap_limit=limits.memory,
-        nano_cpus=int(min(limits.cpus, cpus) * 1e9),
+        nano_cpus=int(wish.granted * 1e9),
         pids_limit=limits.pids,
         ulimits=_ulimits(limits),
         ipc_mode="private",
         init=False,
         log_config=LogConfig(type="none"),
-        runtime=runtime,
+        runtime=wish.runtime,
         device_requests=None if gpus is None else device_requests(gpus),
     )
     config: dict[str, Any] = api.create_container_config(
-        image,
+        wish.image_id,
         [],
         user=f"{USER}:{USER}",
         working_dir=WORKSPACE,
@@ -158,3 +177,129 @@ def _ordered(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _ordered(one) for key, one in sorted(value.items()) if one is not None}
     return value
+
+
+def check_gpus(gpus: Gpus | None) -> CheckedGpus:
+    """Return `gpus` in one form.
+
+    Raises:
+        InputError: They are none of the ways to name GPUs.
+    """
+    if gpus is None or gpus == "all":
+        return gpus
+    if isinstance(gpus, int) and not isinstance(gpus, bool) and gpus > 0:
+        return gpus
+    # A text would fall apart into letters.
+    names = () if isinstance(gpus, int | str) else tuple(gpus)
+    if not names or not all(isinstance(name, str) and name for name in names):
+        raise InputError(f"gpus is {gpus!r}: give 'all', how many, or a list of their ids")
+    return names
+
+
+def device_requests(gpus: Literal["all"] | int | tuple[str, ...]) -> "list[DeviceRequest]":
+    """Return what is asked of an engine that has GPUs."""
+    from docker.types import DeviceRequest  # noqa: PLC0415  (slow)
+
+    kind = [["gpu"]]
+    if isinstance(gpus, tuple):
+        return [DeviceRequest(device_ids=list(gpus), capabilities=kind)]
+    return [DeviceRequest(count=-1 if gpus == "all" else gpus, capabilities=kind)]
+
+
+def check_inputs(inputs: Mapping[str, Path]) -> dict[str, Path]:
+    """Return the folders by name, resolved, in the order of their names.
+
+    Raises:
+        InputError: A name leaves or hides the workspace; or a folder is not there, cannot be read
+            by programs, or holds what leads them out: a socket, pipe or device.
+    """
+    names = sorted(inputs)
+    for name in names:
+        _check_name(name)
+    for name in names:
+        for parent in PurePosixPath(name).parents:
+            if str(parent) in inputs:
+                raise InputError(f"inputs: {name!r} would lie in {str(parent)!r}: it is read-only")
+    return {name: _folder(name, Path(inputs[name])) for name in names}
+
+
+def inputs_digest(inputs: Mapping[str, Path]) -> str:
+    """Return a digest of what the folders hold: names, sizes, contents, and where links lead."""
+    return digest(
+        [
+            [name, path.relative_to(folder).as_posix(), *_content(path)]
+            for name, folder in sorted(inputs.items())
+            for path in sorted(_entries(folder))
+        ]
+    )
+
+
+def _check_name(name: str) -> None:
+    path = PurePosixPath(name)
+    plain = name and not any(sign in name for sign in ":,\\\0\n")
+    if not plain or path.is_absolute() or ".." in path.parts or str(path) in {".", ""}:
+        raise InputError(
+            f"inputs: {name!r} is no name of a folder inside {WORKSPACE}: give one like 'input'"
+        )
+    if str(path) != name:
+        raise InputError(f"inputs: write {name!r} as {str(path)!r}")
+
+
+def _folder(name: str, path: Path) -> Path:
+    if not path.is_dir():
+        what = "no folder" if path.exists() else "not there"
+        raise InputError(f"inputs: {name!r} is {path}, which is {what}")
+    folder = path.resolve()
+    for one, wanted in _needs(folder):
+        mode = one.lstat()
+        if not stat.S_ISDIR(mode.st_mode) and not stat.S_ISREG(mode.st_mode):
+            # That it is mounted read-only keeps nobody from talking through it.
+            raise InputError(
+                f"inputs: {one} is a socket, pipe or device, by which programs could talk to this"
+                " machine: give a folder without it"
+            )
+        if not _allowed(mode, wanted):
+            letters = "rx" if stat.S_ISDIR(mode.st_mode) else "r"
+            raise InputError(
+                f"inputs: programs run as uid {USER}, which cannot read {one} (mode"
+                f" {stat.S_IMODE(mode.st_mode):04o}). If they are to: `chmod o+{letters} {one}`, or for the"
+                f" whole folder `chmod -R o+rX {folder}`"
+            )
+    return folder
+
+
+def _needs(folder: Path) -> Iterator[tuple[Path, int]]:
+    """Yield what must be readable. What lies above the folder need not be: a mount bypasses it."""
+    yield folder, stat.S_IROTH | stat.S_IXOTH
+    for where, folders, files in os.walk(folder):
+        for name in sorted(folders):
+            if not (Path(where) / name).is_symlink():
+                yield Path(where) / name, stat.S_IROTH | stat.S_IXOTH
+        for name in sorted(files):
+            if not (Path(where) / name).is_symlink():
+                yield Path(where) / name, stat.S_IROTH
+
+
+def _allowed(mode: os.stat_result, wanted: int) -> bool:
+    """Return whether the user of programs has the wanted rights, given as those of others."""
+    if mode.st_uid == USER:
+        wanted <<= 6
+    elif mode.st_gid == USER:
+        wanted <<= 3
+    return mode.st_mode & wanted == wanted
+
+
+def _entries(folder: Path) -> Iterator[Path]:
+    for where, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            yield Path(where) / name
+
+
+def _content(path: Path) -> tuple[str | int, ...]:
+    if path.is_symlink():
+        # Inside it leads to what is there in the container, not to a file of this machine.
+        return "link", str(path.readlink())
+    if not path.is_file():
+        return ("folder" if path.is_dir() else "other",)
+    with path.open("rb") as file:
+        return path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest()

@@ -2,35 +2,30 @@
 
 import logging
 import uuid
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from langgraft._core.errors import SandboxFailureError, SandboxUnavailableError
-from langgraft.environments.sandboxes.docker.bootstrap import (
+from langgraft.environments.sandboxes.docker.container import (
+    Container,
     bootstrap_command,
-    supervisor_compiled,
-    supervisor_source,
+    supervisor_code,
 )
-from langgraft.environments.sandboxes.docker.container import Container
-from langgraft.environments.sandboxes.docker.controls import container_config, unapplied
+from langgraft.environments.sandboxes.docker.controls import Wish, container_config, unapplied
 from langgraft.environments.sandboxes.docker.engine import (
     is_away,
     no_image,
     refusals,
     wait_for_engine,
 )
-from langgraft.environments.sandboxes.docker.owner import Owner
-from langgraft.environments.sandboxes.docker.removal import Removals, remove_container
+from langgraft.environments.sandboxes.docker.removal import Owner, Removals, remove_container
 from langgraft.environments.sandboxes.docker.verification import (
     failures,
     probe_command,
     read_report,
 )
-from langgraft.environments.sandboxes.handshake import PlaceSettings, greet
-from langgraft.environments.sandboxes.limits import Limits
 from langgraft.environments.sandboxes.places import ChannelClosedError, Death
+from langgraft.environments.sandboxes.supervisor import PlaceSettings, greet
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -44,23 +39,6 @@ _PATIENCE: Final = 20.0
 """Seconds in which an engine that was restarted answers again."""
 _READY: Final = 60.0
 """Seconds for a supervisor, or the probe, to answer on a busy machine."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """What containers are to be like."""
-
-    image: str
-    """The tag, for messages."""
-    image_id: str
-    limits: Limits
-    cpus: int
-    """Processors of the engine."""
-    filtered: bool = True
-    """Whether the engine filters system calls unless told otherwise."""
-    inputs: Mapping[str, Path] = field(default_factory=dict)
-    gpus: "Literal['all'] | int | tuple[str, ...] | None" = None
-    runtime: str | None = None
 
 
 class Opening:
@@ -86,7 +64,7 @@ class Opening:
         self._sandbox = uuid.uuid4().hex
         self.label = f"{SANDBOX}={self._sandbox}"
         self._config = self._configure(bootstrap_command())
-        self._supervisor = supervisor_source()
+        self._supervisor = supervisor_code()
 
     def open(self) -> Container:
         """Start a container and greet its supervisor.
@@ -126,15 +104,9 @@ class Opening:
             raise _stillborn(container.post_mortem()) from error
         finally:
             container.destroy()
-        wrong += failures(
-            report,
-            self._wish.limits,
-            cpus=min(self._wish.limits.cpus, self._wish.cpus),
-            inputs=tuple(self._wish.inputs),
-            foreign=self._wish.runtime is not None,
-        )
+        wrong += failures(report, self._wish)
         self._refuse(wrong)
-        self._supervisor = supervisor_compiled(compiled)
+        self._supervisor = supervisor_code(compiled)
 
     def sweep(self) -> None:
         """Remove what was created without our learning of it: calls that timed out."""
@@ -147,19 +119,8 @@ class Opening:
             remove_container(self._api, container["Id"])
 
     def _configure(self, command: Sequence[str]) -> dict[str, Any]:
-        wish = self._wish
-        return container_config(
-            self._api,
-            wish.image_id,
-            wish.limits,
-            command=command,
-            cpus=wish.cpus,
-            filtered=wish.filtered,
-            labels={**Owner.current().labels(), SANDBOX: self._sandbox},
-            inputs=wish.inputs,
-            gpus=wish.gpus,
-            runtime=wish.runtime,
-        )
+        labels = {**Owner.current().labels(), SANDBOX: self._sandbox}
+        return container_config(self._api, self._wish, command=command, labels=labels)
 
     def _started(self, config: dict[str, Any]) -> Container:
         """Start a container; wait for an engine that is away, once."""

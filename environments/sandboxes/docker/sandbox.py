@@ -12,6 +12,13 @@ from typing import TYPE_CHECKING
 from langgraft._core.canonical import digest
 from langgraft._core.errors import InputError, SandboxUnavailableError
 from langgraft.environments.sandboxes.docker.container import Container
+from langgraft.environments.sandboxes.docker.controls import (
+    Gpus,
+    Wish,
+    check_gpus,
+    check_inputs,
+    inputs_digest,
+)
 from langgraft.environments.sandboxes.docker.engine import (
     IMAGE,
     check_engine,
@@ -22,13 +29,10 @@ from langgraft.environments.sandboxes.docker.engine import (
     is_remote,
     unreachable,
 )
-from langgraft.environments.sandboxes.docker.gpus import Gpus, check_gpus
-from langgraft.environments.sandboxes.docker.inputs import check_inputs, inputs_digest
-from langgraft.environments.sandboxes.docker.opening import Opening, Wish
-from langgraft.environments.sandboxes.docker.owner import remove_orphans
+from langgraft.environments.sandboxes.docker.opening import Opening
 from langgraft.environments.sandboxes.docker.pool import Pool
-from langgraft.environments.sandboxes.docker.removal import Removals
-from langgraft.environments.sandboxes.limits import Limits
+from langgraft.environments.sandboxes.docker.removal import Removals, remove_orphans
+from langgraft.environments.sandboxes.programs import Limits
 from langgraft.environments.sandboxes.supervised import SupervisedSandbox
 
 if TYPE_CHECKING:

@@ -9,16 +9,17 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from langgraft.environments.sandboxes.docker.bootstrap import TAKING
+from langgraft.environments.sandboxes.docker.container import TAKING
 from langgraft.environments.sandboxes.docker.controls import (
     USER,
     WORKSPACE,
+    Wish,
     tmpfs_sizes,
     ulimits,
 )
-from langgraft.environments.sandboxes.limits import Limits
 from langgraft.environments.sandboxes.places import Channel
-from langgraft.environments.sandboxes.scripts import supervisor_script
+from langgraft.environments.sandboxes.programs import Limits
+from langgraft.environments.sandboxes.supervisor import supervisor_script
 
 _PROBE: Final = (
     TAKING
@@ -106,29 +107,22 @@ def read_report(channel: Channel, *, timeout: float) -> tuple[dict[str, Any], by
     return report, _part(channel, timeout)
 
 
-def failures(
-    report: Mapping[str, Any],
-    limits: Limits,
-    *,
-    cpus: float,
-    inputs: Sequence[str] = (),
-    foreign: bool = False,
-) -> list[str]:
+def failures(report: Mapping[str, Any], wish: Wish) -> list[str]:
     """Return which controls do not hold, in words.
+
+    Where another runtime than the engine's own was asked for, by name, what it does not show
+    (gVisor has no cgroups and a kernel of its own) is taken as it is.
 
     Args:
         report: Of the probe.
-        limits: What was asked for.
-        cpus: Processors granted.
-        inputs: Names of the folders mounted in the workspace.
-        foreign: Whether another runtime than the engine's own was asked for, by name. What it does
-            not show (gVisor has no cgroups and a kernel of its own) is then taken as it is.
+        wish: What was asked for.
     """
+    foreign = wish.runtime is not None
     return [
         *_identity(report, foreign=foreign),
-        *_mounts(report, limits, inputs),
-        *_processes(report, limits),
-        *_cgroup(report, limits, cpus, foreign=foreign),
+        *_mounts(report, wish.limits, tuple(wish.inputs)),
+        *_processes(report, wish.limits),
+        *_cgroup(report, wish, foreign=foreign),
     ]
 
 
@@ -193,12 +187,10 @@ def _processes(report: Mapping[str, Any], limits: Limits) -> Iterator[str]:
             yield f"the limit {name} is {report['limits'][name]}, not {value}"
 
 
-def _cgroup(
-    report: Mapping[str, Any], limits: Limits, cpus: float, *, foreign: bool
-) -> Iterator[str]:
-    sizes = {"memory": limits.memory, "pids": limits.pids}
+def _cgroup(report: Mapping[str, Any], wish: Wish, *, foreign: bool) -> Iterator[str]:
+    sizes = {"memory": wish.limits.memory, "pids": wish.limits.pids}
     if report["swap"] is None:
-        sizes["memory_and_swap"] = limits.memory
+        sizes["memory_and_swap"] = wish.limits.memory
     elif report["swap"] != "0":
         yield f"swap is {report['swap']}, not 0"
     for name, value in sizes.items():
@@ -212,8 +204,8 @@ def _cgroup(
     if granted is None:
         if not foreign:
             yield "processor time is not bounded"
-    elif granted > cpus * 1.01:
-        yield f"{granted:g} processors are granted, not {cpus:g}"
+    elif granted > wish.granted * 1.01:
+        yield f"{granted:g} processors are granted, not {wish.granted:g}"
 
 
 def _processors(cpu: Sequence[str | None]) -> float | None:

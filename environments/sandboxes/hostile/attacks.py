@@ -1,16 +1,240 @@
-"""All attacks, and how each must end."""
+"""All attacks, how each must end, and how the ending of a program is named."""
 
-from contextlib import suppress
-from dataclasses import fields
+from collections.abc import Callable
+from contextlib import closing, suppress
+from dataclasses import dataclass, fields
+from importlib import resources
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
 from langgraft._core.errors import InputError
-from langgraft.environments.sandboxes.files import write_files
-from langgraft.environments.sandboxes.hostile import moves
-from langgraft.environments.sandboxes.hostile.attack import LIMITS, Attack
-from langgraft.environments.sandboxes.results import ExecutionResult
+from langgraft.environments.sandboxes.hostile.surroundings import Surroundings
+from langgraft.environments.sandboxes.programs import (
+    MIB,
+    Command,
+    ExecutionResult,
+    Job,
+    Limits,
+    PythonProgram,
+)
+from langgraft.environments.sandboxes.requests import write_files
+from langgraft.environments.sandboxes.sandbox import Kernel, Sandbox
+
+LIMITS: Final = Limits(
+    seconds=20,
+    memory=256 * MIB,
+    cpus=1,
+    pids=64,
+    workspace=32 * MIB,
+    tmp=16 * MIB,
+    shm=16 * MIB,
+    file=24 * MIB,
+    open_files=256,
+    output=8000,
+    flood=128 * MIB,
+    collected=8 * MIB,
+    collected_files=50,
+)
+"""Small, so that every one is reached within a second or two."""
+
+SUCCEEDED: Final = "GOT "
+"""How a program begins a line about something that should have failed."""
+
+Check = Callable[[ExecutionResult], list[str]]
+"""Says what is wrong with a result, a line each."""
+Move = Callable[[Sandbox], ExecutionResult]
+"""Carries an attack out in place of running its program; raises `NotContainedError`."""
+
+
+class NotContainedError(Exception):
+    """An attack in which the host took part reached something."""
+
+
+def nothing_more(_: ExecutionResult) -> list[str]:
+    """Ask for nothing beyond what holds for every attack."""
+    return []
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """One attack."""
+
+    name: str
+    tries: str
+    """In a few words, for the table."""
+    endings: frozenset[str]
+    """How it may be classified, as `ending` names it."""
+    program: str = ""
+    """Its file in `programs`; empty where `move` does it all."""
+    seconds: float | None = None
+    """Wall clock, in place of the battery's."""
+    collect: tuple[str, ...] = ()
+    check: Check = nothing_more
+    local: bool = False
+    """Whether it needs an engine that sees this machine's folders."""
+    move: Move | None = None
+
+    def carry_out(self, sandbox: Sandbox, surroundings: Surroundings) -> ExecutionResult:
+        """Do it, and return what came of it.
+
+        Raises:
+            NotContainedError: It reached something.
+        """
+        if self.move is not None:
+            return self.move(sandbox)
+        job = Job(
+            PythonProgram(source(self.program), name=self.program),
+            files={"attempts.py": source("attempts.py").encode()},
+            collect=self.collect,
+            seconds=self.seconds,
+            environment=surroundings.told,
+        )
+        return sandbox.run(job)
+
+
+def source(name: str) -> str:
+    """Return a hostile program."""
+    folder = resources.files("langgraft.environments.sandboxes.hostile.programs")
+    return folder.joinpath(name).read_text(encoding="utf-8")
+
+
+def ending(result: ExecutionResult) -> str:
+    """Name how a program ended, in a word or two.
+
+    `timeout`, `oom, exit 137`, `ValueError`, `SIGSEGV`, `exit 0`, or `alive` for a kernel.
+    """
+    if result.stopped is not None:
+        return result.stopped
+    if result.oom:
+        return f"oom, exit {result.exit_code}"
+    # A program can forge what its interpreter tells of an exception: a name at least it must be.
+    if result.error is not None and result.error.type.replace(".", "_").isidentifier():
+        return result.error.type.rpartition(".")[2]
+    if result.signal is not None:
+        return result.signal
+    return "alive" if result.exit_code is None else f"exit {result.exit_code}"
+
+
+_PLAIN: Final = "print(6 * 7)"
+_LEAVING: Final = ("../x", "/tmp/x", "a/../../x", "..", "a/..", "/", "", "a\0b")  # noqa: S108
+_TAKEN: Final = 25
+"""How often a file is collected while it is swapped."""
+
+_LAY_LINKS: Final = """
+import os
+os.mkdir('/tmp/elsewhere')
+os.symlink('/tmp/elsewhere', 'data')
+os.symlink('/tmp/elsewhere/leaf', 'leaf.csv')
+os.mkfifo('pipe.csv')
+os.mkdir('folder.csv')
+"""
+_LOOK: Final = "import os; print(os.listdir('/tmp/elsewhere'))"
+_SWAP: Final = """
+import os, threading
+def swap():
+    while True:
+        for name, target in (('file.csv', '/etc/passwd'), ('folder', '/etc')):
+            try:
+                os.symlink(target, 'next')
+                os.rename('next', name)
+                os.unlink(name)
+                if name == 'folder':
+                    os.mkdir(name)
+                    open('folder/passwd', 'w').write('ok')
+                    os.unlink('folder/passwd')
+                    os.rmdir(name)
+                else:
+                    open('next', 'w').write('ok')
+                    os.rename('next', name)
+            except OSError:
+                pass
+threading.Thread(target=swap, daemon=True).start()
+"""
+
+
+_TAKE_PROCESSES: Final = """
+import os, time
+while True:
+    try:
+        if os.fork() == 0:
+            time.sleep(1000)
+    except OSError:
+        break
+"""
+_CANNOT_RUN: Final = 126
+"""What a shell's exit code is where a command is there and cannot be started."""
+
+
+def forge_in_kernel(sandbox: Sandbox) -> ExecutionResult:
+    """Write frames to all that a kernel has open, then use it."""
+    code = source("forged_frames.py").replace("os._exit(7)", "")
+    with closing(sandbox.kernel()) as kernel:
+        # What it says of itself, the kernel lost included, is its own word.
+        kernel.execute(code, seconds=5)
+        return _plain(kernel)
+
+
+def take_all_processes(sandbox: Sandbox) -> ExecutionResult:
+    """Leave no room for a further process in a kernel, then have a command run beside it."""
+    with closing(sandbox.kernel()) as kernel:
+        kernel.execute(_TAKE_PROCESSES)
+        result = kernel.run(Command(["true"]))
+        if result.exit_code != _CANNOT_RUN:
+            raise NotContainedError(
+                f"a command ran where there was no room for it: {result.exit_code}"
+            )
+        return _plain(kernel)
+
+
+def put_outside(sandbox: Sandbox) -> ExecutionResult:
+    """Put files under names that leave the workspace: each must be refused."""
+    for name in _LEAVING:
+        try:
+            sandbox.run(Job(PythonProgram(_PLAIN), files={name: b"hostile"}))
+        except InputError:
+            continue
+        raise NotContainedError(f"a file was put under the name {name!r}")
+    return sandbox.run(Job(PythonProgram(_PLAIN)))
+
+
+def put_through_links(sandbox: Sandbox) -> ExecutionResult:
+    """Put files where a cell has laid links: nothing may be written through them."""
+    with closing(sandbox.kernel()) as kernel:
+        kernel.execute(_LAY_LINKS)
+        for name in ("data/x.csv", "data/deep/x.csv", "leaf.csv", "pipe.csv", "folder.csv"):
+            try:
+                kernel.put({name: b"hostile"})
+            except InputError:
+                continue
+        result = kernel.execute(_LOOK)
+        if result.stdout != "[]\n":
+            raise NotContainedError(
+                f"a file was put through a link: {result.stdout or result.stderr!r}"
+            )
+        return _plain(kernel)
+
+
+def swap_while_collected(sandbox: Sandbox) -> ExecutionResult:
+    """Collect what a thread of a cell swaps for links all the time."""
+    with closing(sandbox.kernel()) as kernel:
+        kernel.execute(_SWAP)
+        for _ in range(_TAKEN):
+            files, _left_out = kernel.collect(("file.csv", "folder/*", "**"))
+            wrong = [name for name, content in files.items() if content not in (b"ok", b"")]
+            if wrong:
+                raise NotContainedError(f"{wrong[0]} was collected through a link")
+        return _plain(kernel)
+
+
+def _plain(kernel: Kernel) -> ExecutionResult:
+    result = kernel.execute(_PLAIN)
+    if result.stdout != "42\n":
+        raise NotContainedError(
+            f"the kernel was of no use afterwards: {result.stdout or result.stderr!r}"
+        )
+    return result
+
 
 _PRINTED: Final = 100_000_000
 _MESSAGE: Final = 1 << 20
@@ -186,13 +410,13 @@ ATTACKS: Final[tuple[Attack, ...]] = (
         "forged frames in a kernel",
         "speak like the supervisor, from a cell",
         _ALIVE,
-        move=moves.forge_in_kernel,
+        move=forge_in_kernel,
     ),
     Attack(
         "no process left",
         "leave the supervisor no room to start anything",
         _ALIVE,
-        move=moves.take_all_processes,
+        move=take_all_processes,
     ),
     Attack(
         "forged scores",
@@ -214,17 +438,17 @@ ATTACKS: Final[tuple[Attack, ...]] = (
         collect=("**", "out.csv", "folder/passwd", "up/etc/passwd", "inner/root/etc/passwd"),
         check=_only_files,
     ),
-    Attack("names put in", "leave the workspace by a file's name", _DONE, move=moves.put_outside),
+    Attack("names put in", "leave the workspace by a file's name", _DONE, move=put_outside),
     Attack(
         "links put through",
         "lay links where files are put next",
         _ALIVE,
-        move=moves.put_through_links,
+        move=put_through_links,
     ),
     Attack(
         "swapped while taken out",
         "swap a file for a link while it is collected",
         _ALIVE,
-        move=moves.swap_while_collected,
+        move=swap_while_collected,
     ),
 )

@@ -7,13 +7,16 @@ import signal
 import sys
 from typing import Any
 
+from langgraft.environments.sandboxes.inside.channels import KernelChild
 from langgraft.environments.sandboxes.inside.frames import DONE, pack_json
-from langgraft.environments.sandboxes.inside.kernel_child import KernelChild
-from langgraft.environments.sandboxes.inside.output import Clock, Output
 from langgraft.environments.sandboxes.inside.processes import oom_kills, pass_on
-from langgraft.environments.sandboxes.inside.reports import ended_frame, told_exit
-from langgraft.environments.sandboxes.inside.starting import Starter, open_pipe
-from langgraft.environments.sandboxes.inside.watching import Watch
+from langgraft.environments.sandboxes.inside.running import (
+    Starter,
+    ended_frame,
+    open_pipe,
+    told_exit,
+)
+from langgraft.environments.sandboxes.inside.watching import Clock, Output, Watch
 
 GRACE_SECONDS = 3.0
 """From interrupting a cell to killing its kernel."""

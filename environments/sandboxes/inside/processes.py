@@ -10,7 +10,6 @@ import resource
 import signal
 import time
 
-from langgraft.environments.sandboxes.inside.clearing import descendants, has_proc
 from langgraft.environments.sandboxes.inside.sealing import seal_supervisor
 
 CLEARING_SECONDS = 10.0
@@ -274,3 +273,41 @@ def _say_unstarted(name: str, error: Exception, stderr: int) -> None:
     if number == errno.E2BIG:
         reason += " (the system's bound on arguments and environment together)"
     os.write(stderr, f"{name}: {reason}\n".encode("utf-8", "backslashreplace"))
+
+
+def has_proc() -> bool:
+    """Return whether this system tells its processes in /proc (macOS does not)."""
+    return os.path.exists("/proc/self/stat")
+
+
+def descendants(root: int, spared: frozenset[tuple[int, str]]) -> set[tuple[int, str]]:
+    """Return all living processes beneath `root` but those spared and what is beneath them.
+
+    A process is its id and its start, since ids come back. Daemons that were left by their
+    parent are beneath the supervisor, which adopts them.
+    """
+    children: dict[int, list[tuple[int, str]]] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            found = _parent_and_start(name)
+            if found is not None:
+                children.setdefault(found[0], []).append((int(name), found[1]))
+    beneath: set[tuple[int, str]] = set()
+    unseen = [root]
+    while unseen:
+        for process in children.get(unseen.pop(), ()):
+            if process not in spared and process not in beneath:
+                beneath.add(process)
+                unseen.append(process[0])
+    return beneath
+
+
+def _parent_and_start(pid: str) -> tuple[int, str] | None:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            stat = file.read()
+    except OSError:
+        return None
+    # The name in parentheses may hold anything, also parentheses and spaces.
+    fields = stat[stat.rfind(b")") + 2 :].split()
+    return int(fields[1]), fields[19].decode("ascii")

@@ -13,14 +13,13 @@ from langgraft.environments.sandboxes.docker.engine import (
     image_id,
     unenforceable,
 )
-from langgraft.environments.sandboxes.hostile.battery import Outcome
-from langgraft.environments.sandboxes.hostile.on_docker import battery_on
+from langgraft.environments.sandboxes.hostile.battery import Outcome, battery_on
 from langgraft.environments.sandboxes.image.build import build_image
 
 if TYPE_CHECKING:
     from docker import DockerClient
 
-from langgraft.environments.sandboxes.docker.owner import remove_all, remove_orphans
+from langgraft.environments.sandboxes.docker.removal import remove_all, remove_orphans
 from langgraft.environments.sandboxes.image.build import remove_images
 
 

@@ -25,10 +25,8 @@ from langgraft.benchmarks.mle.runs import runs_of
 from langgraft.benchmarks.mle.sandboxes import EXECUTIONS, make_sandbox
 from langgraft.benchmarks.mle.submissions import list_submissions
 from langgraft.environments.competitions.grading import grade_jsonl
-from langgraft.environments.sandboxes.cached import CachedSandbox
-from langgraft.environments.sandboxes.execution_cache import ExecutionCache
-from langgraft.environments.sandboxes.programs import Job
-from langgraft.environments.sandboxes.results import ExecutionResult
+from langgraft.environments.sandboxes.cached import CachedSandbox, ExecutionCache
+from langgraft.environments.sandboxes.programs import ExecutionResult, Job
 from langgraft.memory.episodes import Episode, ErrorRecord, Outcome
 from langgraft.memory.providers.coding import CodingMemory
 from langgraft.memory.providers.coding.settings import coding_preset

@@ -20,9 +20,12 @@ from langgraft.environments.competitions.attempts import (
 )
 from langgraft.environments.competitions.competition import Competition, Grader
 from langgraft.environments.competitions.medals import Board, Thresholds
-from langgraft.environments.sandboxes.limits import Limits
-from langgraft.environments.sandboxes.programs import PythonProgram
-from langgraft.environments.sandboxes.results import ExecutionResult, ProgramError
+from langgraft.environments.sandboxes.programs import (
+    ExecutionResult,
+    Limits,
+    ProgramError,
+    PythonProgram,
+)
 from langgraft.environments.sandboxes.subprocess import SubprocessSandbox
 
 pytest.importorskip("pandas", reason="needs pandas: pip install 'langgraft[mle]'")

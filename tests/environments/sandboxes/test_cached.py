@@ -17,15 +17,23 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from langgraft._core.errors import InputError, SandboxFailureError
-from langgraft.environments.sandboxes.cached import CachedSandbox, job_key
-from langgraft.environments.sandboxes.execution_cache import (
+from langgraft.environments.sandboxes.cached import (
+    CachedSandbox,
     ExecutionCache,
+    job_key,
     read_result,
     write_result,
 )
-from langgraft.environments.sandboxes.limits import Limits
-from langgraft.environments.sandboxes.programs import Command, Job, Program, PythonProgram
-from langgraft.environments.sandboxes.results import ExecutionResult, Frame, ProgramError
+from langgraft.environments.sandboxes.programs import (
+    Command,
+    ExecutionResult,
+    Frame,
+    Job,
+    Limits,
+    Program,
+    ProgramError,
+    PythonProgram,
+)
 from langgraft.environments.sandboxes.sandbox import Sandbox
 
 HELLO = Job(PythonProgram("print('hello')"))
@@ -249,7 +257,7 @@ sys.path.insert(0, sys.argv[1])
 from counting_sandbox import CountingSandbox
 from langgraft.environments.sandboxes.cached import CachedSandbox
 from langgraft.environments.sandboxes.programs import Job, PythonProgram
-from langgraft.environments.sandboxes.results import ExecutionResult
+from langgraft.environments.sandboxes.programs import ExecutionResult
 mine = ExecutionResult(0, f"by {os.getpid()}", "", duration=1.0)
 with CachedSandbox(CountingSandbox(lambda *_: mine), sys.argv[2]) as cached:
     for number in range(20):

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from langgraft._core.errors import InputError
 from langgraft.environments.sandboxes import Limits, write_files
-from langgraft.environments.sandboxes.files import check_files, check_name, check_patterns
-from langgraft.environments.sandboxes.inside.removing import remove_tree
+from langgraft.environments.sandboxes.inside.files import remove_tree
+from langgraft.environments.sandboxes.requests import check_files, check_name, check_patterns
 
 PARTS = st.one_of(
     st.sampled_from(["", ".", "..", "a", "b", "..a", " ", "\0", "é", "\udc80", "a\\b", "~", "*"]),

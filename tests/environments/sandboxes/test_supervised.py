@@ -16,9 +16,13 @@ from langgraft._core.errors import InputError, SandboxFailureError, SandboxUnava
 from langgraft.environments.sandboxes import SubprocessSandbox, conversation, supervised
 from langgraft.environments.sandboxes.cached import CachedSandbox
 from langgraft.environments.sandboxes.inside.frames import BEAT, STDOUT, pack
-from langgraft.environments.sandboxes.places import Channel, ChannelClosedError, Place
+from langgraft.environments.sandboxes.places import (
+    Channel,
+    ChannelClosedError,
+    Place,
+    receive_frame,
+)
 from langgraft.environments.sandboxes.programs import Command, Job, Program, PythonProgram
-from langgraft.environments.sandboxes.wire import receive_frame
 
 DEAD = saying(b"")
 JOB = python("1")

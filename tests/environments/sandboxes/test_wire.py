@@ -9,9 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langgraft._core.errors import SandboxUnavailableError
-from langgraft.environments.sandboxes.channels import SocketChannel
 from langgraft.environments.sandboxes.conversation import Conversation
-from langgraft.environments.sandboxes.handshake import PlaceSettings, greet
 from langgraft.environments.sandboxes.inside import frames
 from langgraft.environments.sandboxes.inside.frames import (
     ANSWERED,
@@ -27,10 +25,11 @@ from langgraft.environments.sandboxes.inside.frames import (
     pack_json,
     take_frame,
 )
-from langgraft.environments.sandboxes.limits import Limits
-from langgraft.environments.sandboxes.places import ChannelClosedError
-from langgraft.environments.sandboxes.results import ExecutionResult
-from langgraft.environments.sandboxes.wire import ProtocolError, receive_frame
+from langgraft.environments.sandboxes.places import ChannelClosedError, ProtocolError, receive_frame
+from langgraft.environments.sandboxes.programs import ExecutionResult, Limits
+from langgraft.environments.sandboxes.requests import RunRequest
+from langgraft.environments.sandboxes.subprocess import SocketChannel
+from langgraft.environments.sandboxes.supervisor import PlaceSettings, greet
 
 FRAMES = st.lists(st.tuples(st.sampled_from(sorted(ANSWERED)), st.binary(max_size=50)), max_size=6)
 TROUBLE = (ProtocolError, ChannelClosedError, TimeoutError)
@@ -136,7 +135,7 @@ def test_conversation_when_a_result_is_odd_then_it_is_refused_or_proper(
 def run(channel: SocketChannel, limits: Limits | None = None) -> ExecutionResult:
     """Run something."""
     conversation = Conversation(channel, limits or Limits())
-    return conversation.run(1, {"argv": ["true"]}, seconds=1, environment={}, patterns=["*"])
+    return conversation.run(1, RunRequest({"argv": ["true"]}, 1, {}, ["*"]))
 
 
 def done() -> bytes:

@@ -8,8 +8,7 @@ import pytest
 from tree_cases import scripted, toy
 
 from langgraft.environments.competitions.attempts import judged
-from langgraft.environments.sandboxes.limits import Limits
-from langgraft.environments.sandboxes.results import ExecutionResult, ProgramError
+from langgraft.environments.sandboxes.programs import ExecutionResult, Limits, ProgramError
 from langgraft.environments.sandboxes.subprocess import SubprocessSandbox
 from langgraft.graphs.building import shipped_packages
 from langgraft.memory.recall import BLOCK_END, BLOCK_START

@@ -8,10 +8,15 @@ import pytest
 
 from langgraft._core.errors import InputError
 from langgraft.environments.sandboxes.docker import DockerSandbox
-from langgraft.environments.sandboxes.docker.controls import container_config
-from langgraft.environments.sandboxes.limits import MIB, Limits
-from langgraft.environments.sandboxes.programs import Command, Job, PythonProgram
-from langgraft.environments.sandboxes.results import ExecutionResult
+from langgraft.environments.sandboxes.docker.controls import Wish, container_config
+from langgraft.environments.sandboxes.programs import (
+    MIB,
+    Command,
+    ExecutionResult,
+    Job,
+    Limits,
+    PythonProgram,
+)
 
 INSIDE = """
 import json, os, socket, pathlib
@@ -202,7 +207,7 @@ def test_filter_when_an_engine_leaves_it_off_then_it_is_asked_for(limits: Limits
     api = docker.APIClient(base_url="http://127.0.0.1:1", version="1.44")
     asked = [
         container_config(
-            api, "image", limits, command=[], cpus=1, labels={}, inputs={}, filtered=filtered
+            api, Wish("image", "id", limits, cpus=1, filtered=filtered), command=[], labels={}
         )["HostConfig"]["SecurityOpt"]
         for filtered in (True, False)
     ]

@@ -25,9 +25,8 @@ from urllib3.exceptions import ProtocolError
 from langgraft._core.errors import SandboxFailureError
 from langgraft.environments.sandboxes.docker import DockerSandbox, remove_orphans
 from langgraft.environments.sandboxes.docker.container import Container as PlaceInContainer
-from langgraft.environments.sandboxes.limits import Limits
 from langgraft.environments.sandboxes.places import Place
-from langgraft.environments.sandboxes.programs import Job, PythonProgram
+from langgraft.environments.sandboxes.programs import Job, Limits, PythonProgram
 
 SLOW = Job(PythonProgram("import time\ntime.sleep(2)\nprint('done')"))
 ENDLESS = Job(PythonProgram("import time\ntime.sleep(3600)"), seconds=3600)

@@ -11,8 +11,7 @@ from docker_places import containers_of
 
 from langgraft._core.errors import InputError, SandboxFailureError, SandboxUnavailableError
 from langgraft.environments.sandboxes.docker import DockerSandbox
-from langgraft.environments.sandboxes.limits import Limits
-from langgraft.environments.sandboxes.programs import Job, PythonProgram
+from langgraft.environments.sandboxes.programs import Job, Limits, PythonProgram
 
 HELLO = Job(PythonProgram("print('hello')"))
 

@@ -1,12 +1,14 @@
 """Controls that do not hold are found, one by one, on either version of cgroups."""
 
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from langgraft.environments.sandboxes.docker.controls import Wish
 from langgraft.environments.sandboxes.docker.verification import failures
-from langgraft.environments.sandboxes.limits import Limits
+from langgraft.environments.sandboxes.programs import Limits
 
 LIMITS = Limits()
 
@@ -48,7 +50,9 @@ VERSION_2 = {**VERSION_1, "memory_and_swap": None, "swap": "0", "cpu": ["200000 
 
 def found(report: dict[str, Any], *, foreign: bool = False) -> list[str]:
     """Return what is found wrong."""
-    return failures(report, LIMITS, cpus=2.0, inputs=("input",), foreign=foreign)
+    runtime = "runsc" if foreign else None
+    inputs = {"input": Path("data")}
+    return failures(report, Wish("image", "id", LIMITS, cpus=2, inputs=inputs, runtime=runtime))
 
 
 @pytest.mark.parametrize("report", [VERSION_1, VERSION_2], ids=["v1", "v2"])

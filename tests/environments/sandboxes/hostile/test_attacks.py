@@ -5,10 +5,8 @@ from collections.abc import Iterator
 import docker
 import pytest
 
-from langgraft.environments.sandboxes.hostile.attack import Attack
-from langgraft.environments.sandboxes.hostile.attacks import ATTACKS
-from langgraft.environments.sandboxes.hostile.battery import Battery
-from langgraft.environments.sandboxes.hostile.on_docker import battery_on
+from langgraft.environments.sandboxes.hostile.attacks import ATTACKS, Attack
+from langgraft.environments.sandboxes.hostile.battery import Battery, battery_on
 
 
 @pytest.fixture(scope="module")

@@ -12,18 +12,21 @@ import pytest
 import requests
 
 from langgraft._core.errors import SandboxFailureError, SandboxUnavailableError
-from langgraft.environments.sandboxes.hostile.attack import (
+from langgraft.environments.sandboxes.hostile.attacks import (
+    ATTACKS,
     Attack,
     NotContainedError,
     ending,
     source,
 )
-from langgraft.environments.sandboxes.hostile.attacks import ATTACKS
-from langgraft.environments.sandboxes.hostile.battery import Battery
-from langgraft.environments.sandboxes.hostile.on_docker import _running
+from langgraft.environments.sandboxes.hostile.battery import Battery, _running
 from langgraft.environments.sandboxes.hostile.surroundings import Surroundings
-from langgraft.environments.sandboxes.programs import Job, PythonProgram
-from langgraft.environments.sandboxes.results import ExecutionResult, ProgramError
+from langgraft.environments.sandboxes.programs import (
+    ExecutionResult,
+    Job,
+    ProgramError,
+    PythonProgram,
+)
 
 PLAIN = ExecutionResult(0, "42\n", "", 0.1)
 QUIET = Attack("quiet", "nothing", frozenset({"exit 0"}), program="crash.py")

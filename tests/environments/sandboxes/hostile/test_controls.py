@@ -10,7 +10,7 @@ from langgraft.environments.competitions.folders import read_competition
 from langgraft.environments.competitions.grading import grade_submission
 from langgraft.environments.competitions.preparing import prepare_competition
 from langgraft.environments.sandboxes import DockerSandbox, PythonProgram
-from langgraft.environments.sandboxes.hostile.attack import SUCCEEDED, source
+from langgraft.environments.sandboxes.hostile.attacks import SUCCEEDED, source
 from langgraft.environments.sandboxes.hostile.surroundings import Surroundings
 
 

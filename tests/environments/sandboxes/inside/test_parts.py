@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langgraft.environments.sandboxes.inside.collecting import Patterns
+from langgraft.environments.sandboxes.inside.channels import MAX_REPORT, KernelChild
 from langgraft.environments.sandboxes.inside.exceptions import describe
-from langgraft.environments.sandboxes.inside.kernel_child import MAX_REPORT, KernelChild
-from langgraft.environments.sandboxes.inside.relay import Relay
-from langgraft.environments.sandboxes.inside.reports import parsed_report
-from langgraft.environments.sandboxes.scripts import (
+from langgraft.environments.sandboxes.inside.files import Patterns
+from langgraft.environments.sandboxes.inside.running import parsed_report
+from langgraft.environments.sandboxes.inside.watching import Relay
+from langgraft.environments.sandboxes.supervisor import (
     kernel_script,
     launcher_script,
     supervisor_command,

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from langgraft.environments.sandboxes.docker.channel import AttachChannel
+from langgraft.environments.sandboxes.docker.container import AttachChannel
 from langgraft.environments.sandboxes.places import ChannelClosedError
 
 
