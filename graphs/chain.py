@@ -33,22 +33,22 @@ from langgraft.graphs.building import (
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget
 from langgraft.nodes.artifacts import Artifacts
-from langgraft.nodes.chain.deps import Browse, ChainDeps
-from langgraft.nodes.chain.messages import ChainPrompts, Instructions
+from langgraft.nodes.chain.deps import Browse, ChainDeps, ChainPrompts, Instructions
 from langgraft.nodes.chain.perform import CHANGING, performer
 from langgraft.nodes.chain.step import act_node, think_node
 from langgraft.nodes.chain.stuck import OnStuck, after_thinking, after_watching, watch_node
 from langgraft.nodes.chain.tools import Schema, tool_schemas
 from langgraft.nodes.chain.visible_history import Condenser, ObservationMasking, ObservationTrimming
-from langgraft.nodes.chat_models import ChatModel, Model, chat_model
+from langgraft.nodes.dialogue import ChatModel, Model, chat_model
 from langgraft.nodes.node import Node
 from langgraft.nodes.workbench.deps import RunDeps
 from langgraft.nodes.workbench.limits import RunLimits, TokenPrices, check_limits
-from langgraft.nodes.workbench.recall import memory_needs, recall_run_node
-from langgraft.nodes.workbench.remember import (
+from langgraft.nodes.workbench.memory import (
     after_acting,
     diagnose_run_node,
     judge_run_node,
+    memory_needs,
+    recall_run_node,
     remember_run_node,
 )
 from langgraft.nodes.workbench.sessions import Workspaces

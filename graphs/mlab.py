@@ -30,7 +30,7 @@ from langgraft.graphs.building import (
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget
 from langgraft.nodes.artifacts import Artifacts
-from langgraft.nodes.chat_models import ChatModel, chat_model
+from langgraft.nodes.dialogue import ChatModel, chat_model
 from langgraft.nodes.mlab.consult import consult_node, needs_model
 from langgraft.nodes.mlab.deps import MLABDeps, MLABPrompts
 from langgraft.nodes.mlab.perform import CHANGING, performer
@@ -38,11 +38,12 @@ from langgraft.nodes.mlab.step import act_node, is_long, summarize_node, think_n
 from langgraft.nodes.node import Node
 from langgraft.nodes.workbench.deps import RunDeps
 from langgraft.nodes.workbench.limits import RunLimits, TokenPrices, check_limits
-from langgraft.nodes.workbench.recall import memory_needs, recall_run_node
-from langgraft.nodes.workbench.remember import (
+from langgraft.nodes.workbench.memory import (
     after_acting,
     diagnose_run_node,
     judge_run_node,
+    memory_needs,
+    recall_run_node,
     remember_run_node,
 )
 from langgraft.nodes.workbench.sessions import Workspaces

@@ -20,8 +20,8 @@ from langgraft.environments.text import TextWorldFactory
 from langgraft.graphs.building import add_chain
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget
-from langgraft.nodes.chat_models import ChatModel, Model, chat_model
 from langgraft.nodes.deduplicate import deduplicate_node
+from langgraft.nodes.dialogue import ChatModel, Model, chat_model
 from langgraft.nodes.judge import draft_node, judge_node
 from langgraft.nodes.memory import (
     KeepsAttempts,
@@ -33,8 +33,7 @@ from langgraft.nodes.memory import (
 from langgraft.nodes.node import Update
 from langgraft.nodes.reflect import reflect_by_outcome_node, reflect_node
 from langgraft.nodes.state import AgentInput, AgentOutput, AgentState
-from langgraft.nodes.text_world import EnvironmentSessions, act_node, start_node
-from langgraft.nodes.think import think_node
+from langgraft.nodes.text_world import EnvironmentSessions, act_node, start_node, think_node
 from langgraft.nodes.validate import validate_node
 
 Chain: TypeAlias = dict[str, Runnable[AgentState, Update]]

@@ -24,7 +24,7 @@ from langgraft.graphs.building import add_chain, check_seconds, contents_of, pac
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget
 from langgraft.nodes.artifacts import Artifacts
-from langgraft.nodes.chat_models import ChatModel, chat_model
+from langgraft.nodes.dialogue import ChatModel, chat_model
 from langgraft.nodes.node import Node
 from langgraft.nodes.search.choose import (
     FRESH_SPLITS,
@@ -33,26 +33,27 @@ from langgraft.nodes.search.choose import (
     choose_node,
     rescore_node,
 )
-from langgraft.nodes.search.deps import SearchDeps, TreePrompts
-from langgraft.nodes.search.episode import diagnose_program_node, reflect_program_node
-from langgraft.nodes.search.execution import execute_node, review_node
-from langgraft.nodes.search.policy import AIDEPolicy, SearchPolicy, branches, select_node
-from langgraft.nodes.search.recall import recall_program_node
-from langgraft.nodes.search.remember import (
-    after_filing,
-    judge_program_node,
-    remember_program_node,
-)
-from langgraft.nodes.search.start import start_search_node
-from langgraft.nodes.search.state import (
+from langgraft.nodes.search.deps import (
     BranchOutput,
     BranchState,
+    SearchDeps,
     TreeInput,
     TreeOutput,
+    TreePrompts,
     TreeState,
     branch_end,
 )
-from langgraft.nodes.search.write import write_node
+from langgraft.nodes.search.memory import (
+    after_filing,
+    diagnose_program_node,
+    judge_program_node,
+    recall_program_node,
+    reflect_program_node,
+    remember_program_node,
+)
+from langgraft.nodes.search.policy import AIDEPolicy, SearchPolicy, branches, select_node
+from langgraft.nodes.search.programs import execute_node, review_node, write_node
+from langgraft.nodes.search.start import start_search_node
 
 Graph: TypeAlias = "StateGraph[TreeState, None, TreeInput, TreeOutput]"
 Branch: TypeAlias = dict[str, Node[BranchState]]

@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from langgraft.nodes.memory import asks_again, counterpart_node, recall_node, remember_node
     from langgraft.nodes.reflect import reflect_by_outcome_node, reflect_node
     from langgraft.nodes.state import AgentInput, AgentOutput, AgentState
-    from langgraft.nodes.text_world import EnvironmentSessions, act_node, start_node
-    from langgraft.nodes.think import think_node
+    from langgraft.nodes.text_world import EnvironmentSessions, act_node, start_node, think_node
     from langgraft.nodes.validate import validate_node
 
 __all__ = [
@@ -61,7 +60,7 @@ __getattr__, __dir__ = lazy_exports(
         "remember_messages": "langgraft.nodes.chat",
         "remember_node": "langgraft.nodes.memory",
         "start_node": "langgraft.nodes.text_world",
-        "think_node": "langgraft.nodes.think",
+        "think_node": "langgraft.nodes.text_world",
         "validate_node": "langgraft.nodes.validate",
     },
 )

@@ -31,10 +31,10 @@ from langgraft._core.prompts import Prompt
 from langgraft.memory.deltas import MemoryDelta
 from langgraft.memory.episodes import Episode, Lesson, Outcome, Step
 from langgraft.memory.provider import MemoryProvider
-from langgraft.memory.questions import Question, Verdict
+from langgraft.memory.questions import Verdict
 from langgraft.memory.recall import Budget, Recall, RecallContext, Receipt, strip_block
-from langgraft.nodes.chat_models import ChatModel, chat_model
-from langgraft.nodes.judge import answering, drafting
+from langgraft.nodes.dialogue import ChatModel, Dialogue, Request, chat_model, responding
+from langgraft.nodes.judge import Judgment, answering_all, drafting
 from langgraft.nodes.memory import (
     draft_questions,
     filed,
@@ -45,7 +45,6 @@ from langgraft.nodes.node import Update
 from langgraft.nodes.prompts import prompt as shipped
 from langgraft.nodes.reflect import MAX_LESSONS, parse_lessons, reflection_messages
 from langgraft.nodes.replies import encodable, reply_text
-from langgraft.nodes.structured import Conversation, with_model
 
 Ended: TypeAlias = Outcome | bool
 """How a turn ended, or no more than whether it succeeded."""
@@ -91,11 +90,11 @@ def recall_for_messages(
         asked, rest = _turn(messages)
         task, context = _task(asked), _context(domain, asked, rest)
         if drafts:
-            draft = yield from with_model(drafting(task), model)
+            draft = yield from responding(drafting(task), model)
             context = replace(context, draft=draft)
             questions = yield from draft_questions(memory, task, context)
-            verdicts = yield from with_model(_answering(questions), model)
-            context = replace(context, verdicts=verdicts)
+            judged = yield from responding(answering_all(questions), model)
+            context = replace(context, verdicts=_verdicts(judged))
         return _with_memory(messages, (yield from provided(memory, task, context, budget)))
 
     return _node("recall", recall)
@@ -166,9 +165,11 @@ def remember_messages(
         messages = _messages(state, config)
         asked, episode = turn(messages, (yield Call(ended, aended, state)))
         if "lessons" in memory.needs:
-            episode = yield from with_model(_reflecting(episode, template), model)
+            episode = yield from responding(_reflecting(episode, template), model)
         questions = yield from questions_about(memory, episode)
-        episode = yield from with_model(_judging(episode, questions), model)
+        lessons = [lesson.text for lesson in episode.lessons]
+        judged = yield from responding(answering_all(questions, lessons), model)
+        episode = replace(episode, verdicts=_verdicts(judged))
         return _without_memory(asked, (yield from filed(memory, episode)))
 
     return _node("remember", remember)
@@ -313,30 +314,17 @@ def _step(message: AIMessage) -> Step:
     return Step(text, "; ".join(calls), "")
 
 
-def _reflecting(episode: Episode, template: Prompt) -> Conversation[Episode]:
+def _reflecting(episode: Episode, template: Prompt) -> Dialogue[Episode]:
     """Draw the lessons of a turn."""
-    reply = yield reflection_messages(
+    messages = reflection_messages(
         template, episode.task, episode.steps, episode.outcome, MAX_LESSONS
     )
-    drawn, _ = parse_lessons(reply or "", MAX_LESSONS)
+    reply = yield Request(messages, "reflect")
+    drawn, _ = parse_lessons(reply.text, MAX_LESSONS)
     return replace(
         episode, lessons=tuple(Lesson(lesson["text"], lesson["when_to_use"]) for lesson in drawn)
     )
 
 
-def _judging(episode: Episode, questions: Sequence[Question]) -> Conversation[Episode]:
-    """Answer what memory asks about a turn."""
-    lessons = [lesson.text for lesson in episode.lessons]
-    verdicts = yield from _answering(questions, lessons)
-    return replace(episode, verdicts=verdicts)
-
-
-def _answering(
-    questions: Sequence[Question], lessons: Sequence[str] = ()
-) -> Conversation[tuple[Verdict, ...]]:
-    """Answer questions one after the other."""
-    verdicts: list[Verdict] = []
-    for question in questions:
-        judgment = yield from answering(question, lessons)
-        verdicts += judgment.verdicts
-    return tuple(verdicts)
+def _verdicts(judged: Sequence[Judgment]) -> tuple[Verdict, ...]:
+    return tuple(verdict for judgment in judged for verdict in judgment.verdicts)

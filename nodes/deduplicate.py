@@ -32,7 +32,7 @@ from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.rankers.diversity import Similarity, TfIdf
 from langgraft.memory.rankers.documents import Floats
 from langgraft.memory.rankers.postings import tokenize
-from langgraft.nodes.judging.shown import same_words
+from langgraft.nodes.judging import same_words
 from langgraft.nodes.memory import episode_of
 from langgraft.nodes.node import Node, Update
 from langgraft.nodes.state import AgentState, DroppedLesson

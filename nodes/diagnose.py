@@ -19,28 +19,30 @@ from langchain_core.runnables import Runnable
 from pydantic import BaseModel, BeforeValidator
 
 from langgraft._core.arguments import checked
+from langgraft._core.canonical import JSON
 from langgraft._core.prompts import Prompt
 from langgraft.memory.episodes import ErrorKind, ErrorRecord
 from langgraft.memory.providers.coding.entries import fix_needs
 from langgraft.memory.recall import strip_block
-from langgraft.nodes.chat_models import ChatModel, Model
-from langgraft.nodes.code_names import code_names
+from langgraft.nodes.dialogue import (
+    ChatModel,
+    Dialogue,
+    Model,
+    arun_dialogue,
+    dialogue_node,
+    run_dialogue,
+)
 from langgraft.nodes.node import Update
+from langgraft.nodes.program_text import with_limit
 from langgraft.nodes.prompts import prompt as shipped
 from langgraft.nodes.replies import encodable
 from langgraft.nodes.state import AgentState
-from langgraft.nodes.structured import (
-    Conversation,
-    aconverse,
-    asking,
-    conversation_node,
-    converse,
-    typed,
-)
+from langgraft.nodes.structured import asking, typed
 from langgraft.nodes.tracebacks import (
     GENERAL,
     Raised,
     canonical,
+    code_names,
     error_kind,
     masked,
     mentioned_error,
@@ -52,7 +54,7 @@ OUTPUT_SHOWN: Final = 6_000
 """Most characters of output that a model is shown, from its end: tracebacks come last."""
 CODE_SHOWN: Final = 20_000
 """Most characters of a program that a model is shown."""
-LONGEST_TALE: Final = 300
+LONGEST_SUMMARY: Final = 300
 """Most characters of an error that no exception tells: a sentence or two."""
 
 
@@ -69,6 +71,8 @@ class Failure:
     """The class of the exception, where it is told apart from the output."""
     message: str = ""
     """Its message, likewise."""
+    limit: bool = False
+    """A limit ended it: an error of the kind `resource`, whatever a model calls it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,27 @@ class Diagnosis:
     calls: int
     """How often a model was asked."""
 
+    def to_json(self) -> dict[str, JSON]:
+        """Return the diagnosis as runs keep it: `error` and `by`, `why` and `calls`."""
+        record = self.record
+        error, by = (None, "") if record is None else (asdict(record), record.by)
+        return {"error": error, "by": by, "why": self.why, "calls": self.calls}
+
+
+def execution_failure(
+    output: str,
+    code: str,
+    exception: str | None,
+    message: str | None,
+    *,
+    limit: bool,
+    analysis: str = "",
+) -> Failure:
+    """Return what is known of an execution that failed, a limit that ended it included."""
+    shown = with_limit(output, exception, message, by_limit=limit)
+    by_limit = limit and bool(exception)
+    return Failure(shown, code, analysis, exception or "", message or "", by_limit)
+
 
 def diagnose(failure: Failure, model: Model | None, *, prompt: Prompt | None = None) -> Diagnosis:
     """Diagnose a failure.
@@ -91,14 +116,14 @@ def diagnose(failure: Failure, model: Model | None, *, prompt: Prompt | None = N
         model: Any chat model; `None` diagnoses by rules.
         prompt: Prompt with the placeholders `$code`, `$output`, `$analysis`, `$rules`.
     """
-    return converse(diagnosing(failure, prompt), model)
+    return run_dialogue(diagnosing(failure, prompt), model)
 
 
 async def adiagnose(
     failure: Failure, model: Model | None, *, prompt: Prompt | None = None
 ) -> Diagnosis:
     """Do what `diagnose` does, without blocking."""
-    return await aconverse(diagnosing(failure, prompt), model)
+    return await arun_dialogue(diagnosing(failure, prompt), model)
 
 
 @checked
@@ -117,30 +142,31 @@ def diagnose_node(
         prompt: Prompt with the placeholders `$code`, `$output`, `$analysis`, `$rules`.
     """
 
-    def begin(state: AgentState) -> Conversation[Update]:
+    def begin(state: AgentState) -> Dialogue[Update]:
         held: dict[str, Any] = dict(state)
-        parts = {name: str(held.get(name) or "") for name in ("code", "output", "analysis")}
-        found = yield from diagnosing(Failure(**parts), prompt)
-        made = [] if found.record is None else [asdict(found.record)]
-        by = "" if found.record is None else found.record.by
-        return {
-            "errors": [*state.get("errors", ()), *made],
-            "diagnosis": {"by": by, "why": found.why, "calls": found.calls},
-        }
+        output, code, analysis = (
+            str(held.get(name) or "") for name in ("output", "code", "analysis")
+        )
+        found = yield from diagnosing(Failure(output, code, analysis), prompt)
+        made = found.to_json()
+        error = made.pop("error")
+        added = [] if error is None else [error]
+        return {"errors": [*state.get("errors", ()), *added], "diagnosis": made}
 
-    return conversation_node("diagnose", model, begin)
+    return dialogue_node("diagnose", model, begin)
 
 
-def diagnosing(failure: Failure, prompt: Prompt | None = None) -> Conversation[Diagnosis]:
-    """Diagnose a failure in a conversation; see `diagnose`."""
+def diagnosing(failure: Failure, prompt: Prompt | None = None) -> Dialogue[Diagnosis]:
+    """Diagnose a failure; see `diagnose`."""
     rules = diagnose_by_rules(failure)
     if rules is None:
         return Diagnosis(None, "nothing tells of an error", 0)
     messages = diagnosis_messages(failure, rules, prompt or shipped("diagnose"))
-    said = yield from asking(messages, typed(_Reply, _objection))
-    if said.value is None:
-        return Diagnosis(rules, said.why, said.calls)
-    return Diagnosis(_record(said.value, failure), said.why, said.calls)
+    said = yield from asking(messages, typed(_Reply, _objection), what="diagnose")
+    record = rules if said.value is None else _record(said.value, failure)
+    if failure.limit:
+        record = replace(record, kind="resource")
+    return Diagnosis(record, said.why, said.calls)
 
 
 def diagnosis_messages(failure: Failure, rules: ErrorRecord, template: Prompt) -> list[BaseMessage]:
@@ -210,7 +236,7 @@ def diagnose_by_rules(failure: Failure) -> ErrorRecord | None:
     """
     output, analysis = _clean(failure.output), _clean(failure.analysis)
     raised = _raised(replace(failure, output=output, analysis=analysis))
-    tale = analysis or output[-LONGEST_TALE:]
+    tale = analysis or output[-LONGEST_SUMMARY:]
     error = _first_words(masked(tale)) if raised is None else canonical(raised)
     if not error:
         return None
@@ -218,7 +244,7 @@ def diagnose_by_rules(failure: Failure) -> ErrorRecord | None:
         package=GENERAL if raised is None else responsible_package(raised, failure.code),
         error=encodable(error),
         fix=advised_fix(analysis),
-        kind=error_kind(raised, f"{output[-LONGEST_TALE:]}\n{analysis}"),
+        kind=error_kind(raised, f"{output[-LONGEST_SUMMARY:]}\n{analysis}"),
         by="rules",
     )
 
@@ -265,8 +291,8 @@ def advised_fix(analysis: str) -> str:
 def _first_words(tale: str) -> str:
     """Cut a tale after the last sentence that fits."""
     tale = " ".join(tale.split())
-    if len(tale) <= LONGEST_TALE:
+    if len(tale) <= LONGEST_SUMMARY:
         return tale
-    cut = tale[:LONGEST_TALE]
+    cut = tale[:LONGEST_SUMMARY]
     end = max(cut.rfind(". "), cut.rfind("; "))
     return cut[: end + 1] if end > 0 else cut.rstrip() + "…"

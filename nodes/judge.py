@@ -22,33 +22,31 @@ from langgraft._core.effects import Call, Program
 from langgraft._core.errors import InputError, SettingsError
 from langgraft._core.prompts import Prompt
 from langgraft._core.settings import validation_as
-from langgraft.memory.episodes import Episode
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.questions import By, Question, Verdict
 from langgraft.memory.recall import strip_block
-from langgraft.nodes.chat_models import ChatModel, Model, chat_model
-from langgraft.nodes.judging.contradiction import Contradiction
-from langgraft.nodes.judging.novelty import Novelty
-from langgraft.nodes.judging.shown import Ruling, Shown
-from langgraft.nodes.judging.votes import Votes
+from langgraft.nodes.dialogue import (
+    ChatModel,
+    Dialogue,
+    Model,
+    Request,
+    arun_dialogue,
+    chat_model,
+    dialogue_node,
+    responding,
+    run_dialogue,
+)
+from langgraft.nodes.judging import Contradiction, Novelty, Ruling, Shown, Votes
 from langgraft.nodes.memory import (
     draft_questions,
     episode_of,
     questions_about,
     recall_context,
 )
-from langgraft.nodes.model_dialogue import Talk, spoken
 from langgraft.nodes.node import Node, Update
 from langgraft.nodes.prompts import prompt as shipped
 from langgraft.nodes.state import AgentState
-from langgraft.nodes.structured import (
-    Conversation,
-    aconverse,
-    asking,
-    conversation_node,
-    converse,
-    with_model,
-)
+from langgraft.nodes.structured import asking
 
 KINDS: Mapping[str, type[Shown]] = {
     "votes": Votes,
@@ -96,7 +94,7 @@ def answer(
             its kind shows.
         SettingsError: A prompt cannot be filled in.
     """
-    return converse(answering(question, lessons, prompts), model)
+    return run_dialogue(answering(question, lessons, prompts), model)
 
 
 async def aanswer(
@@ -107,22 +105,40 @@ async def aanswer(
     prompts: Prompts | None = None,
 ) -> Judgment:
     """Do what `answer` does, without blocking."""
-    return await aconverse(answering(question, lessons, prompts), model)
+    return await arun_dialogue(answering(question, lessons, prompts), model)
 
 
 def answering(
     question: Question, lessons: Sequence[str] = (), prompts: Prompts | None = None
-) -> Conversation[Judgment]:
+) -> Dialogue[Judgment]:
     """Put one question to a model, and rule on it where that does not help."""
     shown = _shown(question)
     if shown.needless:
         return _judgment(question, shown.by_rules(lessons), "rules", shown.needless, 0)
     template = (prompts or {}).get(question.kind) or shipped(shown.prompt)
     asked = HumanMessage(template.render(**shown.values(lessons)))
-    said = yield from asking([asked], shown.reader())
+    said = yield from asking([asked], shown.reader(), what="judge")
     if said.value is None:
         return _judgment(question, shown.by_rules(lessons), "rules", said.why, said.calls)
     return _judgment(question, said.value, "model", said.why, said.calls)
+
+
+def answering_all(
+    questions: Sequence[Question], lessons: Sequence[str] = (), prompts: Prompts | None = None
+) -> Dialogue[list[Judgment]]:
+    """Answer questions one after the other; see `answer`."""
+    judgments: list[Judgment] = []
+    for question in questions:
+        judgment = yield from answering(question, lessons, prompts)
+        judgments.append(judgment)
+    return judgments
+
+
+def judgments_json(judgments: Sequence[Judgment]) -> dict[str, list[Any]]:
+    """Return judgments as states keep them: all `verdicts`, and in `judging` how each was made."""
+    written = [asdict(judgment) for judgment in judgments]
+    verdicts = [verdict for each in written for verdict in each.pop("verdicts")]
+    return {"verdicts": verdicts, "judging": written}
 
 
 @checked
@@ -159,24 +175,22 @@ def judge_node(
             questions = yield from draft_questions(memory, state["instruction"], context)
         else:
             questions = yield from questions_about(memory, episode_of(state))
-        return (yield from with_model(_update(state, questions, about, prompts), model))
+        return (yield from responding(_update(state, questions, about, prompts), model))
 
     return Node.running("judge", judge)
 
 
 def _update(
     state: AgentState, questions: Sequence[Question], about: str, prompts: Prompts | None
-) -> Conversation[Update]:
+) -> Dialogue[Update]:
     key: Literal["draft_verdicts", "verdicts"]
     key = "draft_verdicts" if about == "draft" else "verdicts"
     lessons = [str(lesson["text"]) for lesson in state.get("lessons", ())]
-    verdicts = list(state.get(key, ()))
-    judging = list(state.get("judging", ()))
-    for question in questions:
-        judgment = yield from answering(question, lessons, prompts)
-        verdicts += [asdict(verdict) for verdict in judgment.verdicts]
-        judging.append({k: v for k, v in asdict(judgment).items() if k != "verdicts"})
-    return {key: verdicts, "judging": judging}
+    made = judgments_json((yield from answering_all(questions, lessons, prompts)))
+    return {
+        key: [*state.get(key, ()), *made["verdicts"]],
+        "judging": [*state.get("judging", ()), *made["judging"]],
+    }
 
 
 def _shown(question: Question) -> Shown:
@@ -200,26 +214,6 @@ def _judgment(
     return Judgment(name, question.kind, verdicts, by, why, calls)
 
 
-# For agents whose calls are samples of a node --------------------------------------------------
-
-
-def answering_all(episode: Episode, asked: Sequence[Question]) -> Talk[dict[str, Any]]:
-    """Answer questions about an episode, as a part of a talk.
-
-    Returns:
-        `verdicts`, and in `judging` how each question was answered; nothing where none was asked.
-    """
-    lessons = [lesson.text for lesson in episode.lessons]
-    verdicts: list[Any] = []
-    judging: list[Any] = []
-    for question in asked:
-        judgment = yield from spoken(answering(question, lessons), "judge")
-        told = asdict(judgment)
-        verdicts += told.pop("verdicts")
-        judging.append(told)
-    return {"verdicts": verdicts, "judging": judging} if asked else {}
-
-
 NOTHING_KNOWN = "(nothing)"
 
 
@@ -238,18 +232,19 @@ def draft_node(
     """
     template = prompt or shipped("draft")
 
-    def begin(state: AgentState) -> Conversation[Update]:
+    def begin(state: AgentState) -> Dialogue[Update]:
         draft = yield from drafting(state["instruction"], _situation(state), template)
         return {"draft": draft}
 
-    return conversation_node("draft", model, begin)
+    return dialogue_node("draft", model, begin)
 
 
-def drafting(task: str, situation: str = "", template: Prompt | None = None) -> Conversation[str]:
-    """Ask for a draft in a conversation; see `draft_node`."""
+def drafting(task: str, situation: str = "", template: Prompt | None = None) -> Dialogue[str]:
+    """Ask for a draft; see `draft_node`."""
     prompt = template or shipped("draft")
-    reply = yield [HumanMessage(prompt.render(task=task, situation=situation or NOTHING_KNOWN))]
-    return strip_block(reply or "").strip()
+    text = prompt.render(task=task, situation=situation or NOTHING_KNOWN)
+    reply = yield Request([HumanMessage(text)], "draft")
+    return strip_block(reply.text).strip()
 
 
 def _situation(state: AgentState) -> str:

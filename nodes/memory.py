@@ -6,10 +6,8 @@ memory's answer it keeps: `nodes/chat.py` for messages, `nodes/search/` and `nod
 agents whose programs and logs are kept by reference.
 """
 
-import asyncio
-import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import Any, Protocol, runtime_checkable
 
 from langchain_core.runnables import Runnable
@@ -17,13 +15,11 @@ from langchain_core.runnables import Runnable
 from langgraft._core.arguments import checked
 from langgraft._core.canonical import JSON
 from langgraft._core.effects import Call, Program
-from langgraft.memory.deltas import BankContent, MemoryDelta, fold
+from langgraft.memory.deltas import MemoryDelta
 from langgraft.memory.episodes import Attempt, Episode, ErrorRecord, Lesson, Outcome
-from langgraft.memory.items import MemoryItem
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.questions import Question, Verdict
 from langgraft.memory.recall import Budget, Recall, RecallContext, Receipt
-from langgraft.nodes.artifacts import Artifacts, keep_json
 from langgraft.nodes.node import Node, Update
 from langgraft.nodes.reflect import episode_steps
 from langgraft.nodes.state import AgentState
@@ -68,6 +64,13 @@ def recalled_parts(recalled: Recall) -> dict[str, JSON]:
         "kinds": [str(item.metadata.get("kind", "")) for item in recalled.items],
         "receipt": recalled.receipt.to_json(),
     }
+
+
+def verified(error: Mapping[str, Any] | None, fix: str) -> ErrorRecord | None:
+    """Return a failure's error with a fix that is known to work; `None` without either."""
+    if error is None or not fix:
+        return None
+    return replace(ErrorRecord(**error), fix=fix, verified=True)
 
 
 def journal(delta: MemoryDelta) -> list[list[JSON]]:
@@ -179,52 +182,3 @@ def counterpart_node(memory: KeepsAttempts) -> Runnable[AgentState, Update]:
         return {"counterpart": held, "compared_with": found.episode_id}
 
     return Node.running("counterpart", counterpart)
-
-
-def bank_after(
-    artifacts: Artifacts, state: Mapping[str, Any], deltas: Iterable[MemoryDelta]
-) -> BankContent:
-    """Return what memory holds as a run has it: what it began with, and all it changed.
-
-    Raises:
-        InputError: The bank is missing or damaged.
-    """
-    start = BankContent()
-    if reference := begun_with(state):
-        start = _content(json.loads(artifacts.read(reference)))
-    return fold(deltas, start)
-
-
-def begun_with(state: Mapping[str, Any]) -> str:
-    """Return the reference of the bank that a run began with; nothing where it teaches none."""
-    return str(state.get("begun", {}).get("bank", ""))
-
-
-def noted_bank(memory: MemoryProvider[Any] | None, artifacts: Artifacts) -> Program[Call, str]:
-    """Keep what memory holds as a run begins, and return its reference; nothing without memory."""
-    if memory is None:
-        return ""
-    content: BankContent = yield Call(memory.content, memory.acontent)
-    return keep_json(artifacts, content.to_json())
-
-
-def restore_bank(memory: MemoryProvider[Any], wanted: BankContent) -> None:
-    """Make a bank hold exactly this; nothing is changed where it does.
-
-    Raises:
-        ReadOnlyStoreError: It is another one, and frozen.
-    """
-    if memory.content().digest != wanted.digest:
-        memory.restore(wanted)
-
-
-async def arestore_bank(memory: MemoryProvider[Any], wanted: BankContent) -> None:
-    """Do what `restore_bank` does, asynchronously."""
-    if (await memory.acontent()).digest != await asyncio.to_thread(lambda: wanted.digest):
-        await memory.arestore(wanted)
-
-
-def _content(written: Mapping[str, Any]) -> BankContent:
-    items = [MemoryItem.from_json(item) for item in written["items"].values()]
-    items.sort(key=lambda item: (item.order_index, item.id))
-    return BankContent({item.id: item for item in items}, written["notes"], written["state"])

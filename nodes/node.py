@@ -1,7 +1,13 @@
-"""A node of a graph: one name, and one function with its async twin, or one program for both."""
+"""A node of a graph: one function with its async twin, or one program for both; names of its calls.
+
+Two drafts of a search may have the very same prompt, and a cache of replies would hand out the
+first one's again. Every model call of a search or run therefore carries a name in its metadata that
+says whose it is. Caches add it to their keys, simulated models to their random numbers, and traces
+show it.
+"""
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from langchain_core.runnables import Runnable, RunnableConfig
 from typing_extensions import override
@@ -10,6 +16,9 @@ from langgraft._core.effects import Effect, Program, ado, arun, do, run
 
 Update = dict[str, Any]
 """What a node returns: new values for some keys of the state."""
+
+SAMPLE: Final = "langgraft_sample"
+"""Metadata of a model call: `<episode_id>/<node id>/<what>`."""
 
 S = TypeVar("S")
 
@@ -64,3 +73,14 @@ class Node(Runnable[S, Update], Generic[S]):
         if self._acall is None:
             return await super().ainvoke(input, config, **kwargs)
         return await self._acall(input)
+
+
+def sample_config(episode_id: str, node_id: str, what: str) -> RunnableConfig:
+    """Return the settings of a model call that name its sample.
+
+    Args:
+        episode_id: The search or run.
+        node_id: The program or step that the call is about.
+        what: What the call is for: `write`, `review`, `diagnose`, `judge` …
+    """
+    return RunnableConfig(metadata={SAMPLE: f"{episode_id}/{node_id}/{what}"})

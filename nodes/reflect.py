@@ -20,18 +20,12 @@ from langgraft._core.effects import Call, Program
 from langgraft._core.prompts import Prompt
 from langgraft.memory.episodes import Attempt, Lesson, Outcome, Step, render_trajectory
 from langgraft.memory.recall import strip_block
-from langgraft.nodes.chat_models import ChatModel, chat_model
+from langgraft.nodes.dialogue import ChatModel, Dialogue, chat_model, dialogue_node
 from langgraft.nodes.node import Node, Update
 from langgraft.nodes.prompts import prompt as shipped
 from langgraft.nodes.replies import reply_text
 from langgraft.nodes.state import AgentState, StepState
-from langgraft.nodes.structured import (
-    Conversation,
-    asking,
-    conversation_node,
-    listed,
-    read_reply,
-)
+from langgraft.nodes.structured import asking, listed, read_reply
 
 MAX_LESSONS = 3
 """About three insights per episode (continual-memory §A.1.4)."""
@@ -180,7 +174,7 @@ def reflect_by_outcome_node(
         max_lessons: Most lessons kept of one episode.
     """
 
-    def begin(state: AgentState) -> Conversation[Update]:
+    def begin(state: AgentState) -> Dialogue[Update]:
         outcome = Outcome(state["success"], state["score"], state["reason"])
         attempt = Attempt(episode_steps(state["steps"]), outcome)
         drawn = yield from distilling(
@@ -198,7 +192,7 @@ def reflect_by_outcome_node(
             "reflection": drawn.why,
         }
 
-    return conversation_node("reflect", model, begin)
+    return dialogue_node("reflect", model, begin)
 
 
 def distilling(
@@ -208,10 +202,10 @@ def distilling(
     other: Attempt | None = None,
     prompts: ReflectionPrompts | None = None,
     limit: int = MAX_LESSONS,
-) -> Conversation[Distilled]:
+) -> Dialogue[Distilled]:
     """Ask for the lessons of an attempt, or of two; see `reflect_by_outcome_node`."""
     question = _question(task, attempt, other, prompts or ReflectionPrompts(), limit)
-    said = yield from asking([question], _READ_LESSONS)
+    said = yield from asking([question], _READ_LESSONS, what="reflect")
     if said.value is None:
         lessons = lessons_by_rules(task, attempt)
         return Distilled(lessons, f"by rules: {said.why}", said.calls)

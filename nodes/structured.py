@@ -12,36 +12,28 @@ without end and quoted memory do no harm. What calling the model raises is not c
 cannot be reached has not given a bad answer.
 """
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-from langchain_core.runnables import Runnable
 from pydantic import TypeAdapter, ValidationError
 
-from langgraft._core.arguments import checked
-from langgraft._core.effects import Call, Program, ado, arun, do, relay, run
-from langgraft._core.prompts import Prompt
-from langgraft.nodes.chat_models import ChatModel, Model, chat_model
-from langgraft.nodes.node import Node, Update
+from langgraft.nodes.dialogue import (
+    NO_MODEL,
+    Dialogue,
+    Model,
+    Request,
+    arun_dialogue,
+    run_dialogue,
+)
 from langgraft.nodes.prompts import prompt as shipped
-from langgraft.nodes.replies import cleaned, encodable, in_turns, json_values, reply_text
-from langgraft.nodes.state import AgentState
+from langgraft.nodes.replies import cleaned, encodable, in_turns, json_values
 
 T = TypeVar("T")
 
-Conversation: TypeAlias = Generator[list[BaseMessage], str | None, T]
-"""Yields messages for a model, is sent the text of its reply, and returns a `T`.
-
-It calls nothing itself, so the same one serves `converse` and `aconverse`. Where there is no model
-it is sent `None`, and does what can be done without.
-"""
-
-NO_MODEL = "there is no model to ask"
-
-PROBLEMS_TOLD = 5
-"""Most problems of one reply that are told; one that is all wrong needs no longer list."""
+MOST_PROBLEMS = 5
+"""Most problems of one reply that are listed; one that is all wrong needs no longer list."""
 PROBLEM_LENGTH = 300
 """Most characters of one problem."""
 REPLY_SHOWN = 20_000
@@ -86,17 +78,19 @@ def ask(model: Model | None, messages: Sequence[BaseMessage], read: Reader[T]) -
 
     Without a model there is no value, and `problems` says so.
     """
-    return converse(asking(messages, read), model)
+    return run_dialogue(asking(messages, read), model)
 
 
 async def aask(model: Model | None, messages: Sequence[BaseMessage], read: Reader[T]) -> Answer[T]:
     """Do what `ask` does, without blocking."""
-    return await aconverse(asking(messages, read), model)
+    return await arun_dialogue(asking(messages, read), model)
 
 
 def asking(
-    messages: Sequence[BaseMessage], read: Reader[T], *, repair: Prompt | None = None
-) -> Conversation[Answer[T]]:
+    messages: Sequence[BaseMessage],
+    read: Reader[T],
+    what: str = "ask",
+) -> Dialogue[Answer[T]]:
     """Ask for a value, and once for its correction.
 
     Where the correction is worse than no reply, what could be used of the first one counts.
@@ -104,20 +98,19 @@ def asking(
     Args:
         messages: The question.
         read: Makes the value: `typed(…)`, `listed(…)` or a function of your own.
-        repair: Prompt with the placeholder `$problems`.
+        what: What the calls are for.
     """
-    reply = yield list(messages)
-    if reply is None:
+    reply = yield Request(list(messages), what)
+    if reply.failure == NO_MODEL:
         return Answer(None, (NO_MODEL,), 0)
-    first = read_reply(reply, read)
+    first = read_reply(reply.text, read)
     if not first.problems:
         return first
-    told = "\n".join(f"- {problem}" for problem in first.problems)
-    correction = (repair or shipped("repair")).render(problems=told)
-    corrected = yield in_turns(
-        [*messages, AIMessage(reply[:REPLY_SHOWN]), HumanMessage(correction)]
-    )
-    second = read_reply(corrected or "", read)
+    problems = "\n".join(f"- {problem}" for problem in first.problems)
+    correction = HumanMessage(shipped("repair").render(problems=problems))
+    shown = AIMessage(reply.text[:REPLY_SHOWN])
+    corrected = yield Request(in_turns([*messages, shown, correction]), what)
+    second = read_reply(corrected.text, read)
     worse = second.value is None and first.value is not None
     return replace(first if worse else second, calls=2)
 
@@ -199,8 +192,8 @@ def read_reply(text: str, read: Reader[T]) -> Answer[T]:
     except RecursionError:
         problems = ["the JSON is nested too deeply"]
     if found is None:
-        return Answer(None, _told(problems), 1)
-    return Answer(found.value, _told(found.problems), 1)
+        return Answer(None, _listed(problems), 1)
+    return Answer(found.value, _listed(found.problems), 1)
 
 
 def _adapter(kind: type[T] | TypeAdapter[T]) -> TypeAdapter[T]:
@@ -221,41 +214,8 @@ def _problem(place: Sequence[int | str], message: str) -> str:
 
 
 def _joined(problems: Sequence[str]) -> str:
-    return "; ".join(problems[:PROBLEMS_TOLD])
+    return "; ".join(problems[:MOST_PROBLEMS])
 
 
-def _told(problems: Sequence[str]) -> tuple[str, ...]:
-    return tuple(encodable(problem)[:PROBLEM_LENGTH] for problem in problems[:PROBLEMS_TOLD])
-
-
-def with_model(conversation: Conversation[T], model: Model | None) -> Program[Call, T]:
-    """Return the program that holds a conversation with a model, or with nobody."""
-
-    def answer(messages: list[BaseMessage]) -> Program[Call, str | None]:
-        if model is None:
-            return None
-        return reply_text((yield Call(model.invoke, model.ainvoke, messages)))
-
-    return relay(conversation, answer)
-
-
-def converse(conversation: Conversation[T], model: Model | None) -> T:
-    """Hold a conversation with a model, or with nobody."""
-    return run(with_model(conversation, model), do)
-
-
-async def aconverse(conversation: Conversation[T], model: Model | None) -> T:
-    """Do what `converse` does, without blocking."""
-    return await arun(with_model(conversation, model), ado)
-
-
-@checked
-def conversation_node(
-    name: str,
-    model: ChatModel | None,
-    begin: Callable[[AgentState], Conversation[Update]],
-) -> Runnable[AgentState, Update]:
-    """Make the node that holds a conversation about the state; its result is the update."""
-    model = chat_model(model, f"`model` of the node {name!r}")
-
-    return Node.running(name, lambda state: with_model(begin(state), model))
+def _listed(problems: Sequence[str]) -> tuple[str, ...]:
+    return tuple(encodable(problem)[:PROBLEM_LENGTH] for problem in problems[:MOST_PROBLEMS])

@@ -17,20 +17,13 @@ from langgraft._core.arguments import checked
 from langgraft._core.prompts import Prompt
 from langgraft.memory.episodes import Outcome, Step, render_trajectory
 from langgraft.memory.questions import By
-from langgraft.nodes.chat_models import ChatModel
-from langgraft.nodes.judging.shown import by_line, same_words
+from langgraft.nodes.dialogue import ChatModel, Dialogue, dialogue_node
+from langgraft.nodes.judging import by_line, same_words
 from langgraft.nodes.node import Update
 from langgraft.nodes.prompts import prompt as shipped
 from langgraft.nodes.reflect import describe_outcome, episode_steps
 from langgraft.nodes.state import AgentState, DroppedLesson
-from langgraft.nodes.structured import (
-    Conversation,
-    Read,
-    Reader,
-    asking,
-    conversation_node,
-    listed,
-)
+from langgraft.nodes.structured import Read, Reader, asking, listed
 
 MIN_SCORE = 0.5
 """Least score of a lesson that is kept (ReMe 0.1.10.8)."""
@@ -91,7 +84,7 @@ def validate_node(
         prompt: Prompt with `$task`, `$outcome`, `$lessons` and `$trajectory`.
     """
 
-    def begin(state: AgentState) -> Conversation[Update]:
+    def begin(state: AgentState) -> Dialogue[Update]:
         lessons = state["lessons"]
         judged = yield from validating(
             lessons,
@@ -108,7 +101,7 @@ def validate_node(
             "dropped": [*state.get("dropped", ()), *dropped],
         }
 
-    return conversation_node("validate", model, begin)
+    return dialogue_node("validate", model, begin)
 
 
 def validating(
@@ -118,7 +111,7 @@ def validating(
     outcome: Outcome,
     *,
     prompt: Prompt | None = None,
-) -> Conversation[list[Validation]]:
+) -> Dialogue[list[Validation]]:
     """Ask what lessons are worth; returns one validation for each, in their order.
 
     Args:
@@ -137,7 +130,7 @@ def validating(
         lessons=by_line(_numbered(lessons)),
         trajectory=render_trajectory(steps, result=""),
     )
-    said = yield from asking([HumanMessage(text)], _reader(len(lessons)))
+    said = yield from asking([HumanMessage(text)], _reader(len(lessons)), what="validate")
     scores = {score.lesson: score for score in said.value or ()}
     return [
         _validation(rules, scores.get(number), said.why)

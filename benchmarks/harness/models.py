@@ -15,7 +15,7 @@ model. What happens to a request:
    and never repeated in silence.
 5. Tokens are counted into the `metered()` scopes around the call.
 
-A request whose metadata names a sample (`langgraft.nodes.sampling`) shares its answers with
+A request whose metadata names a sample (`langgraft.nodes.node`) shares its answers with
 requests of that name alone: at temperature above zero, two drafts of a search are two draws.
 
 A truncated reply (`finish_reason` `length`) is returned as it is, and so is an empty one; neither
@@ -55,7 +55,7 @@ from langgraft.benchmarks.harness.failures import one_line
 from langgraft.benchmarks.harness.http_replies import bounded_clients
 from langgraft.benchmarks.harness.study import CALL_SECONDS, REPLY_BYTES, check_server_url
 from langgraft.benchmarks.harness.usage import CallBudget
-from langgraft.nodes.sampling import SAMPLE
+from langgraft.nodes.node import SAMPLE
 
 TIMEOUT_SECONDS = 300.0
 """How long a server may stay silent within one call, by default."""

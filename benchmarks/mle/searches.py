@@ -20,7 +20,7 @@ from langgraft.benchmarks.mle.behaviour.trees import TreeBehavior, measure
 from langgraft.benchmarks.mle.conditions import BUILD
 from langgraft.benchmarks.mle.runs import competition_of, condition_of, seed_of
 from langgraft.nodes.search.journal import Journal, JournalNode
-from langgraft.nodes.workbench.projection import StepRecord
+from langgraft.nodes.workbench.log import StepRecord
 
 TREE: Final = "tree"
 

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from langgraft.benchmarks.simulated.babyai import SimulatedBabyAI
     from langgraft.benchmarks.simulated.data_scientist import SimulatedDataScientist
     from langgraft.benchmarks.simulated.engineer import SimulatedEngineer
-    from langgraft.benchmarks.simulated.faults import Fault, FaultKind
-    from langgraft.benchmarks.simulated.server import ModelServer, serve
+    from langgraft.benchmarks.simulated.server import Fault, FaultKind, ModelServer, serve
 
 __all__ = [
     "Fault",
@@ -43,8 +42,8 @@ __getattr__, __dir__ = lazy_exports(
         "SimulatedBabyAI": "langgraft.benchmarks.simulated.babyai",
         "SimulatedDataScientist": "langgraft.benchmarks.simulated.data_scientist",
         "SimulatedEngineer": "langgraft.benchmarks.simulated.engineer",
-        "Fault": "langgraft.benchmarks.simulated.faults",
-        "FaultKind": "langgraft.benchmarks.simulated.faults",
+        "Fault": "langgraft.benchmarks.simulated.server",
+        "FaultKind": "langgraft.benchmarks.simulated.server",
         "ModelServer": "langgraft.benchmarks.simulated.server",
         "serve": "langgraft.benchmarks.simulated.server",
     },

@@ -1,14 +1,20 @@
-"""A conversation as learners that play worlds read it: notes, observations, what was done so far."""
+"""Learners that play worlds: a conversation as they read it, chance by seed, and what they answer.
+
+class SimulatedWorld(WorldLearner):  # says how to play, to draw lessons, and to score them
+"""
 
 import re
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import ClassVar, Final, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
-from langgraft._core.canonical import text_digest
+from langgraft._core.canonical import seeded_fraction, text_digest
+from langgraft.benchmarks.simulated.chat import Sampling, SimulatedChatModel
+from langgraft.benchmarks.simulated.judging import judging_reply
 from langgraft.memory.recall import BLOCK_END, BLOCK_START, strip_block
 
 CACHED_TEXTS: Final = 4096
@@ -110,3 +116,87 @@ def _history(
             exchanges.append(Exchange(*pending, text))
             pending = None
     return exchanges, thoughts
+
+
+Option = TypeVar("Option")
+
+
+@dataclass(frozen=True, slots=True)
+class Dice:
+    """Decides between options by the seed and a text alone.
+
+    At temperature 0 the most likely option is taken, the first one named among equals.
+    """
+
+    seed: int
+    sampled: bool
+    """Whether the temperature is above 0."""
+    text: str
+    """Digest of the text that the draws belong to."""
+    learner: str
+    """Whose draws they are: two learners that read the same text draw apart."""
+
+    def fraction(self, name: str) -> float:
+        """Return a number in [0, 1) for one question."""
+        return seeded_fraction(self.learner, self.seed, self.text, name)
+
+    def pick(self, name: str, weights: Mapping[Option, float]) -> Option:
+        """Draw one of the options."""
+        if not self.sampled:
+            return max(weights, key=lambda option: weights[option])
+        left = self.fraction(name) * sum(weights.values())
+        for option, weight in weights.items():
+            left -= weight
+            if left < 0:
+                return option
+        return next(reversed(list(weights)))
+
+    def coin(self, name: str, chance: float) -> bool:
+        """Return true with the given probability; at temperature 0 if that is at least half."""
+        return self.fraction(name) < chance if self.sampled else chance >= 0.5  # noqa: PLR2004
+
+
+class WorldLearner(SimulatedChatModel):
+    """A learner that plays a world in words, draws lessons from attempts, and judges notes."""
+
+    world: ClassVar[str]
+    """Whose draws they are."""
+    idle: ClassVar[str]
+    """What it does where it does not understand."""
+    at_a_loss: ClassVar[str]
+    """What it says then, where no form is asked for."""
+
+    @abstractmethod
+    def played(
+        self, conversation: Conversation, opening: Opening, sampling: Sampling
+    ) -> str | None:
+        """Return the next thought and action; `None` where no task of its world is set."""
+
+    @abstractmethod
+    def lessons(self, prompt: str, dice: Dice) -> str | None:
+        """Return the lessons of the attempt that a prompt shows; `None` to anything else."""
+
+    @abstractmethod
+    def scores(self, prompt: str, dice: Dice) -> str | None:
+        """Return what lessons are worth, by the attempt beside them; `None` to anything else."""
+
+    def reply(self, messages: Sequence[BaseMessage], sampling: Sampling) -> str:
+        """Play, reflect or judge; the name of a sample makes no difference to it."""
+        conversation = read_conversation(messages)
+        opening = conversation.opening
+        if opening is not None:
+            prompt, dice = opening.whole, self.dice(opening.whole, sampling)
+            answers: tuple[Callable[[], str | None], ...] = (
+                lambda: self.scores(prompt, dice),
+                lambda: judging_reply(prompt),
+                lambda: self.lessons(prompt, dice),
+                lambda: self.played(conversation, opening, sampling),
+            )
+            for answer in answers:
+                if (reply := answer()) is not None:
+                    return reply
+        return harmless_reply(conversation.whole, self.idle, self.at_a_loss)
+
+    def dice(self, text: str, sampling: Sampling) -> Dice:
+        """Return the dice that belong to a text."""
+        return Dice(sampling.seed, sampling.sampled, digest_of(text), self.world)

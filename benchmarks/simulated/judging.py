@@ -30,9 +30,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from langgraft.nodes.judging.contradiction import Contradiction
-from langgraft.nodes.judging.novelty import Novelty
-from langgraft.nodes.judging.shown import same_words
+from langgraft.nodes.judging import Contradiction, Novelty, same_words
 from langgraft.nodes.prompts import prompt
 from langgraft.nodes.validate import validate_by_rules
 

@@ -111,7 +111,43 @@ def fields_of(attempt: str) -> Iterator[tuple[str, str]]:
             yield name, value
 
 
-def succeeded(result: str) -> bool | None:
+@dataclass(frozen=True, slots=True)
+class WrittenAttempt:
+    """An attempt, as far as its text tells."""
+
+    task: str
+    openings: tuple[str, ...]
+    """What was seen before anything was done."""
+    steps: tuple[tuple[str, str], ...]
+    """Actions, each with what came of it; empty where that is not told."""
+    success: bool | None
+    """`None` where the text does not say."""
+
+
+def read_attempt(text: str) -> WrittenAttempt:
+    """Read `Task: … Thought: … Action: … Observation: … Result: …`; any part may be missing."""
+    task, action, success = "", "", None
+    openings: list[str] = []
+    steps: list[tuple[str, str]] = []
+    for field, value in fields_of(text):
+        match field:
+            case "Task":
+                task = value
+            case "Action":
+                steps += [(action, "")] if action else []
+                action = value
+            case "Observation" if action:
+                steps.append((action, value))
+                action = ""
+            case "Observation" if not steps:
+                openings.append(value)
+            case "Result":
+                success = _succeeded(value)
+    steps += [(action, "")] if action else []
+    return WrittenAttempt(task, tuple(openings), tuple(steps), success)
+
+
+def _succeeded(result: str) -> bool | None:
     """Say whether a result tells of success; `None` where it does not say."""
     words = result.lower()
     if _FAILED.search(words):

@@ -1,19 +1,22 @@
-"""What simulated learners share in reflecting: prompts for lessons, and for their validation, read.
+"""What simulated learners share in reflecting: prompts for lessons and their validation, read and answered.
 
-    shown = parse_reflection(prompt)   # one attempt, or two side by side; None: another prompt
-    validation_reply(prompt, opinion)  # the scores a prompt of `validate` asks for; None as above
+    parse_reflection(prompt)   # one attempt, or two side by side; None: another prompt
+    write_lessons(topics, …)   # the lessons that such a prompt asks for
+    validation_reply(prompt, …)  # the scores a prompt of `validate` asks for; None as above
 
-What a learner makes of it is its own: `babyai/reflect.py`, `babyai/validating.py`, and the like in
-the packages of other learners.
+What a learner makes of an attempt is its own: `babyai/reflect.py`, and the like in the packages of
+other learners.
 """
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TypeAlias
+from enum import StrEnum
+from functools import lru_cache, partial
+from typing import TypeAlias, TypeVar
 
+from langgraft.benchmarks.simulated.conversation import Dice
 from langgraft.nodes.prompts import prompt as shipped
 
 DEFAULT_LIMIT = 3
@@ -92,8 +95,15 @@ DOUBTED = Opinion(valid=True, score=0.4, reason="hardly more than is known witho
 VAGUE = Opinion(valid=True, score=0.3, reason="advises nothing that could be done")
 CONTRADICTED = Opinion(valid=False, score=0.2, reason="the attempt speaks against it")
 
-Judge: TypeAlias = Callable[[ReportedAttempt, Shown], Opinion]
-"""Says what a lesson is worth, by the attempt it was drawn from."""
+Coin: TypeAlias = Callable[[str, float], bool]
+"""Draws for one lesson: by the question, and the chance."""
+Judge: TypeAlias = Callable[[Shown, Coin], Opinion]
+"""Says what a lesson is worth."""
+
+ADDS_COMMONPLACE = 0.3
+"""Chance of one more lesson that says nothing of use."""
+
+Topic = TypeVar("Topic", bound=StrEnum)
 
 
 def parse_reflection(prompt: str) -> Reflection | None:
@@ -104,33 +114,71 @@ def parse_reflection(prompt: str) -> Reflection | None:
     other = _OTHER.search(prompt, found.end())
     limit = _LIMIT.search(prompt)
     return Reflection(
-        _told(found),
-        None if other is None else _told(other),
+        _reported(found),
+        None if other is None else _reported(other),
         int(limit.group(1)) if limit else DEFAULT_LIMIT,
     )
 
 
-def parse_validation(prompt: str) -> ReportedAttempt | None:
-    """Return the attempt that a prompt of `validate` shows; `None` where it is something else."""
-    found = _validation(prompt)
-    return None if found is None else _told(found)
+def write_lessons(
+    topics: Iterable[Topic],
+    wordings: Callable[[Topic], tuple[Sequence[str], Sequence[str]]],
+    names: Mapping[str, str],
+    dice: Dice,
+    *,
+    commonplace: Topic,
+    limit: int,
+) -> str:
+    """Return lessons as a JSON list.
+
+    Args:
+        topics: What they are about, in order.
+        wordings: Returns the ways to word the situation and the lesson of a topic.
+        names: What the wordings are filled in with.
+        dice: Draws one of them, and whether a commonplace is added.
+        commonplace: The topic of that.
+        limit: Most lessons.
+    """
+    added = [commonplace] if dice.coin("commonplace", ADDS_COMMONPLACE) else []
+    written = []
+    for topic in list(dict.fromkeys([*topics, *added]))[:limit]:
+        situations, lessons = wordings(topic)
+        situation = _variant(situations, dice, f"when {topic}").format(**names)
+        lesson = _variant(lessons, dice, f"lesson {topic}").format(**names)
+        written.append({"when_to_use": situation, "lesson": lesson})
+    return json.dumps(written, indent=1)
 
 
-def validation_reply(prompt: str, judge: Judge) -> str | None:
-    """Return the reply to a prompt of `validate`, lesson by lesson; `None` to anything else."""
-    found = _validation(prompt)
-    if found is None:
+def _variant(options: Sequence[str], dice: Dice, name: str) -> str:
+    return options[int(dice.fraction(name) * len(options))]
+
+
+def validation_reply(
+    prompt: str, judge_for: Callable[[ReportedAttempt], Judge | None], dice: Dice
+) -> str | None:
+    """Return the reply to a prompt of `validate`, lesson by lesson; `None` to anything else.
+
+    Args:
+        prompt: The prompt.
+        judge_for: Returns who judges lessons of an attempt; `None` where it is of another world.
+        dice: Draws what is seen.
+    """
+    if prompt.partition("\n")[0] != _first_line():
+        return None
+    found = _LESSONS.search(prompt)
+    judge = judge_for(_reported(found)) if found else None
+    if found is None or judge is None:
         return None
     scores = []
     for number, lesson in _numbered(found.group("lessons")):
-        said = judge(_told(found), lesson)
-        told = {"valid": said.valid, "score": said.score, "reason": said.reason}
-        scores.append({"lesson": number, **told})
+        opinion = judge(lesson, partial(_coin, dice, lesson.text))
+        score = {"valid": opinion.valid, "score": opinion.score, "reason": opinion.reason}
+        scores.append({"lesson": number, **score})
     return json.dumps(scores)
 
 
-def _validation(prompt: str) -> re.Match[str] | None:
-    return _LESSONS.search(prompt) if prompt.partition("\n")[0] == _first_line() else None
+def _coin(dice: Dice, lesson: str, name: str, chance: float) -> bool:
+    return dice.coin(f"{name} {lesson}", chance)
 
 
 def _numbered(lines: str) -> Iterator[tuple[int, Shown]]:
@@ -145,5 +193,5 @@ def _first_line() -> str:
     return shipped("validate").text.partition("\n")[0]
 
 
-def _told(found: re.Match[str]) -> ReportedAttempt:
+def _reported(found: re.Match[str]) -> ReportedAttempt:
     return ReportedAttempt(found.group("task"), found.group("outcome"), found.group("steps"))

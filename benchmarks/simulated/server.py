@@ -10,20 +10,93 @@ import asyncio
 import json
 import socket
 import struct
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, TypeAlias
 
 from langchain_core.exceptions import ContextOverflowError
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    InvalidToolCall,
+    convert_to_messages,
+    convert_to_openai_messages,
+)
+from langchain_core.messages.tool import invalid_tool_call
 from langchain_core.messages.utils import count_tokens_approximately
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import MissingExtraError
-from langgraft.benchmarks.simulated.faults import STALL_SECONDS, Fault, FaultKind, FaultPlan
-from langgraft.benchmarks.simulated.tool_calls import messages_of, told_message
+
+STALL_SECONDS = 3600.0
+"""How long a stalled reply would last; the client or the end of the server cuts it short."""
+
+
+class FaultKind(StrEnum):
+    """The ways a call can go wrong."""
+
+    STATUS = "status"
+    """An HTTP error: `status`, `headers` and `code` say which."""
+    SLOW_FIRST_BYTE = "slow_first_byte"
+    """A good reply that begins only after `seconds`."""
+    STALL = "stall"
+    """The body stops in the middle and never goes on."""
+    RESET = "reset"
+    """The connection is reset (TCP RST) before any reply."""
+    TRUNCATED_JSON = "truncated_json"
+    """A complete HTTP reply whose JSON ends in the middle."""
+    HTML = "html"
+    """A web page with status 200, as a misconfigured proxy sends."""
+    EMPTY_CHOICES = "empty_choices"
+    """A well-formed reply without a choice."""
+    FINISH_REASON = "finish_reason"
+    """A good reply with `finish_reason` set to `reason`."""
+    MISSING_USAGE = "missing_usage"
+    """A good reply without token counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What happens to one call."""
+
+    kind: FaultKind
+    status: int = 500
+    """HTTP status, for `STATUS`."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Extra response headers, for `STATUS`."""
+    code: str | None = None
+    """The provider's error code, for `STATUS`: `context_length_exceeded` …"""
+    message: str = "fault injected on purpose"
+    """The provider's error text, for `STATUS`."""
+    seconds: float = STALL_SECONDS
+    """How long `SLOW_FIRST_BYTE` waits."""
+    reason: str = "length"
+    """The reported reason, for `FINISH_REASON`: `length`, `content_filter` …"""
+
+
+def rate_limited(**headers: str) -> Fault:
+    """Return a 429; `_` in a header name stands for `-`: `rate_limited(retry_after="1")`."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Fault(
+        FaultKind.STATUS,
+        status=429,
+        headers=named,
+        code="rate_limit_exceeded",
+        message="too many requests",
+    )
+
+
+def failing(status: int, *, code: str | None = None, message: str = "the server failed") -> Fault:
+    """Return an HTTP error."""
+    return Fault(FaultKind.STATUS, status=status, code=code, message=message)
+
+
+FaultPlan: TypeAlias = "Sequence[Fault | None] | Callable[[int], Fault | None]"
+"""Faults of the first calls in order (`None`: none), or a function of the call's index."""
+
 
 try:
     from aiohttp import web
@@ -298,3 +371,59 @@ def _deltas(message: Mapping[str, Any]) -> list[dict[str, Any]]:
     for index, call in enumerate(message.get("tool_calls", ())):
         deltas.append({"tool_calls": [{**call, "index": index}]})
     return deltas
+
+
+# Calls of tools -------------------------------------------------------------------------------
+
+
+def messages_of(told: Sequence[Any]) -> list[BaseMessage]:
+    """Return the messages of a request.
+
+    Raises:
+        ValueError: They are no messages.
+    """
+    return [_message(each) for each in told]
+
+
+def told_message(message: AIMessage) -> dict[str, Any]:
+    """Return a reply as a provider tells it."""
+    told: Any = convert_to_openai_messages(message)
+    spoiled = [_told_call(call) for call in message.invalid_tool_calls]
+    if spoiled:
+        told["tool_calls"] = [*told.get("tool_calls", ()), *spoiled]
+    return dict(told)
+
+
+def _message(told: Any) -> BaseMessage:
+    """Read a message; LangChain's reader takes no call that cannot be read."""
+    calls = told.get("tool_calls") if isinstance(told, Mapping) else None
+    if not calls:
+        return convert_to_messages([told])[0]
+    whole = [call for call in calls if _readable(call)]
+    spoiled = [_spoiled(call) for call in calls if not _readable(call)]
+    message = convert_to_messages([{**told, "tool_calls": whole}])[0]
+    if spoiled and isinstance(message, AIMessage):
+        message.invalid_tool_calls = spoiled
+    return message
+
+
+def _readable(call: Any) -> bool:
+    try:
+        return isinstance(json.loads(call["function"]["arguments"]), dict)
+    except ValueError:
+        return False
+    except (KeyError, TypeError) as error:
+        msg = "a tool call has a function with a name and arguments"
+        raise ValueError(msg) from error
+
+
+def _spoiled(call: Mapping[str, Any]) -> InvalidToolCall:
+    function = call["function"]
+    return invalid_tool_call(
+        name=function.get("name"), args=function["arguments"], id=call.get("id")
+    )
+
+
+def _told_call(call: InvalidToolCall) -> dict[str, Any]:
+    function = {"name": call["name"] or "", "arguments": call["args"] or ""}
+    return {"type": "function", "id": call["id"], "function": function}

@@ -1,20 +1,199 @@
-"""What the nodes of the chain agent depend on: `ChainDeps`, one object for them all."""
+"""What the chain agent's nodes depend on, and what its model is sent: prompts, and the log as messages.
+
+Messages are a pure function of the log and of settings. What the model said stands there word for
+word. Every call of a tool has its answer right behind it, under a name of its own (`call-<step>`),
+so that any provider takes them and no provider's ids are kept. A call that providers would not
+take back (arguments that are no JSON object, a name that no tool can have) is not made into
+another: it is quoted where the model is shown what was wrong.
+"""
 
 import json
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, Final, TypeAlias
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+)
 
+from langgraft._core.prompts import Prompt
 from langgraft._core.tokens import count_tokens_approximately
-from langgraft.nodes.chain.messages import Instructions, messages_of
+from langgraft.environments.sandboxes.result_text import span, trimmed
 from langgraft.nodes.chain.tools import Schema
-from langgraft.nodes.chain.visible_history import Condenser, VisibleHistory, visible_history
+from langgraft.nodes.chain.visible_history import (
+    AgentTurn,
+    Condenser,
+    HistoryPart,
+    StuckNotice,
+    VisibleHistory,
+    visible_history,
+)
+from langgraft.nodes.program_text import quotable
+from langgraft.nodes.prompts import PromptSet, prompt_field
+from langgraft.nodes.replies import encodable, in_turns
 from langgraft.nodes.workbench.deps import RunDeps
 from langgraft.nodes.workbench.limits import estimated_tokens
-from langgraft.nodes.workbench.log import Event
+from langgraft.nodes.workbench.log import INVALID, MESSAGE, Event
 from langgraft.nodes.workbench.state import RunState
+
+_NOTHING: Final = "(nothing)"
+_CALLABLE: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""Names that providers take."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChainPrompts(PromptSet):
+    """The prompts of the chain agent, each with the placeholders that it may have."""
+
+    system: Prompt = prompt_field("chain_system")
+    task: Prompt = prompt_field("chain_task", "task memory data packages limit steps")
+    """Begins each attempt."""
+    reminder: Prompt = prompt_field("chain_reminder", "left steps")
+    """Ends each prompt."""
+    go_on: Prompt = prompt_field("chain_continue", "problem")
+    """What the user says to a reply without a call."""
+    recovery: Prompt = prompt_field("chain_recovery", "rule")
+    """Begins what follows circles."""
+    diagnose: Prompt = prompt_field("diagnose", "code output analysis rules")
+
+
+RULES_TOLD: Final = {
+    "pairs": "the same call with the same result, four times in a row",
+    "errors": "the same call, which failed three times in a row",
+    "messages": "the same message three times in a row, without any call",
+    "alternation": "the same two calls by turns, with the same results, three times",
+}
+"""What an agent is told of how it went in circles."""
+
+
+@dataclass(frozen=True, slots=True)
+class Instructions:
+    """What the prompts of a run are filled in with."""
+
+    prompts: ChainPrompts
+    task: str
+    """Description of the competition."""
+    seconds: float
+    """Wall clock of one execution."""
+    steps: int
+    """Of the whole run."""
+    packages: Sequence[str]
+
+    def system(self) -> str:
+        """Return what the model is, and how it works."""
+        return self.prompts.system.render().strip()
+
+    def first(self, data: str, memory: str, *, room: int | None = None) -> str:
+        """Return the message that an attempt begins with.
+
+        Args:
+            data: The preview of the data.
+            memory: The block that memory recalled; empty where it recalled nothing.
+            room: Characters for task, data and memory together, roughly; `None` sets no limit.
+        """
+        task, data, memory = encodable(self.task), encodable(data), encodable(memory)
+        if room is not None:
+            task, data = trimmed(task, room // 2), trimmed(data, room // 4)
+            memory = trimmed(memory, room // 4)
+        told = self.prompts.task.render(
+            task=task.strip(),
+            memory=f"{memory}\n" if memory else "",
+            data=data,
+            packages=", ".join(self.packages),
+            limit=span(self.seconds),
+            steps=str(self.steps),
+        )
+        return told.strip()
+
+    def reminder(self, done: int) -> str:
+        """Return how many steps are left after so many."""
+        left = str(max(self.steps - done, 0))
+        return self.prompts.reminder.render(left=left, steps=str(self.steps)).strip()
+
+    def recovery(self, rule: str) -> str:
+        """Return what is said where the agent went in circles."""
+        return self.prompts.recovery.render(rule=RULES_TOLD.get(rule, rule)).strip()
+
+
+def messages_of(
+    history: VisibleHistory, instructions: Instructions, *, data: str, done: int
+) -> list[BaseMessage]:
+    """Return what a model is sent.
+
+    Args:
+        history: What the agent sees of the log.
+        instructions: What the prompts are filled in with.
+        data: The preview of the data.
+        done: Steps of the run so far.
+    """
+    first = instructions.first(data, history.memory, room=history.first_message)
+    told = (message for part in history.parts for message in _told(part, instructions))
+    messages = in_turns([SystemMessage(instructions.system()), HumanMessage(first), *told])
+    last = messages[-1]
+    messages[-1] = last.model_copy(
+        update={"content": f"{last.text}\n\n{instructions.reminder(done)}"}
+    )
+    return messages
+
+
+def _told(part: HistoryPart, instructions: Instructions) -> Iterator[BaseMessage]:
+    if isinstance(part, StuckNotice):
+        yield HumanMessage(instructions.recovery(str(part.action.arguments.get("rule", ""))))
+    elif part.action.name == MESSAGE:
+        yield AIMessage(_clean(str(part.action.arguments.get("text", ""))))
+        yield HumanMessage(_text(part.answer))
+    else:
+        yield from _called(part)
+
+
+def _called(turn: AgentTurn) -> Iterator[BaseMessage]:
+    action, name = turn.action, f"call-{turn.step}"
+    tool = action.name
+    arguments: dict[str, Any] | None = dict(action.arguments)
+    thought = _clean(action.thought) if action.thought.strip() else ""
+    seen = "" if turn.observation is None else turn.observation.text
+    said = f"{seen}\n\n{turn.answer}" if turn.answer else seen
+    if action.name == INVALID:
+        tool, written = (str(action.arguments.get(key, "")) for key in ("tool", "said"))
+        arguments = _object(written) if _CALLABLE.fullmatch(tool) else None
+        if arguments is None:
+            yield AIMessage(thought)
+            yield HumanMessage(_clean(f"{_quoted(tool, written)}{said}"))
+            return
+    call = {"name": tool, "args": arguments, "id": name, "type": "tool_call"}
+    yield AIMessage(thought, tool_calls=[call])
+    yield ToolMessage(_text(said), tool_call_id=name)
+
+
+def _object(written: str) -> dict[str, Any] | None:
+    """Return arguments as the object that they are; `None` where they are none."""
+    try:
+        read = json.loads(written)
+        json.dumps(read, allow_nan=False)
+    except (ValueError, RecursionError):
+        return None
+    return read if isinstance(read, dict) else None
+
+
+def _quoted(tool: str, written: str) -> str:
+    if not tool and not written:
+        return ""
+    return f"You called `{tool}` with these arguments:\n```\n{quotable(written)}\n```\n"
+
+
+def _text(text: str) -> str:
+    return _clean(text) if text.strip() else _NOTHING
+
+
+def _clean(text: str) -> str:
+    """Take NULs out, which some servers refuse."""
+    return text.replace("\0", "�")
+
 
 Browse: TypeAlias = Callable[[str], str]
 """Reads a page of the web, as text; what it raises is told to the agent."""

@@ -11,16 +11,16 @@ from typing import Any, Final, TypeAlias
 from langgraft.environments.competitions.competition import Competition
 from langgraft.nodes.chain.tools import EDIT_FILE, RUN_BASH, RUN_PYTHON, VALIDATE_SUBMISSION
 from langgraft.nodes.workbench.files import (
-    ToldError,
+    ToolError,
     inside,
     inside_path,
     reading,
     writable_path,
     writing,
 )
-from langgraft.nodes.workbench.kernel_effects import KernelTalk
 from langgraft.nodes.workbench.log import Action
 from langgraft.nodes.workbench.performing import (
+    KernelProgram,
     Performed,
     Performer,
     perform_cell,
@@ -32,7 +32,7 @@ CHANGING: Final = frozenset({RUN_BASH, RUN_PYTHON, EDIT_FILE})
 """Actions that may change a workspace."""
 IN_WORKSPACE: Final = CHANGING | {VALIDATE_SUBMISSION}
 """Actions that need one."""
-Does: TypeAlias = Callable[[str, Mapping[str, Any], Path], KernelTalk[str]]
+Does: TypeAlias = Callable[[str, Mapping[str, Any], Path], KernelProgram[str]]
 """Does one of the commands with a file, and returns what is told of it."""
 _AROUND: Final = 4
 """Lines shown before and after a change (OpenHands' figure)."""
@@ -42,7 +42,7 @@ _LONGEST_LINE: Final = 2_000
 def performer(competition: Competition) -> Performer:
     """Return what does the chain agent's actions."""
 
-    def perform(action: Action) -> KernelTalk[Performed]:
+    def perform(action: Action) -> KernelProgram[Performed]:
         arguments = action.arguments
         if action.name == RUN_BASH:
             return (yield from perform_command(str(arguments["command"])))
@@ -55,7 +55,7 @@ def performer(competition: Competition) -> Performer:
     return perform
 
 
-def perform_edit(arguments: Mapping[str, Any], data: Path) -> KernelTalk[Performed]:
+def perform_edit(arguments: Mapping[str, Any], data: Path) -> KernelProgram[Performed]:
     """Do what a call of `edit_file` asks for.
 
     Args:
@@ -65,11 +65,11 @@ def perform_edit(arguments: Mapping[str, Any], data: Path) -> KernelTalk[Perform
     does = _COMMANDS[arguments["command"]]
     try:
         return Performed((yield from does(arguments["path"], arguments, data)))
-    except ToldError as error:
+    except ToolError as error:
         return Performed(f"Not done: {error}.", failed=True, result=error.lost)
 
 
-def _view(given: str, arguments: Mapping[str, Any], data: Path) -> KernelTalk[str]:
+def _view(given: str, arguments: Mapping[str, Any], data: Path) -> KernelProgram[str]:
     path = inside_path(given)
     lines = (yield from reading(path, data)).splitlines()
     first, last = _range(arguments.get("view_range"), len(lines))
@@ -77,34 +77,34 @@ def _view(given: str, arguments: Mapping[str, Any], data: Path) -> KernelTalk[st
     return f"{path}, lines {first} to {last} of {len(lines)}:\n{shown}" if lines else "It is empty."
 
 
-def _create(given: str, arguments: Mapping[str, Any], _data: Path) -> KernelTalk[str]:
+def _create(given: str, arguments: Mapping[str, Any], _data: Path) -> KernelProgram[str]:
     path, text = writable_path(given), _needed(arguments, "file_text")
     yield from _changed(path, text)
     return f"{path} was written: {len(text.splitlines()):,} lines."
 
 
-def _replace(given: str, arguments: Mapping[str, Any], data: Path) -> KernelTalk[str]:
+def _replace(given: str, arguments: Mapping[str, Any], data: Path) -> KernelProgram[str]:
     path, old = writable_path(given), _needed(arguments, "old_str")
     new = str(arguments.get("new_str") or "")
     text = yield from reading(path, data)
     count = text.count(old) if old else 0
     if count != 1:
         there = "is not in" if count == 0 else f"is {count:,} times in"
-        raise ToldError(f"`old_str` {there} {path}, and must be there exactly once, to the letter")
+        raise ToolError(f"`old_str` {there} {path}, and must be there exactly once, to the letter")
     if old == new:
-        raise ToldError("`new_str` is the same as `old_str`")
+        raise ToolError("`new_str` is the same as `old_str`")
     yield from _changed(path, text.replace(old, new))
     before = text[: text.index(old)].count("\n")
     return _told(path, text.replace(old, new), before, len(new.splitlines()))
 
 
-def _insert(given: str, arguments: Mapping[str, Any], data: Path) -> KernelTalk[str]:
+def _insert(given: str, arguments: Mapping[str, Any], data: Path) -> KernelProgram[str]:
     path, new = writable_path(given), _needed(arguments, "new_str")
     after = int(_needed(arguments, "insert_line"))
     text = yield from reading(path, data)
     lines = text.splitlines(keepends=True)
     if not 0 <= after <= len(lines):
-        raise ToldError(f"`insert_line` is from 0 to {len(lines)}, the number of lines of {path}")
+        raise ToolError(f"`insert_line` is from 0 to {len(lines)}, the number of lines of {path}")
     if after and not lines[after - 1].endswith(("\n", "\r")):
         lines[after - 1] += "\n"
     put = new if new.endswith("\n") or after == len(lines) else f"{new}\n"
@@ -113,7 +113,7 @@ def _insert(given: str, arguments: Mapping[str, Any], data: Path) -> KernelTalk[
     return _told(path, changed, after, len(new.splitlines()))
 
 
-def _undo(given: str, _arguments: Mapping[str, Any], _data: Path) -> KernelTalk[str]:
+def _undo(given: str, _arguments: Mapping[str, Any], _data: Path) -> KernelProgram[str]:
     told = yield from inside("take back", writable_path(given))
     return told.removesuffix(" It now reads:")
 
@@ -127,14 +127,14 @@ _COMMANDS: Final[dict[str, Does]] = {
 }
 
 
-def _changed(path: str, text: str) -> KernelTalk[None]:
+def _changed(path: str, text: str) -> KernelProgram[None]:
     yield from inside("keep", path)
     yield from writing(path, text)
 
 
 def _needed(arguments: Mapping[str, Any], name: str) -> Any:
     if arguments.get(name) is None:
-        raise ToldError(f"`{arguments['command']}` needs `{name}`")
+        raise ToolError(f"`{arguments['command']}` needs `{name}`")
     return arguments[name]
 
 
@@ -143,10 +143,10 @@ def _range(given: Any, count: int) -> tuple[int, int]:
     if given is None:
         return min(1, count), count
     if len(given) != 2:  # noqa: PLR2004 - first and last
-        raise ToldError("`view_range` is the first and the last line, such as [1, 40]")
+        raise ToolError("`view_range` is the first and the last line, such as [1, 40]")
     first, last = given[0], count if given[1] == -1 else min(given[1], count)
     if not 1 <= first <= last:
-        raise ToldError(f"`view_range` has to lie within its {count:,} lines, first before last")
+        raise ToolError(f"`view_range` has to lie within its {count:,} lines, first before last")
     return first, last
 
 

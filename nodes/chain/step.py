@@ -24,8 +24,7 @@ from langgraft.nodes.chain.tools import (
     surplus_told,
 )
 from langgraft.nodes.chain.visible_history import Condensation, cut_to_fit
-from langgraft.nodes.chat_models import Model
-from langgraft.nodes.model_dialogue import Ask, Talk, dialogue_node
+from langgraft.nodes.dialogue import Dialogue, Model, Request, dialogue_node
 from langgraft.nodes.node import Node, Update
 from langgraft.nodes.workbench.deps import metered
 from langgraft.nodes.workbench.limits import ended_by, spend
@@ -70,7 +69,7 @@ def think_node(deps: ChainDeps, model: Model) -> Node[RunState]:
     """
     run = deps.run
 
-    def begin(state: RunState) -> Talk[Update]:
+    def begin(state: RunState) -> Dialogue[Update]:
         if ended := ended_by(run.limits, state, run.prices):
             return {"ended": ended}
         log = run.log(state)
@@ -88,7 +87,7 @@ def think_node(deps: ChainDeps, model: Model) -> Node[RunState]:
     return dialogue_node("think", model, begin, _of_step)
 
 
-def thinking(deps: ChainDeps, events: tuple[Event, ...], data: str) -> Talk[NextAction]:
+def thinking(deps: ChainDeps, events: tuple[Event, ...], data: str) -> Dialogue[NextAction]:
     """Ask for an action, with less in view where the prompt is too long for the model.
 
     It is too long where it is estimated to be so, or where the model says it is. A model that says
@@ -98,7 +97,7 @@ def thinking(deps: ChainDeps, events: tuple[Event, ...], data: str) -> Talk[Next
     if deps.most is not None:
         seen = _shortened(deps, seen, data, deps.most) or seen
     while True:
-        said = yield Ask(deps.prompt(seen, data), "think")
+        said = yield Request(deps.prompt(seen, data), "think")
         if not said.overflow:
             return NextAction(requested_action(said, deps.offered), _new(seen, events))
         share *= _SHORTER
@@ -152,7 +151,7 @@ def act_node(deps: ChainDeps) -> Node[RunState]:
         action, surplus = _said(deps, state)
         seen: Observation | None
         if action.name in IN_WORKSPACE:
-            seen, seconds = yield Call(run.run, run.arun, state, action)
+            seen, seconds = yield from run.acting(state, action)
         else:
             began = run.clock()
             seen = _observed(action, deps.browse)

@@ -9,7 +9,7 @@ from langchain_core.messages import BaseMessage
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from langgraft._core.settings import describe_validation
-from langgraft.nodes.model_dialogue import UNREADABLE, Said
+from langgraft.nodes.dialogue import UNREADABLE, Response
 from langgraft.nodes.replies import encodable
 from langgraft.nodes.workbench.log import INVALID, MESSAGE, keepable
 
@@ -169,7 +169,7 @@ class RequestedAction:
     """Tools of further calls in the same reply, which are not done."""
 
 
-def requested_action(said: Said, offered: Collection[str]) -> RequestedAction:
+def requested_action(said: Response, offered: Collection[str]) -> RequestedAction:
     """Read a reply.
 
     The first call that can be read counts. A reply without any call is a message, one that holds

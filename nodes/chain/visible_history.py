@@ -20,8 +20,8 @@ from langgraft.nodes.workbench.log import (
     Action,
     Event,
     Observation,
+    recall_of,
 )
-from langgraft.nodes.workbench.projection import recall_of
 
 _MASKED: Final = "[left out for room]"
 _LAST_RESORTS: Final = ((4_000, None), (1_000, None), (1_000, 8_000), (1_000, 2_000), (300, 500))

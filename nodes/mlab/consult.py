@@ -15,25 +15,23 @@ from langgraft._core.arguments import checked
 from langgraft._core.effects import Call, Program
 from langgraft.environments.sandboxes.result_text import trimmed
 from langgraft.memory.recall import strip_block
-from langgraft.nodes.chat_models import Model
+from langgraft.nodes.dialogue import Dialogue, Model, Request, Response, responding
 from langgraft.nodes.mlab import tools
-from langgraft.nodes.mlab.deps import MLABDeps, MLABPrompts, sample_name
-from langgraft.nodes.mlab.prompt import LONGEST_SHOWN
-from langgraft.nodes.model_dialogue import Ask, Said, Talk, held_with
+from langgraft.nodes.mlab.deps import LONGEST_SHOWN, MLABDeps, MLABPrompts, sample_name
 from langgraft.nodes.node import Node, Update
 from langgraft.nodes.program_text import quotable, read_program
 from langgraft.nodes.replies import encodable, in_turns
 from langgraft.nodes.structured import REPLY_SHOWN
 from langgraft.nodes.workbench.deps import Metered, RunDeps, metered
 from langgraft.nodes.workbench.files import (
-    ToldError,
+    ToolError,
     inside_path,
     reading,
     reading_or_none,
     writable_path,
 )
-from langgraft.nodes.workbench.kernel_effects import KernelTalk
 from langgraft.nodes.workbench.log import Action
+from langgraft.nodes.workbench.performing import KernelProgram
 from langgraft.nodes.workbench.state import RunState
 
 CONSULTING: Final = frozenset({tools.EDIT, tools.UNDERSTAND})
@@ -80,7 +78,7 @@ def consult_node(deps: MLABDeps, edit_model: Model, reading_model: Model) -> Nod
         )
         asking = _asking(run, state, action, looked, prompts)
         model = edit_model if action.name == tools.EDIT else reading_model
-        return (yield from held_with(asking, model, *sample_name(state)))
+        return (yield from responding(asking, model, sample_name(state)))
 
     return Node.running("consult", consult, in_threads=True)
 
@@ -95,7 +93,7 @@ def said_action(run: RunDeps, state: RunState) -> Action:
     return Action.model_validate(run.read(state["said"]))
 
 
-def _looking(run: RunDeps, action: Action) -> KernelTalk[_Looked]:
+def _looking(run: RunDeps, action: Action) -> KernelProgram[_Looked]:
     """Read the file that a model is to be shown; a script that is not there yet is empty."""
     given = cast("Mapping[str, Any]", action.arguments["input"])  # as `read_reply` made it
     data = run.competition.public_dir
@@ -106,7 +104,7 @@ def _looking(run: RunDeps, action: Action) -> KernelTalk[_Looked]:
         writable_path(given["save_name"])
         path = inside_path(given["script_name"])
         code = (yield from reading_or_none(path, data)) or ""
-    except ToldError as error:
+    except ToolError as error:
         return _Looked("", str(error))
     if len(code) > LONGEST_SCRIPT:
         told = f"{path} has {len(code):,} characters, and at most {LONGEST_SCRIPT:,} are edited"
@@ -116,7 +114,7 @@ def _looking(run: RunDeps, action: Action) -> KernelTalk[_Looked]:
 
 def _asking(
     run: RunDeps, state: RunState, action: Action, looked: _Looked, prompts: MLABPrompts
-) -> Talk[Update]:
+) -> Dialogue[Update]:
     if looked.told:
         return _answered(run, action, {"told": looked.told})
     given = cast("Mapping[str, Any]", action.arguments["input"])  # as `read_reply` made it
@@ -150,7 +148,7 @@ class Answered:
     calls: int
 
 
-def editing(name: str, code: str, instruction: str, prompts: MLABPrompts) -> Talk[Answered]:
+def editing(name: str, code: str, instruction: str, prompts: MLABPrompts) -> Dialogue[Answered]:
     """Ask for a script after an edit, and again where no reply holds one.
 
     A script that does not compile counts where no later reply has a better one: the agent sees
@@ -161,7 +159,7 @@ def editing(name: str, code: str, instruction: str, prompts: MLABPrompts) -> Tal
     messages: list[BaseMessage] = [question]
     best, why = "", ""
     for call in range(1, EDIT_TRIES + 1):
-        said = yield Ask(messages, "edit")
+        said = yield Request(messages, "edit")
         if said.failure:
             return Answered(best, f"the model gave none: {said.failure}", call)
         found = read_program(said.text)
@@ -174,7 +172,7 @@ def editing(name: str, code: str, instruction: str, prompts: MLABPrompts) -> Tal
     return Answered(best, why, EDIT_TRIES)
 
 
-def understanding(name: str, text: str, question: str, prompts: MLABPrompts) -> Talk[Answered]:
+def understanding(name: str, text: str, question: str, prompts: MLABPrompts) -> Dialogue[Answered]:
     """Ask what a file holds about a question: part by part, and then for all of it."""
     parts = _parts(text)[: tools.BLOCKS]
     given = {"name": name, "question": question, "parts": str(len(parts))}
@@ -193,7 +191,7 @@ def understanding(name: str, text: str, question: str, prompts: MLABPrompts) -> 
         listed = "\n\n".join(f"Part {at}:\n{each}" for at, each in enumerate(found, start=1))
         answer = trimmed(listed, LONGEST_ANSWER)
         asked_all = prompts.understand_all.render(name=name, question=question, found=answer)
-        said = yield Ask([HumanMessage(encodable(asked_all))], "understand")
+        said = yield Request([HumanMessage(encodable(asked_all))], "understand")
         calls += 1
         answer = answer if _fails(said) else said.text.strip()
     if len(text) > tools.BLOCK * tools.BLOCKS:
@@ -202,7 +200,7 @@ def understanding(name: str, text: str, question: str, prompts: MLABPrompts) -> 
     return Answered(_kept(answer, LONGEST_ANSWER), why, calls)
 
 
-def summarizing(action: str, text: str, prompts: MLABPrompts) -> Talk[Answered]:
+def summarizing(action: str, text: str, prompts: MLABPrompts) -> Dialogue[Answered]:
     """Ask for an observation in short; where that fails, its beginning and end are shown."""
     parts = _parts(text)
     room = LONGEST_SHOWN // len(parts)
@@ -226,13 +224,13 @@ class _Shown:
     given: dict[str, str]
 
 
-def _reading(shown: _Shown, prompts: MLABPrompts, what: str) -> Talk[tuple[Said, int]]:
+def _reading(shown: _Shown, prompts: MLABPrompts, what: str) -> Dialogue[tuple[Response, int]]:
     """Have a part read; one that is too long for the model is cut until it is not."""
     prompt = prompts.understand if what == "understand" else prompts.summarize
     part, calls = shown.part, 0
     while True:
         asked = prompt.render(**shown.given, text=quotable(part))
-        said = yield Ask([HumanMessage(encodable(asked))], what)
+        said = yield Request([HumanMessage(encodable(asked))], what)
         calls += 1
         if not said.overflow or len(part) <= SHORTEST:
             return said, calls
@@ -243,11 +241,11 @@ def _parts(text: str) -> Sequence[str]:
     return [text[at : at + tools.BLOCK] for at in range(0, len(text), tools.BLOCK)] or [""]
 
 
-def _fails(said: Said) -> bool:
+def _fails(said: Response) -> bool:
     return bool(said.failure) or not said.text.strip()
 
 
-def _heard(said: Said, otherwise: str) -> str:
+def _heard(said: Response, otherwise: str) -> str:
     why = said.failure or _SILENT
     return f"[{otherwise}: {why}]" if _fails(said) else said.text.strip()
 

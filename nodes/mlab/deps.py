@@ -1,11 +1,23 @@
-"""What MLAB's nodes depend on: `MLABDeps`, one object for them all, and the prompts in it."""
+"""What MLAB's nodes depend on, and what its prompts say: the task, the last steps, and what is left.
 
-from collections.abc import Sequence
+A step is shown by its six fields as the model wrote them, and by what was observed.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, Final
 
 from langgraft._core.prompts import Prompt
+from langgraft.environments.sandboxes.result_text import span, trimmed
+from langgraft.nodes.mlab.tools import FIELDS, THOUGHT, described_tools
+from langgraft.nodes.program_text import quotable
 from langgraft.nodes.prompts import PromptSet, prompt_field
+from langgraft.nodes.replies import encodable
 from langgraft.nodes.workbench.deps import RunDeps
+from langgraft.nodes.workbench.limits import left
+from langgraft.nodes.workbench.log import Action, EventLog, Observation
+from langgraft.nodes.workbench.memory import recalled_in
 from langgraft.nodes.workbench.state import RunState
 
 
@@ -47,3 +59,140 @@ class MLABDeps:
 def sample_name(state: RunState) -> tuple[str, str]:
     """Name whose samples the calls of a step are."""
     return state["episode_id"], f"step-{state.get('steps', 0)}"
+
+
+SUMMARY: Final = "summary"
+"""Event: what a model made of an observation that is too long to be shown; `text`, `why`, `calls`."""
+LONGEST_SHOWN: Final = 5000
+"""Most characters of an observation that are shown (MLAB's figure)."""
+NO_STEPS: Final = "(none yet)"
+_MINUTE: Final = 60
+_HOUR: Final = 3600
+_CLIPPED: Final = (2500, 1000, 300)
+"""Characters of an observation that stay where a prompt is too long, one after the other."""
+_TASK: Final = (8000, 4000, 2000, 1000, 300)
+"""Characters of the task, and of the data's preview, that stay after that."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptExtent:
+    """How much of a run a prompt shows."""
+
+    window: int
+    """Most steps."""
+    room: int = LONGEST_SHOWN
+    """Most characters of one observation, and of one field."""
+    task: int | None = None
+    """Most characters of the task and of the data's preview; `None` sets no limit."""
+
+
+def extents(window: int) -> Iterator[PromptExtent]:
+    """Yield how a prompt is made shorter and shorter, beginning with all it is to show.
+
+    First older steps go, then the middles of what is left of them, and at last those of the task.
+    """
+    for steps in range(window, 0, -1):
+        yield PromptExtent(steps)
+    for room in _CLIPPED:
+        yield PromptExtent(1, room)
+    for task in _TASK:
+        yield PromptExtent(1, _CLIPPED[-1], task)
+
+
+def prompt_text(deps: MLABDeps, state: RunState, extent: PromptExtent) -> str:
+    """Return the prompt for the next step."""
+    log = deps.run.log(state)
+    task = _task(deps, state, log, extent)
+    return encodable(f"{task.strip()}\n\n{_turn(deps, state, log, extent).strip()}\n")
+
+
+def reply_form(deps: MLABDeps) -> str:
+    """Return what a reply has to look like, as a prompt says it."""
+    return deps.prompts.format.render().strip()
+
+
+def _task(deps: MLABDeps, state: RunState, log: EventLog, extent: PromptExtent) -> str:
+    preview = deps.run.artifacts.read(state["begun"]["preview"]).decode()
+    task = deps.run.competition.description.strip()
+    recalled = recalled_in(log) or ""
+    if extent.task is not None:
+        task, preview = trimmed(task, extent.task), trimmed(preview, extent.task)
+    return deps.prompts.task.render(
+        task=task,
+        tools=described_tools(),
+        data=preview.strip(),
+        memory=f"{recalled}\n" if recalled else "",
+        packages=", ".join(deps.packages),
+        limit=span(deps.run.seconds),
+        window=str(deps.window),
+        format=reply_form(deps),
+    )
+
+
+def _turn(deps: MLABDeps, state: RunState, log: EventLog, extent: PromptExtent) -> str:
+    steps, seconds = left(deps.run.limits, state)
+    return deps.prompts.turn.render(
+        steps=window_text(log, extent.window, room=extent.room),
+        left=str(steps),
+        all=str(deps.run.limits.steps),
+        time=roughly(seconds),
+        number=str(state.get("steps", 0)),
+    )
+
+
+def roughly(seconds: float) -> str:
+    """Write a time that is left so roughly that a repetition seldom reads otherwise."""
+    if seconds > _HOUR:
+        return f"about {math.ceil(seconds / _HOUR)} hours"
+    tens = math.ceil(seconds / (10 * _MINUTE))
+    return f"about {10 * tens} minutes" if tens else "no time"
+
+
+def window_text(log: EventLog, window: int, *, room: int = LONGEST_SHOWN) -> str:
+    """Write the last steps of a run.
+
+    Args:
+        log: What happened so far.
+        window: How many steps are shown, at most.
+        room: Most characters of one observation, and of one field.
+    """
+    actions = [
+        event for event in log.events if isinstance(event, Action) and event.source == "agent"
+    ]
+    first = max(len(actions) - window, 0)
+    steps = [
+        _step(log, action, number, room) for number, action in enumerate(actions) if number >= first
+    ]
+    return "\n\n".join(steps) or NO_STEPS
+
+
+def _step(log: EventLog, action: Action, number: int, room: int) -> str:
+    fields = six_fields(action)
+    shown = trimmed(_shown(log, action), room) or "(nothing)"
+    return "\n".join(
+        [
+            f"## Step {number}",
+            *(f"{name}: {trimmed(fields[name], room)}" for name in FIELDS),
+            "Observation:",
+            f"```\n{quotable(shown)}\n```",
+        ]
+    )
+
+
+def six_fields(action: Action) -> dict[str, str]:
+    """Return the six fields of the reply that an action was made of."""
+    said: Any = action.arguments["fields"]
+    return {**said, THOUGHT: action.thought}
+
+
+def _shown(log: EventLog, action: Action) -> str:
+    """Return what is shown of an action: what was observed, or the summary of it."""
+    text = ""
+    for event in log.events[action.id + 1 :]:
+        if isinstance(event, Action) and event.source == "agent":
+            break
+        if isinstance(event, Observation) and event.cause == action.id:
+            text = event.text
+        if isinstance(event, Action) and event.name == SUMMARY:
+            text = str(event.arguments.get("text", ""))
+    return text

@@ -14,7 +14,7 @@ from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.sandboxes.result_text import trimmed
 from langgraft.nodes.mlab import tools
 from langgraft.nodes.workbench.files import (
-    ToldError,
+    ToolError,
     inside,
     inside_path,
     reading,
@@ -23,9 +23,8 @@ from langgraft.nodes.workbench.files import (
     writable_path,
     writing,
 )
-from langgraft.nodes.workbench.kernel_effects import KernelTalk
 from langgraft.nodes.workbench.log import Action
-from langgraft.nodes.workbench.performing import Performed, Performer, perform_script
+from langgraft.nodes.workbench.performing import KernelProgram, Performed, Performer, perform_script
 from langgraft.nodes.workbench.submit import perform_validation
 
 LONGEST_DIFF: Final = 5000
@@ -50,13 +49,13 @@ class _Call:
         return self.competition.public_dir
 
 
-Does: TypeAlias = Callable[[_Call], KernelTalk[Performed]]
+Does: TypeAlias = Callable[[_Call], KernelProgram[Performed]]
 
 
 def performer(competition: Competition) -> Performer:
     """Return what does MLAB's actions."""
 
-    def perform(action: Action) -> KernelTalk[Performed]:
+    def perform(action: Action) -> KernelProgram[Performed]:
         arguments: Mapping[str, Any] = action.arguments
         if told := arguments.get("told") or arguments.get("problem"):
             return Performed(f"Not done: {told}.", failed=True)
@@ -66,58 +65,58 @@ def performer(competition: Competition) -> Performer:
         try:
             call = _Call(arguments["input"], arguments.get("answer"), competition)
             return (yield from does(call))
-        except ToldError as error:
+        except ToolError as error:
             return Performed(f"Not done: {error}.", failed=True, result=error.lost)
 
     return perform
 
 
-def _list(call: _Call) -> KernelTalk[Performed]:
+def _list(call: _Call) -> KernelProgram[Performed]:
     return Performed((yield from inside("list", inside_path(call.given["dir_path"]))))
 
 
-def _copy(call: _Call) -> KernelTalk[Performed]:
+def _copy(call: _Call) -> KernelProgram[Performed]:
     source = inside_path(call.given["source"])
     return Performed((yield from inside("copy", source, writable_path(call.given["destination"]))))
 
 
-def _undo(call: _Call) -> KernelTalk[Performed]:
+def _undo(call: _Call) -> KernelProgram[Performed]:
     path = writable_path(call.given["script_name"])
     told = yield from inside("take back", path)
     text = yield from reading_or_none(path, call.data)
     return Performed(told if text is None else f"{told}\n{text}")
 
 
-def _execute(call: _Call) -> KernelTalk[Performed]:
+def _execute(call: _Call) -> KernelProgram[Performed]:
     path = script_path(call.given["script_name"])
     yield from reading(path, call.data)  # says why, where it is no script
     return (yield from perform_script(path if not path.startswith("-") else f"./{path}"))
 
 
-def _validate(call: _Call) -> KernelTalk[Performed]:
+def _validate(call: _Call) -> KernelProgram[Performed]:
     return (yield from perform_validation(call.competition))
 
 
-def _inspect(call: _Call) -> KernelTalk[Performed]:
+def _inspect(call: _Call) -> KernelProgram[Performed]:
     path = inside_path(call.given["script_name"])
     lines = (yield from reading(path, call.data)).splitlines()
     first, last = call.given["start_line_number"], min(call.given["end_line_number"], len(lines))
     if not lines:
         return Performed(f"{path} is empty.")
     if not 1 <= first <= len(lines) or call.given["end_line_number"] < first:
-        raise ToldError(f"{path} has the lines 1 to {len(lines)}")
+        raise ToolError(f"{path} has the lines 1 to {len(lines)}")
     if last - first >= tools.LINES_SHOWN:
-        raise ToldError(f"at most {tools.LINES_SHOWN} lines are shown at a time")
+        raise ToolError(f"at most {tools.LINES_SHOWN} lines are shown at a time")
     shown = (trimmed(line, LONGEST_LINE) for line in lines[first - 1 : last])
     return Performed("\n".join([f"{path}, lines {first} to {last} of {len(lines)}:", *shown]))
 
 
-def _understand(call: _Call) -> KernelTalk[Performed]:
+def _understand(call: _Call) -> KernelProgram[Performed]:
     yield from ()
     return Performed(str(call.answer))
 
 
-def _edit(call: _Call) -> KernelTalk[Performed]:
+def _edit(call: _Call) -> KernelProgram[Performed]:
     source, target = inside_path(call.given["script_name"]), writable_path(call.given["save_name"])
     before = yield from reading_or_none(source, call.data)
     yield from inside("keep", target)

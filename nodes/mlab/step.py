@@ -10,29 +10,34 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from langgraft._core.arguments import checked
 from langgraft._core.effects import Call, Program
-from langgraft.nodes.chat_models import Model
+from langgraft.nodes.dialogue import Dialogue, Model, Request, Response, dialogue_node
 from langgraft.nodes.mlab.consult import said_action, summarizing
-from langgraft.nodes.mlab.deps import MLABDeps, sample_name
-from langgraft.nodes.mlab.perform import CHANGING, performer
-from langgraft.nodes.mlab.prompt import (
+from langgraft.nodes.mlab.deps import (
     LONGEST_SHOWN,
     SUMMARY,
+    MLABDeps,
     PromptExtent,
     extents,
     prompt_text,
     reply_form,
+    sample_name,
 )
-from langgraft.nodes.mlab.replies import ACTION_INPUT, THOUGHT, Reply, read_reply
-from langgraft.nodes.mlab.tools import FINAL_ANSWER
-from langgraft.nodes.model_dialogue import Ask, Said, Talk, dialogue_node
+from langgraft.nodes.mlab.perform import CHANGING, performer
+from langgraft.nodes.mlab.tools import ACTION_INPUT, FINAL_ANSWER, THOUGHT, Reply, read_reply
 from langgraft.nodes.node import Node, Update
 from langgraft.nodes.replies import in_turns
 from langgraft.nodes.structured import REPLY_SHOWN
 from langgraft.nodes.workbench.deps import RunDeps, metered
 from langgraft.nodes.workbench.limits import ended_by, spend
-from langgraft.nodes.workbench.log import INVALID, Action, EventLog, Observation, append_events
+from langgraft.nodes.workbench.log import (
+    INVALID,
+    Action,
+    EventLog,
+    Observation,
+    append_events,
+    command_of,
+)
 from langgraft.nodes.workbench.performing import observed
-from langgraft.nodes.workbench.projection import command_of
 from langgraft.nodes.workbench.state import RunState
 
 NO_VALID_REPLY: Final = "no valid reply"
@@ -65,7 +70,7 @@ def think_node(deps: MLABDeps, model: Model, *, retries: int) -> Node[RunState]:
     """
     run = deps.run
 
-    def begin(state: RunState) -> Talk[Update]:
+    def begin(state: RunState) -> Dialogue[Update]:
         if ended := ended_by(run.limits, state, run.prices):
             return {"ended": ended}
         held = thinking(deps, state, retries=retries)
@@ -83,7 +88,7 @@ def think_node(deps: MLABDeps, model: Model, *, retries: int) -> Node[RunState]:
     return dialogue_node("think", model, begin, sample_name)
 
 
-def thinking(deps: MLABDeps, state: RunState, *, retries: int) -> Talk[StepReply]:
+def thinking(deps: MLABDeps, state: RunState, *, retries: int) -> Dialogue[StepReply]:
     """Ask for a step until a reply has the form.
 
     A prompt that is too long for the model is made shorter, which is no try.
@@ -93,7 +98,7 @@ def thinking(deps: MLABDeps, state: RunState, *, retries: int) -> Talk[StepReply
     asked: list[dict[str, str]] = []
     while True:
         messages = _messages(deps, state, extent, asked)
-        said = yield Ask(messages, "think")
+        said = yield Request(messages, "think")
         if said.overflow:
             further = next(shorter, None)
             if further is None:
@@ -122,7 +127,7 @@ def _messages(
     return in_turns([question, said, HumanMessage(again)])
 
 
-def _problem(said: Said, reply: Reply) -> str:
+def _problem(said: Response, reply: Reply) -> str:
     if said.failure:
         return f"the model gave none: {said.failure}"
     if reply.problem and said.cut:
@@ -160,7 +165,7 @@ def act_node(deps: MLABDeps) -> Node[RunState]:
         action = said_action(run, state)
         seen, seconds = _without_workspace(run, action), 0.0
         if seen is None:
-            seen, seconds = yield Call(run.run, run.arun, state, action)
+            seen, seconds = yield from run.acting(state, action)
         return _done(run, state, action, seen, seconds)
 
     return Node.running("act", act, in_threads=True)
@@ -204,7 +209,7 @@ def summarize_node(deps: MLABDeps, model: Model) -> Node[RunState]:
     """
     run = deps.run
 
-    def begin(state: RunState) -> Talk[Update]:
+    def begin(state: RunState) -> Dialogue[Update]:
         log = run.log(state)
         last = _long_step(log)
         if last is None:

@@ -1,13 +1,12 @@
 """The parts of a tree search over programs: its journal, its policy, and its nodes.
 
-state, deps         what the nodes share: the search's state, and what it depends on
-journal             every program so far, as a chain of contents
-start               the beginning, and going on after a crash
-policy              which programs to write next: AIDE's rules, or one's own
-recall, write,      a branch: one program (read from a reply by `langgraft.nodes.program_text`)
-execution
-episode, remember   what journal and memory keep of it, one program at a time
-choose, best        what is submitted, and the best solution as files
+deps           what the nodes share: the search's state, and what it depends on
+journal        every program so far, as a chain of contents
+start          the beginning, and going on after a crash
+policy         which programs to write next: AIDE's rules, or one's own
+programs       a branch: one program (read from a reply by `langgraft.nodes.program_text`)
+memory         what memory recalls for a program and is taught of it, one program at a time
+choose, best   what is submitted, and the best solution as files
 """
 
 from typing import TYPE_CHECKING
@@ -16,13 +15,12 @@ from langgraft._core.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from langgraft.nodes.artifacts import Artifacts, FolderArtifacts, MemoryArtifacts
-    from langgraft.nodes.sampling import SAMPLE
+    from langgraft.nodes.node import SAMPLE
     from langgraft.nodes.search.best import read_best
-    from langgraft.nodes.search.deps import TreePrompts
+    from langgraft.nodes.search.deps import TreeInput, TreeOutput, TreePrompts, TreeState
     from langgraft.nodes.search.journal import Journal, JournalNode, Search, read_search
     from langgraft.nodes.search.policy import AIDEPolicy, Expansion, SearchPolicy
     from langgraft.nodes.search.start import arestore_memory, bank_of, restore_memory
-    from langgraft.nodes.search.state import TreeInput, TreeOutput, TreeState
 
 __all__ = [
     "SAMPLE",
@@ -50,11 +48,11 @@ _ARTIFACTS = "langgraft.nodes.artifacts"
 _JOURNAL = "langgraft.nodes.search.journal"
 _POLICY = "langgraft.nodes.search.policy"
 _START = "langgraft.nodes.search.start"
-_STATE = "langgraft.nodes.search.state"
+_STATE = "langgraft.nodes.search.deps"
 __getattr__, __dir__ = lazy_exports(
     __name__,
     {
-        "SAMPLE": "langgraft.nodes.sampling",
+        "SAMPLE": "langgraft.nodes.node",
         "AIDEPolicy": _POLICY,
         "Artifacts": _ARTIFACTS,
         "Expansion": _POLICY,

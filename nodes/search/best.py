@@ -18,12 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pydantic import ValidationError
-
 from langgraft._core.canonical import canonical_json, digest
 from langgraft._core.errors import InfrastructureError, InputError
 from langgraft._core.files import sync
-from langgraft._core.settings import describe_validation
+from langgraft._core.settings import validation_as
 from langgraft.nodes.artifacts import reference_of
 from langgraft.nodes.search.journal import JournalNode, node_json
 
@@ -164,8 +162,8 @@ def _read_version(version: Path) -> Best:
     except FileNotFoundError:
         submission = None
     try:
-        return Best(JournalNode.model_validate(json.loads(written)), solution, submission)
-    except ValidationError as error:
-        raise InputError(f"{version / NODE}: {describe_validation(error)}") from error
+        node = json.loads(written)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{version / NODE}: is no JSON: {error}") from error
+    with validation_as(InputError, f"{version / NODE}: "):
+        return Best(JournalNode.model_validate(node), solution, submission)

@@ -16,10 +16,9 @@ from langgraft._core.canonical import JSON
 from langgraft._core.effects import Call, Program
 from langgraft.environments.competitions.attempts import Attempt
 from langgraft.nodes.node import Node, Update
-from langgraft.nodes.search.deps import SearchDeps
-from langgraft.nodes.search.execution import attempted
+from langgraft.nodes.search.deps import SearchDeps, TreeState
 from langgraft.nodes.search.journal import JournalNode
-from langgraft.nodes.search.state import TreeState
+from langgraft.nodes.search.programs import attempted
 
 FRESH_SPLITS = (1, 2)
 """Values of `SPLIT_SEED` that the best programs are run again with; the search has 0."""

@@ -1,17 +1,144 @@
-"""What the nodes of a tree search depend on: `SearchDeps`, one object for them all."""
+"""What the nodes of a tree search share: its state, and what it depends on.
+
+The state holds references and numbers, so that no checkpoint grows with the steps. Programs, outputs,
+submissions and records are contents in `Artifacts`; the journal is a chain of records there.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
-from langgraft._core.canonical import JSON
+from typing_extensions import TypedDict
+
+from langgraft._core.arguments import checked
 from langgraft._core.prompts import Prompt
-from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.sandboxes.sandbox import Sandbox
-from langgraft.nodes.artifacts import Artifacts, keep_json, read_json
+from langgraft.nodes.competition_run import Begun, CompetitionDeps
+from langgraft.nodes.node import Node, Update
 from langgraft.nodes.prompts import PromptSet, prompt_field
-from langgraft.nodes.search.journal import JournalNode, Search, read_search
-from langgraft.nodes.search.state import BranchState
+from langgraft.nodes.search.journal import JournalNode, Search, Stage, read_search
+
+
+class Work(TypedDict, total=False):
+    """One program on its way through a branch: what is known of it so far."""
+
+    step: int
+    id: str
+    """Name of the program in the journal."""
+    stage: Stage
+    parent_id: str | None
+    recalled: str
+    """Reference of what memory said."""
+    written: str
+    """Reference of plan and code."""
+    executed: str
+    """Reference of what came of the program."""
+    reviewed: str
+    """Reference of what the review made of that."""
+    diagnosed: str
+    """Reference of the error record."""
+    reflected: str
+    """Reference of the lessons."""
+
+
+class TreeInput(TypedDict, total=False):
+    """What a tree search is invoked with."""
+
+    episode_id: str
+    """Unique name of the search; made up where it is not given."""
+    seed: int
+    """Of the policy's chance; 0 where it is not given."""
+
+
+class TreeOutput(TypedDict, total=False):
+    """What a tree search gives back."""
+
+    episode_id: str
+    journal: str
+    """Reference of the journal's last record, for `read_search`; empty without a program."""
+    chosen: str
+    """The program whose submission counts; empty where none is valid."""
+    metric: float | None
+    """Its validation metric."""
+    submission: str
+    """Reference of its submission, or empty."""
+    candidates: list[dict[str, Any]]
+    """The programs looked at before submitting, as `langgraft.nodes.search.choose.Candidate`."""
+    done: bool
+
+
+class BranchOutput(TypedDict, total=False):
+    """What a branch gives back to the search."""
+
+    finished: list[Work]
+
+
+def merge_finished(held: list[Work], update: list[Work] | int | None) -> list[Work]:
+    """Change the list of programs that are done and not yet filed.
+
+    Args:
+        held: The list.
+        update: What a branch brings, which takes its place in the order of the steps; the step of
+            a program that has been filed; or `None`, which empties the list.
+    """
+    if update is None:
+        return []
+    if isinstance(update, int):
+        return [work for work in held if work["step"] != update]
+    done = {work["step"]: work for work in (*held, *update)}
+    return [done[step] for step in sorted(done)]
+
+
+class TreeState(TreeOutput, total=False):
+    """State of a tree search: plain JSON, of the same size at every step.
+
+    Each key costs a hundred bytes or so in each checkpoint, so there are few.
+    """
+
+    seed: int
+    begun: Begun
+    wave: list[Work]
+    """The programs being written now, at most `width` of them."""
+    finished: Annotated[list[Work], merge_finished]
+    """Those of them that branches have brought and that are not yet in the journal."""
+    judged: str
+    """Reference of the answers to what memory asked about the first of these."""
+
+
+class BranchState(BranchOutput, total=False):
+    """State of a branch, which brings one program from recall to review."""
+
+    episode_id: str
+    preview: str
+    journal: str
+    """Reference of the journal as it was when the branch began."""
+    work: Work
+
+
+def with_work(state: BranchState, **references: str) -> Update:
+    """Note the references of what a node of a branch has made."""
+    return {"work": {**state["work"], **references}}
+
+
+@checked
+def branch_end(node: Node[BranchState]) -> Node[BranchState]:
+    """Make the last node of a branch of one: it hands over what the branch made."""
+
+    def brought(state: BranchState, update: Update) -> Update:
+        return {"finished": [update.get("work", state["work"])]}
+
+    def run(state: BranchState) -> Update:
+        return brought(state, node.invoke(state))
+
+    async def arun(state: BranchState) -> Update:
+        return brought(state, await node.ainvoke(state))
+
+    return Node(node.get_name(), run, arun)
+
+
+def sample_name(state: BranchState) -> tuple[str, str]:
+    """Name the sample of a call in a branch."""
+    return state["episode_id"], state["work"]["id"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +157,9 @@ class TreePrompts(PromptSet):
 
 
 @dataclass(frozen=True, slots=True)
-class SearchDeps:
+class SearchDeps(CompetitionDeps):
     """What the nodes of a search depend on, beside models and memory."""
 
-    competition: Competition
-    artifacts: Artifacts
-    """Where contents are kept."""
     sandbox: Sandbox
     """Runs programs."""
     prompts: TreePrompts = field(default_factory=TreePrompts)
@@ -50,18 +174,6 @@ class SearchDeps:
     def lower_is_better(self) -> bool:
         """The metric's direction: the board's word, and nobody else's."""
         return self.competition.board.thresholds.lower_is_better
-
-    def keep(self, value: JSON) -> str:
-        """Keep a value as canonical JSON, and return its reference."""
-        return keep_json(self.artifacts, value)
-
-    def read(self, reference: str | None) -> dict[str, Any]:
-        """Read a mapping that was kept; without a reference it is empty.
-
-        Raises:
-            InputError: Nothing is kept under that reference, or it is damaged.
-        """
-        return read_json(self.artifacts, reference)
 
     def search(self, reference: str) -> Search:
         """Return the search so far, by the reference of its journal."""

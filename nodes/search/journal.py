@@ -4,7 +4,7 @@ One form for all: a search of ours fills in every field, a journal of AIDE's tho
 `langgraft.benchmarks.mle.journals`). Nothing in it differs between two runs of the same search:
 no clocks, durations, hosts or paths.
 
-A search of ours is kept as a chain of contents (see `langgraft.nodes.record_chain`). Each program
+A search of ours is kept as a chain of contents (see `langgraft.nodes.artifacts`). Each program
 is one record:
 
     {"node": {…}, "submission": "<reference or nothing>", "deltas": [[…], …], "previous": "<reference
@@ -26,8 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.errors import InputError
 from langgraft.memory.deltas import MemoryDelta
-from langgraft.nodes.artifacts import Artifacts, check_reference
-from langgraft.nodes.record_chain import RecordChain
+from langgraft.nodes.artifacts import Artifacts, RecordChain, check_reference
 from langgraft.nodes.replies import encodable
 
 Stage: TypeAlias = Literal["draft", "debug", "improve"]

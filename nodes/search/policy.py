@@ -11,9 +11,8 @@ from langgraft._core.arguments import check_whole, checked
 from langgraft._core.canonical import JSON, seeded_fraction
 from langgraft._core.errors import InputError, SettingsError
 from langgraft.nodes.node import Node, Update
-from langgraft.nodes.search.deps import SearchDeps
+from langgraft.nodes.search.deps import BranchState, SearchDeps, TreeState, Work
 from langgraft.nodes.search.journal import Journal, JournalNode, Stage
-from langgraft.nodes.search.state import BranchState, TreeState, Work
 
 
 @dataclass(frozen=True, slots=True)

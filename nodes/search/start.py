@@ -3,23 +3,18 @@
 Also how a process that goes on with a search gets memory back as the search has it.
 """
 
-import asyncio
 from collections.abc import Mapping
 from typing import Any, Final
 
 from langgraft._core.arguments import checked
-from langgraft._core.effects import Call, Program
-from langgraft.environments.competitions.preview import data_preview
+from langgraft._core.effects import Call, Program, ado, arun, do, run
 from langgraft.memory.deltas import BankContent
 from langgraft.memory.provider import MemoryProvider
 from langgraft.nodes.artifacts import Artifacts
-from langgraft.nodes.memory import arestore_bank, bank_after, begun_with, noted_bank, restore_bank
+from langgraft.nodes.competition_run import bank_after, beginning, restoring
 from langgraft.nodes.node import Node, Update
-from langgraft.nodes.preflight import checked_name, probed
-from langgraft.nodes.replies import encodable
-from langgraft.nodes.search.deps import SearchDeps
+from langgraft.nodes.search.deps import SearchDeps, TreeState
 from langgraft.nodes.search.journal import read_search
-from langgraft.nodes.search.state import Begun, TreeState
 
 
 @checked
@@ -36,25 +31,21 @@ def start_search_node(deps: SearchDeps, *, memory: MemoryProvider[Any] | None) -
     """
 
     def start(state: TreeState) -> Program[Call, Update]:
-        name = checked_name(state, "search")
-        yield from probed(deps.competition, deps.sandbox)
-        bank = yield from noted_bank(memory, deps.artifacts)
-        return _update(deps, state, name, bank)
+        begun, journal = yield from beginning(
+            deps, deps.sandbox, memory, state, what="search", chain="journal"
+        )
+        deps.search(journal)  # what goes on must be there
+        left_over = {key: value for key, value in _NOTHING.items() if state.get(key)}
+        name, seed = begun["episode_id"], state.get("seed", 0)
+        return {
+            **left_over,
+            "episode_id": name,
+            "seed": seed,
+            "begun": begun,
+            "journal": journal,
+        }
 
     return Node.running("start", start, in_threads=True)
-
-
-def _update(deps: SearchDeps, state: TreeState, name: str, bank: str) -> Update:
-    """Begin afresh, or keep what the thread has of this search."""
-    preview = encodable(data_preview(deps.competition.public_dir))
-    before = state.get("begun")
-    journal = state.get("journal", "") if before and before["episode_id"] == name else ""
-    deps.search(journal)  # what goes on must be there
-    kept = before["bank"] if before and journal else ""
-    begun = Begun(episode_id=name, preview=deps.artifacts.keep(preview.encode()), bank=kept or bank)
-    left_over = {key: value for key, value in _NOTHING.items() if state.get(key)}
-    seed = state.get("seed", 0)
-    return {**left_over, "episode_id": name, "seed": seed, "begun": begun, "journal": journal}
 
 
 _NOTHING: Final[Update] = {
@@ -104,14 +95,11 @@ def restore_memory(
         InputError: A record or the bank is missing or damaged.
         ReadOnlyStoreError: The bank is another one, and frozen.
     """
-    if begun_with(state):
-        restore_bank(memory, bank_of(artifacts, state))
+    run(restoring(memory, artifacts, state, bank_of), do)
 
 
 async def arestore_memory(
     memory: MemoryProvider[Any], artifacts: Artifacts, state: Mapping[str, Any]
 ) -> None:
     """Do what `restore_memory` does, asynchronously."""
-    if begun_with(state):
-        wanted = await asyncio.to_thread(bank_of, artifacts, state)
-        await arestore_bank(memory, wanted)
+    await arun(restoring(memory, artifacts, state, bank_of), ado, in_threads=True)

@@ -1,13 +1,13 @@
 """What agents that work step by step share: an event log, a live workspace, limits, memory.
 
-log, projection           what happens, by reference and as JSON Lines; a run as the list of its steps
+log                       what happens, by reference and as JSON Lines; a run as the list of its steps
 state, deps               what the graph's state holds; what all nodes depend on, and pay for models
-kernel_effects, sessions  what is asked of live workspaces; they are kept between steps, and rebuilt
-performing                from an action to its observation
-files, file_tool_program  files of a workspace, and the program in the sandbox that tools run
 limits                    steps, hours, money
-start, recall             the beginning of a run, and of each attempt; memory where a run goes on
-failures, remember        what memory is taught of executions
+sessions                  live workspaces, kept between steps, and rebuilt
+performing                what is asked of them: from an action to its observation
+files, file_tool_program  files of a workspace, and the program in the sandbox that tools run
+start                     the beginning of a run; memory where a run goes on
+memory, failures          what memory is asked as an attempt begins, and taught of executions
 submit                    the end: what is submitted, and the program that made it
 """
 
@@ -23,10 +23,11 @@ if TYPE_CHECKING:
         Event,
         EventLog,
         Observation,
+        StepRecord,
         log_lines,
         read_log,
+        steps_of,
     )
-    from langgraft.nodes.workbench.projection import StepRecord, steps_of
     from langgraft.nodes.workbench.start import (
         arestore_run_memory,
         restore_run_memory,
@@ -78,7 +79,7 @@ __getattr__, __dir__ = lazy_exports(
         "RunLimits": _LIMITS,
         "RunOutput": _STATE,
         "RunState": _STATE,
-        "StepRecord": f"{_HERE}.projection",
+        "StepRecord": _LOG,
         "TokenPrices": _LIMITS,
         "arestore_run_memory": _START,
         "log_lines": _LOG,
@@ -86,6 +87,6 @@ __getattr__, __dir__ = lazy_exports(
         "restore_run_memory": _START,
         "run_bank": _START,
         "solution_of": f"{_HERE}.submit",
-        "steps_of": f"{_HERE}.projection",
+        "steps_of": _LOG,
     },
 )

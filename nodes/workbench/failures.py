@@ -9,15 +9,22 @@ from typing import Any, Final
 from langgraft.memory.episodes import Episode, ErrorRecord, Outcome, Step
 from langgraft.memory.questions import Verdict
 from langgraft.memory.recall import Receipt
-from langgraft.nodes.diagnose import Failure
-from langgraft.nodes.execution_text import with_limit
-from langgraft.nodes.preflight import domain, instruction
+from langgraft.nodes.competition_run import domain, instruction
+from langgraft.nodes.diagnose import Failure, execution_failure
+from langgraft.nodes.memory import verified
 from langgraft.nodes.replies import first_sentences
 from langgraft.nodes.tracebacks import parse_traceback
 from langgraft.nodes.workbench.deps import RunDeps
-from langgraft.nodes.workbench.log import DIAGNOSIS, RESOLUTION, Action, EventLog, Observation
+from langgraft.nodes.workbench.log import (
+    DIAGNOSIS,
+    RESOLUTION,
+    Action,
+    EventLog,
+    Observation,
+    command_of,
+    recall_of,
+)
 from langgraft.nodes.workbench.performing import script_of
-from langgraft.nodes.workbench.projection import command_of, recall_of
 
 SIMILAR: Final = 0.5
 """Least part of their words that a program and its repair share (Jaccard)."""
@@ -106,21 +113,12 @@ def failure_of(execution: Execution) -> Failure:
     """Return a failed execution as what a diagnosis is made of."""
     seen = execution.seen
     limit = seen.timed_out or seen.oom
-    return Failure(
-        output=with_limit(seen.text, seen.exception, seen.message, by_limit=limit),
-        code=seen.program,
-        exception=seen.exception,
-        message=seen.message,
-    )
+    return execution_failure(seen.text, seen.program, seen.exception, seen.message, limit=limit)
 
 
 def verified_error(log: EventLog, failed: Execution, now: Execution) -> ErrorRecord | None:
     """Return a failure's error with what the model said as it put it right; else `None`."""
-    fix = _remedy(log, failed, now)
-    if failed.error is None or not fix:
-        return None
-    error = ErrorRecord(**failed.error)
-    return ErrorRecord(error.package, error.error, fix, error.kind, verified=True, by=error.by)
+    return verified(failed.error, _remedy(log, failed, now))
 
 
 def _remedy(log: EventLog, failed: Execution, now: Execution) -> str:
@@ -210,10 +208,10 @@ def execution_id(run: str, execution: Execution) -> str:
 
 
 def _outcome(seen: Observation) -> Outcome:
-    told = "it ran to its end"
+    reason = "it ran to its end"
     if seen.failed:
-        told = f"it ended with {seen.exception or f'exit code {seen.exit_code}'}"
-    return Outcome(not seen.failed, seen.metric, told)
+        reason = f"it ended with {seen.exception or f'exit code {seen.exit_code}'}"
+    return Outcome(not seen.failed, seen.metric, reason)
 
 
 def _executions(log: EventLog, *, last: bool = False) -> Iterator[Execution]:

@@ -6,21 +6,29 @@ what the workspace holds, as it is done again where a workspace has to be built 
 
 import glob
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
+from langgraft._core.effects import Call
 from langgraft._core.errors import InputError
 from langgraft.environments.competitions.reported import reported_metric
 from langgraft.environments.sandboxes import result_text
 from langgraft.environments.sandboxes.programs import Command, ExecutionResult, Limits
 from langgraft.environments.sandboxes.requests import check_name
+from langgraft.environments.sandboxes.sandbox import Kernel
 from langgraft.memory.recall import strip_block
-from langgraft.nodes.execution_text import LONGEST_MESSAGE, raised_by, without_memory
+from langgraft.nodes.program_text import LONGEST_MESSAGE, raised_by, without_memory
 from langgraft.nodes.replies import encodable
 from langgraft.nodes.tracebacks import parse_traceback
-from langgraft.nodes.workbench.kernel_effects import KernelTalk, read_file, run_cell, run_command
 from langgraft.nodes.workbench.log import Action, Observation
+
+T = TypeVar("T")
+
+KernelCall: TypeAlias = Callable[[Kernel, float], Call]
+"""Something that is asked of a kernel, whose executions have so many seconds."""
+KernelProgram: TypeAlias = Generator[KernelCall, Any, T]
+"""Yields calls, and is sent what the kernel answered; what it refuses is raised at the `yield`."""
 
 LONGEST_TEXT: Final = 64_000
 """Most characters kept of what came of an action: head and tail."""
@@ -58,16 +66,58 @@ class Performed:
     """What was found where a submission was looked at."""
 
 
-Performer: TypeAlias = Callable[[Action], KernelTalk[Performed]]
+Performer: TypeAlias = Callable[[Action], KernelProgram[Performed]]
 
 
-def perform_cell(code: str) -> KernelTalk[Performed]:
+def run_cell(code: str) -> KernelProgram[ExecutionResult]:
+    """Run a cell."""
+    result: ExecutionResult = yield lambda kernel, seconds: Call(
+        kernel.execute, kernel.aexecute, code, seconds=seconds
+    )
+    return result
+
+
+def run_command(
+    command: Command, *, collect: tuple[str, ...] = ()
+) -> KernelProgram[ExecutionResult]:
+    """Run a command beside the kernel, and take files out afterwards."""
+    result: ExecutionResult = yield lambda kernel, seconds: Call(
+        kernel.run, kernel.arun, command, seconds=seconds, collect=collect
+    )
+    return result
+
+
+def take_out(*patterns: str) -> KernelProgram[tuple[dict[str, bytes], dict[str, str]]]:
+    """Take files out: those collected, and those left out with the reason."""
+    collected: tuple[dict[str, bytes], dict[str, str]] = yield lambda kernel, _: Call(
+        kernel.collect, kernel.acollect, patterns
+    )
+    return collected
+
+
+def put_in(files: Mapping[str, bytes]) -> KernelProgram[None]:
+    """Write files into the workspace."""
+    yield lambda kernel, _: Call(kernel.put, kernel.aput, files)
+
+
+def read_file(path: str) -> KernelProgram[bytes | str]:
+    """Read a file of the workspace: its content, or as text why it cannot be read."""
+    try:
+        files, left_out = yield from take_out(glob.escape(path))
+    except InputError as error:
+        return str(error)
+    if path in files:
+        return files[path]
+    return left_out.get(path, "there is no such file")
+
+
+def perform_cell(code: str) -> KernelProgram[Performed]:
     """Run a cell."""
     result = yield from run_cell(code)
     return Performed(result=result, program=code)
 
 
-def perform_command(line: str) -> KernelTalk[Performed]:
+def perform_command(line: str) -> KernelProgram[Performed]:
     """Run a command line with bash, and note the program where it runs a Python script."""
     script, program = script_of(line), here_program(line)
     before = (yield from _source(script)) if script else ""
@@ -80,7 +130,7 @@ def perform_command(line: str) -> KernelTalk[Performed]:
     )
 
 
-def perform_script(script: str, *arguments: str) -> KernelTalk[Performed]:
+def perform_script(script: str, *arguments: str) -> KernelProgram[Performed]:
     """Run a Python script of the workspace."""
     program = yield from _source(script)
     result = yield from run_command(Command(["python3", "-u", script, *arguments]))
@@ -183,7 +233,7 @@ def _lost(result: ExecutionResult) -> Literal["", "kernel", "workspace"]:
     return "kernel" if result.kernel_lost else ""
 
 
-def _source(script: str) -> KernelTalk[str]:
+def _source(script: str) -> KernelProgram[str]:
     found = yield from read_file(script)
     return _program(found) if isinstance(found, bytes) else ""
 

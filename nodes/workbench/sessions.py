@@ -17,20 +17,17 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
+from langgraft._core.effects import Call, Program, ado, arun, do, run
 from langgraft._core.errors import InputError, SandboxFailureError
 from langgraft.environments.sandboxes.sandbox import Kernel, Sandbox
-from langgraft.nodes.workbench.kernel_effects import (
-    AskKernel,
-    CloseKernel,
-    KernelTalk,
-    OpenKernel,
-    RunCell,
-    Session,
-    ahold,
-    hold,
-)
 from langgraft.nodes.workbench.log import Action, EventLog, Observation
-from langgraft.nodes.workbench.performing import Performed, Performer, observed
+from langgraft.nodes.workbench.performing import (
+    KernelProgram,
+    Performed,
+    Performer,
+    observed,
+    run_cell,
+)
 
 T = TypeVar("T")
 
@@ -102,7 +99,7 @@ class Workspaces:
             SandboxUnavailableError: There is no engine or image.
             SandboxFailureError: The engine or container died, and again in fresh ones.
         """
-        return hold(self._running(episode_id, log, action, seconds, begins))
+        return run(self._running(episode_id, log, action, seconds, begins), do)
 
     async def arun(
         self,
@@ -114,21 +111,24 @@ class Workspaces:
         begins: Callable[[], None] = _ignored,
     ) -> Observation:
         """Do what `run` does; cancelling ends the action, and the kernel with it."""
-        return await ahold(self._running(episode_id, log, action, seconds, begins))
+        running = self._running(episode_id, log, action, seconds, begins)
+        return await arun(running, ado, in_threads=True)
 
-    def look(self, episode_id: str, log: EventLog, talk: Callable[[], KernelTalk[T]]) -> T:
-        """Look into a run's workspace: hold a talk with its kernel that changes nothing there.
+    def look(self, episode_id: str, log: EventLog, begin: Callable[[], KernelProgram[T]]) -> T:
+        """Look into a run's workspace: run a program on its kernel that changes nothing there.
 
         Raises:
-            InputError: The talk asks for what no kernel does.
+            InputError: The program asks for what no kernel does.
             SandboxUnavailableError: There is no engine or image.
             SandboxFailureError: The engine or container died, and again in fresh ones.
         """
-        return hold(self._looking(episode_id, log, talk))
+        return run(self._looking(episode_id, log, begin), do)
 
-    async def alook(self, episode_id: str, log: EventLog, talk: Callable[[], KernelTalk[T]]) -> T:
+    async def alook(
+        self, episode_id: str, log: EventLog, begin: Callable[[], KernelProgram[T]]
+    ) -> T:
         """Do what `look` does, asynchronously."""
-        return await ahold(self._looking(episode_id, log, talk))
+        return await arun(self._looking(episode_id, log, begin), ado, in_threads=True)
 
     def end(self, episode_id: str) -> None:
         """Close a run's workspace; what is asked of it afterwards builds it anew."""
@@ -140,47 +140,51 @@ class Workspaces:
 
     def _running(
         self,
-        run: str,
+        episode_id: str,
         log: EventLog,
         action: Action,
         seconds: float | None,
         begins: Callable[[], None],
-    ) -> Session[Observation]:
+    ) -> Program[Call, Observation]:
         done = self._done(log)
         after = (*done, action) if action.name in self._changing else done
         allowed = self.seconds if seconds is None else min(seconds, self.seconds)
 
-        def perform() -> KernelTalk[Performed]:
+        def perform() -> KernelProgram[Performed]:
             begins()
             return _guarded(self._perform(action))
 
-        performed = yield from self._held(run, log, perform, done, after, seconds=allowed)
+        performed = yield from self._held(episode_id, log, perform, done, after, seconds=allowed)
         return self._observed(performed, action, allowed)
 
-    def _looking(self, run: str, log: EventLog, talk: Callable[[], KernelTalk[T]]) -> Session[T]:
+    def _looking(
+        self, episode_id: str, log: EventLog, begin: Callable[[], KernelProgram[T]]
+    ) -> Program[Call, T]:
         done = self._done(log)
-        return (yield from self._held(run, log, talk, done, done))
+        return (yield from self._held(episode_id, log, begin, done, done))
 
     def _held(
         self,
-        run: str,
+        episode_id: str,
         log: EventLog,
-        talk: Callable[[], KernelTalk[T]],
+        begin: Callable[[], KernelProgram[T]],
         done: tuple[Action, ...],
         after: tuple[Action, ...],
         *,
         seconds: float | None = None,
-    ) -> Session[T]:
-        """Hold a talk in a run's workspace, in a fresh one where that dies."""
+    ) -> Program[Call, T]:
+        """Run a program in a workspace, in a fresh one where that dies."""
         for left in reversed(range(TRIES)):
-            kernel, stale = self._live.take(run, done)
+            kernel, stale = self._live.take(episode_id, done)
             yield from _closed(stale)
             try:
                 if kernel is None:
-                    kernel = yield OpenKernel(self.sandbox, self._preload)
-                    self._live.opened(run, kernel)
+                    kernel = yield Call(
+                        self.sandbox.kernel, self.sandbox.akernel, preload=self._preload
+                    )
+                    self._live.opened(episode_id, kernel)
                     yield from self._replay(kernel, log)
-                value = yield from self._on(kernel, talk(), seconds)
+                value = yield from self._on(kernel, begin(), seconds)
             except GeneratorExit:  # nobody goes on with it: nothing may be yielded any more
                 if kernel is not None:
                     self._live.drop(kernel)
@@ -192,16 +196,18 @@ class Workspaces:
                     yield from _closed([kernel])
                 if not (wanted and left and isinstance(error, SandboxFailureError)):
                     raise
-                logger.warning("%s: its workspace is gone (%s): it is built anew", run, error)
+                logger.warning(
+                    "%s: its workspace is gone (%s): it is built anew", episode_id, error
+                )
                 continue
-            yield from _closed(self._live.give(run, kernel, after))
+            yield from _closed(self._live.give(episode_id, kernel, after))
             return value
         raise AssertionError  # the last try returns or raises
 
     def _done(self, log: EventLog) -> tuple[Action, ...]:
         return tuple(action for action, _ in _pairs(log) if action.name in self._changing)
 
-    def _replay(self, kernel: Kernel, log: EventLog) -> Session[None]:
+    def _replay(self, kernel: Kernel, log: EventLog) -> Program[Call, None]:
         """Do again what was done since the workspace was last as at first."""
         for action, before in _since_lost(_pairs(log)):
             if action.name not in self._changing:
@@ -210,23 +216,25 @@ class Workspaces:
             performed = yield from self._on(kernel, _guarded(self._perform(action)), allowed)
             again = self._observed(performed, action, allowed)
             if before.lost == "kernel" and not again.lost:
-                yield AskKernel(kernel, RunCell(_END), self.seconds)
+                yield from self._on(kernel, run_cell(_END))
             if again.text != before.text or again.lost != before.lost:
                 logger.warning("event %d shows something else when it is done again", action.id)
 
-    def _on(self, kernel: Kernel, talk: KernelTalk[T], seconds: float | None = None) -> Session[T]:
-        """Hold a talk with a kernel: what it refuses is thrown into the talk."""
+    def _on(
+        self, kernel: Kernel, program: KernelProgram[T], seconds: float | None = None
+    ) -> Program[Call, T]:
+        """Run a program on a kernel: what that refuses is raised in it."""
         answer: Any = None
         refused: InputError | None = None
         while True:
             try:
-                call = talk.send(answer) if refused is None else talk.throw(refused)
+                call = program.send(answer) if refused is None else program.throw(refused)
             except StopIteration as stop:
                 value: T = stop.value
                 return value
             answer, refused = None, None
             try:
-                answer = yield AskKernel(kernel, call, seconds or self.seconds)
+                answer = yield call(kernel, seconds or self.seconds)
             except InputError as error:
                 if not _is_refusal(error):
                     raise
@@ -239,10 +247,10 @@ class Workspaces:
         return observed(performed, action, limits=limits, seconds=seconds, metric=self._metric)
 
 
-def _guarded(talk: KernelTalk[Performed]) -> KernelTalk[Performed]:
-    """Perform an action; what the kernel refuses of it is told."""
+def _guarded(program: KernelProgram[Performed]) -> KernelProgram[Performed]:
+    """Perform an action; what the kernel refuses of it is observed."""
     try:
-        return (yield from talk)
+        return (yield from program)
     except InputError as error:
         if not _is_refusal(error):
             raise
@@ -269,11 +277,11 @@ def _since_lost(pairs: list[tuple[Action, Observation]]) -> list[tuple[Action, O
     return pairs[lost[-1] + 1 :] if lost else pairs
 
 
-def _closed(kernels: Sequence[Kernel]) -> Session[None]:
+def _closed(kernels: Sequence[Kernel]) -> Program[Call, None]:
     left = list(kernels)
     try:
         while left:
-            yield CloseKernel(left[-1])
+            yield Call(left[-1].close, left[-1].aclose)
             left.pop()
     finally:  # called off in between
         _close(left)

@@ -3,24 +3,20 @@
 Also how a process that goes on with a run gets memory back as the run has it.
 """
 
-import asyncio
 from collections.abc import Mapping
 from typing import Any, Final
 
 from langgraft._core.arguments import checked
-from langgraft._core.effects import Call, Program
-from langgraft.environments.competitions.preview import data_preview
+from langgraft._core.effects import Call, Program, ado, arun, do, run
 from langgraft.memory.deltas import BankContent
 from langgraft.memory.provider import MemoryProvider
 from langgraft.nodes.artifacts import Artifacts
-from langgraft.nodes.memory import arestore_bank, bank_after, begun_with, noted_bank, restore_bank
+from langgraft.nodes.competition_run import bank_after, beginning, restoring
 from langgraft.nodes.node import Node, Update
-from langgraft.nodes.preflight import checked_name, probed
-from langgraft.nodes.replies import encodable
 from langgraft.nodes.workbench.deps import RunDeps
 from langgraft.nodes.workbench.limits import NOTHING_SPENT
 from langgraft.nodes.workbench.log import read_log
-from langgraft.nodes.workbench.state import Begun, RunState
+from langgraft.nodes.workbench.state import RunState
 
 _LEFT: Final[Update] = {
     "said": "",
@@ -49,31 +45,19 @@ def start_run_node(deps: RunDeps, *, memory: MemoryProvider[Any] | None) -> Node
     """
 
     def start(state: RunState) -> Program[Call, Update]:
-        name = checked_name(state, "run")
-        yield from probed(deps.competition, deps.sandbox)
-        bank = yield from noted_bank(memory, deps.artifacts)
-        return _update(deps, state, name, bank)
+        begun, log = yield from beginning(
+            deps, deps.sandbox, memory, state, what="run", chain="log"
+        )
+        read_log(deps.artifacts, log)  # what goes on must be there
+        return {
+            **_LEFT,
+            **({} if log else _AFRESH),
+            "episode_id": begun["episode_id"],
+            "seed": state.get("seed", 0),
+            "begun": begun,
+        }
 
     return Node.running("start", start, in_threads=True)
-
-
-def _update(deps: RunDeps, state: RunState, name: str, bank: str) -> Update:
-    """Begin afresh, or keep what the thread has of this run."""
-    preview = encodable(data_preview(deps.competition.public_dir))
-    before = state.get("begun")
-    goes_on = bool(before and before["episode_id"] == name and state.get("log"))
-    if goes_on:
-        deps.log(state)  # must be there
-    kept = before["bank"] if before and goes_on else ""
-    begun = Begun(episode_id=name, preview=deps.artifacts.keep(preview.encode()), bank=kept or bank)
-    afresh = {} if goes_on else _AFRESH
-    return {
-        **_LEFT,
-        **afresh,
-        "episode_id": name,
-        "seed": state.get("seed", 0),
-        "begun": begun,
-    }
 
 
 def run_bank(artifacts: Artifacts, state: Mapping[str, Any]) -> BankContent:
@@ -106,14 +90,11 @@ def restore_run_memory(
         InputError: A record or the bank is missing or damaged.
         ReadOnlyStoreError: The bank is another one, and frozen.
     """
-    if begun_with(state):
-        restore_bank(memory, run_bank(artifacts, state))
+    run(restoring(memory, artifacts, state, run_bank), do)
 
 
 async def arestore_run_memory(
     memory: MemoryProvider[Any], artifacts: Artifacts, state: Mapping[str, Any]
 ) -> None:
     """Do what `restore_run_memory` does, asynchronously."""
-    if begun_with(state):
-        wanted = await asyncio.to_thread(run_bank, artifacts, state)
-        await arestore_bank(memory, wanted)
+    await arun(restoring(memory, artifacts, state, run_bank), ado, in_threads=True)

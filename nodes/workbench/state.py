@@ -6,6 +6,8 @@ the log's last record.
 
 from typing_extensions import TypedDict
 
+from langgraft.nodes.competition_run import Begun
+
 
 class RunInput(TypedDict, total=False):
     """What a run is invoked with."""
@@ -42,16 +44,6 @@ class Spent(TypedDict):
     prompt_tokens: int
     completion_tokens: int
     dollars: float
-
-
-class Begun(TypedDict):
-    """A run that a thread has begun."""
-
-    episode_id: str
-    preview: str
-    """Reference of the data preview."""
-    bank: str
-    """Reference of what memory held then, where the run teaches it; else empty."""
 
 
 class RunState(RunOutput, total=False):

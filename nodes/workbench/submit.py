@@ -1,12 +1,12 @@
 """`submit`: the end of a run, what lies there as its submission, and the program that made it."""
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
 from langgraft._core.arguments import checked
+from langgraft._core.effects import Call, Program
 from langgraft._core.errors import InfrastructureError, InputError
 from langgraft._core.files import write_whole
 from langgraft.environments.competitions.attempts import SUBMISSIONS, judged
@@ -15,7 +15,6 @@ from langgraft.environments.sandboxes.programs import ExecutionResult
 from langgraft.nodes.artifacts import reference_of
 from langgraft.nodes.node import Node, Update
 from langgraft.nodes.workbench.deps import RunDeps
-from langgraft.nodes.workbench.kernel_effects import KernelTalk, take_out
 from langgraft.nodes.workbench.log import (
     SUBMIT,
     Action,
@@ -25,7 +24,7 @@ from langgraft.nodes.workbench.log import (
     log_lines,
     read_log,
 )
-from langgraft.nodes.workbench.performing import Performed, kept_text
+from langgraft.nodes.workbench.performing import KernelProgram, Performed, kept_text, take_out
 from langgraft.nodes.workbench.state import RunState
 
 
@@ -48,7 +47,7 @@ class Submitted:
         return "\n".join([f"Submission: {state}.", *(f"- {reason}" for reason in self.reasons)])
 
 
-def look_at_submission(competition: Competition) -> KernelTalk[Submitted]:
+def look_at_submission(competition: Competition) -> KernelProgram[Submitted]:
     """Take the submission out of a workspace and check it."""
     files, left_out = yield from take_out(*SUBMISSIONS)
     left = ExecutionResult(0, "", "", 0.0, files=files, left_out=left_out)
@@ -56,7 +55,7 @@ def look_at_submission(competition: Competition) -> KernelTalk[Submitted]:
     return Submitted(made.submission, made.submission_valid is True, made.reasons)
 
 
-def perform_validation(competition: Competition) -> KernelTalk[Performed]:
+def perform_validation(competition: Competition) -> KernelProgram[Performed]:
     """Do what the tool `validate_submission` says."""
     found = yield from look_at_submission(competition)
     return Performed(found.told, failed=not found.valid, submission=state_of(found))
@@ -126,21 +125,16 @@ def submit_node(deps: RunDeps, *, folder: Path | None = None) -> Node[RunState]:
     """
     competition, workspaces = deps.competition, deps.workspaces
 
-    def submit(state: RunState) -> Update:
+    def submit(state: RunState) -> Program[Call, Update]:
         log, name = deps.log(state), state["episode_id"]
-        found = workspaces.look(name, log, lambda: look_at_submission(competition))
+        found: Submitted = yield Call(
+            workspaces.look, workspaces.alook, name, log, lambda: look_at_submission(competition)
+        )
         update = _update(deps, state, log, found, folder)
         workspaces.end(name)
         return update
 
-    async def asubmit(state: RunState) -> Update:
-        log, name = await asyncio.to_thread(deps.log, state), state["episode_id"]
-        found = await workspaces.alook(name, log, lambda: look_at_submission(competition))
-        update = await asyncio.to_thread(_update, deps, state, log, found, folder)
-        await asyncio.to_thread(workspaces.end, name)
-        return update
-
-    return Node("submit", submit, asubmit)
+    return Node.running("submit", submit, in_threads=True)
 
 
 def last_metric(log: EventLog) -> float | None:

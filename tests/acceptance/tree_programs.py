@@ -28,13 +28,13 @@ from langgraft.memory.episodes import Episode, ErrorRecord, Outcome
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers.coding import CodingMemory, coding_preset
 from langgraft.memory.recall import RecallContext
-from langgraft.nodes.code_names import code_names
-from langgraft.nodes.preflight import domain, instruction
+from langgraft.nodes.competition_run import domain, instruction
+from langgraft.nodes.node import sample_config
 from langgraft.nodes.program_text import read_program
-from langgraft.nodes.sampling import sample_config
 from langgraft.nodes.search.deps import TreePrompts
 from langgraft.nodes.search.journal import JournalNode, Stage
-from langgraft.nodes.search.write import summarize
+from langgraft.nodes.search.programs import summarize
+from langgraft.nodes.tracebacks import code_names
 
 Memory: TypeAlias = MemoryProvider[Any] | None
 

@@ -17,8 +17,15 @@ from langgraft.environments.competitions.competition import Competition
 from langgraft.graphs import build_chain_agent
 from langgraft.nodes.artifacts import MemoryArtifacts
 from langgraft.nodes.workbench.limits import RunLimits, TokenPrices, estimated_tokens
-from langgraft.nodes.workbench.log import Action, Event, EventLog, Observation, log_lines, read_log
-from langgraft.nodes.workbench.projection import steps_of
+from langgraft.nodes.workbench.log import (
+    Action,
+    Event,
+    EventLog,
+    Observation,
+    log_lines,
+    read_log,
+    steps_of,
+)
 
 pytest.importorskip("pandas", reason="needs pandas: pip install 'langgraft[mle]'")
 

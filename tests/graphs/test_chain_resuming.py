@@ -16,8 +16,7 @@ from langgraft.graphs import build_chain_agent
 from langgraft.memory.deltas import BankContent, fold
 from langgraft.nodes.artifacts import FolderArtifacts, MemoryArtifacts
 from langgraft.nodes.workbench.limits import RunLimits
-from langgraft.nodes.workbench.log import RECALL, Action, EventLog, log_lines, read_log
-from langgraft.nodes.workbench.projection import steps_of
+from langgraft.nodes.workbench.log import RECALL, Action, EventLog, log_lines, read_log, steps_of
 from langgraft.nodes.workbench.start import restore_run_memory
 
 pytest.importorskip("pandas", reason="needs pandas: pip install 'langgraft[mle]'")

@@ -19,10 +19,9 @@ from langgraft.environments.competitions.competition import Competition
 from langgraft.graphs import build_mlab_agent
 from langgraft.memory.providers.coding import coding_preset
 from langgraft.nodes.artifacts import FolderArtifacts, MemoryArtifacts
-from langgraft.nodes.mlab.prompt import roughly
+from langgraft.nodes.mlab.deps import roughly
 from langgraft.nodes.workbench.limits import RunLimits, TokenPrices
-from langgraft.nodes.workbench.log import Action, EventLog, log_lines, read_log
-from langgraft.nodes.workbench.projection import steps_of
+from langgraft.nodes.workbench.log import Action, EventLog, log_lines, read_log, steps_of
 from langgraft.nodes.workbench.start import restore_run_memory
 
 pytest.importorskip("pandas", reason="needs pandas: pip install 'langgraft[mle]'")

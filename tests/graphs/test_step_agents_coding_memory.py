@@ -17,7 +17,7 @@ from langgraft.environments.competitions.competition import Competition
 from langgraft.memory.providers.coding import coding_preset
 from langgraft.memory.rankers import BM25, Dense, Hybrid
 from langgraft.memory.stores import ChromaStore
-from langgraft.nodes.workbench.projection import steps_of
+from langgraft.nodes.workbench.log import steps_of
 
 pytest.importorskip("pandas", reason="needs pandas: pip install 'langgraft[mle]'")
 

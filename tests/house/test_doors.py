@@ -41,8 +41,8 @@ from langgraft.memory.providers.trajectory import TrajectoryMemory
 from langgraft.memory.rankers import BM25
 from langgraft.memory.rankers.named import make_ranker
 from langgraft.memory.recall import Budget, RecallContext
-from langgraft.nodes import chat_models
-from langgraft.nodes.chat_models import ChatModel
+from langgraft.nodes import dialogue
+from langgraft.nodes.dialogue import ChatModel
 
 Door = Callable[..., Any]
 
@@ -54,7 +54,7 @@ def factories() -> Iterator[Door]:
             module = importlib.import_module(found.name)
             for name, value in vars(module).items():
                 own = inspect.isfunction(value) and value.__module__ == module.__name__
-                if own and not name.startswith("_") and value is not chat_models.chat_model:
+                if own and not name.startswith("_") and value is not dialogue.chat_model:
                     returned = value.__annotations__.get("return")
                     kind = get_origin(returned) or returned
                     if isinstance(kind, type) and issubclass(kind, Runnable):
@@ -188,7 +188,7 @@ def test_model_when_it_is_named_plays(monkeypatch: pytest.MonkeyPatch) -> None:
         asked.append(name)
         return GenericFakeChatModel(messages=iter([AIMessage("Action: walk")] * 3))
 
-    monkeypatch.setattr(chat_models, "init_chat_model", make)
+    monkeypatch.setattr(dialogue, "init_chat_model", make)
     agent = build_react_agent("somebody:model", environment=Corridors())
     assert agent.invoke({"task_id": "toy/corridor/3"})["success"]
     assert asked == ["somebody:model"]

@@ -17,13 +17,12 @@ from langgraft.memory.providers import AgentKB, ExpeL, ExpeLSettings, VoteSettin
 from langgraft.memory.providers.agent_kb import AgentKBSettings
 from langgraft.memory.questions import Question, Verdict
 from langgraft.memory.recall import CONTRADICTS
+from langgraft.nodes.dialogue import NO_MODEL
 from langgraft.nodes.judge import KINDS, aanswer, answer, judge_node
-from langgraft.nodes.judging.contradiction import final_answer
-from langgraft.nodes.judging.novelty import masked
+from langgraft.nodes.judging import final_answer, masked
 from langgraft.nodes.memory import episode_of, recall_node
 from langgraft.nodes.prompts import prompt
 from langgraft.nodes.state import AgentState
-from langgraft.nodes.structured import NO_MODEL
 
 VOTES = Question(
     "votes",

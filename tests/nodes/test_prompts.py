@@ -7,7 +7,7 @@ import pytest
 
 from langgraft._core.errors import SettingsError
 from langgraft._core.prompts import Prompt
-from langgraft.nodes.chain.messages import ChainPrompts
+from langgraft.nodes.chain.deps import ChainPrompts
 from langgraft.nodes.mlab.deps import MLABPrompts
 from langgraft.nodes.prompts import PromptSet
 from langgraft.nodes.search.deps import TreePrompts

@@ -9,6 +9,7 @@ from toy_world import RuleModel
 from langgraft._core.prompts import Prompt
 from langgraft.memory.episodes import Attempt, Lesson, Outcome, Step
 from langgraft.memory.recall import render_block
+from langgraft.nodes.dialogue import run_dialogue
 from langgraft.nodes.reflect import (
     Distilled,
     ReflectionPrompts,
@@ -19,7 +20,6 @@ from langgraft.nodes.reflect import (
     reflect_node,
 )
 from langgraft.nodes.state import AgentState
-from langgraft.nodes.structured import converse
 
 ONE = {"text": "walk", "when_to_use": "lost"}
 JSON_ONE = '[{"when_to_use": "lost", "lesson": "walk"}]'
@@ -139,7 +139,7 @@ def test_by_outcome_when_there_is_one_attempt_asks_about_how_it_ended(
 ) -> None:
     """Success, failure and an unknown end each have a question of their own."""
     model = RuleModel(rule=lambda _: JSON_ONE)
-    drawn = converse(distilling("walk 1 steps", attempt(success, "walk", reason="r")), model)
+    drawn = run_dialogue(distilling("walk 1 steps", attempt(success, "walk", reason="r")), model)
     assert drawn == Distilled((Lesson("walk", "lost"),), "ok", 1)
     (asked,) = model.seen[0]
     assert marks in asked.text

@@ -13,11 +13,11 @@ from toy_world import RuleModel
 
 from langgraft._core.canonical import canonical_json
 from langgraft.memory.recall import BLOCK_END, BLOCK_START, render_block
+from langgraft.nodes.dialogue import NO_MODEL
 from langgraft.nodes.replies import cleaned, json_values
 from langgraft.nodes.structured import (
-    NO_MODEL,
+    MOST_PROBLEMS,
     PROBLEM_LENGTH,
-    PROBLEMS_TOLD,
     Answer,
     Read,
     aask,
@@ -190,7 +190,7 @@ def test_value_when_it_is_not_acceptable_then_it_is_refused() -> None:
 def test_problems_when_there_are_many_or_long_ones_are_cut() -> None:
     """A reply that is wrong throughout does not become a prompt without end."""
     answer = read_reply(json.dumps([{"x" * 9999: 1}] * 99), listed(Fruit))
-    assert len(answer.problems) <= PROBLEMS_TOLD
+    assert len(answer.problems) <= MOST_PROBLEMS
     assert all(len(problem) <= PROBLEM_LENGTH for problem in answer.problems)
 
 

@@ -11,7 +11,7 @@ from toy_world import playing
 from langgraft._core.errors import ActionFormatError
 from langgraft._core.prompts import Prompt
 from langgraft.nodes.state import AgentState, StepState
-from langgraft.nodes.think import Reply, parse_reply, render_messages, think_node
+from langgraft.nodes.text_world import Reply, parse_reply, render_messages, think_node
 
 READABLE = [
     ("Thought: a door\nAction: open it", "a door", "open it"),

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langgraft.nodes.code_names import code_names
 from langgraft.nodes.tracebacks import (
     Raised,
     api_symbol,
     canonical_error,
+    code_names,
     error_kind,
     exception_class,
     masked,

@@ -10,8 +10,8 @@ from langchain_core.language_models import FakeListChatModel
 from toy_world import RuleModel
 
 from langgraft._core.prompts import Prompt
+from langgraft.nodes.dialogue import NO_MODEL
 from langgraft.nodes.state import AgentState
-from langgraft.nodes.structured import NO_MODEL
 from langgraft.nodes.validate import LONGEST, MIN_SCORE, validate_by_rules, validate_node
 
 TEXTS = ["Walk until the corridor ends.", "Never fall into the pit.", "Count every step you take."]

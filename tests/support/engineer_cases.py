@@ -13,10 +13,9 @@ from langgraft.benchmarks.simulated import SimulatedEngineer
 from langgraft.environments.competitions.competition import Competition
 from langgraft.memory.recall import render_block
 from langgraft.nodes.chain.tools import tool_schemas
-from langgraft.nodes.mlab.replies import Reply, read_reply
-from langgraft.nodes.mlab.tools import described_tools
+from langgraft.nodes.mlab.tools import Reply, described_tools, read_reply
+from langgraft.nodes.node import SAMPLE
 from langgraft.nodes.prompts import prompt
-from langgraft.nodes.sampling import SAMPLE
 
 LOOKED = ("run_bash", {"command": "ls input/"}, "Look.", "train.csv")
 MEASURED = ("run_python", {"code": "print(1)"}, "Measure.", "1")

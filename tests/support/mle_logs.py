@@ -13,7 +13,7 @@ from langgraft.benchmarks.mle.journals import read_journals
 from langgraft.memory.deltas import Add, MemoryDelta
 from langgraft.memory.items import MemoryItem
 from langgraft.nodes.search.journal import JournalNode
-from langgraft.nodes.workbench.projection import StepRecord
+from langgraft.nodes.workbench.log import StepRecord
 
 MANIFEST: dict[str, JSON] = {
     "format": 1,

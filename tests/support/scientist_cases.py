@@ -13,8 +13,8 @@ from langgraft.benchmarks.simulated import SimulatedDataScientist
 from langgraft.environments.competitions.preview import data_preview
 from langgraft.environments.sandboxes import DockerSandbox, Job, Limits, PythonProgram
 from langgraft.memory.recall import render_block
+from langgraft.nodes.node import SAMPLE
 from langgraft.nodes.prompts import prompt
-from langgraft.nodes.sampling import SAMPLE
 
 PACKAGES = "lightgbm, matplotlib, numpy, pandas, pillow, scikit-learn, scipy, xgboost"
 TABLE = """\

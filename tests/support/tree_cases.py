@@ -20,9 +20,9 @@ from langgraft.environments.competitions.medals import Board, Thresholds
 from langgraft.environments.sandboxes.subprocess import SubprocessSandbox
 from langgraft.graphs.tree import build_tree_agent
 from langgraft.nodes.artifacts import MemoryArtifacts
-from langgraft.nodes.sampling import SAMPLE
+from langgraft.nodes.node import SAMPLE
+from langgraft.nodes.search.deps import TreeInput
 from langgraft.nodes.search.journal import Search, read_search
-from langgraft.nodes.search.state import TreeInput
 
 SUBMISSION = "id,target\\n1,0.1\\n2,0.9\\n3,0.4\\n"
 GOOD = """\

@@ -11,19 +11,26 @@ from langgraft.environments.sandboxes.sandbox import Sandbox
 from langgraft.environments.sandboxes.subprocess import SubprocessSandbox
 from langgraft.nodes.artifacts import Artifacts, MemoryArtifacts
 from langgraft.nodes.workbench.deps import RunDeps
-from langgraft.nodes.workbench.kernel_effects import KernelTalk, read_file
 from langgraft.nodes.workbench.log import Action, EventLog, Observation, append_events, read_log
-from langgraft.nodes.workbench.performing import Performed, perform_cell, perform_command
+from langgraft.nodes.workbench.performing import (
+    KernelProgram,
+    Performed,
+    perform_cell,
+    perform_command,
+    read_file,
+)
 from langgraft.nodes.workbench.sessions import Workspaces
 from langgraft.nodes.workbench.submit import perform_validation
 
 CHANGING = frozenset({"run_bash", "run_python"})
 
 
-def performer(competition: Competition | None = None) -> Callable[[Action], KernelTalk[Performed]]:
+def performer(
+    competition: Competition | None = None,
+) -> Callable[[Action], KernelProgram[Performed]]:
     """Make what does the few actions of these tests."""
 
-    def perform(action: Action) -> KernelTalk[Performed]:
+    def perform(action: Action) -> KernelProgram[Performed]:
         told = str(next(iter(action.arguments.values()), ""))
         if action.name == "run_bash":
             return perform_command(told)
@@ -37,7 +44,7 @@ def performer(competition: Competition | None = None) -> Callable[[Action], Kern
     return perform
 
 
-def _read(path: str) -> KernelTalk[Performed]:
+def _read(path: str) -> KernelProgram[Performed]:
     found = yield from read_file(path)
     return Performed(found.decode("utf-8", "replace") if isinstance(found, bytes) else found)
 

@@ -24,7 +24,7 @@ from langgraft.memory.deltas import BankContent, MemoryDelta
 from langgraft.memory.provider import MemoryProvider
 from langgraft.nodes.artifacts import FolderArtifacts
 from langgraft.nodes.search.journal import JournalNode
-from langgraft.nodes.workbench.projection import StepRecord
+from langgraft.nodes.workbench.log import StepRecord
 
 AgentProgress: TypeAlias = JournalNode | StepRecord
 """What an agent is seen doing: a program of a tree, a step of the others."""

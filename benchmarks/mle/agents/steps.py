@@ -26,9 +26,15 @@ from langgraft.memory.deltas import BankContent
 from langgraft.memory.provider import MemoryProvider
 from langgraft.nodes.artifacts import FolderArtifacts
 from langgraft.nodes.workbench.limits import RunLimits, TokenPrices
-from langgraft.nodes.workbench.log import Action, EventLog, log_lines, read_log
-from langgraft.nodes.workbench.projection import StepRecord, steps_of
-from langgraft.nodes.workbench.recall import memory_needs
+from langgraft.nodes.workbench.log import (
+    Action,
+    EventLog,
+    StepRecord,
+    log_lines,
+    read_log,
+    steps_of,
+)
+from langgraft.nodes.workbench.memory import memory_needs
 from langgraft.nodes.workbench.start import arestore_run_memory, run_bank
 from langgraft.nodes.workbench.submit import EVENTS, solution_of
 

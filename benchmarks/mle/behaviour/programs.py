@@ -17,7 +17,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any, Final, TypeAlias
 
 from langgraft._core.syntax import parse_program
-from langgraft.nodes.code_names import is_package
+from langgraft.nodes.tracebacks import is_package
 
 CountUses: TypeAlias = Callable[[str], Counter[str]]
 """Counts what a program uses, by category."""

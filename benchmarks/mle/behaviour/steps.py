@@ -35,8 +35,7 @@ from langgraft.benchmarks.mle.behaviour.runs import (
     plain_class,
 )
 from langgraft.benchmarks.reporting.words import visible
-from langgraft.nodes.workbench.log import INVALID
-from langgraft.nodes.workbench.projection import StepRecord
+from langgraft.nodes.workbench.log import INVALID, StepRecord
 
 TRACEBACK: Final = "Traceback (most recent call last)"
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from langgraft.benchmarks.simulated.alfworld.attempts import lacks_step, parse_attempt, shown_by
-from langgraft.benchmarks.simulated.alfworld.goals import TREATED, Kind
 from langgraft.benchmarks.simulated.alfworld.habits import Care, Counsel, Habits, Search
-from langgraft.benchmarks.simulated.alfworld.search import KINDS, SURFACES
+from langgraft.benchmarks.simulated.alfworld.observations import TREATED, Kind
+from langgraft.benchmarks.simulated.alfworld.play import KINDS, SURFACES
+from langgraft.benchmarks.simulated.alfworld.scene import lacks_step, parse_attempt, shown_by
 from langgraft.benchmarks.simulated.conversation import CACHED_TEXTS
 from langgraft.benchmarks.simulated.notes import split_notes
 from langgraft.benchmarks.simulated.stances import parts_of, stances

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from enum import StrEnum
 
-from langgraft.benchmarks.simulated.alfworld.goals import Kind
+from langgraft.benchmarks.simulated.alfworld.observations import Kind
 
 
 class Topic(StrEnum):

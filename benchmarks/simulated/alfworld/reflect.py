@@ -1,21 +1,15 @@
-"""Lessons from finished attempts: what worked, or what failed and perhaps what would work.
+"""What the learner makes of finished attempts: lessons, and what lessons are worth.
 
 After a failure the right cause is seen with a set probability; otherwise the inference is wrong
 or vague, as people's and models' inferences are.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from langgraft.benchmarks.simulated.alfworld.attempts import (
-    Attempt,
-    parse_attempt,
-    places_in,
-    shown_by,
-)
-from langgraft.benchmarks.simulated.alfworld.goals import Goal, Kind, parse_goal
-from langgraft.benchmarks.simulated.alfworld.habits import Care
+from langgraft.benchmarks.simulated.alfworld.advice import habits_advised, parse_advice
+from langgraft.benchmarks.simulated.alfworld.habits import Care, Habits
 from langgraft.benchmarks.simulated.alfworld.lessons import (
     LESSONS,
     PREFER,
@@ -24,8 +18,32 @@ from langgraft.benchmarks.simulated.alfworld.lessons import (
     STEPS,
     Topic,
 )
-from langgraft.benchmarks.simulated.dice import Dice
-from langgraft.benchmarks.simulated.reflecting import ReportedAttempt, parse_reflection
+from langgraft.benchmarks.simulated.alfworld.observations import Goal, Kind, parse_goal
+from langgraft.benchmarks.simulated.alfworld.scene import (
+    Attempt,
+    lacks_step,
+    parse_attempt,
+    places_in,
+    shown_by,
+)
+from langgraft.benchmarks.simulated.conversation import Dice
+from langgraft.benchmarks.simulated.reflecting import (
+    BORNE_OUT,
+    CONTRADICTED,
+    DOUBTED,
+    DOUBTS,
+    SEES_VAGUE,
+    SEES_WRONG,
+    VAGUE,
+    Coin,
+    Judge,
+    Opinion,
+    ReportedAttempt,
+    Shown,
+    parse_reflection,
+    validation_reply,
+    write_lessons,
+)
 
 NAMES_STEP = 0.7
 """Chance that, after a success, the step that the goal asked for is thought worth noting."""
@@ -35,8 +53,6 @@ COMPARES_STEP = 0.9
 """The same where a success can be compared with the failure."""
 SEES_SEARCH = 0.5
 """Chance to find how the search should have gone."""
-ADDS_COMMONPLACE = 0.3
-"""Chance of one more lesson that says nothing of use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +76,26 @@ def parse_review(prompt: str) -> Review | None:
     return Review(goal, _attempt(shown.attempt), shown.attempt.success, other, shown.limit)
 
 
-def write_lessons(review: Review, dice: Dice) -> str:
+def lessons_of(review: Review, dice: Dice) -> str:
     """Return the lessons of an attempt as a JSON list."""
-    topics = [*_topics(review, dice)]
-    if dice.coin("commonplace", ADDS_COMMONPLACE):
-        topics.append(Topic.COMMONPLACE)
-    kept = list(dict.fromkeys(topics))[: review.limit]
-    return json.dumps([_word(topic, review, dice) for topic in kept], indent=1)
+    goal = review.goal
+    found = [*places_in(review.attempt), *(places_in(review.other) if review.other else ())]
+
+    def wordings(topic: Topic) -> tuple[Sequence[str], Sequence[str]]:
+        if topic is Topic.COMMONPLACE:
+            return ("nothing seems to work",), LESSONS[topic]
+        situations = SEARCHING if topic.of_search else SITUATIONS[goal.kind]
+        by_kind = {Topic.STEP: STEPS, Topic.STEP_NOT_PLACING: PREFER}.get(topic)
+        return situations, by_kind[goal.kind] if by_kind else LESSONS[topic]
+
+    return write_lessons(
+        _topics(review, dice),
+        wordings,
+        {"thing": goal.thing, "place": goal.place, "found": found[0] if found else "place"},
+        dice,
+        commonplace=Topic.COMMONPLACE,
+        limit=review.limit,
+    )
 
 
 def _attempt(told: ReportedAttempt) -> Attempt:
@@ -127,26 +156,42 @@ def _search_topic(attempt: Attempt, dice: Dice) -> Topic:
     return Topic.OPEN if end and len(end.closed) > 1 else Topic.LIKELY
 
 
-def _word(topic: Topic, review: Review, dice: Dice) -> dict[str, str]:
-    goal = review.goal
-    found = [*places_in(review.attempt), *(places_in(review.other) if review.other else ())]
-    situation = _variant(_situations(topic, goal), dice, f"when {topic}")
-    lesson = _variant(_wordings(topic, goal), dice, f"lesson {topic}")
-    names = {"thing": goal.thing, "place": goal.place, "found": found[0] if found else "place"}
-    return {"when_to_use": situation.format(**names), "lesson": lesson.format(**names)}
+_STRAIGHT = frozenset(LESSONS[Topic.STRAIGHT])
 
 
-def _situations(topic: Topic, goal: Goal) -> Sequence[str]:
-    if topic is Topic.COMMONPLACE:
-        return ("nothing seems to work",)
-    return SEARCHING if topic.of_search else SITUATIONS[goal.kind]
+def score_lessons(prompt: str, dice: Dice) -> str | None:
+    """Return the scores a prompt of `validate` asks for; `None` where the task is of no known kind.
+
+    It sees no more than the prompt shows, and misses and mistakes some of that, as the learner of
+    BabyAI does: vague lessons pass now and then, so do wrong ones, and some good ones score too low.
+    """
+
+    def judge_for(told: ReportedAttempt) -> Judge | None:
+        goal = parse_goal(told.task)
+        return None if goal is None else partial(_opinion, goal, _attempt(told))
+
+    return validation_reply(prompt, judge_for, dice)
 
 
-def _wordings(topic: Topic, goal: Goal) -> Sequence[str]:
-    if topic is Topic.STEP:
-        return STEPS[goal.kind]
-    return PREFER[goal.kind] if topic is Topic.STEP_NOT_PLACING else LESSONS[topic]
+def _opinion(goal: Goal, attempt: Attempt, lesson: Shown, coin: Coin) -> Opinion:
+    advice = parse_advice(f"When {lesson.when_to_use}: {lesson.text}")
+    advised = habits_advised(advice, goal.kind)
+    if _speaks_against(attempt, goal, advised) and coin("wrong seen", SEES_WRONG):
+        return CONTRADICTED
+    says_nothing = (
+        advised == Habits()
+        and not any(part.opens for part in advice)
+        and lesson.text not in _STRAIGHT
+    )
+    if says_nothing and coin("vague seen", SEES_VAGUE):
+        return VAGUE
+    return DOUBTED if coin("doubted", DOUBTS) else BORNE_OUT
 
 
-def _variant(options: Sequence[str], dice: Dice, name: str) -> str:
-    return options[int(dice.fraction(name) * len(options))]
+def _speaks_against(attempt: Attempt, goal: Goal, advised: Habits) -> bool:
+    """Say whether a lesson advises what failed, or against what worked."""
+    if goal.kind is Kind.PLACE or advised.care is None:
+        return False
+    if attempt.success:
+        return advised.care is not shown_by(attempt, goal.kind).care
+    return advised.care is Care.OMIT and lacks_step(attempt, goal.kind)

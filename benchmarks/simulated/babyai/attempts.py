@@ -12,7 +12,7 @@ from langgraft.benchmarks.simulated.babyai.habits import (
 )
 from langgraft.benchmarks.simulated.babyai.observations import View, parse_view
 from langgraft.benchmarks.simulated.conversation import CACHED_TEXTS
-from langgraft.benchmarks.simulated.notes import fields_of, succeeded
+from langgraft.benchmarks.simulated.notes import read_attempt
 
 _JOINED = re.compile(r"pickup\b")
 _SPACED = re.compile(r"(?:pick|take|grab|get|collect) ")
@@ -67,27 +67,11 @@ def form_of(action: str) -> Spelling | Door | None:
 
 @lru_cache(maxsize=CACHED_TEXTS)
 def parse_attempt(text: str) -> Attempt:
-    """Read `Task: … Thought: … Action: … Observation: … Result: …`; any part may be missing."""
-    task, success = "", None
-    first = parse_view("")
-    turns: list[Turn] = []
-    action = ""
-    for field, value in fields_of(text):
-        match field:
-            case "Task":
-                task = value
-            case "Action":
-                turns += [Turn(action, parse_view(""))] if action else []
-                action = value
-            case "Observation" if action:
-                turns.append(Turn(action, parse_view(value)))
-                action = ""
-            case "Observation" if not turns:
-                first = parse_view(value)
-            case "Result":
-                success = succeeded(value)
-    turns += [Turn(action, parse_view(""))] if action else []
-    return Attempt(task, first, tuple(turns), success)
+    """Read an attempt that is written out."""
+    written = read_attempt(text)
+    first = parse_view(written.openings[-1] if written.openings else "")
+    turns = tuple(Turn(action, parse_view(seen)) for action, seen in written.steps)
+    return Attempt(written.task, first, turns, written.success)
 
 
 def habits_of(attempt: Attempt) -> Habits:

@@ -11,8 +11,7 @@ from functools import lru_cache
 from typing import TypeVar
 
 from langgraft.benchmarks.simulated.babyai.observations import DOOR_KINDS, Goal, Kind
-from langgraft.benchmarks.simulated.conversation import CACHED_TEXTS
-from langgraft.benchmarks.simulated.dice import Dice
+from langgraft.benchmarks.simulated.conversation import CACHED_TEXTS, Dice
 
 
 class Spelling(StrEnum):

@@ -1,9 +1,8 @@
 """The chat model: messages in, a reply in the asked form out."""
 
-import re
-from collections.abc import Sequence
+from typing import ClassVar
 
-from langchain_core.messages import BaseMessage
+from typing_extensions import override
 
 from langgraft.benchmarks.simulated.babyai.advice import counsel_for
 from langgraft.benchmarks.simulated.babyai.attempts import Turn
@@ -16,24 +15,14 @@ from langgraft.benchmarks.simulated.babyai.habits import (
 )
 from langgraft.benchmarks.simulated.babyai.observations import Kind, parse_goal, parse_view
 from langgraft.benchmarks.simulated.babyai.play import Scene, next_action
-from langgraft.benchmarks.simulated.babyai.reflect import parse_review, write_lessons
-from langgraft.benchmarks.simulated.babyai.validating import score_lessons
-from langgraft.benchmarks.simulated.chat import Sampling, SimulatedChatModel
-from langgraft.benchmarks.simulated.conversation import (
-    digest_of,
-    harmless_reply,
-    read_conversation,
-)
-from langgraft.benchmarks.simulated.dice import Dice
-from langgraft.benchmarks.simulated.judging import judging_reply
+from langgraft.benchmarks.simulated.babyai.reflect import lessons_of, parse_review, score_lessons
+from langgraft.benchmarks.simulated.chat import Sampling
+from langgraft.benchmarks.simulated.conversation import Conversation, Dice, Opening, WorldLearner
 
 MODEL_NAME = "simulated-babyai"
-_AT_A_LOSS = "I can only play BabyAI in words, and I do not understand this."
-_LIMIT = re.compile(r"at most (\d+) lessons?", re.IGNORECASE)
-_DEFAULT_LIMIT = 3
 
 
-class SimulatedBabyAI(SimulatedChatModel):
+class SimulatedBabyAI(WorldLearner):
     """A rule-based learner that plays BabyAI in words. It is not a language model.
 
         model = SimulatedBabyAI(seed=42)
@@ -45,48 +34,36 @@ class SimulatedBabyAI(SimulatedChatModel):
     """
 
     model_name: str = MODEL_NAME
+    world: ClassVar = "babyai"
+    idle: ClassVar = "check available actions"
+    at_a_loss: ClassVar = "I can only play BabyAI in words, and I do not understand this."
 
-    def reply(self, messages: Sequence[BaseMessage], sampling: Sampling) -> str:
-        """Play, reflect or judge; the name of a sample makes no difference to it."""
-        return answer(messages, seed=sampling.seed, sampled=sampling.sampled)
+    @override
+    def scores(self, prompt: str, dice: Dice) -> str | None:
+        return score_lessons(prompt, dice)
 
+    @override
+    def lessons(self, prompt: str, dice: Dice) -> str | None:
+        review = parse_review(prompt)
+        return None if review is None else lessons_of(review, dice)
 
-def answer(messages: Sequence[BaseMessage], *, seed: int, sampled: bool) -> str:
-    """Return the reply to a conversation.
-
-    Args:
-        messages: The whole conversation.
-        seed: Picks the draws.
-        sampled: Whether to draw at all, or to take what is most likely.
-    """
-    talk = read_conversation(messages)
-    opening = talk.opening
-    if opening is not None:
-        dice = Dice(seed, sampled, digest_of(opening.whole), "babyai")
-        if (scores := score_lessons(opening.whole, dice)) is not None:
-            return scores
-        if (judged := judging_reply(opening.whole)) is not None:
-            return judged
-        if review := parse_review(opening.whole):
-            return write_lessons(review, dice, _limit(opening.whole))
+    @override
+    def played(
+        self, conversation: Conversation, opening: Opening, sampling: Sampling
+    ) -> str | None:
         told = opening.observation
         goal = parse_goal(told) if "goal:" in told.lower() else None
-        if goal is not None:
-            turns = [Turn(each.action, parse_view(each.observation)) for each in talk.exchanges]
-            scene = Scene(goal, parse_view(told), turns)
-            return _play(scene, _instructed(talk.system), opening.notes, talk.thoughts, dice)
-    return harmless_reply(talk.whole, "check available actions", _AT_A_LOSS)
-
-
-def _play(scene: Scene, instructed: Habits, notes: str, thoughts: Sequence[str], dice: Dice) -> str:
-    declared = read_plan(thoughts)
-    counsel = counsel_for(scene.goal.kind, notes)
-    known = declared
-    if scene.goal.kind is Kind.TAKE:
-        known = declared.or_else(instructed)
-    habits = settle(scene.goal, counsel, known, dice)
-    thought = state_plan(scene.goal, habits, declared)
-    return f"Thought: {thought}\nAction: {next_action(scene, habits, dice)}"
+        if goal is None:
+            return None
+        turns = [Turn(each.action, parse_view(each.observation)) for each in conversation.exchanges]
+        scene = Scene(goal, parse_view(told), turns)
+        dice = self.dice(opening.whole, sampling)
+        declared = read_plan(conversation.thoughts)
+        taking = goal.kind is Kind.TAKE
+        known = declared.or_else(_instructed(conversation.system)) if taking else declared
+        habits = settle(goal, counsel_for(goal.kind, opening.notes), known, dice)
+        thought = state_plan(goal, habits, declared)
+        return f"Thought: {thought}\nAction: {next_action(scene, habits, dice)}"
 
 
 def _instructed(system: str) -> Habits:
@@ -94,8 +71,3 @@ def _instructed(system: str) -> Habits:
     words = system.lower()
     joined = "pickup" in words and "pick up <" not in words
     return Habits(spelling=Spelling.JOINED if joined else None)
-
-
-def _limit(prompt: str) -> int:
-    found = _LIMIT.search(prompt)
-    return int(found.group(1)) if found else _DEFAULT_LIMIT

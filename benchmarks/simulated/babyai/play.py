@@ -14,7 +14,7 @@ from langgraft.benchmarks.simulated.babyai.observations import (
     is_target,
     parse_view,
 )
-from langgraft.benchmarks.simulated.dice import Dice
+from langgraft.benchmarks.simulated.conversation import Dice
 
 
 @dataclass(frozen=True, slots=True)

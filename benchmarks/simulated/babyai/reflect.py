@@ -1,14 +1,15 @@
-"""Lessons from a finished attempt: what worked, or what failed and perhaps what would work.
+"""What the learner makes of finished attempts: lessons, and what lessons are worth.
 
 After a failure the right alternative is seen with a set probability; otherwise the inference
 is wrong or vague, as people's and models' inferences are. A success and a failure side by side,
 at goals of one kind, show more often what made the difference.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
+from langgraft.benchmarks.simulated.babyai.advice import habits_advised, parse_advice
 from langgraft.benchmarks.simulated.babyai.attempts import (
     Attempt,
     form_of,
@@ -16,7 +17,7 @@ from langgraft.benchmarks.simulated.babyai.attempts import (
     parse_attempt,
     search_of,
 )
-from langgraft.benchmarks.simulated.babyai.habits import Door, Search, Spelling
+from langgraft.benchmarks.simulated.babyai.habits import Door, Habits, Search, Spelling
 from langgraft.benchmarks.simulated.babyai.lessons import LESSONS, SITUATIONS, Topic
 from langgraft.benchmarks.simulated.babyai.observations import (
     DOOR_KINDS,
@@ -25,8 +26,24 @@ from langgraft.benchmarks.simulated.babyai.observations import (
     is_target,
     parse_goal,
 )
-from langgraft.benchmarks.simulated.dice import Dice
-from langgraft.benchmarks.simulated.reflecting import ReportedAttempt, parse_reflection
+from langgraft.benchmarks.simulated.conversation import Dice
+from langgraft.benchmarks.simulated.reflecting import (
+    BORNE_OUT,
+    CONTRADICTED,
+    DOUBTED,
+    DOUBTS,
+    SEES_VAGUE,
+    SEES_WRONG,
+    VAGUE,
+    Coin,
+    Judge,
+    Opinion,
+    ReportedAttempt,
+    Shown,
+    parse_reflection,
+    validation_reply,
+    write_lessons,
+)
 
 SEES_SPELLING = 0.6
 """Chance to find the listed spelling after refused ones."""
@@ -36,8 +53,6 @@ SEES_SEARCH = 0.5
 """Chance to find how the search should have gone."""
 SEES_DIFFERENCE = 0.8
 """Chance to find what made the difference between a success and a failure side by side."""
-ADDS_COMMONPLACE = 0.3
-"""Chance of one more lesson that says nothing of use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +62,8 @@ class Review:
     goal: Goal
     attempt: Attempt
     success: bool
+    limit: int
+    """Most lessons asked for."""
     other: "Review | None" = None
     """One that it is to be compared with, where there is one."""
 
@@ -54,42 +71,37 @@ class Review:
 def parse_review(prompt: str) -> Review | None:
     """Read a prompt that shows a finished attempt; `None` where it is something else."""
     shown = parse_reflection(prompt)
-    review = _review(shown.attempt) if shown else None
+    review = _review(shown.attempt, shown.limit) if shown else None
     if shown is None or review is None or shown.other is None:
         return review
-    return replace(review, other=_review(shown.other))
+    return replace(review, other=_review(shown.other, shown.limit))
 
 
-def _review(told: ReportedAttempt) -> Review | None:
+def _review(told: ReportedAttempt, limit: int) -> Review | None:
     goal = parse_goal(told.task)
-    return None if goal is None else Review(goal, parse_attempt(told.trajectory), told.success)
+    attempt = parse_attempt(told.trajectory)
+    return None if goal is None else Review(goal, attempt, told.success, limit)
 
 
-def write_lessons(review: Review, dice: Dice, limit: int) -> str:
+def lessons_of(review: Review, dice: Dice) -> str:
     """Return the lessons of an attempt as a JSON list."""
     topics = [*_compared(review, dice)]
     if not topics:
         topics = [*(_worked(review) if review.success else _failed(review, dice))]
-    if dice.coin("commonplace", ADDS_COMMONPLACE):
-        topics.append(Topic.COMMONPLACE)
-    kept = list(dict.fromkeys(topics))[:limit]
-    lessons = [_word(topic, review.goal, dice) for topic in kept]
-    return json.dumps(lessons, indent=1)
 
+    def wordings(topic: Topic) -> tuple[Sequence[str], Sequence[str]]:
+        common = topic is Topic.COMMONPLACE
+        situations = SITUATIONS[review.goal.kind, topic.of_search]
+        return ("nothing seems to work",) if common else situations, LESSONS[topic]
 
-def _word(topic: Topic, goal: Goal, dice: Dice) -> dict[str, str]:
-    situation = _variant(SITUATIONS[goal.kind, topic.of_search], dice, f"when {topic}")
-    if topic is Topic.COMMONPLACE:
-        situation = "nothing seems to work"
-    lesson = _variant(LESSONS[topic], dice, f"lesson {topic}")
-    return {
-        "when_to_use": situation.format(type=goal.type),
-        "lesson": lesson.format(type=goal.type),
-    }
-
-
-def _variant(options: Sequence[str], dice: Dice, name: str) -> str:
-    return options[int(dice.fraction(name) * len(options))]
+    return write_lessons(
+        topics,
+        wordings,
+        {"type": review.goal.type},
+        dice,
+        commonplace=Topic.COMMONPLACE,
+        limit=review.limit,
+    )
 
 
 def _compared(review: Review, dice: Dice) -> Iterator[Topic]:
@@ -150,3 +162,53 @@ def _search_topic(attempt: Attempt, dice: Dice) -> Topic:
     if search_of(attempt) in {Search.LEAVE, Search.SURVEY}:
         return Topic.SEARCH_ON if seen else Topic.SEARCH_VAGUE
     return Topic.NOT_HERE if seen else Topic.LOOK_CLOSER
+
+
+def score_lessons(prompt: str, dice: Dice) -> str | None:
+    """Return the scores a prompt of `validate` asks for; `None` where it is not about BabyAI.
+
+    It sees no more than the prompt shows, and misses and mistakes some of that: a lesson that advises
+    nothing passes now and then, so does one that the attempt speaks against, and of the others some
+    are scored too low.
+    """
+
+    def judge_for(told: ReportedAttempt) -> Judge | None:
+        goal = parse_goal(told.task)
+        return None if goal is None else partial(_opinion, goal, told)
+
+    return validation_reply(prompt, judge_for, dice)
+
+
+def _opinion(goal: Goal, told: ReportedAttempt, lesson: Shown, coin: Coin) -> Opinion:
+    advice = parse_advice(f"When {lesson.when_to_use}: {lesson.text}")
+    if not any(part.do | part.dont for part in advice):
+        return VAGUE if coin("vague seen", SEES_VAGUE) else BORNE_OUT
+    advised, avoided = habits_advised(advice, goal.kind)
+    shown = _shown(parse_attempt(told.trajectory), goal, success=told.success)
+    pairs = (
+        (advised.spelling, shown.spelling),
+        (advised.door, shown.door),
+        (advised.search, shown.search),
+    )
+    known = [(option, tried) for option, tried in pairs if tried is not None]
+    if told.success:
+        against = any(o not in {None, tried} or tried in avoided for o, tried in known)
+    else:
+        against = any(option is tried for option, tried in known)
+    if against and coin("wrong seen", SEES_WRONG):
+        return CONTRADICTED
+    return DOUBTED if coin("doubted", DOUBTS) else BORNE_OUT
+
+
+def _shown(attempt: Attempt, goal: Goal, *, success: bool) -> Habits:
+    """Return the ways of acting that led to the goal, or that failed on the way to it."""
+    shown = habits_of(attempt)
+    if success:
+        return shown
+    views = [attempt.first, *(turn.view for turn in attempt.turns)]
+    seen = any(is_target(goal, thing) for view in views for thing in view.things)
+    if not seen:
+        return Habits(search=search_of(attempt))
+    refused = [form_of(turn.action) for turn in attempt.turns if turn.failed]
+    spelling = Spelling.SPACED if Spelling.SPACED in refused else None
+    return Habits(spelling=spelling, door=shown.door)

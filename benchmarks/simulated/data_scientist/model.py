@@ -7,19 +7,18 @@ from langchain_core.messages import BaseMessage
 from pydantic import Field
 
 from langgraft.benchmarks.simulated.chat import Sampling, SimulatedChatModel
-from langgraft.benchmarks.simulated.conversation import harmless_reply
-from langgraft.benchmarks.simulated.data_scientist.prompts import (
-    FilledPrompt,
-    dice_for,
-    read_prompt,
-)
+from langgraft.benchmarks.simulated.conversation import Dice, harmless_reply
 from langgraft.benchmarks.simulated.data_scientist.reviewing import (
     write_diagnosis,
     write_novelty,
     write_review,
 )
+from langgraft.benchmarks.simulated.data_scientist.tasks import (
+    FilledPrompt,
+    dice_for,
+    read_prompt,
+)
 from langgraft.benchmarks.simulated.data_scientist.writer import writer_for
-from langgraft.benchmarks.simulated.dice import Dice
 from langgraft.benchmarks.simulated.judging import judging_reply, shown_novelty
 
 MODEL_NAME = "simulated-data-scientist"

@@ -13,8 +13,8 @@ from string import Template
 from typing import Final
 
 from langgraft._core.syntax import parse_program
+from langgraft.benchmarks.simulated.conversation import Dice
 from langgraft.benchmarks.simulated.data_scientist.tasks import Form, Metric, Task
-from langgraft.benchmarks.simulated.dice import Dice
 
 PACKAGE: Final = "langgraft.benchmarks.simulated.data_scientist"
 SLOTS: Final = ("Data", "Features", "Model", "Metric", "Validation", "Submission")

@@ -4,12 +4,12 @@ import json
 import re
 from typing import Final
 
+from langgraft.benchmarks.simulated.conversation import Dice
 from langgraft.benchmarks.simulated.data_scientist.programs import sections_of, title_of
-from langgraft.benchmarks.simulated.data_scientist.prompts import FilledPrompt
-from langgraft.benchmarks.simulated.dice import Dice
+from langgraft.benchmarks.simulated.data_scientist.tasks import FilledPrompt
 from langgraft.memory.episodes import ErrorRecord
 from langgraft.nodes.diagnose import Failure, diagnose_by_rules
-from langgraft.nodes.judging.novelty import Novelty
+from langgraft.nodes.judging import Novelty
 
 _FAILED: Final = re.compile(
     r"Traceback \(most recent call last\)|^Exception: |^TIMEOUT|^OUT OF MEMORY|^TOO MUCH OUTPUT"

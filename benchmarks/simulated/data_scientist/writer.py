@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from langgraft.benchmarks.simulated.conversation import Dice
 from langgraft.benchmarks.simulated.data_scientist.habits import Habit, Repair, habits_for
 from langgraft.benchmarks.simulated.data_scientist.notes import SHOWS, Notes, read_notes
 from langgraft.benchmarks.simulated.data_scientist.programs import (
@@ -20,9 +21,7 @@ from langgraft.benchmarks.simulated.data_scientist.programs import (
     sections_of,
     title_of,
 )
-from langgraft.benchmarks.simulated.data_scientist.prompts import FilledPrompt
-from langgraft.benchmarks.simulated.data_scientist.tasks import Task, read_task
-from langgraft.benchmarks.simulated.dice import Dice
+from langgraft.benchmarks.simulated.data_scientist.tasks import FilledPrompt, Task, read_task
 
 TRIED: Final = 0.3
 """What is left of the weight of a part that an earlier attempt has."""

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from typing import Any, Final
 
+from langgraft.benchmarks.simulated.conversation import Dice
 from langgraft.benchmarks.simulated.data_scientist.habits import Habit, Repair, habits_for
 from langgraft.benchmarks.simulated.data_scientist.notes import read_notes
 from langgraft.benchmarks.simulated.data_scientist.programs import (
@@ -20,10 +21,8 @@ from langgraft.benchmarks.simulated.data_scientist.programs import (
     sections_of,
     title_of,
 )
-from langgraft.benchmarks.simulated.data_scientist.prompts import FilledPrompt
-from langgraft.benchmarks.simulated.data_scientist.tasks import Task
+from langgraft.benchmarks.simulated.data_scientist.tasks import FilledPrompt, Task
 from langgraft.benchmarks.simulated.data_scientist.writer import QUIET, Writer, listed_packages
-from langgraft.benchmarks.simulated.dice import Dice
 
 NO_WARNINGS: Final = "Switch off the warnings."
 """What is ordered where nothing else comes to mind."""

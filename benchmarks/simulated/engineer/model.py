@@ -7,20 +7,18 @@ from langchain_core.messages import BaseMessage
 from pydantic import Field
 
 from langgraft.benchmarks.simulated.chat import Reply, Sampling, SimulatedChatModel
+from langgraft.benchmarks.simulated.conversation import Dice
 from langgraft.benchmarks.simulated.data_scientist.habits import habits_for
 from langgraft.benchmarks.simulated.data_scientist.model import answer
-from langgraft.benchmarks.simulated.data_scientist.prompts import (
+from langgraft.benchmarks.simulated.data_scientist.tasks import (
     FilledPrompt,
     dice_for,
     read_prompt,
 )
 from langgraft.benchmarks.simulated.data_scientist.writer import Writer, writer_for
-from langgraft.benchmarks.simulated.dice import Dice
-from langgraft.benchmarks.simulated.engineer.conversation import read_conversation
 from langgraft.benchmarks.simulated.engineer.edits import AUXILIARY, auxiliary_reply
-from langgraft.benchmarks.simulated.engineer.moves import next_move
-from langgraft.benchmarks.simulated.engineer.researching import next_reply
-from langgraft.benchmarks.simulated.engineer.window import read_window
+from langgraft.benchmarks.simulated.engineer.moves import next_move, read_conversation
+from langgraft.benchmarks.simulated.engineer.researching import next_reply, read_window
 
 MODEL_NAME = "simulated-engineer"
 

@@ -12,7 +12,7 @@ from langgraft.cli.printing import say, write_json
 from langgraft.environments.competitions.competition import Competition
 from langgraft.nodes.search.choose import candidates
 from langgraft.nodes.search.journal import JournalNode
-from langgraft.nodes.workbench.projection import StepRecord
+from langgraft.nodes.workbench.log import StepRecord
 
 _WIDTH: Final = 100
 """Characters of a line of progress."""

@@ -11,7 +11,7 @@ from langgraft.benchmarks.mle.analysis import analyze, analyze_agents
 from langgraft.benchmarks.mle.measures import MEASURES
 from langgraft.benchmarks.mle.memory_use import step_memory_use
 from langgraft.benchmarks.mle.searches import agents_of, read_searches
-from langgraft.nodes.workbench.projection import StepRecord
+from langgraft.nodes.workbench.log import StepRecord
 
 AGENTS = ("tree", "chain", "mlab")
 

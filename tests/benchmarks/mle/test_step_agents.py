@@ -28,9 +28,9 @@ from langgraft.benchmarks.mle.sandboxes import Lent, make_sandbox
 from langgraft.environments.sandboxes.sandbox import Kernel, Sandbox
 from langgraft.memory.providers.coding import CodingMemory
 from langgraft.memory.providers.coding.settings import coding_preset
-from langgraft.nodes.chain.messages import ChainPrompts
+from langgraft.nodes.chain.deps import ChainPrompts
 from langgraft.nodes.mlab.deps import MLABPrompts
-from langgraft.nodes.workbench.projection import StepRecord
+from langgraft.nodes.workbench.log import StepRecord
 
 AGENTS = ("chain", "mlab")
 

@@ -5,8 +5,8 @@ from typing import Any
 from langgraft.benchmarks.simulated import SimulatedBabyAI
 from langgraft.benchmarks.simulated.reflecting import DOUBTS, SEES_VAGUE, SEES_WRONG
 from langgraft.memory.episodes import Attempt, Outcome, Step
+from langgraft.nodes.dialogue import run_dialogue
 from langgraft.nodes.reflect import distilling
-from langgraft.nodes.structured import converse
 from langgraft.nodes.validate import validating
 
 SEEN = (
@@ -34,7 +34,7 @@ def kept(lesson: str, attempt: Attempt) -> float:
     """Return how many of the learners with these seeds keep a lesson."""
     given: list[dict[str, Any]] = [{"text": lesson, "when_to_use": WHEN}]
     judged = [
-        converse(
+        run_dialogue(
             validating(given, OPEN, attempt.steps, attempt.outcome), SimulatedBabyAI(seed=seed)
         )
         for seed in SEEDS
@@ -62,7 +62,7 @@ def test_attempts_when_compared_show_more_often_what_made_the_difference() -> No
 
     def found(other: Attempt | None) -> float:
         drawn = [
-            converse(distilling(OPEN, LOST, other=other), SimulatedBabyAI(seed=seed))
+            run_dialogue(distilling(OPEN, LOST, other=other), SimulatedBabyAI(seed=seed))
             for seed in SEEDS
         ]
         right = [any("'toggle'" in lesson.text for lesson in each.lessons) for each in drawn]

@@ -18,11 +18,11 @@ from langgraft.benchmarks.simulated import SimulatedBabyAI, judging, serve
 from langgraft.benchmarks.simulated.judging import judging_reply
 from langgraft.memory.episodes import Attempt, Lesson, Outcome, Step
 from langgraft.memory.questions import Question
+from langgraft.nodes.dialogue import run_dialogue
 from langgraft.nodes.judge import Judgment, aanswer, answer, draft_node
 from langgraft.nodes.prompts import prompt
 from langgraft.nodes.reflect import distilling, reflect_by_outcome_node
 from langgraft.nodes.state import AgentState
-from langgraft.nodes.structured import converse
 from langgraft.nodes.validate import validate_node
 
 MODEL = SimulatedBabyAI()
@@ -123,10 +123,10 @@ def test_reflection_by_outcome_when_the_task_is_known_is_learned_from_as_ever() 
     won = Attempt((first, Step("", "pickup grey key 1", "done")), Outcome(success=True))
     lost = Attempt((first, Step("", "turn left", "wall")), Outcome(success=False, reason="x"))
     for attempt, other in ((won, None), (lost, None), (won, lost)):
-        drawn = converse(distilling("pick up the key", attempt, other=other), MODEL)
+        drawn = run_dialogue(distilling("pick up the key", attempt, other=other), MODEL)
         assert drawn.why == "ok"
         assert drawn.calls == 1
-    (lesson, *_) = converse(distilling("pick up the key", won, other=lost), MODEL).lessons
+    (lesson, *_) = run_dialogue(distilling("pick up the key", won, other=lost), MODEL).lessons
     assert isinstance(lesson, Lesson)
     assert "pickup" in lesson.text
 

@@ -11,8 +11,15 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
-from langgraft.benchmarks.simulated.faults import Fault, FaultKind, FaultPlan, failing, rate_limited
-from langgraft.benchmarks.simulated.server import ModelServer, serve
+from langgraft.benchmarks.simulated.server import (
+    Fault,
+    FaultKind,
+    FaultPlan,
+    ModelServer,
+    failing,
+    rate_limited,
+    serve,
+)
 
 LOOK = {
     "type": "function",

@@ -13,12 +13,12 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from langgraft.benchmarks.simulated import SimulatedALFWorld, alfworld
 from langgraft.benchmarks.simulated.alfworld.advice import counsel_for
-from langgraft.benchmarks.simulated.alfworld.goals import Goal, Kind, parse_goal
 from langgraft.benchmarks.simulated.alfworld.habits import Care
+from langgraft.benchmarks.simulated.alfworld.observations import Goal, Kind, parse_goal
 from langgraft.memory.recall import render_block
 from langgraft.nodes.prompts import prompt
 from langgraft.nodes.reflect import parse_lessons
-from langgraft.nodes.think import parse_reply
+from langgraft.nodes.text_world import parse_reply
 
 ROOM = "You are in the middle of a room. Looking quickly around you, you see {}."
 PLACES = (

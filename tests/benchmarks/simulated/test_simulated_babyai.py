@@ -14,7 +14,7 @@ from langgraft.benchmarks.simulated import SimulatedBabyAI, babyai
 from langgraft.memory.recall import render_block
 from langgraft.nodes.prompts import prompt
 from langgraft.nodes.reflect import parse_lessons
-from langgraft.nodes.think import parse_reply
+from langgraft.nodes.text_world import parse_reply
 
 INSTRUCTIONS = "- go to <obj> <id>: walk there.\n- pick up <obj> <id>: take it."
 ACTIONS = ("turn left", "turn right", "move forward")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from langgraft._core.errors import SettingsError
-from langgraft.nodes.chain.messages import ChainPrompts, Instructions, messages_of
+from langgraft.nodes.chain.deps import ChainPrompts, Instructions, messages_of
 from langgraft.nodes.chain.visible_history import (
     Condensation,
     Condenser,

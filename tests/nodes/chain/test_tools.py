@@ -25,14 +25,14 @@ from langgraft.nodes.chain.tools import (
     surplus_told,
     tool_schemas,
 )
-from langgraft.nodes.model_dialogue import Ask, Talk, atalk, heard
+from langgraft.nodes.dialogue import Dialogue, Request, arun_dialogue, read_response
 
 TOOLS = [name for name in ARGUMENTS if name != BROWSE]
 
 
 def read(message: BaseMessage) -> RequestedAction:
     """Read a reply."""
-    return requested_action(heard(message), TOOLS)
+    return requested_action(read_response(message), TOOLS)
 
 
 def problem(message: BaseMessage) -> str:
@@ -159,14 +159,14 @@ def test_call_when_its_arguments_are_no_object_then_is_an_invalid_action(
 ) -> None:
     """The client refuses to make a message of the reply, and the model is told what is wrong."""
 
-    def step() -> Talk[RequestedAction]:
-        said = yield Ask([HumanMessage("Go on.")], "think")
+    def step() -> Dialogue[RequestedAction]:
+        said = yield Request([HumanMessage("Go on.")], "think")
         return requested_action(said, ["run_bash"])
 
     async def held() -> RequestedAction:
         async with serve(Scripted(script=in_turn([does("run_bash", arguments)]))) as server:
             model = client(name, server.base_url).bind_tools(tool_schemas())
-            return await atalk(step(), model, "run", "step-0")
+            return await arun_dialogue(step(), model, ("run", "step-0"))
 
     found = asyncio.run(held())
     assert found.name == "invalid"

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mlab_cases import edit, six
 
-from langgraft.nodes.mlab.replies import FIELDS, read_reply
-from langgraft.nodes.mlab.tools import TOOLS, described_tools
+from langgraft.nodes.mlab.tools import FIELDS, TOOLS, described_tools, read_reply
 
 WORDS = st.sampled_from([f"{name}:" for name in FIELDS] + ["\n", "{", '"', "Execute Script", "```"])
 

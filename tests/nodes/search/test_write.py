@@ -4,10 +4,10 @@ from langchain_core.exceptions import ContextOverflowError
 from langchain_core.messages import AIMessage, HumanMessage
 from tree_cases import RuleModel, good, reply, scripted
 
-from langgraft.nodes.model_dialogue import atalk, talk
+from langgraft.nodes.dialogue import arun_dialogue, run_dialogue
 from langgraft.nodes.search.deps import TreePrompts
 from langgraft.nodes.search.journal import JournalNode
-from langgraft.nodes.search.write import LONGEST_SUMMARY, TRIES, Written, summarize, writing
+from langgraft.nodes.search.programs import LONGEST_SUMMARY, TRIES, Written, summarize, writing
 
 PROGRAM = good()
 
@@ -15,7 +15,7 @@ PROGRAM = good()
 def write(model: RuleModel) -> Written:
     """Ask a model for a program."""
     held = writing([HumanMessage("Write.")], TreePrompts().repair)
-    return talk(held, model, "s", "007")
+    return run_dialogue(held, model, ("s", "007"))
 
 
 def test_program_when_the_first_reply_holds_none_is_asked_for_again() -> None:
@@ -32,7 +32,9 @@ async def test_program_when_it_is_asked_for_asynchronously_is_the_same() -> None
     """One logic serves both."""
     model = scripted("Sure!", reply(PROGRAM))
     held = writing([HumanMessage("Write.")], TreePrompts().repair)
-    assert await atalk(held, model, "s", "007") == write(scripted("Sure!", reply(PROGRAM)))
+    assert await arun_dialogue(held, model, ("s", "007")) == write(
+        scripted("Sure!", reply(PROGRAM))
+    )
 
 
 def test_program_when_no_reply_holds_one_is_none_and_says_why() -> None:

@@ -21,8 +21,8 @@ from langgraft.nodes.workbench.log import (
     append_events,
     log_lines,
     read_log,
+    steps_of,
 )
-from langgraft.nodes.workbench.projection import steps_of
 
 ANY_JSON = st.recursive(
     st.none()

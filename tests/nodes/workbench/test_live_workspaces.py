@@ -14,6 +14,8 @@ from tree_cases import toy
 from typing_extensions import override
 from workbench_cases import HandRun, desk_of, output, workspaces
 
+from langgraft._core import effects
+from langgraft._core.effects import ado, arun, do
 from langgraft._core.errors import SandboxFailureError
 from langgraft.environments.sandboxes.kernels import SupervisedKernel
 from langgraft.environments.sandboxes.subprocess import SubprocessSandbox
@@ -178,7 +180,8 @@ def test_run_when_a_workspace_is_built_anew_then_that_takes_no_time_of_the_run(
     state: RunState = {"episode_id": run.name, "log": run.reference}
     look, before = other.action("run_python", "x"), len(shared.opened)
     for opened in (1, 2):  # where it was never there, and where its container died
-        seen, seconds = asyncio.run(deps.arun(state, look)) if aside else deps.run(state, look)
+        acting = deps.acting(state, look)
+        seen, seconds = asyncio.run(arun(acting, ado)) if aside else effects.run(acting, do)
         assert (output(seen), seconds) == ("1", 0.0)
         assert len(shared.opened) == before + opened
         shared.opened[-1].close()

@@ -28,13 +28,14 @@ from langgraft.nodes.workbench.log import (
     Action,
     Observation,
     append_events,
+    steps_of,
 )
-from langgraft.nodes.workbench.projection import steps_of
-from langgraft.nodes.workbench.recall import memory_needs, recall_run_node
-from langgraft.nodes.workbench.remember import (
+from langgraft.nodes.workbench.memory import (
     after_acting,
     diagnose_run_node,
     judge_run_node,
+    memory_needs,
+    recall_run_node,
     remember_run_node,
 )
 from langgraft.nodes.workbench.start import (

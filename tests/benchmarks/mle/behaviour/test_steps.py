@@ -18,7 +18,7 @@ from langgraft.benchmarks.mle.behaviour.steps import (
     step_error,
     timeline_text,
 )
-from langgraft.nodes.workbench.projection import StepRecord
+from langgraft.nodes.workbench.log import StepRecord
 
 
 def step(action: str = "run_python", **fields: Any) -> StepRecord:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from scientist_cases import Case, code_of, drafting, improving, run_all, said
 
+from langgraft.benchmarks.simulated.conversation import Dice
 from langgraft.benchmarks.simulated.data_scientist.habits import Habit, habits_for
 from langgraft.benchmarks.simulated.data_scientist.programs import (
     SLOTS,
@@ -15,7 +16,6 @@ from langgraft.benchmarks.simulated.data_scientist.programs import (
     reassembled,
 )
 from langgraft.benchmarks.simulated.data_scientist.tasks import Task, read_task
-from langgraft.benchmarks.simulated.dice import Dice
 
 SLOW = {"lightgbm without end", "xgboost without end"}
 FORMS = ("counts", "kinds", "texts", "pictures", "restoring", "table")

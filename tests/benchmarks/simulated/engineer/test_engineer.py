@@ -18,11 +18,10 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from scientist_cases import Case
 
 from langgraft.benchmarks.simulated import SimulatedEngineer, engineer
+from langgraft.benchmarks.simulated.conversation import Dice
 from langgraft.benchmarks.simulated.data_scientist.programs import sections_of
-from langgraft.benchmarks.simulated.dice import Dice
-from langgraft.benchmarks.simulated.engineer.conversation import read_conversation
 from langgraft.benchmarks.simulated.engineer.model import engineer_writer
-from langgraft.benchmarks.simulated.engineer.moves import RELAPSE, experienced
+from langgraft.benchmarks.simulated.engineer.moves import RELAPSE, experienced, read_conversation
 from langgraft.nodes.prompts import prompt
 
 SAMPLES = [str(number) for number in range(40)]

@@ -11,8 +11,7 @@ from langgraft.environments.sandboxes import DockerSandbox, Limits
 from langgraft.graphs import build_chain_agent, build_mlab_agent
 from langgraft.nodes.artifacts import MemoryArtifacts
 from langgraft.nodes.workbench.limits import RunLimits
-from langgraft.nodes.workbench.log import read_log
-from langgraft.nodes.workbench.projection import steps_of
+from langgraft.nodes.workbench.log import read_log, steps_of
 
 CHECKS = ("validate_submission", "Validate Submission")
 

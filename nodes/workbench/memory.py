@@ -1,20 +1,25 @@
-"""`diagnose`, `judge` and `remember`: an execution that failed, or put a failure right, is filed."""
+"""Memory in a run: asked as an attempt begins, and taught of executions.
 
-from dataclasses import asdict, replace
-from typing import Any, Literal
+`recall` makes an event of what memory says. `diagnose`, `judge` and `remember` file an execution that
+failed, or put a failure right; which one that is `langgraft.nodes.workbench.failures` says.
+"""
+
+from dataclasses import asdict
+from typing import Any, Final, Literal
 
 from langgraft._core.arguments import checked
-from langgraft._core.canonical import JSON
 from langgraft._core.effects import Call, Program
+from langgraft._core.errors import SettingsError
 from langgraft._core.prompts import Prompt
 from langgraft.memory.deltas import MemoryDelta
 from langgraft.memory.episodes import Episode
 from langgraft.memory.provider import MemoryProvider
-from langgraft.nodes.chat_models import Model
+from langgraft.memory.recall import Budget, RecallContext
+from langgraft.nodes.competition_run import domain, instruction
 from langgraft.nodes.diagnose import diagnosing
-from langgraft.nodes.judge import answering_all
-from langgraft.nodes.memory import filed, questions_about
-from langgraft.nodes.model_dialogue import Talk, dialogue_node, held_with, spoken
+from langgraft.nodes.dialogue import Dialogue, Model, dialogue_node, responding
+from langgraft.nodes.judge import answering_all, judgments_json
+from langgraft.nodes.memory import filed, provided, questions_about, recalled_parts
 from langgraft.nodes.node import Node, Update
 from langgraft.nodes.workbench.deps import RunDeps, metered
 from langgraft.nodes.workbench.failures import (
@@ -24,8 +29,92 @@ from langgraft.nodes.workbench.failures import (
     put_right,
     verified_error,
 )
-from langgraft.nodes.workbench.log import DIAGNOSIS, RESOLUTION, Action, EventLog, append_events
+from langgraft.nodes.workbench.log import (
+    DIAGNOSIS,
+    RECALL,
+    RESOLUTION,
+    Action,
+    EventLog,
+    append_events,
+    recall_of,
+)
 from langgraft.nodes.workbench.state import RunState
+
+_GIVEN: Final = frozenset({"errors", "verdicts"})
+"""What an agent that works step by step gives to memory."""
+
+
+@checked
+def recall_run_node(
+    deps: RunDeps, memory: MemoryProvider[Any], *, budget: Budget | None = None
+) -> Node[RunState]:
+    """Make the node that asks memory as an attempt begins; what it says becomes an event.
+
+    In an attempt that has its recall already, nothing is asked.
+
+    Args:
+        deps: What all nodes share.
+        memory: The provider to ask.
+        budget: Room for recalled text; `None`: that of `Budget()`.
+    """
+    query = instruction(deps.competition)
+
+    def recall(state: RunState) -> Program[Call, Update]:
+        log = deps.log(state)
+        if recalled_in(log) is not None:
+            return {}
+        recalled = yield from provided(memory, query, _context(deps, state), budget)
+        event = Action(
+            id=len(log.events),
+            source="environment",
+            name=RECALL,
+            arguments=recalled_parts(recalled),
+        )
+        return {"log": append_events(deps.artifacts, log.reference, [event])}
+
+    return Node.running("recall", recall, in_threads=True)
+
+
+def recalled_in(log: EventLog) -> str | None:
+    """Return what memory said in the attempt that goes on; `None` where it was not asked yet."""
+    event = recall_of(log.events)
+    return None if event is None else str(event.arguments.get("text", ""))
+
+
+def memory_needs(memory: MemoryProvider[Any] | None, *, learn: bool) -> frozenset[str]:
+    """Return what memory needs for filing.
+
+    Raises:
+        SettingsError: It needs what an agent that works step by step does not have.
+    """
+    if memory is None:
+        return frozenset()
+    needs = frozenset(memory.needs)
+    if "draft" in needs:
+        msg = (
+            f"{type(memory).__name__} wants a tentative answer before it is asked, to look for"
+            " contradictions, and an agent that works step by step has none. Turn that off in its"
+            " settings (gate=False)"
+        )
+        raise SettingsError(msg)
+    if learn and not needs <= _GIVEN:
+        msg = (
+            f"{type(memory).__name__} learns from {', '.join(sorted(needs - _GIVEN))}, and an agent"
+            " that works step by step files errors alone: attach it with learn=False, or take"
+            " CodingMemory"
+        )
+        raise SettingsError(msg)
+    return needs if learn else frozenset()
+
+
+def _context(deps: RunDeps, state: RunState) -> RecallContext:
+    return RecallContext(
+        domain=domain(deps.competition),
+        task_id=deps.competition.id,
+        episode_id=f"{state['episode_id']}/attempt-{state.get('attempt', 0)}",
+        stage="start",
+        step=state.get("steps", 0),
+    )
 
 
 def after_acting(deps: RunDeps, state: RunState) -> Literal["failed", "resolving", "other"]:
@@ -57,23 +146,12 @@ def diagnose_run_node(
         prompt: In place of the one that ships; see `langgraft.nodes.diagnose`.
     """
 
-    def begin(state: RunState) -> Talk[Update]:
+    def begin(state: RunState) -> Dialogue[Update]:
         failed = last_execution(deps.log(state))
         if failed is None or not failed.seen.failed:
             return {"diagnosed": ""}
-        asked = spoken(diagnosing(failure_of(failed), prompt), "diagnose")
-        metering = yield from metered(deps, state, asked)
-        found = metering.value
-        record = found.record
-        if record is not None and (failed.seen.timed_out or failed.seen.oom):
-            record = replace(record, kind="resource")
-        told: dict[str, JSON] = {
-            "error": None if record is None else asdict(record),
-            "by": "" if record is None else record.by,
-            "why": found.why,
-            "calls": found.calls,
-        }
-        return {"diagnosed": deps.keep(told), "spent": metering.spent}
+        found = yield from metered(deps, state, diagnosing(failure_of(failed), prompt))
+        return {"diagnosed": deps.keep(found.value.to_json()), "spent": found.spent}
 
     return dialogue_node("diagnose", model, begin, lambda state: _whose(deps, state))
 
@@ -93,10 +171,11 @@ def judge_run_node(deps: RunDeps, memory: MemoryProvider[Any], model: Model) -> 
         if episode is None:
             return {"judged": ""}
         asked = yield from questions_about(memory, episode)
-        dialogue = metered(deps, state, answering_all(episode, asked))
-        answers = yield from held_with(dialogue, model, *_whose(deps, state))
-        kept = deps.keep(answers.value) if answers.value else ""
-        return {"judged": kept, "spent": answers.spent}
+        lessons = [lesson.text for lesson in episode.lessons]
+        dialogue = metered(deps, state, answering_all(asked, lessons))
+        judged = yield from responding(dialogue, model, _whose(deps, state))
+        kept = deps.keep(judgments_json(judged.value)) if asked else ""
+        return {"judged": kept, "spent": judged.spent}
 
     return Node.running("judge", judge, in_threads=True)
 
@@ -142,12 +221,12 @@ def _episode(deps: RunDeps, state: RunState) -> Episode | None:
 
 
 def _diagnosis(deps: RunDeps, state: RunState, log: EventLog) -> list[Action]:
-    told = deps.read(state.get("diagnosed"))
+    diagnosed = deps.read(state.get("diagnosed"))
     now = last_execution(log)
-    if not told or now is None:
+    if not diagnosed or now is None:
         return []
     judged = deps.read(state.get("judged")).get("judging", [])
-    return [_noted(log, DIAGNOSIS, now.action.id, {**told, "judging": judged})]
+    return [_noted(log, DIAGNOSIS, now.action.id, {**diagnosed, "judging": judged})]
 
 
 def _resolution(log: EventLog) -> list[Action]:
@@ -155,8 +234,9 @@ def _resolution(log: EventLog) -> list[Action]:
     if now is None or before is None:
         return []
     fixed = verified_error(log, before, now)
-    told = {"resolves": before.action.id, "error": None if fixed is None else asdict(fixed)}
-    return [_noted(log, RESOLUTION, now.action.id, told)]
+    error = None if fixed is None else asdict(fixed)
+    resolution = {"resolves": before.action.id, "error": error}
+    return [_noted(log, RESOLUTION, now.action.id, resolution)]
 
 
 def _noted(log: EventLog, name: str, cause: int, arguments: dict[str, Any]) -> Action:

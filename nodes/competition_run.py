@@ -1,0 +1,204 @@
+"""What agents for competitions share: their contents, how a run begins, and memory where it goes on.
+
+A run (a tree search, or the run of an agent that works step by step) is kept as a chain of contents,
+and its state holds the reference of the last one. All that it needs is checked before a model is
+paid. What memory held as it began is kept too: with what the run changed in it since, a process that
+goes on with the run can give memory the bank that the run has.
+"""
+
+import json
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from typing_extensions import TypedDict
+
+from langgraft._core.canonical import JSON
+from langgraft._core.effects import Call, Program
+from langgraft._core.errors import InputError
+from langgraft.environments.competitions.attempts import INPUT
+from langgraft.environments.competitions.competition import Competition
+from langgraft.environments.competitions.preview import data_preview
+from langgraft.environments.sandboxes.programs import ExecutionResult, Job, PythonProgram
+from langgraft.environments.sandboxes.sandbox import Sandbox
+from langgraft.memory.deltas import BankContent, MemoryDelta, fold
+from langgraft.memory.items import MemoryItem
+from langgraft.memory.provider import MemoryProvider
+from langgraft.nodes.artifacts import Artifacts, keep_json, read_json
+from langgraft.nodes.replies import encodable
+
+LONGEST_INSTRUCTION: Final = 500
+"""Most characters of the task as memory is asked about it, and keeps it with each episode."""
+
+BankOf: TypeAlias = Callable[[Artifacts, Mapping[str, Any]], BankContent]
+"""Says what memory holds as a run has it, by its state."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompetitionDeps:
+    """What the nodes of any agent for competitions depend on."""
+
+    competition: Competition
+    artifacts: Artifacts
+    """Where contents are kept."""
+
+    def keep(self, value: JSON) -> str:
+        """Keep a value as canonical JSON, and return its reference."""
+        return keep_json(self.artifacts, value)
+
+    def read(self, reference: str | None) -> dict[str, Any]:
+        """Read a mapping that was kept; without a reference it is empty.
+
+        Raises:
+            InputError: Nothing is kept under that reference, or it is damaged.
+        """
+        return read_json(self.artifacts, reference)
+
+
+class Begun(TypedDict):
+    """A run that a thread has begun."""
+
+    episode_id: str
+    """Its name: one that a later input does not replace is left over from it."""
+    preview: str
+    """Reference of the data preview."""
+    bank: str
+    """Reference of what memory held then, where the run teaches it; else empty."""
+
+
+def domain(competition: Competition) -> str:
+    """Return the domain of a competition's episodes."""
+    return f"mle/{competition.id}"
+
+
+def instruction(competition: Competition) -> str:
+    """Return the task in a line: its name, its metric and how its description begins."""
+    text = f"{competition.name} (metric: {competition.grader.name}). {competition.description}"
+    line = " ".join(encodable(text).split())
+    if len(line) <= LONGEST_INSTRUCTION:
+        return line
+    return line[: LONGEST_INSTRUCTION - 1].rstrip() + "…"
+
+
+def beginning(
+    deps: CompetitionDeps,
+    sandbox: Sandbox,
+    memory: MemoryProvider[Any] | None,
+    state: Mapping[str, Any],
+    *,
+    what: str,
+    chain: str,
+) -> Program[Call, tuple[Begun, str]]:
+    """Check what a run needs, look at its data, and note what memory holds.
+
+    Args:
+        deps: What its nodes depend on.
+        sandbox: Where its programs run.
+        memory: The provider that the run teaches, if it does.
+        state: What it was invoked with, on top of what its thread holds: `episode_id`, `seed`.
+        what: What it is, for messages: `search`.
+        chain: Key of the state under which the reference of its last content is.
+
+    Returns:
+        The run, and the reference of what the thread has of it; none where it begins afresh.
+
+    Raises:
+        InputError: The name or the seed is not possible, or programs do not find the data.
+    """
+    name = _checked_name(state, what)
+    yield from _probed(deps.competition, sandbox)
+    bank = ""
+    if memory is not None:
+        content: BankContent = yield Call(memory.content, memory.acontent)
+        bank = deps.keep(content.to_json())
+    before = state.get("begun")
+    goes_on = state.get(chain, "") if before and before["episode_id"] == name else ""
+    if before and goes_on:
+        bank = before["bank"] or bank
+    preview = encodable(data_preview(deps.competition.public_dir))
+    kept = deps.artifacts.keep(preview.encode())
+    return Begun(episode_id=name, preview=kept, bank=bank), goes_on
+
+
+def bank_after(
+    artifacts: Artifacts, state: Mapping[str, Any], deltas: Iterable[MemoryDelta]
+) -> BankContent:
+    """Return what memory holds as a run has it: what it began with, and all it changed.
+
+    Raises:
+        InputError: The bank is missing or damaged.
+    """
+    start = BankContent()
+    if reference := _begun_with(state):
+        written = json.loads(artifacts.read(reference))
+        items = [MemoryItem.from_json(item) for item in written["items"].values()]
+        items.sort(key=lambda item: (item.order_index, item.id))
+        start = BankContent({item.id: item for item in items}, written["notes"], written["state"])
+    return fold(deltas, start)
+
+
+def restoring(
+    memory: MemoryProvider[Any], artifacts: Artifacts, state: Mapping[str, Any], bank_of: BankOf
+) -> Program[Call, None]:
+    """Make a bank hold what it is to hold where a run goes on; nothing is changed where it does.
+
+    Raises:
+        InputError: A record or the bank is missing or damaged.
+        ReadOnlyStoreError: It is another one, and frozen.
+    """
+    if not _begun_with(state):
+        return
+    wanted = bank_of(artifacts, state)
+    content: BankContent = yield Call(memory.content, memory.acontent)
+    if content.digest != wanted.digest:
+        yield Call(memory.restore, memory.arestore, wanted)
+
+
+def _begun_with(state: Mapping[str, Any]) -> str:
+    """Return the reference of the bank that a run began with; nothing where it teaches none."""
+    return str(state.get("begun", {}).get("bank", ""))
+
+
+_LARGEST_SEED: Final = 2**63 - 1
+_PROBE_SECONDS: Final = 60.0
+_PROBE: Final = """\
+import os, sys
+print(os.path.getsize(sys.argv[1]))
+"""
+
+
+def _checked_name(state: Mapping[str, Any], what: str) -> str:
+    """Return the name of a run; one is made up where none is given."""
+    name, seed = state.get("episode_id"), state.get("seed", 0)
+    if name is not None and not (isinstance(name, str) and name and encodable(name) == name):
+        msg = f"the {what}'s `episode_id` is a text that is not empty, got {name!r:.80}"
+        raise InputError(msg)
+    if not isinstance(seed, int) or isinstance(seed, bool):
+        msg = f"the {what}'s `seed` is a whole number, got {seed!r:.80}"
+        raise InputError(msg)
+    if abs(seed) > _LARGEST_SEED:
+        msg = f"the {what}'s `seed` has to fit into 64 bits, got {seed!r:.80}"
+        raise InputError(msg)
+    return name or uuid.uuid4().hex
+
+
+def _probed(competition: Competition, sandbox: Sandbox) -> Program[Call, None]:
+    """Look in the sandbox whether programs will find the data."""
+    path = competition.sample_submission
+    sample = path.relative_to(competition.public_dir).as_posix()
+    program = PythonProgram(_PROBE, name="probe.py", arguments=(f"{INPUT}/{sample}",))
+    job = Job(program, seconds=_PROBE_SECONDS)
+    result: ExecutionResult = yield Call(sandbox.run, sandbox.arun, job)
+    there, wanted = result.stdout.strip(), path.stat().st_size
+    if result.ok and there == str(wanted):
+        return
+    found = f"{there} bytes" if result.ok else "not there"
+    if not result.ok and result.error is None:
+        found = f"not known: a program that looks for it ended with {result.exit_code}"
+    msg = (
+        f"programs must find the data of {competition.id} in ./{INPUT} of the sandbox, but"
+        f" {path.name} is {found} ({wanted} bytes in {competition.public_dir}): make the sandbox"
+        f" with inputs={{{INPUT!r}: competition.public_dir}}"
+    )
+    raise InputError(msg)
