@@ -1,19 +1,18 @@
 """Machine-learning engineering: agents that write whole programs for competitions.
 
-plan, conditions, competition_ids           the plan: agents, memories, competitions, seeds
-runs, study, session                        the study of it as the harness sees it
-agents/                                     the agents: settings, graphs, what came of a run
-data, models, sizing, submissions           its data and models, its size, what it leaves to grade
-execute_agent, checkpoints, results,        one run, resumed, kept and graded
-sandboxes
-solution                                    one competition solved, outside of any study
-behaviour/, outcomes, measures              what is measured of a search
-run_set, contrasts, curves, relations,      what a study's log says
-memory_use, gates, analysis
-report, columns, tables, figures,           its report, on `langgraft.benchmarks.reporting`
-sentences, wording
-tree_page, tree_view, tree_drawing,         a search as one page
-tree_layout
-journals, coding_memory                     runs of AIDE and of ours, and memory made of them
-coding_hits, coding_likeness                what such a memory finds
+plan, conditions                    the plan: agents, memories, competitions, seeds
+runs, study, session                the study of it as the harness sees it
+agents/                             the agents: settings, graphs, what came of a run
+data                                its competitions' data
+execute_agent, checkpoints,         one run: resumed, isolated, kept and graded
+sandboxes, results
+solution                            one competition solved, outside of any study
+behaviour/, outcomes, measures      what is measured of a run
+searches, relations, memory_use,    what a study's log says
+gates, analysis
+report, columns, tables, figures,   its report, on `langgraft.benchmarks.reporting`
+sentences
+tree_page, tree_picture             a search as one page
+journals, coding_memory,            runs of AIDE and of ours, memory made of them, and what it finds
+coding_hits
 """

@@ -1,6 +1,6 @@
 """The plan of a study of agents at competitions: the published settings as its defaults."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, Self
 
@@ -20,11 +20,6 @@ from langgraft.benchmarks.mle.agents.settings import (
     as_section,
     check_seeds,
 )
-from langgraft.benchmarks.mle.competition_ids import (
-    check_ids,
-    named_competitions,
-    shipped_competitions,
-)
 from langgraft.benchmarks.mle.conditions import (
     NAMED,
     MemoryCondition,
@@ -32,6 +27,7 @@ from langgraft.benchmarks.mle.conditions import (
     check_conditions,
     conditions_of,
 )
+from langgraft.environments.competitions.layout import is_competition_id
 from langgraft.environments.competitions.registry import Registry
 from langgraft.environments.sandboxes.docker.engine import IMAGE
 from langgraft.environments.sandboxes.programs import Limits
@@ -39,6 +35,8 @@ from langgraft.environments.sandboxes.programs import Limits
 CPUS: Final = 1.0
 """Processors of a program, unless a plan says otherwise: searches that run side by side then take
 no time from each other, and a program's time limit means the same whatever else runs."""
+
+_FAMILIES: Final = ("shipped", "lite")
 
 
 class MlePlan(Plan):
@@ -59,7 +57,7 @@ class MlePlan(Plan):
     does, `chain` acts step by step as OpenHands' CodeActAgent, `mlab` as MLAgentBench's agent."""
     memory: tuple[MemoryCondition, ...] = (NAMED["off"], NAMED["cold"], NAMED["warm"])
     """The conditions, by name (`off`, `cold`, `warm`, `scheduled`, `placebo` …) or spelled out."""
-    competitions: tuple[str, ...] = Field(default_factory=shipped_competitions)
+    competitions: tuple[str, ...] = Field(default_factory=lambda: _named_competitions("shipped"))
     """Ids of the competitions, `shipped` for those that ship, or `lite` for MLE-bench's 22."""
     only_prepared: bool = False
     """Leave out competitions whose data is not there and that nobody can prepare on the way; the
@@ -153,7 +151,7 @@ class MlePlan(Plan):
     @field_validator("competitions", mode="before")
     @classmethod
     def _family(cls, competitions: Any) -> Any:
-        return named_competitions(competitions)
+        return _named_competitions(competitions)
 
     @field_validator("memory", mode="before")
     @classmethod
@@ -194,7 +192,7 @@ class MlePlan(Plan):
     @field_validator("competitions")
     @classmethod
     def _ids(cls, competitions: tuple[str, ...]) -> tuple[str, ...]:
-        check_ids(competitions)
+        _check_ids(competitions)
         return competitions
 
     @field_validator("seeds", "build_seeds")
@@ -293,6 +291,10 @@ class MlePlan(Plan):
         """
         return {each.name: each for each in self.memory}[name]
 
+    def filled_by(self, condition: MemoryCondition) -> MemoryCondition:
+        """Return the condition whose memory fills a condition's bank: of a control, what it is of."""
+        return condition if condition.of is None else self.condition(condition.of)
+
     def registry(self) -> Registry:
         """Return where the competitions are found.
 
@@ -306,3 +308,34 @@ _OF_AGENTS: Final = frozenset(
     name for section in SECTIONS.values() for name in section.model_fields
 ) - {"name", *MlePlan.model_fields}
 """Settings that stand in the section of an agent, and not in the plan."""
+
+
+def _named_competitions(given: Any) -> Any:
+    """Return the ids that `shipped` or `lite` stands for; what is no word is returned as it is.
+
+    Raises:
+        ValueError: It is another word.
+    """
+    if not isinstance(given, str):
+        return given
+    if given not in _FAMILIES:
+        msg = f"give a list of ids, or one of {', '.join(_FAMILIES)}; got {given!r:.80}"
+        raise ValueError(msg)
+    if given == "lite":
+        return tuple(Registry().get_lite_competition_ids())
+    return tuple(Registry().get_shipped_competition_ids())
+
+
+def _check_ids(ids: Sequence[str]) -> None:
+    """Refuse what cannot be an id, and one that is given twice.
+
+    Raises:
+        ValueError: There is one.
+    """
+    if len(set(ids)) < len(ids):
+        msg = f"each may be given once, got {list(ids)}"
+        raise ValueError(msg)
+    for each in ids:
+        if not is_competition_id(each):
+            msg = f"{each!r:.80} cannot be the id of a competition"
+            raise ValueError(msg)

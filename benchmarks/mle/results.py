@@ -1,19 +1,33 @@
-"""What a run came to, written down: as files, as a grade, and as a study's log holds it."""
+"""What runs came to, written down: as files, as a grade, as a study's log holds it, and as a list.
+
+MLE-bench lists submissions to be graded again by anybody:
+
+    langgraft competitions grade report/submissions.jsonl
+
+A line for each run that ended, `{"competition_id": …, "submission_path": …}`. Where nothing was
+submitted there is no file at the path, as MLE-bench has it.
+"""
 
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from langgraft._core.canonical import JSON
+from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.clock import SystemClock
 from langgraft.benchmarks.harness.files import atomic_write, make_directory
+from langgraft.benchmarks.harness.log import PlanLog, run_folder
+from langgraft.benchmarks.harness.study import RunFiles
 from langgraft.benchmarks.mle.agents import agent_named
 from langgraft.benchmarks.mle.agents.base import SUBMISSION
 from langgraft.benchmarks.mle.agents.settings import AgentName
 from langgraft.benchmarks.mle.execute_agent import Found
+from langgraft.benchmarks.mle.runs import SEARCH
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.grading import grade_submission, report, report_json
+
+SUBMISSIONS: Final = "submissions.jsonl"
+"""The file that lists submissions."""
 
 _ELSEWHERE: Final = {"created_at", "submission_path"}
 """Fields of a grade that differ between machines."""
@@ -72,3 +86,23 @@ def result_of(
         "submission_sha256": "" if submission is None else hashlib.sha256(submission).hexdigest(),
         "usage": dict(found.usage),
     }
+
+
+def list_submissions(log: PlanLog, out: Path) -> Path:
+    """List the submissions of a run directory in a file of the folder `out`; return the file.
+
+    Raises:
+        RunDirectoryError: It cannot be written.
+    """
+    lines = []
+    for run in log.graph:
+        if run.spec.factors["phase"] != SEARCH:
+            continue
+        kept = RunFiles(run_folder(log.path, run), log.path).kept
+        for record in log.records(run.name):
+            path = (kept / record.item_id / SUBMISSION).resolve()
+            row = {"competition_id": record.result["competition"], "submission_path": str(path)}
+            lines.append(f"{canonical_json(row)}\n")
+    make_directory(out)
+    atomic_write(out / SUBMISSIONS, "".join(lines).encode())
+    return out / SUBMISSIONS

@@ -90,7 +90,7 @@ def _builders(conditions: Iterable[MemoryCondition]) -> list[MemoryCondition]:
 
 
 def _builder_of(plan: MlePlan, condition: MemoryCondition) -> MemoryCondition:
-    own = condition if condition.of is None else plan.condition(condition.of)
+    own = plan.filled_by(condition)
     return BUILDER if own.provider_name == CODING else own
 
 

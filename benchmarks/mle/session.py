@@ -1,8 +1,12 @@
-"""One run of a study: an agent at one competition with one memory, seed after seed."""
+"""One run of a study: an agent at one competition with one memory, seed after seed.
+
+What it is made of is made here, too: its models, cached, capped and retried as that of the plan
+itself is, and its memory.
+"""
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 from langchain_core.language_models import BaseChatModel
 from langgraph.store.base import BaseStore
@@ -11,9 +15,17 @@ from langgraph.store.memory import InMemoryStore
 from langgraft._core.errors import PlanError, SettingsError
 from langgraft.benchmarks.harness.cache import replicate_scope
 from langgraft.benchmarks.harness.execute import in_thread
-from langgraft.benchmarks.harness.study import BankPlace, ItemOutcome, RunFiles, RunSpec
+from langgraft.benchmarks.harness.models import MeteredChatModel, make_model
+from langgraft.benchmarks.harness.study import (
+    SIMULATED,
+    BankPlace,
+    ItemOutcome,
+    RunFiles,
+    RunSpec,
+)
 from langgraft.benchmarks.mle.agents import agent_named
 from langgraft.benchmarks.mle.agents.base import Parts
+from langgraft.benchmarks.mle.agents.settings import AgentSettings
 from langgraft.benchmarks.mle.conditions import MemoryCondition
 from langgraft.benchmarks.mle.execute_agent import find
 from langgraft.benchmarks.mle.plan import MlePlan
@@ -25,6 +37,9 @@ from langgraft.memory.controls import REPLACEMENTS
 from langgraft.memory.deltas import MemoryDelta, fold
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import provider_class
+
+Models: TypeAlias = tuple[BaseChatModel, BaseChatModel | None]
+"""The model that acts, and the one for feedback; `None` where that is the same."""
 
 
 class MleSession:
@@ -42,7 +57,7 @@ class MleSession:
         run: RunSpec,
         deltas: Sequence[MemoryDelta],
         *,
-        models: tuple[BaseChatModel, BaseChatModel | None],
+        models: Models,
         competition: Competition,
         borrowed: Borrowed,
         place: BankPlace,
@@ -103,10 +118,12 @@ class MleSession:
         return parts.plan.named(parts.settings.name, f"{drawn}{parts.competition.id}/{item_id}")
 
 
+# The memory of a run ---------------------------------------------------------------------------
+
+
 def make_bank(plan: MlePlan, condition: MemoryCondition, place: BankPlace) -> MemoryProvider[Any]:
     """Make the provider of a condition over the run's store; of a control, the one it is of."""
-    own = condition if condition.of is None else plan.condition(condition.of)
-    return provider_of(own, place.store, place.namespace)
+    return provider_of(plan.filled_by(condition), place.store, place.namespace)
 
 
 def check_memories(plan: MlePlan) -> None:
@@ -119,8 +136,7 @@ def check_memories(plan: MlePlan) -> None:
         for condition in plan.memory_of(section):
             if condition.start == "off":
                 continue
-            own = condition if condition.of is None else plan.condition(condition.of)
-            memory = provider_of(own, InMemoryStore(), None)
+            memory = provider_of(plan.filled_by(condition), InMemoryStore(), None)
             try:
                 agent_named(section.name).check_memory(memory, learn=condition.control is None)
             except SettingsError as error:
@@ -142,3 +158,78 @@ def _asked(
     if bank is None or condition.control is None:
         return bank
     return REPLACEMENTS[condition.control](bank, seed=seed)
+
+
+# Its models ------------------------------------------------------------------------------------
+
+
+def models_of(plan: MlePlan, agent: AgentSettings, model: BaseChatModel) -> Models:
+    """Make an agent's models.
+
+    Args:
+        plan: Names them, where the agent's section does not.
+        agent: The section.
+        model: The model of the plan.
+
+    Raises:
+        InputError: One cannot be set up.
+    """
+    acting, feedback = _acting(plan, agent), _feedback(plan, agent)
+    return (
+        model if acting is None else _made(plan, agent, acting, model),
+        None if feedback is None else _made(plan, agent, feedback, model),
+    )
+
+
+def check_models(plan: MlePlan) -> None:
+    """See whether the models that agents have beside that of the plan can be made.
+
+    Raises:
+        InputError: One cannot be set up.
+    """
+    for agent in plan.agents:
+        for named in (_acting(plan, agent), _feedback(plan, agent)):
+            if named is not None:
+                _made(plan, agent, named, None)
+
+
+_SHARED: Final = ("responses", "budget", "retry", "timing")
+"""What an agent's own models have in common with that of the plan."""
+
+_Named: TypeAlias = tuple[str, str | None]
+"""A model's name, and where its server listens."""
+
+
+def _acting(plan: MlePlan, agent: AgentSettings) -> _Named | None:
+    """Return the model that acts, unless it is that of the plan."""
+    if plan.model == SIMULATED:
+        return None
+    if agent.model is None and plan.temperature_of(agent) == plan.temperature:
+        return None
+    return agent.model or plan.model, agent.base_url or plan.base_url
+
+
+def _feedback(plan: MlePlan, agent: AgentSettings) -> _Named | None:
+    """Return the model for feedback, unless it is the one that acts."""
+    for named in (agent, plan):
+        if named.feedback_model is not None:
+            return named.feedback_model, named.feedback_base_url or plan.base_url
+    return None
+
+
+def _made(
+    plan: MlePlan, agent: AgentSettings, named: _Named, model: BaseChatModel | None
+) -> BaseChatModel:
+    name, url = named
+    temperature = plan.temperature_of(agent)
+    made = make_model(
+        name,
+        base_url=url,
+        temperature=temperature,
+        max_tokens=plan.max_tokens,
+        call_seconds=plan.call_seconds,
+        reply_bytes=plan.reply_bytes,
+    )
+    if not isinstance(model, MeteredChatModel):
+        return made
+    return made.model_copy(update={shared: getattr(model, shared) for shared in _SHARED})

@@ -37,11 +37,10 @@ from langgraft.benchmarks.mle.agents.base import SOLUTION, Agent, Parts
 from langgraft.benchmarks.mle.agents.settings import AgentSettings
 from langgraft.benchmarks.mle.conditions import MemoryCondition
 from langgraft.benchmarks.mle.execute_agent import Found, Listener, find
-from langgraft.benchmarks.mle.models import Models
 from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.benchmarks.mle.results import grade, keep_files
 from langgraft.benchmarks.mle.sandboxes import EXECUTIONS, make_sandbox
-from langgraft.benchmarks.mle.session import provider_of
+from langgraft.benchmarks.mle.session import Models, provider_of
 from langgraft.benchmarks.mle.study import MleStudy
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.preparing import not_prepared, prepare_competition

@@ -18,8 +18,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from langgraft._core.errors import InputError
-from langgraft.benchmarks.mle.tree_drawing import HEXAGON, RAMP, STAR, corners, picture_of, px
-from langgraft.benchmarks.mle.tree_view import TreeView, number
+from langgraft.benchmarks.mle.tree_picture import (
+    HEXAGON,
+    RAMP,
+    STAR,
+    TreeView,
+    corners,
+    number,
+    picture_of,
+    px,
+)
 from langgraft.benchmarks.reporting.pages import environment, trusted
 from langgraft.benchmarks.reporting.words import LONGEST_TEXT, shortened
 from langgraft.nodes.search.journal import Journal, JournalNode, Stage

@@ -9,8 +9,13 @@ from typing import Final, Literal
 from langgraph.store.memory import InMemoryStore
 
 from acceptance.figure import Figure, Setting, share
-from langgraft.benchmarks.mle.coding_hits import Asked, Comparison, compare, leave_one_run_out
-from langgraft.benchmarks.mle.coding_likeness import likeness
+from langgraft.benchmarks.mle.coding_hits import (
+    Asked,
+    Comparison,
+    compare,
+    leave_one_run_out,
+    likeness,
+)
 from langgraft.benchmarks.mle.coding_memory import (
     build_memory,
     entry_table,

@@ -1,7 +1,7 @@
 """What an agent is to a study: everything that differs between agents, and nothing that does not.
 
 Checkpoints, usage, resuming, banks, grading and the log are the same for all of them, and lie
-around this seam (`searching`, `session`, `results`, `solution`). An agent brings its graph, says
+around this seam (`execute_agent`, `session`, `results`, `solution`). An agent brings its graph, says
 what it rests on and how large it can grow, and reads what its graph left.
 """
 
@@ -14,6 +14,7 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 from langchain_core.language_models import BaseChatModel
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph.state import CompiledStateGraph
+from typing_extensions import TypedDict
 
 from langgraft._core.canonical import JSON
 from langgraft.benchmarks.mle.agents.settings import AgentName, AgentSettings
@@ -22,6 +23,7 @@ from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.sandboxes.sandbox import Sandbox
 from langgraft.memory.deltas import BankContent, MemoryDelta
 from langgraft.memory.provider import MemoryProvider
+from langgraft.memory.recall import Budget
 from langgraft.nodes.artifacts import FolderArtifacts
 from langgraft.nodes.search.journal import JournalNode
 from langgraft.nodes.workbench.log import StepRecord
@@ -53,6 +55,36 @@ class Parts:
     """What is asked, holding what the run begins with; `None`: the run has no memory."""
     learn: bool = True
     """Whether the run files what it meets."""
+
+    def arguments(
+        self, artifacts: FolderArtifacts, saver: BaseCheckpointSaver[Any] | None
+    ) -> "Arguments":
+        """Return what every builder of a graph is told, beside the model that acts."""
+        return Arguments(
+            competition=self.competition,
+            sandbox=self.sandbox,
+            feedback_model=self.feedback_model,
+            memory=self.memory,
+            learn=self.learn,
+            artifacts=artifacts,
+            seconds=self.plan.seconds,
+            budget=Budget(self.plan.memory_tokens),
+            checkpointer=saver,
+        )
+
+
+class Arguments(TypedDict):
+    """What `Parts.arguments` returns."""
+
+    competition: Competition
+    sandbox: Sandbox
+    feedback_model: BaseChatModel | None
+    memory: MemoryProvider[Any] | None
+    learn: bool
+    artifacts: FolderArtifacts
+    seconds: float
+    budget: Budget
+    checkpointer: BaseCheckpointSaver[Any] | None
 
 
 @dataclass(frozen=True)

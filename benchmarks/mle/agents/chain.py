@@ -9,7 +9,6 @@ from typing_extensions import override
 from langgraft.benchmarks.mle.agents.base import Graph, Parts, must_be
 from langgraft.benchmarks.mle.agents.settings import AgentName, AgentSettings, ChainSettings
 from langgraft.benchmarks.mle.agents.steps import StepAgent, limited
-from langgraft.memory.recall import Budget
 from langgraft.nodes.artifacts import FolderArtifacts
 
 
@@ -48,20 +47,12 @@ class ChainAgent(StepAgent):
         del best
         from langgraft.graphs.chain import build_chain_agent  # noqa: PLC0415  (not for plans)
 
-        plan, section = parts.plan, must_be(parts.settings, ChainSettings)
+        section = must_be(parts.settings, ChainSettings)
         return build_chain_agent(
             parts.model,
-            competition=parts.competition,
-            sandbox=parts.sandbox,
-            feedback_model=parts.feedback_model,
-            memory=parts.memory,
-            learn=parts.learn,
-            artifacts=artifacts,
-            seconds=plan.seconds,
             context=section.context,
             on_stuck=section.on_stuck,
             recoveries=section.recoveries,
-            budget=Budget(plan.memory_tokens),
-            checkpointer=saver,
+            **parts.arguments(artifacts, saver),
             **limited(section),
         )

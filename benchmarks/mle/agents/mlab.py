@@ -9,7 +9,6 @@ from typing_extensions import override
 from langgraft.benchmarks.mle.agents.base import Graph, Parts, must_be
 from langgraft.benchmarks.mle.agents.settings import AgentName, AgentSettings, MlabSettings
 from langgraft.benchmarks.mle.agents.steps import StepAgent, limited
-from langgraft.memory.recall import Budget
 from langgraft.nodes.artifacts import FolderArtifacts
 from langgraft.nodes.mlab.tools import BLOCKS
 
@@ -56,19 +55,11 @@ class MlabAgent(StepAgent):
         del best
         from langgraft.graphs.mlab import build_mlab_agent  # noqa: PLC0415  (not for plans)
 
-        plan, section = parts.plan, must_be(parts.settings, MlabSettings)
+        section = must_be(parts.settings, MlabSettings)
         return build_mlab_agent(
             parts.model,
-            competition=parts.competition,
-            sandbox=parts.sandbox,
-            feedback_model=parts.feedback_model,
-            memory=parts.memory,
-            learn=parts.learn,
-            artifacts=artifacts,
-            seconds=plan.seconds,
             window=section.window,
             retries=section.retries,
-            budget=Budget(plan.memory_tokens),
-            checkpointer=saver,
+            **parts.arguments(artifacts, saver),
             **limited(section),
         )

@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from langchain_core.language_models import BaseChatModel
-from langgraph.checkpoint.base import BaseCheckpointSaver
 from typing_extensions import TypedDict, override
 
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft.benchmarks.harness.files import atomic_write
-from langgraft.benchmarks.mle.agents.base import SOLUTION, Agent, AgentResult, Graph, Parts, must_be
+from langgraft.benchmarks.mle.agents.base import SOLUTION, Agent, AgentResult, must_be
 from langgraft.benchmarks.mle.agents.settings import AgentSettings, StepSettings
 from langgraft.environments.competitions.competition import Competition
 from langgraft.memory.deltas import BankContent
@@ -78,16 +77,6 @@ class StepAgent(Agent):
 
         model = SimulatedEngineer(temperature=temperature, ignorance=self.ignorance)
         return model, {"ignorance": self.ignorance}
-
-    @abstractmethod
-    @override
-    def graph(
-        self,
-        parts: Parts,
-        artifacts: FolderArtifacts,
-        saver: BaseCheckpointSaver[Any] | None,
-        best: Path | None = None,
-    ) -> Graph: ...
 
     @override
     def check_memory(self, memory: MemoryProvider[Any], *, learn: bool) -> None:

@@ -24,7 +24,6 @@ from langgraft.environments.competitions.competition import Competition
 from langgraft.graphs.tree import build_tree_agent, tree_memory_needs
 from langgraft.memory.deltas import BankContent
 from langgraft.memory.provider import MemoryProvider
-from langgraft.memory.recall import Budget
 from langgraft.nodes.artifacts import FolderArtifacts
 from langgraft.nodes.search.choose import FRESH_SPLITS
 from langgraft.nodes.search.journal import Journal, JournalNode, node_json, read_search
@@ -101,15 +100,9 @@ class TreeAgent(Agent):
         best: Path | None = None,
     ) -> Graph:
         """Build the search; the best solution so far lies in the folder `best` of `best`."""
-        plan, section = parts.plan, must_be(parts.settings, TreeSettings)
+        section = must_be(parts.settings, TreeSettings)
         return build_tree_agent(
             parts.model,
-            competition=parts.competition,
-            sandbox=parts.sandbox,
-            feedback_model=parts.feedback_model,
-            memory=parts.memory,
-            learn=parts.learn,
-            artifacts=artifacts,
             folder=best,
             policy=AIDEPolicy(
                 section.drafts,
@@ -118,12 +111,10 @@ class TreeAgent(Agent):
                 published_depth=section.published_depth,
             ),
             steps=section.steps,
-            seconds=plan.seconds,
             folds=section.folds,
             width=section.width,
             candidates=section.candidates,
-            budget=Budget(plan.memory_tokens),
-            checkpointer=saver,
+            **parts.arguments(artifacts, saver),
         )
 
     @override

@@ -19,9 +19,9 @@ from langgraft.benchmarks.mle.coding_hits import (
     chance_of_hit,
     compare,
     leave_one_run_out,
+    likeness,
     sign_flip_p,
 )
-from langgraft.benchmarks.mle.coding_likeness import likeness
 from langgraft.benchmarks.mle.coding_memory import (
     build_memory,
     entry_table,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langgraft.benchmarks.mle.tree_layout import Place, tree_layout
+from langgraft.benchmarks.mle.tree_picture import Place, tree_layout
 
 
 @st.composite

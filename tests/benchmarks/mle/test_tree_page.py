@@ -9,9 +9,8 @@ import pytest
 
 from langgraft._core.errors import InputError
 from langgraft.benchmarks.mle.journals import read_journal, read_journals
-from langgraft.benchmarks.mle.tree_drawing import color
 from langgraft.benchmarks.mle.tree_page import render_tree_page, write_tree_page
-from langgraft.benchmarks.mle.tree_view import TreeView
+from langgraft.benchmarks.mle.tree_picture import TreeView, color
 from langgraft.benchmarks.reporting.words import visible
 from langgraft.nodes.search.journal import Journal, JournalNode
 
