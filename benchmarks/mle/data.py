@@ -8,11 +8,12 @@ from typing import Final
 from langgraft._core.canonical import JSON, digest, text_digest
 from langgraft._core.errors import CompetitionError
 from langgraft.benchmarks.mle.plan import MlePlan
-from langgraft.environments.competitions.checksums import folder_checksum, read_checksums
 from langgraft.environments.competitions.competition import Competition
-from langgraft.environments.competitions.functions import OwnFunction
+from langgraft.environments.competitions.layout import OwnFunction
 from langgraft.environments.competitions.preparing import (
+    folder_checksum,
     prepare_competition,
+    read_checksums,
     verify_competition,
 )
 from langgraft.environments.competitions.registry import Registry

@@ -30,11 +30,7 @@ class InvalidSubmissionError(LanggraftError):
 
 def area_under_roc(*, id_column: str, target: str) -> GradeFunction:
     """Return the area under the ROC curve of a column of probabilities."""
-
-    def grade(submission: "pd.DataFrame", answers: "pd.DataFrame") -> float:
-        return _area(submission, answers, id_column, target)
-
-    return grade
+    return mean_area_under_roc(id_column=id_column, targets=[target])
 
 
 def mean_area_under_roc(
@@ -62,10 +58,13 @@ def mean_area_under_roc(
             answers, submission = _aligned(submission, answers, id_column, targets)
             labeled = answers[[*targets]].sum(axis=1).to_numpy() >= 0
             answers, submission = answers[labeled], submission[labeled]
-        scores = [
-            _area(submission, answers, id_column, each, probabilities=probabilities)
-            for each in targets
-        ]
+        scores = []
+        for target in targets:
+            truth, told = _aligned(submission, answers, id_column, [target])
+            if probabilities:
+                _probabilities(told[[target]])
+            truths, values = truth[target].to_numpy(), told[target].to_numpy()
+            scores.append(_sklearn("roc_auc_score", truths, values))
         return sum(scores) / len(scores)
 
     return grade
@@ -175,20 +174,6 @@ def quadratic_weighted_kappa(*, id_column: str, target: str) -> GradeFunction:
         )
 
     return grade
-
-
-def _area(
-    submission: "pd.DataFrame",
-    answers: "pd.DataFrame",
-    name: str,
-    target: str,
-    *,
-    probabilities: bool = True,
-) -> float:
-    truth, told = _aligned(submission, answers, name, [target])
-    if probabilities:
-        _probabilities(told[[target]])
-    return _sklearn("roc_auc_score", truth[target].to_numpy(), told[target].to_numpy())
 
 
 def _aligned(

@@ -15,11 +15,16 @@ from pydantic import BaseModel, ConfigDict
 from langgraft._core.clock import Clock, SystemClock
 from langgraft._core.errors import CompetitionError, MissingExtraError
 from langgraft.environments.competitions.competition import Competition, refuse_others
-from langgraft.environments.competitions.files import UnusableFileError, read_bounded
 from langgraft.environments.competitions.medals import above_median, medal, rounded
 from langgraft.environments.competitions.preparing import not_prepared
 from langgraft.environments.competitions.registry import Registry
-from langgraft.environments.competitions.submissions import most_bytes, read_frame, refuse_wide
+from langgraft.environments.competitions.submissions import (
+    UnusableFileError,
+    most_bytes,
+    read_bounded,
+    read_frame,
+    refuse_wide,
+)
 
 _log: Final = logging.getLogger(__name__)
 

@@ -15,17 +15,27 @@ nothing in it takes long: of a large file only the beginning is read, and the pr
 Links are named and never followed.
 """
 
-from collections.abc import Sequence
+import csv
+import io
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from langgraft._core.errors import CompetitionError
 from langgraft.environments.competitions.attempts import INPUT
 from langgraft.environments.competitions.layout import DESCRIPTION
-from langgraft.environments.competitions.preview_columns import described_table
-from langgraft.environments.competitions.preview_files import Tree, plain, read_beginning, walk
-from langgraft.environments.competitions.preview_shapes import described_json
+from langgraft.environments.competitions.preview_files import (
+    Beginning,
+    Tree,
+    plain,
+    read_beginning,
+    walk,
+)
 
 MOST: Final = 6_000
 """Characters of a preview: AIDE's bound, which it holds to only where its simple form is short."""
@@ -37,7 +47,7 @@ _DESCRIBED: Final = 12
 """Most files that are looked into; those nearest to the top come first."""
 _INLINE: Final = 1_500
 """Bytes of a text that is quoted whole; it must have fewer than 30 lines, as in AIDE."""
-_LINES: Final = 30
+_QUOTED_LINES: Final = 30
 _NAMES: Final = 15
 """Names of columns in the short form, as in AIDE."""
 _CUT: Final = "…"
@@ -92,18 +102,18 @@ def _look(path: Path, name: str, form: Form) -> str:
             return described_table(path, named, names_only=None if form == "full" else _NAMES)
         if ending in _JSON:
             return described_json(path, named, lines=ending in _JSON_LINES)
-        return _quoted(path, named) if form == "full" else ""
+        return _quoted_text(path, named) if form == "full" else ""
     except OSError as error:
         return f"{named}: cannot be read ({error.strerror or error})"
 
 
-def _quoted(path: Path, named: str) -> str:
+def _quoted_text(path: Path, named: str) -> str:
     """Quote a short text; not the description, which a prompt holds as its task."""
     if path.name == DESCRIPTION:
         return ""
     beginning = read_beginning(path, _INLINE)
     lines = [plain(line, 120) for line in beginning.text.splitlines()]
-    if not beginning.whole or not lines or len(lines) >= _LINES:
+    if not beginning.whole or not lines or len(lines) >= _QUOTED_LINES:
         return ""
     return "\n".join([f"{named}:", *(f"  | {line}".rstrip() for line in lines)])
 
@@ -119,3 +129,226 @@ def _bounded(lines: Sequence[str], most: int) -> list[str]:
                 kept.pop()
             return [*kept, _CUT]
     return list(lines)
+
+
+_READ: Final = 4 * 2**20
+"""Bytes of a table that are read: 40,000 rows of a hundred characters, in about half a second."""
+_ROWS: Final = 50_000
+_COLUMNS: Final = 30
+"""Columns that are described; of further ones the first and the last are named."""
+_FEW: Final = 12
+"""So many different values are listed: months and digits are (AIDE lists nine)."""
+_COMMON: Final = 4
+"""Of more, so many of the most frequent are, as in AIDE."""
+_LONGEST_VALUE: Final = 30
+_MISSING: Final = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
+_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,18}")
+_NUMBER: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?inf")
+_SEPARATORS: Final = ",\t;|"
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    names: list[str]
+    rows: list[list[str]]
+    notes: list[str]
+    whole: bool
+
+
+def described_table(path: Path, name: str, *, names_only: int | None = None) -> str:
+    """Describe a table: its rows and columns, and what each column holds.
+
+    Args:
+        path: A file of comma-separated values, or separated by tabs, semicolons or bars.
+        name: What to call it.
+        names_only: Tell only so many columns' names.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    table = _read(read_beginning(path, _READ))
+    if not table.names:
+        return f"{name}: {'; '.join(['empty', *table.notes])}"
+    rows = f"{len(table.rows):,} {'row' if len(table.rows) == 1 else 'rows'}"
+    seen = rows if table.whole else f"the first {rows} looked at"
+    count = len(table.names)
+    head = [seen, f"{count:,} {'column' if count == 1 else 'columns'}", *table.notes]
+    if names_only is not None:
+        listed = [plain(each) for each in table.names[:names_only]]
+        more = [f"… {count - names_only:,} more"] if count > names_only else []
+        return f"{name}: {', '.join(head)}: {', '.join(listed + more)}"
+    columns = [
+        f"  {plain(each)}: {_column([row[at] if at < len(row) else '' for row in table.rows])}"
+        for at, each in enumerate(table.names[:_COLUMNS])
+    ]
+    if count > _COLUMNS:
+        first, last = plain(table.names[_COLUMNS]), plain(table.names[-1])
+        columns.append(f"  … {count - _COLUMNS:,} more columns, {first} to {last}")
+    return "\n".join([f"{name}: {', '.join(head)}", *columns])
+
+
+def _read(beginning: Beginning) -> _Table:
+    notes = [] if beginning.encoding == "UTF-8" else [f"in {beginning.encoding}"]
+    separator = _separator(beginning.text)
+    if separator != ",":
+        notes.append(f"separated by {separator!r}")
+    reader = csv.reader(io.StringIO(beginning.text, newline=""), delimiter=separator)
+    rows: list[list[str]] = []
+    whole = beginning.whole
+    try:
+        for row in reader:
+            if row:
+                rows.append(row)
+            if len(rows) > _ROWS + 1:  # with the line of names
+                rows.pop()
+                whole = False
+                break
+    except csv.Error as error:
+        notes.append(f"no CSV from line {reader.line_num} on ({error})")
+        whole = False
+    names = rows[0] if rows else []
+    longer = sum(len(row) > len(names) for row in rows)
+    if longer:
+        notes.append(f"{longer:,} rows with more fields than the first line")
+    return _Table(names, rows[1:], notes, whole)
+
+
+def _separator(text: str) -> str:
+    """Return what separates the fields of the first line: most often, the comma first."""
+    line = text.lstrip("\r\n").partition("\n")[0]
+    return max(_SEPARATORS, key=line.count)
+
+
+def _column(values: Sequence[str]) -> str:
+    there = [value.strip() for value in values if value.strip().lower() not in _MISSING]
+    if not there:
+        return "no values" if values else "no rows"
+    share = 1 - len(there) / len(values)
+    missing = f", {share:.1%} missing" if len(there) < len(values) else ""
+    return f"{_told(there)}{missing}"
+
+
+def _told(values: Sequence[str]) -> str:
+    counts = Counter(values)
+    if {value.lower() for value in counts} <= {"true", "false"}:
+        true = sum(count for value, count in counts.items() if value.lower() == "true")
+        return f"true or false, {true / len(values):.1%} true"
+    if all(_NUMBER.fullmatch(value) for value in counts):
+        return _numbers(counts)
+    if len(counts) <= _FEW:
+        return f"text, {_few(sorted(counts, key=lambda value: (-counts[value], value)))}"
+    if len(counts) == len(values):
+        return f"text, all different, such as {_quoted(list(counts)[:2])}"
+    common = sorted(counts, key=lambda value: (-counts[value], value))[:_COMMON]
+    return f"text, {len(counts):,} different, most often {_quoted(common)}"
+
+
+def _numbers(counts: Counter[str]) -> str:
+    kind = "whole numbers" if all(map(_WHOLE.fullmatch, counts)) else "numbers"
+    ordered = sorted(counts, key=lambda value: (float(value), value))
+    if len({float(value) for value in ordered}) <= _FEW:
+        return f"{kind}, {_few(ordered, plainly=True)}"
+    different = ", all different" if max(counts.values()) == 1 else ""
+    return f"{kind}, {plain(ordered[0])} to {plain(ordered[-1])}{different}"
+
+
+def _few(values: Sequence[str], *, plainly: bool = False) -> str:
+    listed = ", ".join(map(plain, values)) if plainly else _quoted(values)
+    return f"only {listed}" if len(values) == 1 else f"{len(values)} values: {listed}"
+
+
+def _quoted(values: Sequence[str]) -> str:
+    return ", ".join(f'"{plain(value, _LONGEST_VALUE)}"' for value in values)
+
+
+_LINES: Final = 200
+"""JSON lines that are looked at."""
+_ITEMS: Final = 200
+"""Items of a list that are looked at."""
+_KEYS: Final = 12
+"""Keys of an object that are told."""
+_DEPTH: Final = 4
+
+
+def described_json(path: Path, name: str, *, lines: bool) -> str:
+    """Describe the shape of a JSON file: which keys, and what kinds of values.
+
+    Args:
+        path: The file.
+        name: What to call it.
+        lines: Whether each line is a value of its own.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    beginning = read_beginning(path, _READ)
+    if lines:
+        return _of_lines(beginning.text.splitlines(), name, whole=beginning.whole)
+    if not beginning.whole:
+        return f"{name}: JSON, too large to look into here"
+    try:
+        return f"{name}: {_shape([json.loads(beginning.text)], 0)}"
+    except (ValueError, RecursionError):
+        return f"{name}: cannot be read as JSON"
+
+
+def _of_lines(lines: Sequence[str], name: str, *, whole: bool) -> str:
+    kept = [line for line in lines if line.strip()]
+    try:
+        values = [json.loads(line) for line in kept[:_LINES]]
+    except (ValueError, RecursionError):
+        return f"{name}: cannot be read as JSON lines"
+    if not values:
+        return f"{name}: empty"
+    seen = f"{len(values)} lines" if whole and len(kept) <= _LINES else f"first {len(values)} lines"
+    return f"{name}: each line ({seen} looked at) {_shape(values, 0)}"
+
+
+def _shape(values: Sequence[Any], depth: int) -> str:
+    """Put into words what values that stand in one place are like."""
+    parts: list[str] = []
+    objects = [value for value in values if isinstance(value, Mapping)]
+    lists = [value for value in values if isinstance(value, list)]
+    if objects:
+        parts.append(_object(objects, depth))
+    if lists:
+        parts.append(_list(lists, depth))
+    parts += dict.fromkeys(
+        _scalar(value) for value in values if not isinstance(value, Mapping | list)
+    )
+    return " or ".join(parts) or "nothing"
+
+
+def _object(objects: Sequence[Mapping[str, Any]], depth: int) -> str:
+    keys = list(dict.fromkeys(key for each in objects for key in each))
+    if not keys:
+        return "empty object"
+    if depth >= _DEPTH:
+        return f"object of {len(keys)} keys"
+    told = [
+        f"{plain(key, 40)}: {_shape([each[key] for each in objects if key in each], depth + 1)}"
+        for key in keys[:_KEYS]
+    ]
+    more = [f"… {len(keys) - _KEYS:,} more keys"] if len(keys) > _KEYS else []
+    return f"object {{{', '.join(told + more)}}}"
+
+
+def _list(lists: Sequence[list[Any]], depth: int) -> str:
+    lengths = [len(each) for each in lists]
+    long = f"{lengths[0]:,}" if len(set(lengths)) == 1 else f"{min(lengths):,} to {max(lengths):,}"
+    if depth >= _DEPTH:
+        return f"list of {long}"
+    items = [item for each in lists for item in each[:_ITEMS]][:_ITEMS]
+    return f"list of {long}, each {_shape(items, depth + 1)}" if items else "empty list"
+
+
+def _scalar(value: Any) -> str:
+    match value:
+        case bool():
+            return "true or false"
+        case int() | float():
+            return "number"
+        case None:
+            return "null"
+        case _:
+            return "text"

@@ -6,15 +6,15 @@ from typing import Final, Literal
 
 from langgraft._core.arguments import did_you_mean
 from langgraft._core.errors import CompetitionError
-from langgraft.environments.competitions.cache import user_cache_dir
 from langgraft.environments.competitions.competition import Competition
-from langgraft.environments.competitions.folders import read_competition
-from langgraft.environments.competitions.layout import CONFIG, is_competition_id
-from langgraft.environments.competitions.lite import lite_competition, lite_competitions
+from langgraft.environments.competitions.layout import CONFIG, is_competition_id, read_competition
 from langgraft.environments.competitions.mlebench import (
+    lite_competition,
+    lite_competitions,
     mlebench_competition,
     mlebench_data_dir,
     mlebench_folder,
+    user_cache_dir,
 )
 
 Source = Literal["own", "shipped", "mlebench", "lite"]

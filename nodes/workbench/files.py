@@ -9,7 +9,7 @@ from typing import Final
 
 from langgraft._core.errors import InputError
 from langgraft.environments.competitions.attempts import INPUT
-from langgraft.environments.competitions.files import UnusableFileError, read_bounded
+from langgraft.environments.competitions.submissions import UnusableFileError, read_bounded
 from langgraft.environments.sandboxes.programs import Command, ExecutionResult
 from langgraft.environments.sandboxes.requests import check_name
 from langgraft.nodes.workbench.performing import KernelProgram, put_in, run_command, take_out

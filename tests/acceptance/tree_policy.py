@@ -16,7 +16,7 @@ from typing import Final
 from acceptance.figure import Figure, Setting, share
 from langgraft._core.errors import InputError
 from langgraft.benchmarks.mle.journals import read_journals
-from langgraft.environments.competitions.lite import lite_competitions
+from langgraft.environments.competitions.mlebench import lite_competitions
 from langgraft.nodes.search.journal import Journal, JournalNode, Stage
 from langgraft.nodes.search.policy import AIDEPolicy, Expansion, unexplained
 
@@ -177,7 +177,7 @@ class _Fit:
 def _fit(journal: Journal) -> _Fit:
     """Find a run's settings and, where no board says it, its metric's direction."""
     known = lite_competitions().get(journal.task)
-    directions = [known.board.thresholds.lower_is_better] if known else [True, False]
+    directions = [known.thresholds.lower_is_better] if known else [True, False]
     tried = [
         (len(wrong), settings, lower, wrong)
         for settings, policy in _SETTINGS.items()

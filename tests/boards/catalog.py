@@ -15,7 +15,7 @@ from langgraft._core.errors import InputError
 from langgraft._core.extras import require
 from langgraft.environments.competitions.shipped.denoising import prepare as denoising
 from langgraft.environments.competitions.shipped.digits import prepare as digits
-from langgraft.environments.competitions.shipped.making.shipping import SHIPPED
+from langgraft.environments.competitions.shipped.making import SHIPPED
 from langgraft.environments.competitions.shipped.phrases import prepare as phrases
 from langgraft.environments.competitions.shipped.textures import prepare as textures
 from langgraft.environments.competitions.shipped.visits import prepare as visits

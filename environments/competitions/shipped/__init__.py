@@ -2,7 +2,7 @@
 
 A folder is one competition: `config.yaml`, `description.md`, `prepare.py`, `grade.py`,
 `checksums.yaml`, `leaderboard.csv`, and `board.json`, which says how the leaderboard was made.
-`making` is what their `prepare.py` share, `metrics` what their `grade.py` share. Boards are made
+`sources` and `making` are what their `prepare.py` share, `metrics` what their `grade.py` share. Boards are made
 by `make boards` (`tests/boards/`).
 
 Answers could be looked up by whoever holds the package that a competition is made from. Against it:

@@ -10,7 +10,6 @@ from toy_competition import ID, predictions, write_competition
 
 from langgraft._core.errors import CompetitionError
 from langgraft.environments.competitions.competition import Competition
-from langgraft.environments.competitions.folders import read_competition
 from langgraft.environments.competitions.grading import (
     CompetitionReport,
     grade_jsonl,
@@ -18,6 +17,7 @@ from langgraft.environments.competitions.grading import (
     report_json,
     write_report,
 )
+from langgraft.environments.competitions.layout import read_competition
 from langgraft.environments.competitions.preparing import prepare_competition
 from langgraft.environments.competitions.registry import Registry
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from langgraft.environments.competitions.lite import lite_competition, lite_competitions
+from langgraft.environments.competitions.mlebench import lite_competition, lite_competitions
 
 LITE = lite_competitions()
 

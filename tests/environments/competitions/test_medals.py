@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langgraft._core.errors import CompetitionError
-from langgraft.environments.competitions.lite import lite_competitions
 from langgraft.environments.competitions.medals import (
     Board,
     Thresholds,
@@ -19,6 +18,7 @@ from langgraft.environments.competitions.medals import (
     rank,
     rounded,
 )
+from langgraft.environments.competitions.mlebench import lite_competitions
 
 ROWS = {
     1: (1, 1, 1),

@@ -12,7 +12,7 @@ from toy_competition import predictions, write_competition
 
 from langgraft._core.errors import CompetitionError
 from langgraft.environments.competitions.competition import Competition
-from langgraft.environments.competitions.folders import read_competition
+from langgraft.environments.competitions.layout import read_competition
 from langgraft.environments.competitions.submissions import check_submission
 
 SAMPLE = "id,price,kind\na,0,x\nb,0,y\nc,0.5,\n"

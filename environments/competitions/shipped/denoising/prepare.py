@@ -6,21 +6,26 @@ from typing import Final
 
 import numpy as np
 
-from langgraft.environments.competitions.shipped.making.draws import (
+from langgraft.environments.competitions.shipped.making import (
+    TURN,
+    UNIT,
     Integers,
+    View,
+    look,
     noise,
+    of_shipped,
     order,
+    shade,
     uniforms,
+    write_picture,
+    write_table,
 )
-from langgraft.environments.competitions.shipped.making.folders import write_picture, write_table
-from langgraft.environments.competitions.shipped.making.shipping import of_shipped
-from langgraft.environments.competitions.shipped.making.sources import (
+from langgraft.environments.competitions.shipped.sources import (
     Picture,
     read_picture,
     secret,
     skimage_picture,
 )
-from langgraft.environments.competitions.shipped.making.warps import TURN, UNIT, View, look, shade
 
 SOURCES: Final = (
     skimage_picture(

@@ -5,17 +5,25 @@ from typing import Final
 
 import numpy as np
 
-from langgraft.environments.competitions.shipped.making.draws import Integers, noise, uniforms
-from langgraft.environments.competitions.shipped.making.folders import write_picture, write_table
-from langgraft.environments.competitions.shipped.making.shipping import of_shipped
-from langgraft.environments.competitions.shipped.making.sources import (
+from langgraft.environments.competitions.shipped.making import (
+    UNIT,
+    Integers,
+    View,
+    look,
+    noise,
+    of_shipped,
+    shade,
+    split,
+    uniforms,
+    write_picture,
+    write_table,
+)
+from langgraft.environments.competitions.shipped.sources import (
     Picture,
     Source,
     read_bytes,
     secret,
 )
-from langgraft.environments.competitions.shipped.making.splits import split
-from langgraft.environments.competitions.shipped.making.warps import UNIT, View, look, shade
 
 SOURCE: Final = Source(
     package="scikit-learn",

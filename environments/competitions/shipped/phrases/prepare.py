@@ -5,11 +5,15 @@ from pathlib import Path
 from typing import Final
 
 from langgraft._core.extras import require
-from langgraft.environments.competitions.shipped.making.draws import Integers, order, uniforms
-from langgraft.environments.competitions.shipped.making.folders import write_table
-from langgraft.environments.competitions.shipped.making.shipping import of_shipped
-from langgraft.environments.competitions.shipped.making.sources import Source, read_bytes, secret
-from langgraft.environments.competitions.shipped.making.splits import split
+from langgraft.environments.competitions.shipped.making import (
+    Integers,
+    of_shipped,
+    order,
+    split,
+    uniforms,
+    write_table,
+)
+from langgraft.environments.competitions.shipped.sources import Source, read_bytes, secret
 
 
 def _source(language: str, sha256: str) -> Source:

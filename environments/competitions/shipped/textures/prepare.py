@@ -3,17 +3,26 @@
 from pathlib import Path
 from typing import Final
 
-from langgraft.environments.competitions.shipped.making.draws import Integers, noise, uniforms
-from langgraft.environments.competitions.shipped.making.folders import write_picture, write_table
-from langgraft.environments.competitions.shipped.making.shipping import of_shipped
-from langgraft.environments.competitions.shipped.making.sources import (
+from langgraft.environments.competitions.shipped.making import (
+    TURN,
+    UNIT,
+    Integers,
+    View,
+    look,
+    noise,
+    of_shipped,
+    shade,
+    split,
+    uniforms,
+    write_picture,
+    write_table,
+)
+from langgraft.environments.competitions.shipped.sources import (
     Picture,
     read_picture,
     secret,
     skimage_picture,
 )
-from langgraft.environments.competitions.shipped.making.splits import split
-from langgraft.environments.competitions.shipped.making.warps import TURN, UNIT, View, look, shade
 
 SOURCES: Final = (
     skimage_picture("brick", "99a19145a42e52da5b5b773b8119c94ea04cf5c0242e95ffbaa0293713878bb7"),

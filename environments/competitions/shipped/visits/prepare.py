@@ -4,11 +4,15 @@ import csv
 from pathlib import Path
 from typing import Final
 
-from langgraft.environments.competitions.shipped.making.draws import Integers, noise
-from langgraft.environments.competitions.shipped.making.folders import decimal, write_table
-from langgraft.environments.competitions.shipped.making.shipping import of_shipped
-from langgraft.environments.competitions.shipped.making.sources import Source, read_bytes, secret
-from langgraft.environments.competitions.shipped.making.splits import split
+from langgraft.environments.competitions.shipped.making import (
+    Integers,
+    decimal,
+    noise,
+    of_shipped,
+    split,
+    write_table,
+)
+from langgraft.environments.competitions.shipped.sources import Source, read_bytes, secret
 
 SOURCE: Final = Source(
     package="statsmodels",

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from langgraft._core.errors import CompetitionError, MissingExtraError
-from langgraft.environments.competitions.checksums import read_checksums
 from langgraft.environments.competitions.preparing import (
     prepare_competition,
+    read_checksums,
     verify_competition,
 )
 from langgraft.environments.competitions.registry import Registry
-from langgraft.environments.competitions.shipped.making import draws, png, sources, warps
+from langgraft.environments.competitions.shipped import making, sources
 from langgraft.environments.competitions.shipped.phrases import prepare as phrases
 from langgraft.environments.competitions.shipped.textures import prepare as textures
 from langgraft.environments.competitions.shipped.weather import prepare as weather
@@ -117,10 +117,10 @@ def test_source_when_its_data_differ_names_package_and_version() -> None:
 
 def test_draws_when_keys_are_equal_are_the_known_numbers() -> None:
     """Chance comes from the key alone: these numbers hold on every machine."""
-    assert draws.uniforms("key", 5, 100).tolist() == UNIFORMS
-    assert draws.order("key", 6).tolist() == ORDER
-    assert draws.noise("key", 5, 100).tolist() == NOISE
-    many = draws.normals("many", 50_000) / draws.ONE
+    assert making.uniforms("key", 5, 100).tolist() == UNIFORMS
+    assert making.order("key", 6).tolist() == ORDER
+    assert making.noise("key", 5, 100).tolist() == NOISE
+    many = making.normals("many", 50_000) / making.ONE
     assert abs(many.mean()) < 0.02
     assert abs(many.std() - 1) < 0.02
 
@@ -132,21 +132,21 @@ def test_picture_when_written_reads_back_and_is_as_long_as_any_other(tmp_path: P
     mixed = (np.arange(90_000) % 251).astype(np.uint8).reshape(300, 300)
     for picture in (dark, mixed):
         file = tmp_path / "picture.png"
-        file.write_bytes(png.encode(picture))
+        file.write_bytes(making.encode_png(picture))
         with image.open(file) as opened:
             assert np.array_equal(np.asarray(opened), picture)
-    assert len(png.encode(dark)) == len(png.encode(mixed))
+    assert len(making.encode_png(dark)) == len(making.encode_png(mixed))
 
 
 def test_window_when_turned_by_right_angles_is_the_picture_turned() -> None:
     """Turning in integers by quarters of a turn loses nothing."""
     picture = np.arange(25, dtype=np.int64).reshape(5, 5)
     for quarters in range(4):
-        view = warps.View(2 * warps.UNIT, 2 * warps.UNIT, 18 * quarters)
-        turned = warps.look(picture, view, 5)
+        view = making.View(2 * making.UNIT, 2 * making.UNIT, 18 * quarters)
+        turned = making.look(picture, view, 5)
         assert any(np.array_equal(turned, np.rot90(picture, k)) for k in range(4))
     sines = [round(1024 * float(np.sin(np.radians(5 * step)))) for step in range(-80, 80)]
-    assert [warps.sine(step) for step in range(-80, 80)] == sines
+    assert [making.sine(step) for step in range(-80, 80)] == sines
 
 
 def test_sample_when_prepared_asks_for_every_row_of_the_answers_and_tells_none(

@@ -6,8 +6,8 @@ import docker
 from toy_competition import write_competition
 
 from langgraft.environments.competitions.attempts import attempt
-from langgraft.environments.competitions.folders import read_competition
 from langgraft.environments.competitions.grading import grade_submission
+from langgraft.environments.competitions.layout import read_competition
 from langgraft.environments.competitions.preparing import prepare_competition
 from langgraft.environments.sandboxes import DockerSandbox, PythonProgram
 from langgraft.environments.sandboxes.hostile.attacks import SUCCEEDED, source
