@@ -13,9 +13,9 @@ from typing import Final, TypeVar
 
 from langgraft.environments.alfworld.engine import Engine, Frame
 from langgraft.environments.alfworld.environment import open_engine
-from langgraft.environments.alfworld.fast_loading import forget
+from langgraft.environments.alfworld.fast import forget
 from langgraft.environments.alfworld.games import FAMILIES, Game
-from langgraft.environments.alfworld.generator.make import make_game
+from langgraft.environments.alfworld.generated import make_game
 
 CALLS: Final = ("load", "reset", "step", "load again")
 TURNS: Final = 12

@@ -42,15 +42,13 @@ from typing import TYPE_CHECKING
 from langgraft._core.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from langgraft.environments.alfworld.engine import plan
     from langgraft.environments.alfworld.environment import AlfworldEnvironment
     from langgraft.environments.alfworld.factory import ALFWorld, GeneratedALFWorld
-    from langgraft.environments.alfworld.games import FAMILIES, Game
+    from langgraft.environments.alfworld.game_files import PackLibrary, TreeLibrary, open_library
+    from langgraft.environments.alfworld.games import FAMILIES, Game, Library
     from langgraft.environments.alfworld.generated import GeneratedLibrary
-    from langgraft.environments.alfworld.library import Library, open_library
-    from langgraft.environments.alfworld.packs import PackLibrary
-    from langgraft.environments.alfworld.planner import plan
     from langgraft.environments.alfworld.semantics import Semantics
-    from langgraft.environments.alfworld.trees import TreeLibrary
 
 __all__ = [
     "FAMILIES",
@@ -67,21 +65,16 @@ __all__ = [
     "plan",
 ]
 
-_HERE = "langgraft.environments.alfworld"
+_MODULES = {
+    "engine": ("plan",),
+    "environment": ("AlfworldEnvironment",),
+    "factory": ("ALFWorld", "GeneratedALFWorld"),
+    "game_files": ("PackLibrary", "TreeLibrary", "open_library"),
+    "games": ("FAMILIES", "Game", "Library"),
+    "generated": ("GeneratedLibrary",),
+    "semantics": ("Semantics",),
+}
 __getattr__, __dir__ = lazy_exports(
     __name__,
-    {
-        "ALFWorld": f"{_HERE}.factory",
-        "AlfworldEnvironment": f"{_HERE}.environment",
-        "FAMILIES": f"{_HERE}.games",
-        "Game": f"{_HERE}.games",
-        "GeneratedALFWorld": f"{_HERE}.factory",
-        "GeneratedLibrary": f"{_HERE}.generated",
-        "Library": f"{_HERE}.library",
-        "PackLibrary": f"{_HERE}.packs",
-        "Semantics": f"{_HERE}.semantics",
-        "TreeLibrary": f"{_HERE}.trees",
-        "open_library": f"{_HERE}.library",
-        "plan": f"{_HERE}.planner",
-    },
+    {name: f"{__name__}.{module}" for module, names in _MODULES.items() for name in names},
 )

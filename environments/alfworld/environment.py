@@ -5,12 +5,18 @@ from functools import cache
 
 from langgraft._core.arguments import check_whole
 from langgraft._core.canonical import JSON
-from langgraft.environments.alfworld.dialects import SET_DOWN, in_words_of_the_game
-from langgraft.environments.alfworld.engine import Engine, Frame
-from langgraft.environments.alfworld.games import Game
-from langgraft.environments.alfworld.rules import check_rules
-from langgraft.environments.alfworld.semantics import Semantics, convention_of
-from langgraft.environments.alfworld.tasks import task_of
+from langgraft.environments.alfworld.engine import Engine, Frame, TextWorldEngine
+from langgraft.environments.alfworld.fast import FastEngine
+from langgraft.environments.alfworld.fast_text import UnknownGrammarError
+from langgraft.environments.alfworld.games import Game, task_of
+from langgraft.environments.alfworld.installed import installed
+from langgraft.environments.alfworld.reading import check_rules
+from langgraft.environments.alfworld.semantics import (
+    SET_DOWN,
+    Semantics,
+    convention_of,
+    in_words_of_the_game,
+)
 from langgraft.environments.text import Reset, Transition
 
 logger = logging.getLogger(__name__)
@@ -136,13 +142,7 @@ def open_engine(game: Game, *, fast: bool = True) -> Engine:
         MissingExtraError: alfworld, TextWorld or the planner is not installed.
         SettingsError: Another alfworld is installed than this was made for.
     """
-    # Imported late: what these need is installed only with the extra.
-    from langgraft.environments.alfworld.fast import FastEngine  # noqa: PLC0415
-    from langgraft.environments.alfworld.fast_text import UnknownGrammarError  # noqa: PLC0415
-    from langgraft.environments.alfworld.installed import installed  # noqa: PLC0415
-    from langgraft.environments.alfworld.textworld_engine import TextWorldEngine  # noqa: PLC0415
-
-    check_rules(game.domain, game.grammar, game.source or game.name)
+    check_rules(game.domain, game.grammar, game.label)
     packages = installed()
     if fast and not packages.doubt:
         try:

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from langgraft._core.arguments import check_whole
 from langgraft._core.errors import SettingsError
 from langgraft.environments.alfworld.environment import AlfworldEnvironment
+from langgraft.environments.alfworld.game_files import open_library
+from langgraft.environments.alfworld.games import Library, parse_task_id, tasks_of
 from langgraft.environments.alfworld.generated import GeneratedLibrary
-from langgraft.environments.alfworld.library import Library, open_library
 from langgraft.environments.alfworld.semantics import Semantics, convention_of
-from langgraft.environments.alfworld.tasks import parse_task_id, tasks_of
 from langgraft.environments.text import TextTask
 
 

@@ -1,10 +1,16 @@
-"""A game: what the engine needs to play one household task, and what it is about."""
+"""A game, a library of games, and the names of tasks.
 
+A game is what the engine needs to play one household task, and what it is about. Tasks are named
+`alfworld/<family>/<trial>` and `alfworld-generated/<family>/<seed>`.
+"""
+
+import re
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import SettingsError
+from langgraft.environments.text import TextTask
 
 Dialect: TypeAlias = Literal["put", "move"]
 """How a game wants things set down: `put X in/on Y` (release json_2.1.1) or `move X to Y` (json_2.1.2)."""
@@ -21,6 +27,8 @@ FAMILIES: Final[dict[str, str]] = {
 
 WORLDS: Final = ("alfworld", "alfworld-generated")
 """The first parts of task ids: released games, and games of our own making."""
+
+_NAME: Final = re.compile(r"[A-Za-z0-9_]{1,80}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +53,14 @@ class Game:
     walkthrough: tuple[str, ...] = ()
     """Commands that win the game, where the data has them."""
     source: str = ""
-    """Where it was read from, for error messages."""
+    """Where it was read from."""
     world: str = "alfworld"
     """One of `WORLDS`."""
+
+    @property
+    def label(self) -> str:
+        """What error messages call it."""
+        return self.source or self.name
 
     def as_data(self) -> dict[str, JSON]:
         """Return the game as the JSON of a `game.tw-pddl` file holds it."""
@@ -68,3 +81,108 @@ def check_family(family: str) -> None:
     """
     if family not in FAMILIES:
         raise SettingsError(f"no ALFWorld task family {family!r}; there are {', '.join(FAMILIES)}")
+
+
+@runtime_checkable
+class Library(Protocol):
+    """Games by family and name."""
+
+    @property
+    def world(self) -> str:
+        """The first part of task ids: `alfworld` or `alfworld-generated`."""
+        ...
+
+    def splits(self) -> tuple[str, ...]:
+        """Return the splits there are."""
+        ...
+
+    def names(self, family: str, split: str) -> tuple[str, ...]:
+        """Return the names of a family's games in a split, in the benchmark's order.
+
+        Raises:
+            SettingsError: There is no such family or split.
+        """
+        ...
+
+    def find(self, family: str, name: str) -> Game:
+        """Return a game, read and checked.
+
+        Raises:
+            SettingsError: There is no such family or game.
+            GameError: Its file is damaged, or is of rules that are not known.
+        """
+        ...
+
+    def describe(self, *families: str) -> dict[str, JSON]:
+        """Say what is in use, as a study's fingerprint has it: no time, host or path.
+
+        Args:
+            families: Those that are in use; with none named, all of them.
+        """
+        ...
+
+
+class TaskName(NamedTuple):
+    """A task id, taken apart."""
+
+    world: str
+    """`alfworld` or `alfworld-generated`."""
+    family: str
+    """A key of `FAMILIES`."""
+    name: str
+    """The trial of a released game, or the seed of a generated one."""
+
+
+def task_of(game: Game) -> TextTask:
+    """Name the task of a game."""
+    domain = f"{game.world}/{game.family}"
+    return TextTask(id=f"{domain}/{game.name}", domain=domain, split=game.split)
+
+
+def tasks_of(library: Library, domain: str, split: str) -> tuple[TextTask, ...]:
+    """List a domain's tasks in one split, in the library's order.
+
+    Raises:
+        SettingsError: There is no such domain or split.
+    """
+    world, family = parse_domain(domain)
+    if world != library.world:
+        raise SettingsError(f"{domain!r} is not of {library.world!r}, the library in use")
+    return tuple(
+        TextTask(id=f"{domain}/{name}", domain=domain, split=split)
+        for name in library.names(family, split)
+    )
+
+
+def parse_domain(domain: str) -> tuple[str, str]:
+    """Return the world and the family of a domain such as `alfworld/pick_and_place`.
+
+    Raises:
+        SettingsError: There is no such domain.
+    """
+    world, _, family = str(domain).partition("/")
+    if world not in WORLDS or family not in FAMILIES:
+        raise SettingsError(
+            f"no task family {domain!r}; there are {' and '.join(WORLDS)}, each with"
+            f" {', '.join(FAMILIES)}"
+        )
+    return world, family
+
+
+def parse_task_id(task_id: str) -> TaskName:
+    """Take apart a task id such as `alfworld/pick_and_place/trial_T20190907_174127_043461`.
+
+    Whether there is such a game, the library knows.
+
+    Raises:
+        SettingsError: It is not a task id.
+    """
+    domain, _, name = str(task_id).rpartition("/")
+    world, _, family = domain.partition("/")
+    if world not in WORLDS or family not in FAMILIES or not _NAME.fullmatch(name):
+        raise SettingsError(
+            f"no task {task_id!r}; tasks are <world>/<family>/<name> with a world of"
+            f" {', '.join(WORLDS)}, a family of {', '.join(FAMILIES)}, and the name of a trial"
+            " or, of generated games, a seed"
+        )
+    return TaskName(world, family, name)

@@ -1,6 +1,7 @@
-"""The conventions under which ALFWorld has been played: what is shown, how input is cleaned."""
+"""How ALFWorld is played: what is shown, how input is cleaned, and how a thing is set down."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -16,6 +17,17 @@ _ARRIVAL: Final = "You arrive at loc "
 _END_OF_TEXT: Final = "</s>"
 _THOUGHT: Final = "think:"
 _THOUGHT_ANSWER: Final = "OK."
+
+VERBS: Final = ("put", "place", "move")
+PREPOSITIONS: Final = ("in/on", "in", "on", "to", "into")
+SET_DOWN: Final = {
+    "put": "put <object> in/on <receptacle>",
+    "move": "move <object> to <receptacle>",
+}
+"""How a game of each dialect wants things set down."""
+
+# Names are words and numbers, such as `mug 1`; of a game's own making, and so never long.
+_COMMAND: Final = re.compile(r"(?:put (.+) in/on|move (.+) to) (.+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,3 +121,22 @@ def _read(name: str) -> str:
     """Read how the world is played; the reply format is the agent's affair."""
     file = resources.files("langgraft.environments.alfworld") / name
     return file.read_text(encoding="utf-8").strip()
+
+
+def in_words_of_the_game(action: str, commands: Sequence[str]) -> str:
+    """Return the admissible command that an action says in other words, or the action itself."""
+    if action in commands or action.partition(" ")[0] not in VERBS:
+        return action
+    spelled = (command for command in commands if action in spellings(command))
+    return next(spelled, action)
+
+
+def spellings(command: str) -> Iterator[str]:
+    """Spell a command that sets something down in all ways, and no other command in any."""
+    parts = _COMMAND.fullmatch(command)
+    if parts is None:
+        return
+    thing = parts[1] or parts[2]
+    for verb in VERBS:
+        for preposition in PREPOSITIONS:
+            yield f"{verb} {thing} {preposition} {parts[3]}"

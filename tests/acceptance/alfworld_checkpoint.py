@@ -19,8 +19,8 @@ from langgraft.environments.alfworld import (
     TreeLibrary,
     open_library,
 )
+from langgraft.environments.alfworld.game_files import GAME_FILE
 from langgraft.environments.alfworld.games import FAMILIES
-from langgraft.environments.alfworld.trees import GAME_FILE
 
 Places = tuple[tuple[str, int], ...]
 """Where one process after the other kills itself."""

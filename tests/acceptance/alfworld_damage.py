@@ -12,9 +12,8 @@ from typing import Any, Final
 from acceptance.figure import Figure, Setting, share
 from langgraft._core.errors import GameError
 from langgraft.environments.alfworld import ALFWorld, AlfworldEnvironment, GeneratedALFWorld, plan
+from langgraft.environments.alfworld.game_files import PackLibrary, TreeLibrary
 from langgraft.environments.alfworld.games import FAMILIES
-from langgraft.environments.alfworld.packs import PackLibrary
-from langgraft.environments.alfworld.trees import TreeLibrary
 
 FAMILY: Final = "pick_clean_then_place"
 TRIAL: Final = "trial_T1"

@@ -14,12 +14,10 @@ from typing import Final
 from acceptance.figure import Figure, Setting, share
 from langgraft.benchmarks.performance.alfworld import engine_times, generated_games
 from langgraft.environments.alfworld import AlfworldEnvironment
-from langgraft.environments.alfworld.engine import Engine, Frame
+from langgraft.environments.alfworld.engine import Engine, Frame, plan
 from langgraft.environments.alfworld.environment import open_engine
+from langgraft.environments.alfworld.game_files import PackLibrary, TreeLibrary
 from langgraft.environments.alfworld.games import FAMILIES, Game
-from langgraft.environments.alfworld.packs import PackLibrary
-from langgraft.environments.alfworld.planner import plan
-from langgraft.environments.alfworld.trees import TreeLibrary
 
 PACK: Final = "games-2.1.2.jsonl.xz"
 ARCHIVE: Final = "games-2.1.1-put.tar.xz"

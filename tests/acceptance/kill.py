@@ -13,7 +13,7 @@ import yaml
 from acceptance.command import clean_environment, command_line, langgraft
 from acceptance.figure import Figure, Setting, share
 from langgraft._core.errors import SettingsError
-from langgraft.environments.alfworld.library import open_library
+from langgraft.environments.alfworld.game_files import open_library
 
 TESTS = "tests/cli/test_kill.py"
 """What kills a smaller plan."""

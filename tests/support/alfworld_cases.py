@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 
 from langgraft.environments.alfworld.games import FAMILIES, Game
-from langgraft.environments.alfworld.generator.make import make_game
+from langgraft.environments.alfworld.generated import make_game
 
 PRESENT: Final = all(
     importlib.util.find_spec(module) is not None for module in ("alfworld", "textworld")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langgraft.environments.alfworld.dialects import (
+from langgraft.environments.alfworld.semantics import (
     PREPOSITIONS,
     VERBS,
     in_words_of_the_game,

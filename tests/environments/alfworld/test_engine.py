@@ -17,12 +17,10 @@ from alfworld_cases import game_of, needs_alfworld, one_of_each
 from langgraft._core.canonical import digest
 from langgraft._core.errors import GameError
 from langgraft.environments.alfworld import environment as environment_module
-from langgraft.environments.alfworld.engine import Engine, Frame
+from langgraft.environments.alfworld.engine import MOST_COPIES, Engine, Frame, TextWorldEngine, plan
 from langgraft.environments.alfworld.environment import open_engine
 from langgraft.environments.alfworld.games import FAMILIES, Game
 from langgraft.environments.alfworld.installed import installed
-from langgraft.environments.alfworld.libraries import MOST
-from langgraft.environments.alfworld.textworld_engine import TextWorldEngine
 
 pytestmark = needs_alfworld
 
@@ -108,7 +106,7 @@ def test_sessions_when_more_than_copies_of_the_library_keep_their_own_state() ->
     """A session whose copy went to another goes on where it stood."""
     game = game_of("pick_cool_then_place")
     expected = play(open_engine(game), game.walkthrough)
-    sessions = [open_engine(game) for _ in range(MOST + 3)]
+    sessions = [open_engine(game) for _ in range(MOST_COPIES + 3)]
     seen = [[session.reset()] for session in sessions]
     for turn, command in enumerate(game.walkthrough):
         for frames, session in zip(seen, sessions, strict=True):
@@ -210,10 +208,8 @@ def test_engine_when_textworld_is_not_the_known_one_falls_back_and_says_so_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The installed one plays; whoever asked for it gets no warning."""
-    from langgraft.environments.alfworld import installed as module  # noqa: PLC0415
-
     other = dataclasses.replace(installed(), doubt="textworld 9.9 is installed, not 1.7.0")
-    monkeypatch.setattr(module, "installed", lambda: other)
+    monkeypatch.setattr(environment_module, "installed", lambda: other)
     environment_module._say_once.cache_clear()
     with caplog.at_level(logging.WARNING):
         engines = [open_engine(game_of(), fast=fast) for fast in (False, True, True)]
@@ -231,3 +227,36 @@ def test_engine_when_a_game_is_unknown_or_damaged_refuses_it(fast: bool) -> None
     for bad, reason in ((spoken, "not played"), (cut, "cannot load")):
         with pytest.raises(GameError, match=reason):
             open_engine(bad, fast=fast)
+
+
+def with_goal(game: Game, goal: str) -> Game:
+    """Give a game another goal in PDDL."""
+    start, _ = game.problem.split("(:goal")
+    return dataclasses.replace(game, problem=f"{start}(:goal {goal}))")
+
+
+@pytest.mark.parametrize("family", ["pick_clean_then_place", "look_at_obj"])
+def test_plan_when_played_wins(family: str) -> None:
+    """Its commands are admissible, and the last one reaches the goal."""
+    game = game_of(family, seed=5)
+    engine = open_engine(game)
+    frame = engine.reset()
+    commands = plan(game)
+    for command in commands:
+        assert command in frame.commands
+        assert not frame.won
+        frame = engine.step(command)
+    assert frame.won
+
+
+def test_plan_when_there_is_none_says_so() -> None:
+    """A goal that nothing leads to is an error."""
+    game = with_goal(game_of(), "(exists (?o - object) (and (isHot ?o) (isSliced ?o)))")
+    with pytest.raises(GameError, match="cannot be won"):
+        plan(game)
+
+
+def test_plan_when_the_goal_holds_at_the_start_is_empty() -> None:
+    """Nothing has to be done."""
+    game = with_goal(game_of(), "(exists (?r - receptacle) (openable ?r))")
+    assert plan(game) == ()

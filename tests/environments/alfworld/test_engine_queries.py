@@ -9,8 +9,7 @@ from alfworld_cases import needs_alfworld
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from langgraft.environments.alfworld.fast_text import Grammar, UnknownGrammarError
-from langgraft.environments.alfworld.fast_world import Facts
+from langgraft.environments.alfworld.fast_text import Facts, Grammar, UnknownGrammarError
 from langgraft.environments.alfworld.installed import import_part, installed
 
 pytestmark = needs_alfworld

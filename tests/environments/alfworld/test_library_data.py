@@ -8,14 +8,11 @@ from alfworld_cases import needs_alfworld
 
 from langgraft._core.canonical import digest
 from langgraft._core.errors import SettingsError
-from langgraft.environments.alfworld.agentgym import agentgym_tasks
 from langgraft.environments.alfworld.environment import open_engine
-from langgraft.environments.alfworld.games import FAMILIES
-from langgraft.environments.alfworld.goals import GOALS
-from langgraft.environments.alfworld.library import open_library
+from langgraft.environments.alfworld.game_files import TreeLibrary, agentgym_tasks, open_library
+from langgraft.environments.alfworld.games import FAMILIES, parse_task_id
+from langgraft.environments.alfworld.problems import GOALS
 from langgraft.environments.alfworld.released import ReleasedLibrary
-from langgraft.environments.alfworld.tasks import parse_task_id
-from langgraft.environments.alfworld.trees import TreeLibrary
 
 VALID_SEEN = {
     "pick_and_place": 35,

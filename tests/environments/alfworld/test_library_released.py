@@ -24,12 +24,10 @@ from hypothesis import strategies as st
 
 from langgraft._core.canonical import digest
 from langgraft._core.errors import GameError, SettingsError
-from langgraft.environments.alfworld.games import FAMILIES, Game
+from langgraft.environments.alfworld.game_files import PackLibrary, TreeLibrary, open_library
+from langgraft.environments.alfworld.games import FAMILIES, Game, Library
 from langgraft.environments.alfworld.generated import GeneratedLibrary
-from langgraft.environments.alfworld.library import Library, open_library
-from langgraft.environments.alfworld.packs import PackLibrary
 from langgraft.environments.alfworld.released import ReleasedLibrary, deal
-from langgraft.environments.alfworld.trees import TreeLibrary
 
 pytestmark = needs_alfworld
 FAMILY = "pick_clean_then_place"

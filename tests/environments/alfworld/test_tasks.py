@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langgraft._core.errors import GameError, SettingsError
-from langgraft.environments.alfworld.agentgym import agentgym_tasks
-from langgraft.environments.alfworld.games import FAMILIES
-from langgraft.environments.alfworld.generated import GeneratedLibrary
-from langgraft.environments.alfworld.tasks import (
+from langgraft.environments.alfworld.game_files import agentgym_tasks
+from langgraft.environments.alfworld.games import (
+    FAMILIES,
     parse_domain,
     parse_task_id,
     task_of,
     tasks_of,
 )
+from langgraft.environments.alfworld.generated import GeneratedLibrary
 from langgraft.environments.text import TextTask
 
 TRIAL = "trial_T20190907_174127_043461"

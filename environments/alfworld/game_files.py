@@ -1,16 +1,21 @@
-"""A tree of game files, as `alfworld-download` makes one: a folder, or a `.tar.xz` of it.
+"""Released games as files: a tree, as `alfworld-download` makes one, in a folder or a `.tar.xz`, or a pack.
 
-`json_2.1.x/<split>/<task>/<trial>/game.tw-pddl`. What ALFWorld leaves out is left out here: tasks
-with a movable receptacle or a sliced thing, folders without a game file, unsolvable games.
+A tree is `json_2.1.x/<split>/<task>/<trial>/game.tw-pddl`. What ALFWorld leaves out is left out:
+tasks with a movable receptacle or a sliced thing, folders without a game file, unsolvable games.
+
+A pack is all games of a release in one file, `games-*.jsonl.xz`. The first line holds what the games
+share (`pddl_domain`, `grammar` with `UNKNOWN GOAL`, and `n`, their number); each further line is one
+game (`split`, `task`, `trial`, `desc`, `problem`, `walkthrough`).
 """
 
+import json
 import lzma
 import os
 import re
 import tarfile
 import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, Protocol
@@ -20,12 +25,18 @@ from typing_extensions import override
 from langgraft._core.errors import GameError, SettingsError
 from langgraft.environments.alfworld.reading import (
     LARGEST_FILE,
+    UNKNOWN_GOAL,
     Folder,
     LeftOutError,
     check_solvable,
     parse_game,
 )
 from langgraft.environments.alfworld.released import OWN_SPLITS, Entry, Listing, ReleasedLibrary
+
+HOW_TO_GET_GAMES: Final = (
+    "get them with `alfworld-download` (of the package alfworld) and set ALFWORLD_DATA to the"
+    " folder it fills; generated games (tasks of alfworld-generated) need none"
+)
 
 GAME_FILE: Final = "game.tw-pddl"
 MOST_MEMBERS: Final = 200_000
@@ -34,6 +45,59 @@ RELEASE: Final = re.compile(r"json_\d{1,4}\.\d{1,4}\.\d{1,4}", re.ASCII)
 _TRIAL_DEPTH: Final = 4
 """A trial's folder is release / split / task / trial."""
 _GAME: Final = (GAME_FILE,)
+
+MOST_GAMES: Final = 50_000
+_TEXTS: Final = ("split", "task", "trial", "desc", "problem")
+
+
+def open_library() -> ReleasedLibrary:
+    """Open the released games: of `ALFWORLD_DATA`, else of the folder `alfworld` in `LANGGRAFT_DATA`.
+
+    The first is a folder that `alfworld-download` filled, or a file as the second may hold: a pack
+    (`games-*.jsonl.xz`), such a tree, or one in a `games-*.tar.xz`; they are looked for in this
+    order, and of several the last by name is taken.
+
+    Raises:
+        SettingsError: There are no games.
+        GameError: They are damaged.
+    """
+    own = os.environ.get("ALFWORLD_DATA")
+    if own and (_holds_tree(Path(own)) or not _set_by_alfworld(own)):
+        return _named(Path(own))
+    shared = os.environ.get("LANGGRAFT_DATA")
+    if shared and (found := _in_folder(Path(shared) / "alfworld")):
+        return found
+    where = "ALFWORLD_DATA or LANGGRAFT_DATA/alfworld"
+    raise SettingsError(f"there are no ALFWorld games in {where}: {HOW_TO_GET_GAMES}")
+
+
+def _named(path: Path) -> ReleasedLibrary:
+    try:
+        return PackLibrary(path) if path.name.endswith(".jsonl.xz") else TreeLibrary(path)
+    except SettingsError as error:
+        raise SettingsError(f"ALFWORLD_DATA leads to no games: {error}") from error
+
+
+def _in_folder(folder: Path) -> ReleasedLibrary | None:
+    if packs := sorted(folder.glob("games-*.jsonl.xz")):
+        return PackLibrary(packs[-1])
+    if _holds_tree(folder):
+        return TreeLibrary(folder)
+    if archives := sorted(folder.glob("games-*.tar.xz")):
+        return TreeLibrary(archives[-1])
+    return None
+
+
+def _holds_tree(folder: Path) -> bool:
+    try:
+        return any(RELEASE.fullmatch(path.name) for path in folder.iterdir())
+    except OSError:  # who reads it says why
+        return False
+
+
+def _set_by_alfworld(folder: str) -> bool:
+    """Return whether it may be the package that set the variable: it does when imported."""
+    return Path(folder) == Path("~/.cache/alfworld").expanduser()
 
 
 class _Files(Protocol):
@@ -226,3 +290,122 @@ def _members(path: Path) -> Iterator[tuple[tuple[str, ...], bytes | None]]:
 def _packed(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes | None:
     file = archive.extractfile(member) if member.isfile() else None
     return zlib.compress(file.read(LARGEST_FILE + 1), 1) if file else None
+
+
+class PackLibrary(ReleasedLibrary):
+    """The games of a pack; reading one takes a second or two, and then some 30 MB.
+
+        games = PackLibrary("data/alfworld/games-2.1.2.jsonl.xz")
+        game = games.find("pick_and_place", games.names("pick_and_place", "test")[0])
+
+    Raises:
+        SettingsError: There is no such file.
+        GameError: It is damaged.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        path = Path(path).expanduser()
+        self._lists: dict[str | None, Listing] = defaultdict(Listing)
+        splits = set()
+        for folder, entry in _entries(path):
+            splits.add(folder.split)
+            self._lists[folder.family].add(folder, entry)
+        super().__init__(str(path), splits)
+
+    @override
+    def _list(self, family: str | None) -> Listing:
+        return self._lists[family]
+
+
+def _entries(path: Path) -> Iterator[tuple[Folder, Entry]]:
+    lines = _lines(path)
+    header = _header(next(lines, b""), f"{path}, row 1")
+    count = 0
+    for count, line in enumerate(lines, start=1):
+        source = f"{path}, row {count + 1}"
+        if count > MOST_GAMES:
+            raise GameError(f"has more than {MOST_GAMES} games", source=str(path))
+        row = parse_game(line, source)
+        _check_row(row, source)
+        data = partial(_unpack, header, zlib.compress(line, 1))
+        folder = Folder(row["split"], row["task"], row["trial"])
+        yield folder, Entry(row["split"], source, data)
+    if count != header["n"]:
+        raise GameError(f"holds {count} of {header['n']} games; get it anew", source=str(path))
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    try:
+        with lzma.open(path) as file:
+            while line := file.readline(LARGEST_FILE + 1):
+                yield line
+    except FileNotFoundError as error:
+        raise SettingsError(f"there is no pack of ALFWorld games at {path}") from error
+    except (OSError, EOFError, lzma.LZMAError) as error:
+        raise GameError(f"cannot be read ({error}); get it anew", source=str(path)) from error
+
+
+def _header(line: bytes, source: str) -> dict[str, Any]:
+    header = parse_game(line, source)
+    texts = all(isinstance(header.get(key), str) for key in ("pddl_domain", "grammar"))
+    if not texts or type(header.get("n")) is not int:
+        raise GameError("does not begin with a domain, a grammar and `n`", source=source)
+    return header
+
+
+def _check_row(row: Mapping[str, Any], source: str) -> None:
+    for key in _TEXTS:
+        if not isinstance(row.get(key), str):
+            raise GameError(f"the game has no text under {key!r}", source=source)
+    if row["split"] not in OWN_SPLITS:
+        raise GameError(
+            f"the game's split is {row['split'][:40]!r}, none of {', '.join(OWN_SPLITS)}",
+            source=source,
+        )
+
+
+def _unpack(header: Mapping[str, Any], packed: bytes) -> dict[str, Any]:
+    row = json.loads(zlib.decompress(packed))
+    return {
+        "pddl_domain": header["pddl_domain"],
+        "grammar": header["grammar"].replace(UNKNOWN_GOAL, row["desc"]),
+        "pddl_problem": row["problem"],
+        "solvable": True,
+        "walkthrough": row.get("walkthrough", []),
+    }
+
+
+def agentgym_tasks(path: str | Path) -> dict[int, str]:
+    """Return item id → task id (`alfworld/<family>/<trial>`) of one of AgentGym's mapping files.
+
+        tasks = agentgym_tasks("mappings_test.json")
+        episode = ALFWorld(TreeLibrary("games-2.1.1-put.tar.xz"))(tasks[2420])
+
+    Args:
+        path: The file, such as `mappings_test.json`.
+
+    Raises:
+        SettingsError: There is no such file.
+        GameError: It is not such a mapping.
+    """
+    try:
+        text = Path(path).read_bytes()
+    except OSError as error:
+        raise SettingsError(f"no mapping of AgentGym's items at {path} ({error})") from error
+    items = parse_game(b'{"items":' + text + b"}", str(path))["items"]
+    if not isinstance(items, list):
+        raise GameError("is not a list of items", source=str(path))
+    return dict(_task(item, f"{path}, item {count}") for count, item in enumerate(items, start=1))
+
+
+def _task(item: Any, source: str) -> tuple[int, str]:
+    match item:
+        case {"item_id": int(number), "task_type": str(task), "task_id": str(trial)}:
+            folder = Folder("train", task, trial)
+        case _:
+            raise GameError("is not an item with item_id, task_type and task_id", source=source)
+    try:
+        folder.check()
+    except LeftOutError as reason:
+        raise GameError(f"the game {reason}", source=source) from reason
+    return number, f"alfworld/{folder.family}/{trial}"
