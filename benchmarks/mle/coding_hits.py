@@ -26,7 +26,7 @@ from langgraft.memory.embedders.hashing import HashingEmbeddings
 from langgraft.memory.episodes import Episode, ErrorRecord
 from langgraft.memory.items import MemoryItem
 from langgraft.memory.providers.coding import CodingMemory
-from langgraft.memory.providers.coding.settings import CodingSettings
+from langgraft.memory.providers.coding.provider import CodingSettings
 from langgraft.memory.providers.coding.tracebacks import canonical_error
 from langgraft.memory.recall import RecallContext
 from langgraft.nodes.search.journal import Journal

@@ -18,7 +18,7 @@ from langgraft._core.errors import InputError
 from langgraft.memory.episodes import Episode, ErrorRecord, Outcome, Step
 from langgraft.memory.items import MemoryItem
 from langgraft.memory.providers.coding import CodingMemory
-from langgraft.memory.providers.coding.settings import CodingSettings
+from langgraft.memory.providers.coding.provider import CodingSettings
 from langgraft.nodes.diagnose import Failure, diagnose_by_rules
 from langgraft.nodes.replies import first_sentences
 from langgraft.nodes.search.journal import Journal, JournalNode

@@ -11,8 +11,12 @@ from langgraft._core.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from langgraft.memory.embedders.base import Embedder, EmbeddingRequest, Role, Vectors
-    from langgraft.memory.embedders.cached import CachedEmbedder
-    from langgraft.memory.embedders.caches import MemoryVectors, SQLiteVectors, VectorCache
+    from langgraft.memory.embedders.cached import (
+        CachedEmbedder,
+        MemoryVectors,
+        SQLiteVectors,
+        VectorCache,
+    )
     from langgraft.memory.embedders.hashing import HashingEmbeddings
     from langgraft.memory.embedders.named import make_embedder
 
@@ -31,8 +35,7 @@ __all__ = [
 
 _MODULES = {
     "base": ("Embedder", "EmbeddingRequest", "Role", "Vectors"),
-    "cached": ("CachedEmbedder",),
-    "caches": ("MemoryVectors", "SQLiteVectors", "VectorCache"),
+    "cached": ("CachedEmbedder", "MemoryVectors", "SQLiteVectors", "VectorCache"),
     "hashing": ("HashingEmbeddings",),
     "named": ("make_embedder",),
 }

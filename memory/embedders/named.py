@@ -12,8 +12,7 @@ from langchain_core.embeddings import Embeddings
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import SettingsError
-from langgraft.memory.embedders.cached import CachedEmbedder
-from langgraft.memory.embedders.caches import VectorCache
+from langgraft.memory.embedders.cached import CachedEmbedder, VectorCache
 from langgraft.memory.embedders.hashing import DIMENSIONS, FEATURES, HashingEmbeddings
 
 _UNTOLD = (

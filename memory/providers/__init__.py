@@ -23,7 +23,8 @@ if TYPE_CHECKING:
         SelfGeneratedExamples,
     )
     from langgraft.memory.providers.coding import CodingMemory, CodingSettings
-    from langgraft.memory.providers.expel import ExpeL, ExpeLSettings, VoteSettings
+    from langgraft.memory.providers.expel import ExpeL, ExpeLSettings
+    from langgraft.memory.providers.expel_rules import VoteSettings
     from langgraft.memory.providers.insight import InsightMemory, InsightSettings
     from langgraft.memory.providers.lightweight import LightweightMemory, LightweightSettings
     from langgraft.memory.providers.retrieval import RetrievalSettings
@@ -70,7 +71,8 @@ _MODULES: Final[Mapping[str, tuple[str, ...]]] = {
         "SelfGeneratedExamples",
     ),
     "coding": ("CodingMemory", "CodingSettings"),
-    "expel": ("ExpeL", "ExpeLSettings", "VoteSettings"),
+    "expel": ("ExpeL", "ExpeLSettings"),
+    "expel_rules": ("VoteSettings",),
     "insight": ("InsightMemory", "InsightSettings"),
     "lightweight": ("LightweightMemory", "LightweightSettings"),
     "retrieval": ("RetrievalSettings",),

@@ -1,7 +1,8 @@
 """Contract suites: what a part that somebody else wrote must do to be used here.
 
-stores/      conformance of a LangGraph `BaseStore`
-providers/   conformance of a `MemoryProvider`
+conformance   both suites whole, each in one class
+stores/       the parts of that of a LangGraph `BaseStore`
+providers/    the parts of that of a `MemoryProvider`
 
 Their public face is `langgraft.testing`. They need pytest and hypothesis (`pip install 'langgraft[testing]'`); nothing outside this folder
 imports them.

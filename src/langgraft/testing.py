@@ -32,10 +32,9 @@ import langgraft.memory.testing  # noqa: F401 - says what is not installed
 from langgraft._core.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from langgraft.memory.testing.providers.conformance import ProviderConformance
-    from langgraft.memory.testing.stores.conformance import StoreConformance
+    from langgraft.memory.testing.conformance import ProviderConformance, StoreConformance
     from langgraft.memory.testing.stores.reference import INMEMORY_DEFECTS, Defect, ReferenceStore
-    from langgraft.memory.testing.stores.semantics import word_index
+    from langgraft.memory.testing.stores.searching import word_index
 
 __all__ = [
     "INMEMORY_DEFECTS",
@@ -47,10 +46,9 @@ __all__ = [
 ]
 
 _MODULES = {
-    "providers.conformance": ("ProviderConformance",),
-    "stores.conformance": ("StoreConformance",),
+    "conformance": ("ProviderConformance", "StoreConformance"),
     "stores.reference": ("INMEMORY_DEFECTS", "Defect", "ReferenceStore"),
-    "stores.semantics": ("word_index",),
+    "stores.searching": ("word_index",),
 }
 
 __getattr__, __dir__ = lazy_exports(

@@ -26,9 +26,8 @@ from acceptance.figure import Figure, Setting, share
 from langgraft._core.canonical import digest
 from langgraft.memory.stores import ChromaStore
 from langgraft.memory.stores.chroma.client import open_folder
-from langgraft.memory.stores.chroma.rows import Row
+from langgraft.memory.stores.chroma.rows import Index, Row, pack
 from langgraft.memory.stores.chroma.table import Table
-from langgraft.memory.stores.chroma.vectors import Index, pack
 
 LONGEST = 0.02
 """Seconds from an acknowledgment to a kill at most; a write takes about half of it."""

@@ -14,7 +14,7 @@ from langgraft.memory.controls import CONTROLS
 from langgraft.memory.deltas import fold
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import PROVIDERS, make_provider
-from langgraft.memory.testing.providers.samples import models_refused, sample_episode
+from langgraft.memory.testing.providers.suite import models_refused, sample_episode
 
 ROOM = Path(langgraft.memory.__file__).resolve().parent
 MODELS = (

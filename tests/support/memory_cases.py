@@ -5,7 +5,7 @@ from typing import Any
 from langgraft.memory.episodes import Episode, Lesson, Outcome, Step
 from langgraft.memory.items import MemoryItem
 from langgraft.memory.recall import RecallContext
-from langgraft.memory.testing.providers.samples import (
+from langgraft.memory.testing.providers.suite import (
     HOSTILE,
     episodes,
     item_types,

@@ -1,9 +1,8 @@
 """`CodingMemory`: errors and their fixes, by task and package.
 
-provider          the memory system
-settings          what can be set, and presets by name
-entries, filing   what is kept of an error and its fix, and what filing an episode changes
-tracebacks        reading errors, and the one form in which they are kept
+provider     the memory system: what can be set, presets by name, what is recalled and filed
+entries      what is kept of an error and its fix, and what filing an episode changes
+tracebacks   reading errors, and the one form in which they are kept
 """
 
 from typing import TYPE_CHECKING
@@ -11,9 +10,9 @@ from typing import TYPE_CHECKING
 from langgraft._core.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from langgraft.memory.providers.coding.provider import CodingMemory
-    from langgraft.memory.providers.coding.settings import (
+    from langgraft.memory.providers.coding.provider import (
         CODING_PRESETS,
+        CodingMemory,
         CodingSettings,
         coding_preset,
     )
@@ -23,9 +22,9 @@ __all__ = ["CODING_PRESETS", "CodingMemory", "CodingSettings", "coding_preset"]
 __getattr__, __dir__ = lazy_exports(
     __name__,
     {
-        "CODING_PRESETS": "langgraft.memory.providers.coding.settings",
-        "coding_preset": "langgraft.memory.providers.coding.settings",
+        "CODING_PRESETS": "langgraft.memory.providers.coding.provider",
+        "coding_preset": "langgraft.memory.providers.coding.provider",
         "CodingMemory": "langgraft.memory.providers.coding.provider",
-        "CodingSettings": "langgraft.memory.providers.coding.settings",
+        "CodingSettings": "langgraft.memory.providers.coding.provider",
     },
 )

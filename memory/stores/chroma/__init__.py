@@ -1,9 +1,8 @@
 """A LangGraph store on Chroma: durable records, exact search, nothing downloaded.
 
-`ChromaStore` (`store.py`) carries out batches; `plan.py` checks one and says what it needs before
-anything is changed; `rows.py` writes a record as one Chroma row; `table.py` reads and writes rows
-of one collection, and knows which there are; `client.py` opens Chroma and holds the lock;
-`vectors.py` embeds texts and compares vectors.
+`ChromaStore` (`store.py`) carries out batches, each checked before anything is changed; `rows.py`
+writes a record and its vectors as one Chroma row; `table.py` reads and writes rows of one
+collection, and knows which there are; `client.py` opens Chroma and holds the lock.
 """
 
 from typing import TYPE_CHECKING

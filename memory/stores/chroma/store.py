@@ -20,6 +20,7 @@ from langgraph.store.base import (
     ListNamespacesOp,
     MatchCondition,
     Op,
+    PutOp,
     Result,
     SearchItem,
     SearchOp,
@@ -28,15 +29,60 @@ from langgraph.store.base import (
 from langgraft._core.arguments import checked
 from langgraft._core.errors import InputError
 from langgraft.memory.stores.chroma.client import Connection, connect, open_folder
-from langgraft.memory.stores.chroma.plan import Plan, plan
-from langgraft.memory.stores.chroma.rows import Row
+from langgraft.memory.stores.chroma.rows import (
+    Index,
+    Matrix,
+    Row,
+    check_address,
+    check_labels,
+    encode,
+    nearest,
+    pack,
+    row_id,
+)
 from langgraft.memory.stores.chroma.table import Directory, Fresh, Held, ListedRecord, Table
-from langgraft.memory.stores.chroma.vectors import Index, Matrix, nearest, pack
-from langgraft.memory.stores.drive import Namespace
-from langgraft.memory.stores.filters import passes
+from langgraft.memory.stores.drive import Address, Namespace
+from langgraft.memory.stores.filters import check_filter, passes
 
 _FETCH = 100
 """Records read at a time when a filter decides which of them count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A record to be written.
+
+    Attributes:
+        address: Of the record.
+        value: Its value in JSON, or `None` to delete it.
+        texts: What its vectors are made of.
+    """
+
+    address: Address
+    value: str | None
+    texts: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Plan:
+    """A batch.
+
+    Attributes:
+        ops: Its operations; namespaces are tuples.
+        ids: The row id of each that reads a record, "" of the others.
+        writes: The last write of each record, by row id.
+        queries: Queries to embed, each once.
+    """
+
+    ops: list[Op] = field(default_factory=list)
+    ids: list[str] = field(default_factory=list)
+    writes: dict[str, Write] = field(default_factory=dict)
+    queries: list[str] = field(default_factory=list)
+
+    @property
+    def texts(self) -> list[str]:
+        """Texts to embed, each once."""
+        return list(dict.fromkeys(t for write in self.writes.values() for t in write.texts))
 
 
 @dataclass(slots=True, eq=False)
@@ -395,3 +441,54 @@ def _matches(namespace: Namespace, condition: MatchCondition) -> bool:
     return len(part) == len(path) and all(
         wanted in ("*", label) for wanted, label in zip(path, part, strict=True)
     )
+
+
+def plan(ops: Iterable[Op], index: Index | None) -> Plan:
+    """Check a batch and say what it needs.
+
+    Raises:
+        InputError: An address, a value, a filter or an operation cannot be used.
+    """
+    made = Plan()
+    for op in ops:
+        identifier = ""
+        match op:
+            case PutOp():
+                write = _write(op, index)
+                made.writes[row_id(write.address)] = write
+                made.ops.append(op)
+            case GetOp():
+                namespace, key = check_address(op.namespace, op.key)
+                identifier = row_id((namespace, key))
+                made.ops.append(op._replace(namespace=namespace, key=key))
+            case SearchOp():
+                check_filter(op.filter)
+                prefix = check_labels(op.namespace_prefix)
+                made.ops.append(op._replace(namespace_prefix=prefix))
+                if op.query and index and op.query not in made.queries:
+                    made.queries.append(op.query)
+            case ListNamespacesOp():
+                _check_conditions(op)
+                made.ops.append(op)
+            case _:
+                msg = f"a store carries out GetOp, PutOp, SearchOp, ListNamespacesOp; got {op!r}"
+                raise InputError(msg)
+        made.ids.append(identifier)
+    return made
+
+
+def _write(op: PutOp, index: Index | None) -> Write:
+    address = check_address(op.namespace, op.key)
+    if op.value is None:
+        return Write(address, None)
+    value = encode(op.value, address)
+    if index is None or op.index is False:
+        return Write(address, value)
+    return Write(address, value, index.texts(op.value, op.index))
+
+
+def _check_conditions(op: ListNamespacesOp) -> None:
+    for condition in op.match_conditions or ():
+        if condition.match_type not in {"prefix", "suffix"}:
+            msg = f"namespaces match by 'prefix' or 'suffix', got {condition.match_type!r}"
+            raise InputError(msg)

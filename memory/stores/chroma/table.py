@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 
 from langgraft._core.errors import InfrastructureError, SettingsError
-from langgraft.memory.stores.chroma.rows import Row, placeholder, under
-from langgraft.memory.stores.chroma.vectors import Index, Matrix
+from langgraft.memory.stores.chroma.rows import Index, Matrix, Row, placeholder, under
 from langgraft.memory.stores.drive import Namespace
 
 if TYPE_CHECKING:

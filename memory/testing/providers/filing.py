@@ -1,25 +1,32 @@
 """Filing: an episode is filed once and whole, and the log of deltas is the memory."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import strategies as st
 
 from langgraft._core.errors import InputError, ReadOnlyStoreError
 from langgraft.memory.bank_format import write_items
-from langgraft.memory.deltas import Add, MemoryDelta, fold
+from langgraft.memory.deltas import Add, MemoryDelta, SetState, fold
 from langgraft.memory.episodes import Episode, Feedback, Outcome
 from langgraft.memory.items import MemoryItem
-from langgraft.memory.provider import MemoryProvider
+from langgraft.memory.provider import EPISODES, MemoryProvider
 from langgraft.memory.recall import BLOCK_START, Budget, render_block
 from langgraft.memory.stores.forked import ReadOnlyStore
-from langgraft.memory.testing.providers import samples
-from langgraft.memory.testing.providers.samples import HOSTILE, with_every_text
-from langgraft.memory.testing.providers.suite import Make, NewStore, ProviderSuite
+from langgraft.memory.testing.providers import suite
+from langgraft.memory.testing.providers.suite import (
+    HOSTILE,
+    Make,
+    NewStore,
+    ProviderSuite,
+    with_every_text,
+)
 from langgraft.memory.testing.suite import needs
 
 SECRET = "zanzibar-7391"  # noqa: S105 - a word that nothing else holds
@@ -193,8 +200,8 @@ class FoldingCases(ProviderSuite):
         Asking, filing again and dry runs come in between, and change nothing.
         """
         path = tmp_path / "library.jsonl"
-        libraries = st.lists(samples.items(), max_size=3, unique_by=lambda item: item.id)
-        histories = st.lists(samples.episodes() | libraries, min_size=1, max_size=5)
+        libraries = st.lists(suite.items(), max_size=3, unique_by=lambda item: item.id)
+        histories = st.lists(suite.episodes() | libraries, min_size=1, max_size=5)
 
         def test(history: list[Episode | Library], data: st.DataObject) -> None:
             store = new_store()
@@ -212,10 +219,10 @@ class FoldingCases(ProviderSuite):
 
 def _live(memory: MemoryProvider[Any], episode: Episode, draw: Callable[[Any], Any]) -> MemoryDelta:
     """Play an episode: recall, judge, file, and file again; then no upkeep is due."""
-    context = samples.context_of(episode)
+    context = suite.context_of(episode)
     recall = memory.provide(episode.task, context, Budget(tokens=99))
     asked = memory.questions(episode)
-    given = draw(samples.verdicts(asked, memory.content()))
+    given = draw(suite.verdicts(asked, memory.content()))
     episode = replace(episode, verdicts=(*episode.verdicts, *given), recalls=(recall.receipt,))
     delta = memory.file(episode)
     before = memory.content().to_bytes()
@@ -233,3 +240,70 @@ def _import(memory: MemoryProvider[Any], library: Library, path: Path) -> list[M
     taken = memory.content().items
     write_items(path, [item for item in library if item.id not in taken])
     return [memory.import_items(path)]
+
+
+WORKERS = 16
+
+
+class SharingCases(ProviderSuite):
+    """A provider may be shared by 16 threads, or by 16 tasks of one event loop."""
+
+    @needs("learns")
+    def test_episodes_when_filed_by_sixteen_threads_at_once_are_all_kept(
+        self, make: Make, new_store: NewStore
+    ) -> None:
+        """Each is filed once, though each is handed in twice, and others ask meanwhile."""
+        memory = make(new_store())
+        listed = [self.episode(number) for number in range(self.at_once)]
+
+        def work(number: int) -> MemoryDelta:
+            episode = listed[number % len(listed)]
+            delta = memory.file(episode)
+            self.ask(memory, episode)
+            return delta
+
+        with ThreadPoolExecutor(WORKERS) as pool:
+            deltas = list(pool.map(work, range(2 * len(listed))))
+        _check(memory, deltas, len(listed))
+
+    @needs("learns")
+    def test_episodes_when_filed_by_sixteen_tasks_at_once_are_all_kept(
+        self, make: Make, new_store: NewStore, runner: asyncio.Runner
+    ) -> None:
+        """So it is in one event loop."""
+        memory = make(new_store())
+        listed = [self.episode(number) for number in range(WORKERS)]
+
+        async def live() -> list[MemoryDelta]:
+            tasks = (memory.afile(episode) for episode in (*listed, *listed))
+            return await asyncio.gather(*tasks)
+
+        _check(memory, runner.run(live()), len(listed))
+
+    def test_memory_when_asked_by_sixteen_threads_at_once_gives_each_its_answer(
+        self, make: Make, make_writer: Make, new_store: NewStore
+    ) -> None:
+        """Recalls do not mix."""
+        memory = self.filled(make, make_writer, new_store())
+        asked = self.contexts()
+        expected = [memory.provide(*each) for each in asked]
+        with ThreadPoolExecutor(WORKERS) as pool:
+            assert list(pool.map(lambda each: memory.provide(*each), asked)) == expected
+
+
+def _check(memory: MemoryProvider[Any], deltas: Sequence[MemoryDelta], filed: int) -> None:
+    """Check that each episode was filed once, in an order in which the deltas fold."""
+    content = memory.content()
+    made = [delta for delta in deltas if delta]
+    assert len(made) == filed == content.state[EPISODES]
+    orders = [
+        change.item.order_index for delta in made for change in delta if isinstance(change, Add)
+    ]
+    assert sorted(orders) == list(range(len(orders)))
+    assert fold(sorted(made, key=_position)).to_bytes() == content.to_bytes()
+
+
+def _position(delta: MemoryDelta) -> int:
+    """Return which one of the episodes a delta files."""
+    (count,) = (c.value for c in delta if isinstance(c, SetState) and c.key == EPISODES)
+    return cast("int", count)

@@ -18,8 +18,13 @@ from langgraft.memory.items import MemoryItem
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import PROVIDERS, make_provider
 from langgraft.memory.stores.forked import ReadOnlyStore
-from langgraft.memory.testing.providers.samples import sample_items
-from langgraft.memory.testing.providers.suite import Make, NewStore, ProviderSuite, Reopen
+from langgraft.memory.testing.providers.suite import (
+    Make,
+    NewStore,
+    ProviderSuite,
+    Reopen,
+    sample_items,
+)
 from langgraft.memory.testing.suite import needs
 
 

@@ -18,7 +18,7 @@ from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.benchmarks.mle.runs import runs_of
 from langgraft.benchmarks.mle.study import MleStudy
 from langgraft.benchmarks.studies import choose, read_plan, shipped_plans, studies
-from langgraft.memory.providers.coding.settings import coding_preset
+from langgraft.memory.providers.coding.provider import coding_preset
 
 
 def written(folder: Path, **fields: Any) -> Plan:

@@ -29,7 +29,7 @@ from langgraft.environments.sandboxes.cached import CachedSandbox, ExecutionCach
 from langgraft.environments.sandboxes.programs import ExecutionResult, Job
 from langgraft.memory.episodes import Episode, ErrorRecord, Outcome
 from langgraft.memory.providers.coding import CodingMemory
-from langgraft.memory.providers.coding.settings import coding_preset
+from langgraft.memory.providers.coding.provider import coding_preset
 
 
 def run(plan: MlePlan, out: Path, study: HouseStudy, **options: Any) -> PlanOutcome:

@@ -27,7 +27,7 @@ from langgraft.benchmarks.mle.runs import runs_of
 from langgraft.benchmarks.mle.sandboxes import Lent, make_sandbox
 from langgraft.environments.sandboxes.sandbox import Kernel, Sandbox
 from langgraft.memory.providers.coding import CodingMemory
-from langgraft.memory.providers.coding.settings import coding_preset
+from langgraft.memory.providers.coding.provider import coding_preset
 from langgraft.nodes.chain.deps import ChainPrompts
 from langgraft.nodes.mlab.deps import MLABPrompts
 from langgraft.nodes.workbench.log import StepRecord

@@ -15,7 +15,7 @@ from table_embeddings import TableEmbeddings
 
 from langgraft._core.errors import InfrastructureError, InputError
 from langgraft.memory.embedders import SQLiteVectors, make_embedder
-from langgraft.memory.embedders.caches import VectorKey
+from langgraft.memory.embedders.cached import VectorKey
 
 
 def _by_length(text: str) -> list[float]:

@@ -10,7 +10,7 @@ from langgraph.store.base import BaseStore
 
 from langgraft.memory.stores import ChromaStore
 from langgraft.memory.stores.chroma.client import Connection, connect, open_folder
-from langgraft.memory.stores.chroma.vectors import Index
+from langgraft.memory.stores.chroma.rows import Index
 from langgraft.testing import StoreConformance, word_index
 
 _numbers = itertools.count()

@@ -14,7 +14,7 @@ from langgraph.store.base import GetOp, IndexConfig, PutOp
 from langgraft._core.errors import InfrastructureError, InputError, SettingsError
 from langgraft.memory.stores import ChromaStore
 from langgraft.memory.stores.chroma import table
-from langgraft.memory.stores.chroma.vectors import Index
+from langgraft.memory.stores.chroma.rows import Index
 
 INDEX: IndexConfig = {
     "dims": 2,

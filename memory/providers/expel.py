@@ -2,8 +2,10 @@
 
 import logging
 from collections.abc import Sequence
-from typing import ClassVar, Final, cast
+from typing import ClassVar, Final, Self, cast
 
+from pydantic import Field as SettingsField
+from pydantic import SkipValidation, model_validator
 from typing_extensions import override
 
 from langgraft.memory import bank
@@ -15,26 +17,27 @@ from langgraft.memory.forgetting import Votes as ForgetByVotes
 from langgraft.memory.items import MemoryItem
 from langgraft.memory.provider import FILED, MemoryProvider, Need
 from langgraft.memory.providers.episode_items import FifoOrder, trajectory_of
-from langgraft.memory.providers.expel.items import (
+from langgraft.memory.providers.expel_rules import (
     INSIGHTS,
     TRAJECTORIES,
+    Count,
+    VoteSettings,
+    changes_of,
     insights_of,
     is_insight,
     latest_successes,
     one_per_task,
-    with_other_outcome,
-)
-from langgraft.memory.providers.expel.rules import (
-    changes_of,
     operations,
     rule_maker,
     rules_of,
     trajectories_shown,
     votes_question,
+    with_other_outcome,
 )
-from langgraft.memory.providers.expel.settings import ExpeLSettings, VoteSettings
-from langgraft.memory.providers.retrieval import choose, retrieve
+from langgraft.memory.providers.retrieval import RetrievalSettings, choose, retrieve
 from langgraft.memory.questions import Question
+from langgraft.memory.rankers.base import Ranker
+from langgraft.memory.rankers.lexical import BM25
 from langgraft.memory.recall import Found, Pool, RecallContext
 from langgraft.memory.stores.drive import Program
 
@@ -42,6 +45,39 @@ logger = logging.getLogger(__name__)
 
 SUCCEEDED: Final = "succeeded"
 """Bookkeeping, with votes: how many of the episodes taken in succeeded."""
+
+
+class ExpeLSettings(RetrievalSettings):
+    """Settings of `ExpeL`; the defaults are memory-transplants' §4.2 where it has one."""
+
+    max_insights: Count = 140
+    """Insights that `manage` leaves (§4.2): the newest, or with votes those that have the most."""
+    max_trajectories: Count = 140
+    """Trajectories that `manage` leaves, the newest ones (§4.2)."""
+    insight_share: float = SettingsField(default=0.65, gt=0, lt=1)
+    """Part of the token budget for insights; the rest is for trajectories (§4.2: 65/35)."""
+    top_k: Count = 5
+    """Insights per recall; with votes all rules come, as far as their share goes. The paper names
+    shares of the budget and no number of items; 5 as in `SimpleRAG`."""
+    top_k_trajectories: Count = 2
+    """Trajectories per recall. Not in the paper either; ExpeL shows 2 in ALFWorld."""
+    votes: VoteSettings | None = None
+    """Let a judge add, agree with, edit and remove rules, as ExpeL does; `None` keeps what
+    reflection says of each episode, as memory-transplants does."""
+    ranker: SkipValidation[Ranker] = BM25(ties="newest")
+    """The paper does not name ExpeL's ranking, and its other baseline is lexical. BM25 is exact
+    and needs no embedding model, which ExpeL's own (all-mpnet-base-v2) would have to download;
+    a query's rare words, which tell tasks apart, count most. Of equals the newest comes first."""
+
+    @model_validator(mode="after")
+    def _room_for_rules(self) -> Self:
+        if self.votes is not None and self.votes.max_rules > self.max_insights:
+            msg = (
+                f"votes.max_rules is {self.votes.max_rules}, beyond max_insights"
+                f" {self.max_insights}: rules would be forgotten before the list is full"
+            )
+            raise ValueError(msg)
+        return self
 
 
 class ExpeL(MemoryProvider[ExpeLSettings]):

@@ -1,4 +1,4 @@
-"""Rules and their votes: which verdicts count, and what they change.
+"""The items of `ExpeL`, and rules among them that live by votes: which count, and what they change.
 
 Everything goes by ids. ExpeL's code looks for one rule's text within another's, so that a short
 rule is hit by votes for a longer one; here texts are compared only to see what is there already.
@@ -9,17 +9,120 @@ import logging
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, cast
+from typing import Annotated, Final, TypeAlias, cast
+
+from pydantic import Field as SettingsField
 
 from langgraft._core.canonical import JSON
+from langgraft._core.settings import Settings
+from langgraft.memory.bank import Filter
 from langgraft.memory.deltas import Add, Annotate, BankContent, Change, Remove
 from langgraft.memory.episodes import Episode, render_trajectory
 from langgraft.memory.forgetting import VOTES
 from langgraft.memory.items import MemoryItem
 from langgraft.memory.provider import FEEDBACK, with_feedback
-from langgraft.memory.providers.expel.items import insight, is_insight
-from langgraft.memory.providers.expel.settings import VoteSettings
-from langgraft.memory.questions import Question, Verdict
+from langgraft.memory.providers.episode_items import authors, render_lesson
+from langgraft.memory.questions import By, Question, Verdict
+
+Count = Annotated[int, SettingsField(ge=1)]
+
+Scored: TypeAlias = tuple[MemoryItem, float]
+
+
+class VoteSettings(Settings):
+    """How rules live by votes; the defaults are those of ExpeL (arXiv:2308.10144) and its code."""
+
+    max_rules: Count = 20
+    """From how many rules on the list counts as full: a judge is told to remove before adding.
+    ExpeL's code has 20. It is advice; the limit that `manage` enforces is `max_insights`, whose
+    140 are memory-transplants' figure for a list without votes."""
+    full_margin: int = SettingsField(default=5, ge=0)
+    """How many rules beyond `max_rules` make removals weigh more."""
+    added: Count = 2
+    """Votes that a rule starts with. An imported rule starts with as many."""
+    removal: Count = 1
+    """Votes that a removal takes."""
+    removal_when_full: Count = 3
+    """Votes that it takes from `max_rules` and `full_margin` together on."""
+    max_operations: Count = 4
+    """Operations that count per episode, one per rule."""
+    success_batch: int | None = SettingsField(default=8, ge=2)
+    """Each time as many episodes have succeeded, the latest successes are shown together with the
+    episode, for what they have in common. ExpeL does so offline, in chunks of 8; `None`: never."""
+    shown_characters: Count = 4000
+    """Characters shown of each trajectory, half of them from its end. ExpeL shows all that the
+    model's window holds; eight times 4,000 are about 8,000 tokens."""
+
+
+INSIGHTS: Final[Filter] = {"item.type": "strategic"}
+"""Filter of insights."""
+
+TRAJECTORIES: Final[Filter] = {"item.type": {"$ne": "strategic"}}
+"""Filter of trajectories."""
+
+
+def is_insight(item: MemoryItem) -> bool:
+    """Say whether an item is an insight; all others count as trajectories.
+
+    The type alone says it, so that an imported item has its place without more ado.
+    """
+    return item.type == "strategic"
+
+
+def insights_of(episode: Episode, order_index: int) -> list[MemoryItem]:
+    """Put an episode's lessons into one insight, found by its own text; no lessons give none."""
+    if not episode.lessons:
+        return []
+    text = "\n".join(map(render_lesson, episode.lessons))
+    by: By = "rules" if authors(episode.lessons) else "model"
+    return [insight(episode, f"{episode.id}/insight", text, order_index, by=by)]
+
+
+def insight(episode: Episode, identity: str, text: str, order_index: int, *, by: By) -> MemoryItem:
+    """Make an insight or a rule; one that no model wrote says so in its metadata."""
+    return MemoryItem(
+        id=identity,
+        text=text,
+        type="strategic",
+        source_domain=episode.domain,
+        episode_id=episode.id,
+        success=episode.outcome.success,
+        order_index=order_index,
+        task_id=episode.task_id,
+        metadata={"by": by} if by == "rules" else {},
+    )
+
+
+def with_other_outcome(episode: Episode, items: Sequence[MemoryItem]) -> MemoryItem | None:
+    """Find the latest trajectory of the same task that ended the other way."""
+    if episode.outcome.success is None or not episode.task_id:
+        return None
+    others = [
+        item
+        for item in items
+        if (item.source_domain, item.task_id) == (episode.domain, episode.task_id)
+        and not is_insight(item)
+        and item.success is (not episode.succeeded)
+    ]
+    return max(others, key=lambda item: item.order_index, default=None)
+
+
+def latest_successes(items: Sequence[MemoryItem], limit: int) -> list[MemoryItem]:
+    """Find the last successful trajectories, the latest one last."""
+    successes = [item for item in items if item.success and not is_insight(item)]
+    return sorted(successes, key=lambda item: item.order_index)[-limit:]
+
+
+def one_per_task(ranked: Sequence[Scored]) -> list[Scored]:
+    """Keep the shortest trajectory of each task, best first; without a task, each counts."""
+    shortest: dict[tuple[str, str], Scored] = {}
+    for item, score in ranked:
+        task = (item.source_domain, item.task_id) if item.task_id else ("", item.id)
+        known = shortest.get(task)
+        if known is None or len(item.text) < len(known[0].text):
+            shortest[task] = (item, score)
+    return sorted(shortest.values(), key=lambda scored: -scored[1])
+
 
 logger = logging.getLogger(__name__)
 
