@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import SettingsError
 from langgraft._core.settings import validation_as
-from langgraft.environments.alfworld.factory import ALFWorld, GeneratedALFWorld
+from langgraft.environments.alfworld.environment import ALFWorld, GeneratedALFWorld
 from langgraft.environments.alfworld.installed import alfworld_version, import_part
 from langgraft.environments.alfworld.semantics import CONVENTIONS, Semantics, convention_of
 from langgraft.environments.babyai import BabyAI

@@ -43,8 +43,11 @@ from langgraft._core.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from langgraft.environments.alfworld.engine import plan
-    from langgraft.environments.alfworld.environment import AlfworldEnvironment
-    from langgraft.environments.alfworld.factory import ALFWorld, GeneratedALFWorld
+    from langgraft.environments.alfworld.environment import (
+        ALFWorld,
+        AlfworldEnvironment,
+        GeneratedALFWorld,
+    )
     from langgraft.environments.alfworld.game_files import PackLibrary, TreeLibrary, open_library
     from langgraft.environments.alfworld.games import FAMILIES, Game, Library
     from langgraft.environments.alfworld.generated import GeneratedLibrary
@@ -67,8 +70,7 @@ __all__ = [
 
 _MODULES = {
     "engine": ("plan",),
-    "environment": ("AlfworldEnvironment",),
-    "factory": ("ALFWorld", "GeneratedALFWorld"),
+    "environment": ("ALFWorld", "AlfworldEnvironment", "GeneratedALFWorld"),
     "game_files": ("PackLibrary", "TreeLibrary", "open_library"),
     "games": ("FAMILIES", "Game", "Library"),
     "generated": ("GeneratedLibrary",),

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
-from types import TracebackType
 from typing import Any, Final, Protocol, Self, TextIO
 
 from langgraft._core.errors import GameError, SettingsError
@@ -289,12 +288,7 @@ class Quiet(list[str]):
         self._split = sys.stdout = _Split(sys.stdout)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Give back what was taken."""
         self.extend(self._split.end())
         if sys.stdout is self._split:

@@ -100,7 +100,7 @@ class Library(Protocol):
         """Return the names of a family's games in a split, in the benchmark's order.
 
         Raises:
-            SettingsError: There is no such family or split.
+            SettingsError: There is no such family or split, or it has no such game.
         """
         ...
 
@@ -109,12 +109,15 @@ class Library(Protocol):
 
         Raises:
             SettingsError: There is no such family or game.
-            GameError: Its file is damaged, or is of rules that are not known.
+            GameError: It is damaged, left out for a reason, or of rules that are not known.
+            MissingExtraError: It is to be generated, and alfworld is not installed.
         """
         ...
 
     def describe(self, *families: str) -> dict[str, JSON]:
         """Say what is in use, as a study's fingerprint has it: no time, host or path.
+
+        It changes when a game does, whatever file it is in, or the generator or its rules.
 
         Args:
             families: Those that are in use; with none named, all of them.

@@ -11,9 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
+from typing_extensions import override
+
 from langgraft._core.canonical import JSON, digest
 from langgraft._core.errors import SettingsError
-from langgraft.environments.alfworld.games import FAMILIES, Dialect, Game, check_family
+from langgraft.environments.alfworld.games import FAMILIES, Dialect, Game, Library, check_family
 from langgraft.environments.alfworld.household import (
     TREATMENTS,
     Household,
@@ -44,7 +46,7 @@ SET_DOWN: Final[dict[Dialect, str]] = {"move": "move {} to {}", "put": "put {} i
 
 
 @dataclass(frozen=True, slots=True)
-class GeneratedLibrary:
+class GeneratedLibrary(Library):
     """Games made on demand by family and seed, from the installed package's rules.
 
     Use it to try things out and in tests. The rooms are smaller than the released ones: success
@@ -53,28 +55,19 @@ class GeneratedLibrary:
 
     world: ClassVar[str] = "alfworld-generated"
 
+    @override
     def splits(self) -> tuple[str, ...]:
-        """Return the splits there are."""
         return tuple(SPLITS)
 
+    @override
     def names(self, family: str, split: str) -> tuple[str, ...]:
-        """Return the seeds of a split.
-
-        Raises:
-            SettingsError: There is no such family or split.
-        """
         check_family(family)
         if split not in SPLITS:
             raise SettingsError(f"generated games have no split {split!r}: {', '.join(SPLITS)}")
         return tuple(map(str, SPLITS[split]))
 
+    @override
     def find(self, family: str, name: str) -> Game:
-        """Make the game of a seed.
-
-        Raises:
-            SettingsError: There is no such family or seed.
-            MissingExtraError: alfworld is not installed.
-        """
         check_family(family)
         if re.fullmatch("0|[1-9][0-9]{0,2}", name):
             for split, seeds in SPLITS.items():
@@ -84,12 +77,8 @@ class GeneratedLibrary:
             f"no generated game {name!r}: they are named by a seed from 0 to {SPLITS['test'][-1]}"
         )
 
+    @override
     def describe(self, *families: str) -> dict[str, JSON]:
-        """Say what is in use: it changes when the generator or the package's rules do.
-
-        Args:
-            families: Those that are in use; with none named, all of them.
-        """
         games: dict[str, JSON] = {}
         for family in families or FAMILIES:
             first = [self.find(family, str(seed)) for seed in range(SAMPLE)]

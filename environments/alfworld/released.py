@@ -1,16 +1,18 @@
 """Released games: which there are, which are dealt to `train` and `test`, and what is left out."""
 
 import threading
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, ClassVar, Final
 
+from typing_extensions import override
+
 from langgraft._core.canonical import JSON, digest, seeded_fraction, text_digest
 from langgraft._core.errors import GameError, SettingsError
-from langgraft.environments.alfworld.games import FAMILIES, Game, check_family
+from langgraft.environments.alfworld.games import FAMILIES, Game, Library, check_family
 from langgraft.environments.alfworld.reading import Folder, LeftOutError, read_game
 
 OWN_SPLITS: Final = ("train", "valid_seen", "valid_unseen", "valid_train")
@@ -81,7 +83,7 @@ def deal(names: Iterable[str], family: str) -> dict[str, tuple[str, ...]]:
     }
 
 
-class ReleasedLibrary(ABC):
+class ReleasedLibrary(Library):
     """What trees and packs of released games have in common.
 
     The splits are `train` and `test`, dealt from the release's own training games, and the
@@ -102,17 +104,13 @@ class ReleasedLibrary(ABC):
     def _list(self, family: str | None) -> Listing:
         """List the games of a family; of `None`, those that are of no family."""
 
+    @override
     def splits(self) -> tuple[str, ...]:
-        """Return the splits there are."""
         dealt = ("train", "test") if "train" in self._own else ()
         return (*dealt, *(split for split in self._own if split != "train"))
 
+    @override
     def names(self, family: str, split: str) -> tuple[str, ...]:
-        """Return the names of a family's games in a split.
-
-        Raises:
-            SettingsError: There is no such family or split, or it has no such game.
-        """
         check_family(family)
         if split not in self.splits():
             why = "" if "train" in self._own else " (train and test are dealt from training games)"
@@ -123,13 +121,8 @@ class ReleasedLibrary(ABC):
             raise SettingsError(f"{self._label} has no game of {family} in {split}")
         return names
 
+    @override
     def find(self, family: str, name: str) -> Game:
-        """Return a game, read and checked.
-
-        Raises:
-            SettingsError: There is no such family or game.
-            GameError: It is damaged, is left out for a reason, or is of rules that are not known.
-        """
         check_family(family)
         return self._kept(family, name)
 
@@ -146,12 +139,8 @@ class ReleasedLibrary(ABC):
             reasons.update(reason for reason, _ in listing.left_out.values())
         return dict(sorted(reasons.items()))
 
+    @override
     def describe(self, *families: str) -> dict[str, JSON]:
-        """Say what is in use; it changes when a game does, whatever file it is in.
-
-        Args:
-            families: Those that are in use; with none named, all of them.
-        """
         return {
             "world": self.world,
             "games": {family: self._describe(family) for family in families or FAMILIES},

@@ -51,10 +51,14 @@ from typing import TYPE_CHECKING
 from langgraft._core.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from langgraft.environments.babyai.environment import BabyAIEnvironment, Semantics
-    from langgraft.environments.babyai.factory import BabyAI
-    from langgraft.environments.babyai.levels import LEVELS, data_index, instance_of
-    from langgraft.environments.babyai.tasks import FAMILIES, SPLITS
+    from langgraft.environments.babyai.environment import BabyAI, BabyAIEnvironment, Semantics
+    from langgraft.environments.babyai.tasks import (
+        FAMILIES,
+        LEVELS,
+        SPLITS,
+        data_index,
+        instance_of,
+    )
 
 __all__ = [
     "FAMILIES",
@@ -67,17 +71,11 @@ __all__ = [
     "instance_of",
 ]
 
-_HERE = "langgraft.environments.babyai"
+_MODULES = {
+    "environment": ("BabyAI", "BabyAIEnvironment", "Semantics"),
+    "tasks": ("FAMILIES", "LEVELS", "SPLITS", "data_index", "instance_of"),
+}
 __getattr__, __dir__ = lazy_exports(
     __name__,
-    {
-        "BabyAI": f"{_HERE}.factory",
-        "BabyAIEnvironment": f"{_HERE}.environment",
-        "FAMILIES": f"{_HERE}.tasks",
-        "LEVELS": f"{_HERE}.levels",
-        "SPLITS": f"{_HERE}.tasks",
-        "Semantics": f"{_HERE}.environment",
-        "data_index": f"{_HERE}.levels",
-        "instance_of": f"{_HERE}.levels",
-    },
+    {name: f"{__name__}.{module}" for module, names in _MODULES.items() for name in names},
 )

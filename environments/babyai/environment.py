@@ -1,5 +1,6 @@
-"""One episode of BabyAI in words."""
+"""One episode of BabyAI, and the factory of episodes by task id."""
 
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any, Literal, Self, TypeAlias, get_args
@@ -7,12 +8,11 @@ from typing import Any, Literal, Self, TypeAlias, get_args
 from langgraft._core.arguments import check_whole
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import SettingsError
-from langgraft.environments.babyai.levels import instance_of
 from langgraft.environments.babyai.options import Options, Plan, options_in
 from langgraft.environments.babyai.scene import describe, look
-from langgraft.environments.babyai.tasks import task_of
+from langgraft.environments.babyai.tasks import instance_of, parse_task_id, task_of, tasks_of
 from langgraft.environments.babyai.worlds import build, check_level
-from langgraft.environments.text import Reset, Transition
+from langgraft.environments.text import Reset, TextTask, Transition
 
 Semantics: TypeAlias = Literal["compat", "fixed"]
 """`compat` plays as AgentGym's wrapper does, to the letter; `fixed` puts its slips right."""
@@ -222,3 +222,43 @@ def _instructions() -> str:
     """Read how the world is played; the reply format is the agent's affair."""
     file = resources.files("langgraft.environments.babyai") / "instructions.md"
     return file.read_text(encoding="utf-8").strip()
+
+
+@dataclass(frozen=True, slots=True)
+class BabyAI:
+    """Builds episodes by task id, and lists the task ids there are.
+
+        worlds = BabyAI()
+        episode = worlds("babyai/action_obj_door/17")
+        held_out = worlds.tasks("babyai/find_obj", "test")
+
+    Raises:
+        SettingsError: A setting is not usable.
+    """
+
+    semantics: Semantics = "compat"
+    """`compat` for AgentGym's behavior, `fixed` to have its slips put right."""
+    max_rounds: int = MAX_ROUNDS
+    """How many replies the agent has in an episode."""
+
+    def __post_init__(self) -> None:
+        check_semantics(self.semantics)
+        check_whole("max_rounds", self.max_rounds)
+
+    def __call__(self, task_id: str) -> BabyAIEnvironment:
+        """Return a fresh environment for one task instance.
+
+        Raises:
+            SettingsError: There is no such task.
+            MissingExtraError: minigrid or gymnasium is not installed.
+        """
+        level, seed = parse_task_id(task_id)
+        return BabyAIEnvironment(level, seed, self.semantics, self.max_rounds)
+
+    def tasks(self, domain: str, split: str) -> tuple[TextTask, ...]:
+        """List the instances of a family in one split, by seed.
+
+        Raises:
+            SettingsError: There is no such family or split.
+        """
+        return tasks_of(domain, split)

@@ -56,6 +56,32 @@ _TREE_SHARE: Final = 3
 
 Form: TypeAlias = Literal["full", "short"]
 
+_READ: Final = 4 * 2**20
+"""Bytes of a file that are read: 40,000 rows of a hundred characters, in about half a second.
+
+A JSON file is read whole or not at all, of JSON lines and tables the beginning.
+"""
+_ROWS: Final = 50_000
+_COLUMNS: Final = 30
+"""Columns that are described; of further ones the first and the last are named."""
+_FEW: Final = 12
+"""So many different values are listed: months and digits are (AIDE lists nine)."""
+_COMMON: Final = 4
+"""Of more, so many of the most frequent are, as in AIDE."""
+_LONGEST_VALUE: Final = 30
+_MISSING: Final = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
+_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,18}")
+_NUMBER: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?inf")
+_SEPARATORS: Final = ",\t;|"
+
+_LINES: Final = 200
+"""JSON lines that are looked at."""
+_ITEMS: Final = 200
+"""Items of a list that are looked at."""
+_KEYS: Final = 12
+"""Keys of an object that are told."""
+_DEPTH: Final = 4
+
 
 def data_preview(folder: Path, *, most: int = MOST) -> str:
     """Describe the public data of a competition for a prompt.
@@ -99,9 +125,9 @@ def _look(path: Path, name: str, form: Form) -> str:
     ending = path.suffix.lower()
     try:
         if ending in _TABLES:
-            return described_table(path, named, names_only=None if form == "full" else _NAMES)
+            return _described_table(path, named, names_only=None if form == "full" else _NAMES)
         if ending in _JSON:
-            return described_json(path, named, lines=ending in _JSON_LINES)
+            return _described_json(path, named, lines=ending in _JSON_LINES)
         return _quoted_text(path, named) if form == "full" else ""
     except OSError as error:
         return f"{named}: cannot be read ({error.strerror or error})"
@@ -131,22 +157,6 @@ def _bounded(lines: Sequence[str], most: int) -> list[str]:
     return list(lines)
 
 
-_READ: Final = 4 * 2**20
-"""Bytes of a table that are read: 40,000 rows of a hundred characters, in about half a second."""
-_ROWS: Final = 50_000
-_COLUMNS: Final = 30
-"""Columns that are described; of further ones the first and the last are named."""
-_FEW: Final = 12
-"""So many different values are listed: months and digits are (AIDE lists nine)."""
-_COMMON: Final = 4
-"""Of more, so many of the most frequent are, as in AIDE."""
-_LONGEST_VALUE: Final = 30
-_MISSING: Final = frozenset({"", "na", "n/a", "nan", "null", "none", "?"})
-_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,18}")
-_NUMBER: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?inf")
-_SEPARATORS: Final = ",\t;|"
-
-
 @dataclass(frozen=True, slots=True)
 class _Table:
     names: list[str]
@@ -155,17 +165,8 @@ class _Table:
     whole: bool
 
 
-def described_table(path: Path, name: str, *, names_only: int | None = None) -> str:
-    """Describe a table: its rows and columns, and what each column holds.
-
-    Args:
-        path: A file of comma-separated values, or separated by tabs, semicolons or bars.
-        name: What to call it.
-        names_only: Tell only so many columns' names.
-
-    Raises:
-        OSError: It cannot be read.
-    """
+def _described_table(path: Path, name: str, *, names_only: int | None) -> str:
+    """Describe a table: its rows and columns, and what each column holds, or the first names only."""
     table = _read(read_beginning(path, _READ))
     if not table.names:
         return f"{name}: {'; '.join(['empty', *table.notes])}"
@@ -261,26 +262,8 @@ def _quoted(values: Sequence[str]) -> str:
     return ", ".join(f'"{plain(value, _LONGEST_VALUE)}"' for value in values)
 
 
-_LINES: Final = 200
-"""JSON lines that are looked at."""
-_ITEMS: Final = 200
-"""Items of a list that are looked at."""
-_KEYS: Final = 12
-"""Keys of an object that are told."""
-_DEPTH: Final = 4
-
-
-def described_json(path: Path, name: str, *, lines: bool) -> str:
-    """Describe the shape of a JSON file: which keys, and what kinds of values.
-
-    Args:
-        path: The file.
-        name: What to call it.
-        lines: Whether each line is a value of its own.
-
-    Raises:
-        OSError: It cannot be read.
-    """
+def _described_json(path: Path, name: str, *, lines: bool) -> str:
+    """Describe the shape of a JSON file, or of its lines: which keys, and what kinds of values."""
     beginning = read_beginning(path, _READ)
     if lines:
         return _of_lines(beginning.text.splitlines(), name, whole=beginning.whole)

@@ -26,6 +26,24 @@ from langgraft.environments.sandboxes.programs import (
 from langgraft.environments.sandboxes.requests import check_types
 from langgraft.environments.sandboxes.sandbox import Kernel, Sandbox
 
+LAYOUT: Final = 1
+"""Part of every key and of the file: raise it when kept results can no longer be trusted."""
+
+_FILE: Final = Layout(
+    kind="an execution cache",
+    application=0x6C677865,
+    version=LAYOUT,
+    schema="""
+        CREATE TABLE executions (
+            key TEXT PRIMARY KEY,
+            result TEXT NOT NULL,
+            files BLOB NOT NULL,
+            sha256 BLOB NOT NULL
+        )
+    """,
+    advice="give another path, or delete the file: programs are then run again",
+)
+
 
 class CachedSandbox(Sandbox):
     """A sandbox over another, with every result in a file before anybody sees it.
@@ -178,25 +196,6 @@ def _check_unchanged(key: str, job: Job, sandbox: Sandbox) -> None:
             " which content its result belongs to; run it again on files that nothing writes to"
         )
         raise InputError(msg)
-
-
-LAYOUT: Final = 1
-"""Part of every key and of the file: raise it when kept results can no longer be trusted."""
-
-_FILE: Final = Layout(
-    kind="an execution cache",
-    application=0x6C677865,
-    version=LAYOUT,
-    schema="""
-        CREATE TABLE executions (
-            key TEXT PRIMARY KEY,
-            result TEXT NOT NULL,
-            files BLOB NOT NULL,
-            sha256 BLOB NOT NULL
-        )
-    """,
-    advice="give another path, or delete the file: programs are then run again",
-)
 
 
 class ExecutionCache:

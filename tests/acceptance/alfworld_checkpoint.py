@@ -13,12 +13,7 @@ from acceptance.alfworld_worker import play
 from acceptance.command import run, worker_environment
 from acceptance.figure import Figure, Setting, share
 from langgraft._core.errors import LanggraftError
-from langgraft.environments.alfworld import (
-    ALFWorld,
-    GeneratedALFWorld,
-    TreeLibrary,
-    open_library,
-)
+from langgraft.environments.alfworld import ALFWorld, GeneratedALFWorld, TreeLibrary, open_library
 from langgraft.environments.alfworld.game_files import GAME_FILE
 from langgraft.environments.alfworld.games import FAMILIES
 

@@ -72,7 +72,7 @@ def container_config(
         command: Run as PID 1, whatever the image would start.
         labels: Of the container.
     """
-    from docker.types import Healthcheck, LogConfig, Mount  # noqa: PLC0415  (slow)
+    from docker.types import Healthcheck, LogConfig, Mount, Ulimit  # noqa: PLC0415  (slow)
 
     limits, gpus = wish.limits, wish.gpus
     # Not as `binds`: of those an engine makes a folder that is not there, and mounts it empty.
@@ -93,7 +93,7 @@ def container_config(
         memswap_limit=limits.memory,
         nano_cpus=int(wish.granted * 1e9),
         pids_limit=limits.pids,
-        ulimits=_ulimits(limits),
+        ulimits=[Ulimit(name=name, soft=most, hard=most) for name, most in ulimits(limits).items()],
         ipc_mode="private",
         init=False,
         log_config=LogConfig(type="none"),
@@ -162,12 +162,6 @@ def _tmpfs(limits: Limits) -> dict[str, list[str]]:
 def ulimits(limits: Limits) -> dict[str, int]:
     """Return the limits of one process."""
     return {"core": 0, "nofile": limits.open_files, "fsize": limits.file}
-
-
-def _ulimits(limits: Limits) -> list[Any]:
-    from docker.types import Ulimit  # noqa: PLC0415  (slow)
-
-    return [Ulimit(name=name, soft=value, hard=value) for name, value in ulimits(limits).items()]
 
 
 def _ordered(value: Any) -> Any:

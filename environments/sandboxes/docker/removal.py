@@ -34,15 +34,10 @@ def remove_container(api: "APIClient", container: str) -> bool:
 
     try:
         api.remove_container(container, v=True, force=True)
-    except NotFound:
-        return True
-    except APIError as error:
-        # 409: somebody else is removing it just now.
-        if error.status_code == 409:  # noqa: PLR2004
-            return True
-        logger.warning("cannot remove the container %s: %s", container[:12], error)
-        return False
     except (DockerException, requests.RequestException, OSError) as error:
+        busy = isinstance(error, APIError) and error.status_code == 409  # noqa: PLR2004
+        if busy or isinstance(error, NotFound):  # somebody else is removing it just now, or has
+            return True
         logger.warning("cannot remove the container %s: %s", container[:12], error)
         return False
     return True
@@ -195,26 +190,12 @@ class Owner:
 
 
 def remove_orphans(client: "DockerClient") -> list[str]:
-    """Remove the containers of sandboxes whose process on this host is gone.
-
-    Args:
-        client: Of the engine.
-
-    Returns:
-        The ids of those removed.
-    """
+    """Remove the containers of sandboxes whose process on this host is gone; return their ids."""
     return _remove(client, orphans_only=True)
 
 
 def remove_all(client: "DockerClient") -> list[str]:
-    """Remove every container of every sandbox on this engine, also those in use.
-
-    Args:
-        client: Of the engine.
-
-    Returns:
-        The ids of those removed.
-    """
+    """Remove every container of every sandbox on this engine, also those in use; return their ids."""
     return _remove(client, orphans_only=False)
 
 

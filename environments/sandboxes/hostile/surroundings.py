@@ -11,7 +11,6 @@ import threading
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self
 
 _WATCHED: Final = (
@@ -58,12 +57,7 @@ class Surroundings:
         self._memory = _peak_memory()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._open.close()
 
     @property

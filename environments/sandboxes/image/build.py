@@ -67,19 +67,18 @@ def build_image(
         raise InputError(msg)
     recipe = _recipe(requirements)
     try:
-        source, base_id = _base(client, base, say)
-        digest = _digest(recipe, base_id)
+        digest = _digest(recipe, _base(client, base, say))
         exact = f"{REPOSITORY}:{digest}"
         image = _there(client, exact)
         made = image is None
         if image is None:
-            _build(client, recipe, source, exact, digest=digest, say=say)
+            _build(client, recipe, base, exact, digest=digest, say=say)
             image = client.images.get(exact)
         image.tag(*_split(tag))
     except (DockerException, requests.RequestException) as error:
         msg = f"the engine could not build the image {tag}: {error}"
         raise SandboxUnavailableError(msg) from error
-    return Built(tag, str(image.id), source, made)
+    return Built(tag, str(image.id), base, made)
 
 
 def remove_images(client: docker.DockerClient) -> list[str]:
@@ -115,8 +114,8 @@ def _recipe(requirements: Path | None) -> dict[str, bytes]:
     return recipe
 
 
-def _base(client: docker.DockerClient, base: str, say: Callable[[str], None]) -> tuple[str, str]:
-    """Return the name and id of the base image, pulled where it is not there."""
+def _base(client: docker.DockerClient, base: str, say: Callable[[str], None]) -> str:
+    """Return the id of the base image, pulled where it is not there."""
     image = _there(client, base)
     if image is None:
         say(f"pulling {base}")
@@ -130,7 +129,7 @@ def _base(client: docker.DockerClient, base: str, say: Callable[[str], None]) ->
                 " of langgraft makes one from this machine's Python"
             )
             raise SandboxUnavailableError(msg) from error
-    return base, str(image.id)
+    return str(image.id)
 
 
 def _split(tag: str) -> tuple[str, str]:
@@ -173,7 +172,7 @@ def _build(
         SandboxUnavailableError: A step failed.
     """
     # `images.build` tells what happened only at the end; this is what it calls.
-    told = client.api.build(
+    told: Iterator[Any] = client.api.build(
         fileobj=_context(recipe),
         custom_context=True,
         tag=tag,
@@ -185,7 +184,9 @@ def _build(
         timeout=_SECONDS,
     )
     last = ""
-    for message in _messages(told):
+    for message in told:
+        if not isinstance(message, dict):
+            continue
         if "error" in message:
             failed = " ".join(str(message["error"]).split())
             msg = f"the image could not be built on {base}: {failed}; before that: {last[-300:]}"
@@ -195,12 +196,6 @@ def _build(
             say(line.splitlines()[0][:100])
         elif line and not line.startswith(("--->", "Removing intermediate")):
             last = line
-
-
-def _messages(told: Any) -> Iterator[dict[str, Any]]:
-    for message in told:
-        if isinstance(message, dict):
-            yield message
 
 
 def _context(recipe: Mapping[str, bytes]) -> io.BytesIO:

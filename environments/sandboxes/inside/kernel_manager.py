@@ -40,8 +40,7 @@ class Keeper:
         refused = ""
         failed = self._start()
         if failed is not None:
-            exit_code, signal_name = failed
-            refused = f"the kernel ended while it started: {signal_name or exit_code}"
+            refused = f"the kernel ended while it started: {failed[1] or failed[0]}"
         self._watch.host.send(pack_json(DONE, {"refused": refused}))
 
     def run_cell(self, ask: dict[str, Any]) -> None:
@@ -60,12 +59,10 @@ class Keeper:
         if kernel is not None and told is None:
             # Before its pipes are closed all that it printed is taken from them.
             ended = self._kill(kernel)
-        exit_code, signal_name = ended or (None, None)
         frame = ended_frame(
             output,
             clock,
-            exit_code=exit_code,
-            signal_name=signal_name,
+            ended or (None, None),
             oom=self._processes.isolated and oom_kills() > oom_before,
             told=told or b"",
             lost=ended is not None,

@@ -46,13 +46,12 @@ class Programs:
         cleared = self._processes.clear(pid, spared)
         while read_report(report, told):
             pass
-        exit_code, signal_name = told_exit(self._processes.exits.get(pid))
+        how = told_exit(self._processes.exits.get(pid))
         self._processes.forget(pid)
         ended = ended_frame(
             output,
             clock,
-            exit_code=exit_code,
-            signal_name=signal_name,
+            how,
             oom=self._processes.isolated and oom_kills() > oom_before,
             told=bytes(told),
             cleared=cleared,
@@ -173,9 +172,8 @@ def told_exit(status: int | None) -> tuple[int, str | None]:
 def ended_frame(
     output: Output,
     clock: Clock,
+    how: tuple[int | None, str | None],
     *,
-    exit_code: int | None,
-    signal_name: str | None,
     oom: bool,
     told: bytes,
     cleared: bool = True,
@@ -184,8 +182,8 @@ def ended_frame(
     """Return the frame that tells of an end; takes what is left of the output."""
     stdout_printed, stderr_printed = output.finish()
     result: dict[str, object] = {
-        "exit_code": exit_code,
-        "signal": signal_name,
+        "exit_code": how[0],
+        "signal": how[1],
         "stopped": clock.stopped,
         "oom": oom,
         "duration": clock.duration,

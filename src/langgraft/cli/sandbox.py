@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from langgraft._core.canonical import JSON
 from langgraft.cli.printing import say, show_table, write_json
-from langgraft.environments.sandboxes.docker.engine import (
-    IMAGE,
-    connect,
-    image_id,
-    unenforceable,
-)
+from langgraft.environments.sandboxes.docker.engine import IMAGE, connect, image_id, unenforceable
 from langgraft.environments.sandboxes.hostile.battery import Outcome, battery_on
 from langgraft.environments.sandboxes.image.build import build_image
 

@@ -10,7 +10,7 @@ from langgraph.store.memory import InMemoryStore
 from pydantic import SecretStr
 
 from langgraft.benchmarks.simulated import SimulatedALFWorld, serve
-from langgraft.environments.alfworld.factory import GeneratedALFWorld
+from langgraft.environments.alfworld.environment import GeneratedALFWorld
 from langgraft.environments.alfworld.games import FAMILIES
 from langgraft.environments.alfworld.semantics import Semantics
 from langgraft.graphs.react import build_react_agent

@@ -15,11 +15,7 @@ from langgraft._core.errors import GameError, SettingsError
 from langgraft.environments.alfworld import AlfworldEnvironment, Semantics
 from langgraft.environments.alfworld.environment import open_engine
 from langgraft.environments.alfworld.games import FAMILIES
-from langgraft.environments.alfworld.semantics import (
-    CONVENTIONS,
-    convention_of,
-    without_location,
-)
+from langgraft.environments.alfworld.semantics import CONVENTIONS, convention_of, without_location
 from langgraft.environments.text import TextEnvironment, Transition
 
 pytestmark = needs_alfworld

@@ -18,12 +18,7 @@ from langgraft.environments.competitions.shipped.making import (
     write_picture,
     write_table,
 )
-from langgraft.environments.competitions.shipped.sources import (
-    Picture,
-    Source,
-    read_bytes,
-    secret,
-)
+from langgraft.environments.competitions.shipped.sources import Picture, Source, read_bytes, secret
 
 SOURCE: Final = Source(
     package="scikit-learn",
