@@ -2,6 +2,7 @@
 
 from langgraft._core.errors import MissingExtraError, SandboxUnavailableError
 from langgraft.benchmarks.performance.alfworld import engine_times, generated_games
+from langgraft.benchmarks.performance.chroma_writes import write_over_chroma
 from langgraft.benchmarks.performance.command_line import help_seconds
 from langgraft.benchmarks.performance.dense_search import (
     dense_over_in_memory_store,
@@ -10,7 +11,10 @@ from langgraft.benchmarks.performance.dense_search import (
 )
 from langgraft.benchmarks.performance.harness import overhead_per_item
 from langgraft.benchmarks.performance.lexical_search import changing_over_bm25s, search_over_bm25s
-from langgraft.benchmarks.performance.opening import opening_over_building
+from langgraft.benchmarks.performance.opening import (
+    opening_over_building,
+    recall_opened_over_built,
+)
 from langgraft.benchmarks.performance.provider import recall_over_ranker
 from langgraft.benchmarks.performance.react_agent import episode_ratio
 from langgraft.benchmarks.performance.sandboxes import (
@@ -29,6 +33,8 @@ SEARCHES = (
     ("dense: ours over one matrix product", dense_over_matrix_product, 100_000),
     ("dense, a filter that passes 5 %: ours over Chroma", filtered_over_chroma, 20_000),
     ("first answer of a bank: opened over built", opening_over_building, 100_000),
+    ("first recall of a provider: opened over built", recall_opened_over_built, 10_000),
+    ("a batch of new records: ChromaStore over Chroma's upsert", write_over_chroma, 100),
     ("recall of a provider over a search of its ranker", recall_over_ranker, 1_000),
 )
 

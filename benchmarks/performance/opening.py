@@ -1,4 +1,4 @@
-"""Opening a bank whose index is kept in a directory, over building the index."""
+"""The first answer of a bank: with an index that is kept in a directory, over building the index."""
 
 import shutil
 import tempfile
@@ -9,6 +9,8 @@ from langgraph.store.memory import InMemoryStore
 
 from langgraft.benchmarks.performance.texts import documents, queries
 from langgraft.benchmarks.performance.timing import Compared, compared
+from langgraft.memory import BankContent, MemoryItem, RecallContext
+from langgraft.memory.providers import TrajectoryMemory, TrajectorySettings
 from langgraft.memory.rankers import BM25
 from langgraft.memory.stores import RankedStore
 
@@ -43,6 +45,52 @@ def opening_over_building(size: int, *, written: int = 100, rounds: int = 2) -> 
         for ranked in opened:
             ranked.close()
         return measured
+
+
+def recall_opened_over_built(size: int, *, rounds: int = 2) -> Compared:
+    """Compare a provider's first recall, its making included, with and without a saved index.
+
+    Args:
+        size: Items in the bank.
+        rounds: How often each of 3 queries is the first one.
+    """
+    store, settings = InMemoryStore(), TrajectorySettings(ranker=BM25())
+    context = RecallContext(domain="synthetic", task_id="t", episode_id="e")
+    with tempfile.TemporaryDirectory() as folder:
+        saved = Path(folder) / "index"
+        first = TrajectoryMemory(store, settings=settings, index_directory=saved)
+        first.restore(_bank(size))
+        first.provide("w0", context)
+        first.close()
+
+        def opened(query: str) -> None:
+            provider = TrajectoryMemory(store, settings=settings, index_directory=saved)
+            provider.provide(query, context)
+            provider.close()
+
+        def built(query: str) -> None:
+            provider = TrajectoryMemory(store, settings=settings)
+            provider.refresh()  # or the index of the one before it would do
+            provider.provide(query, context)
+
+        return compared(opened, built, queries(_FIRSTS), rounds=rounds)
+
+
+def _bank(size: int) -> BankContent:
+    items = (
+        MemoryItem(
+            id=str(i),
+            text=f"Task: {text}",
+            type="operational",
+            source_domain="synthetic",
+            episode_id=str(i),
+            success=True,
+            order_index=i,
+            key=text,
+        )
+        for i, text in enumerate(documents(size))
+    )
+    return BankContent({item.id: item for item in items})
 
 
 def _left_behind(store: InMemoryStore, folder: Path, written: int) -> Path:
