@@ -1,12 +1,17 @@
 """The memory systems: each a class with a frozen settings model, named in `PROVIDERS`."""
 
 import importlib
-from collections.abc import Mapping
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from langgraft._core.arguments import did_you_mean
-from langgraft._core.canonical import JSON
-from langgraft._core.errors import SettingsError
+from langgraft._core.canonical import JSON, digest
+from langgraft._core.errors import SettingsError, StorePathError
 from langgraft._core.lazy import lazy_exports
 
 if TYPE_CHECKING:
@@ -57,6 +62,7 @@ __all__ = [
     "TrajectorySettings",
     "VoteSettings",
     "make_provider",
+    "open_provider",
     "provider_settings",
 ]
 
@@ -166,3 +172,80 @@ def make_provider(
     return provider_class(name)(
         store, namespace=namespace, settings=provider_settings(name, settings)
     )
+
+
+@contextmanager
+def open_provider(
+    name: str,
+    path: Path | str,
+    *,
+    settings: Mapping[str, JSON] = MappingProxyType({}),
+    namespace: tuple[str, ...] | None = None,
+) -> Iterator["MemoryProvider[Any]"]:
+    """Open a provider on a folder, which keeps its bank in Chroma and the index of its items.
+
+    Where the folder is as the last block left it, the index is read, and the bank is not. Where
+    the process was killed, or anybody else wrote to the database, it is built anew.
+
+    ```python
+    with open_provider("insight", "memories") as memory:
+        memory.provide("open the red door", context)
+    ```
+
+    Args:
+        name: The provider's name in plans, or `package.module:Class`.
+        path: The folder, which has one owner at a time; made where it is not there.
+        settings: The provider's settings, as plans have them.
+        namespace: Where the bank is; `None`: `("langgraft", <the provider's name>)`.
+
+    Raises:
+        SettingsError: There is no such provider or setting, or a value is not possible.
+        StorePathError: The folder is open already, or cannot be written to.
+    """
+    from langgraft.memory.rankers.base import DurableIndex  # noqa: PLC0415  (loads numpy)
+    from langgraft.memory.stores.chroma import ChromaStore  # noqa: PLC0415  (loads chromadb)
+
+    kind, made = provider_class(name), provider_settings(name, settings)
+    ranker = getattr(made, "ranker", None)
+    kept = ranker is not None and isinstance(ranker.index(), DurableIndex)
+    folder = Path(path).expanduser()
+    indexes = folder / "langgraft-indexes"
+    mine = indexes / digest(list(namespace or ("langgraft", kind.name)))[:16]
+    as_of, before = indexes / "as-of", _database(folder)
+    store = ChromaStore.open(folder)
+    try:
+        with store:
+            if not as_of.exists() or as_of.read_text("ascii") != before:
+                _delete(indexes)
+            as_of.unlink(missing_ok=True)  # until this block ends, nothing is as it was left
+            if not kept:  # an index from under other settings would not hear of what is written
+                _delete(mine)
+            directory = mine if kept else None
+            memory = kind(store, namespace=namespace, settings=made, index_directory=directory)
+            try:
+                yield memory
+            finally:
+                memory.close()
+    finally:
+        if indexes.exists():
+            as_of.write_text(_database(folder), "ascii")
+
+
+def _database(folder: Path) -> str:
+    """Return what changes whenever anybody writes to the database in a folder, or opens it."""
+    files = sorted(folder.glob("chroma.sqlite3*"))
+    return json.dumps([(each.name, each.stat().st_mtime_ns, each.stat().st_size) for each in files])
+
+
+def _delete(folder: Path) -> None:
+    """Delete a folder, whole.
+
+    Raises:
+        StorePathError: It is still there.
+    """
+    try:
+        if folder.exists():
+            shutil.rmtree(folder)
+    except OSError as error:
+        msg = f"holds an index that is out of date and cannot be deleted: {error.strerror}"
+        raise StorePathError(msg, path=folder) from error
