@@ -148,8 +148,8 @@ def remember_messages(
     def turn(messages: Sequence[AnyMessage], ended: object) -> tuple[HumanMessage, Episode]:
         check_argument("what `outcome` of remember_messages returns", ended, Ended)
         asked, rest = _turn(messages)
-        told = ended if isinstance(ended, Outcome) else Outcome(success=bool(ended))
-        return asked, _episode(domain, asked, rest, told)
+        result = ended if isinstance(ended, Outcome) else Outcome(success=bool(ended))
+        return asked, _episode(domain, asked, rest, result)
 
     def ended(state: MessagesState) -> object:
         if inspect.iscoroutinefunction(judge):
@@ -158,8 +158,8 @@ def remember_messages(
         return judge(state)
 
     async def aended(state: MessagesState) -> object:
-        told: object = judge(state)
-        return await told if inspect.isawaitable(told) else told
+        result: object = judge(state)
+        return await result if inspect.isawaitable(result) else result
 
     def remember(state: MessagesState, config: RunnableConfig) -> Program[Call, Update]:
         messages = _messages(state, config)
@@ -190,7 +190,7 @@ def _node(
 def _messages(state: Any, config: RunnableConfig) -> Sequence[AnyMessage]:
     """Return the history of a state, whatever its schema is, where a message in it can be replaced.
 
-    Nodes are told of no reducer; the channels are taken from where LangGraph's `ToolNode` has them.
+    Nodes do not see reducers; the channels are taken from where LangGraph's `ToolNode` has them.
     """
     read = config.get("configurable", {}).get(_READ)
     channel = None if read is None else read.args[1].get("messages")

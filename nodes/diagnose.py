@@ -68,7 +68,7 @@ class Failure:
     analysis: str = ""
     """What a review made of the run, if there was one."""
     exception: str = ""
-    """The class of the exception, where it is told apart from the output."""
+    """The class of the exception, where it is known apart from the output."""
     message: str = ""
     """Its message, likewise."""
     limit: bool = False
@@ -162,11 +162,11 @@ def diagnosing(failure: Failure, prompt: Prompt | None = None) -> Dialogue[Diagn
     if rules is None:
         return Diagnosis(None, "nothing tells of an error", 0)
     messages = diagnosis_messages(failure, rules, prompt or shipped("diagnose"))
-    said = yield from asking(messages, typed(_Reply, _objection), what="diagnose")
-    record = rules if said.value is None else _record(said.value, failure)
+    answer = yield from asking(messages, typed(_Reply, _objection), what="diagnose")
+    record = rules if answer.value is None else _record(answer.value, failure)
     if failure.limit:
         record = replace(record, kind="resource")
-    return Diagnosis(record, said.why, said.calls)
+    return Diagnosis(record, answer.why, answer.calls)
 
 
 def diagnosis_messages(failure: Failure, rules: ErrorRecord, template: Prompt) -> list[BaseMessage]:
@@ -231,8 +231,8 @@ def _top(module: str) -> str:
 def diagnose_by_rules(failure: Failure) -> ErrorRecord | None:
     """Diagnose a failure without a model; always the same for the same failure.
 
-    The exception is that of the output, or the one told apart from it, or the one that the review
-    tells of. Without any, the error is what the review, or the end of the output, says.
+    The exception is that of the output, or the one known apart from it, or the one that the review
+    mentions. Without any, the error is what the review, or the end of the output, says.
     """
     output, analysis = _clean(failure.output), _clean(failure.analysis)
     raised = _raised(replace(failure, output=output, analysis=analysis))
@@ -257,15 +257,15 @@ def _raised(failure: Failure) -> Raised | None:
     raised = parse_traceback(failure.output)
     if raised is not None:
         return raised
-    told = mentioned_error(failure.analysis)
+    mentioned = mentioned_error(failure.analysis)
     if not failure.exception:
-        return told
+        return mentioned
     raised = Raised(failure.exception, failure.message)
     if raised.message:
         return raised
-    same = told is not None and told.name == raised.name
+    same = mentioned is not None and mentioned.name == raised.name
     return replace(
-        raised, message=told.message if told and same else _first_words(failure.analysis)
+        raised, message=mentioned.message if mentioned and same else _first_words(failure.analysis)
     )
 
 

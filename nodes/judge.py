@@ -117,10 +117,10 @@ def answering(
         return _judgment(question, shown.by_rules(lessons), "rules", shown.needless, 0)
     template = (prompts or {}).get(question.kind) or shipped(shown.prompt)
     asked = HumanMessage(template.render(**shown.values(lessons)))
-    said = yield from asking([asked], shown.reader(), what="judge")
-    if said.value is None:
-        return _judgment(question, shown.by_rules(lessons), "rules", said.why, said.calls)
-    return _judgment(question, said.value, "model", said.why, said.calls)
+    reply = yield from asking([asked], shown.reader(), what="judge")
+    if reply.value is None:
+        return _judgment(question, shown.by_rules(lessons), "rules", reply.why, reply.calls)
+    return _judgment(question, reply.value, "model", reply.why, reply.calls)
 
 
 def answering_all(

@@ -333,7 +333,7 @@ class Contradiction(Shown):
 
     @override
     def reader(self) -> Reader[list[Ruling]]:
-        """Make the reader; notes that a reply passes over are ruled on, and told."""
+        """Make the reader; notes that a reply passes over are ruled on, and named as a problem."""
         read_stances = listed(Stance, self._objection)
 
         def read(value: Any) -> Read[list[Ruling]]:
@@ -344,8 +344,8 @@ class Contradiction(Shown):
                 raise ValueError(msg)
             rulings = [given.get(name) or self._rule(name) for name in self.candidates]
             missing = [name for name in self.candidates if name not in given]
-            told = (f"there is no entry for {', '.join(missing)}",) if missing else ()
-            return Read(rulings, (*found.problems, *told))
+            lacking = (f"there is no entry for {', '.join(missing)}",) if missing else ()
+            return Read(rulings, (*found.problems, *lacking))
 
         return read
 

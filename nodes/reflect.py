@@ -205,12 +205,12 @@ def distilling(
 ) -> Dialogue[Distilled]:
     """Ask for the lessons of an attempt, or of two; see `reflect_by_outcome_node`."""
     question = _question(task, attempt, other, prompts or ReflectionPrompts(), limit)
-    said = yield from asking([question], _READ_LESSONS, what="reflect")
-    if said.value is None:
+    answer = yield from asking([question], _READ_LESSONS, what="reflect")
+    if answer.value is None:
         lessons = lessons_by_rules(task, attempt)
-        return Distilled(lessons, f"by rules: {said.why}", said.calls)
-    lessons = tuple(Lesson(each.lesson, each.when_to_use) for each in said.value[:limit])
-    return Distilled(lessons, said.why, said.calls)
+        return Distilled(lessons, f"by rules: {answer.why}", answer.calls)
+    lessons = tuple(Lesson(each.lesson, each.when_to_use) for each in answer.value[:limit])
+    return Distilled(lessons, answer.why, answer.calls)
 
 
 def lessons_by_rules(task: str, attempt: Attempt) -> tuple[Lesson, ...]:
@@ -220,13 +220,13 @@ def lessons_by_rules(task: str, attempt: Attempt) -> tuple[Lesson, ...]:
         return ()
     ending = "; ".join(actions[-LAST_ACTIONS:])
     reason = _quoted(attempt.outcome.reason)
-    said = {
+    texts = {
         True: f"This reached the goal, and ended with: {ending}.",
         False: f"This did not reach the goal ({reason or 'no reason given'}): {ending}.",
         None: f"How this ended is not known: {ending}.",
     }
     when = f"the task is like this one: {_quoted(task)}"
-    return (Lesson(said[attempt.outcome.success], when, by="rules"),)
+    return (Lesson(texts[attempt.outcome.success], when, by="rules"),)
 
 
 def _question(

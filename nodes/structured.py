@@ -1,7 +1,7 @@
 """A chat model's answer as a value of a given type: read, checked and, once, repaired.
 
     read = listed(Lesson)
-    answer = ask(model, [HumanMessage("…")], read)
+    answer = run_dialogue(asking([HumanMessage("…")], read), model)
     answer.value     # list[Lesson], or None where neither reply could be used
     answer.problems  # what was wrong with the reply that was used, or with the last one
     answer.calls     # 1, or 2 where a repair was asked for
@@ -19,14 +19,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from pydantic import TypeAdapter, ValidationError
 
-from langgraft.nodes.dialogue import (
-    NO_MODEL,
-    Dialogue,
-    Model,
-    Request,
-    arun_dialogue,
-    run_dialogue,
-)
+from langgraft.nodes.dialogue import NO_MODEL, Dialogue, Request
 from langgraft.nodes.prompts import prompt as shipped
 from langgraft.nodes.replies import cleaned, encodable, in_turns, json_values
 
@@ -73,19 +66,6 @@ class Answer(Generic[T]):
         return "; ".join(self.problems) or "ok"
 
 
-def ask(model: Model | None, messages: Sequence[BaseMessage], read: Reader[T]) -> Answer[T]:
-    """Ask a model for a value; a reply with problems is sent back once to be corrected.
-
-    Without a model there is no value, and `problems` says so.
-    """
-    return run_dialogue(asking(messages, read), model)
-
-
-async def aask(model: Model | None, messages: Sequence[BaseMessage], read: Reader[T]) -> Answer[T]:
-    """Do what `ask` does, without blocking."""
-    return await arun_dialogue(asking(messages, read), model)
-
-
 def asking(
     messages: Sequence[BaseMessage],
     read: Reader[T],
@@ -93,7 +73,8 @@ def asking(
 ) -> Dialogue[Answer[T]]:
     """Ask for a value, and once for its correction.
 
-    Where the correction is worse than no reply, what could be used of the first one counts.
+    Where the correction is worse than no reply, what could be used of the first one counts. Without
+    a model there is no value, and `problems` says so.
 
     Args:
         messages: The question.

@@ -330,11 +330,11 @@ def think_node(model: ChatModel, *, prompt: Prompt | None = None) -> Runnable[Ag
 
 
 def _decide(message: BaseMessage) -> Update:
-    said = read_response(message)
-    update = {"said": said.text, "thought": said.text, "action": "", "valid": False}
+    response = read_response(message)
+    update = {"said": response.text, "thought": response.text, "action": "", "valid": False}
     try:
-        reply = parse_reply(said.text)
+        reply = parse_reply(response.text)
     except ActionFormatError as error:
-        return {**update, "reason": f"{error} {_CUT}" if said.cut else str(error)}
+        return {**update, "reason": f"{error} {_CUT}" if response.cut else str(error)}
     taken = {"thought": reply.thought, "action": reply.action, "valid": True}
     return {**update, **taken, "reason": ""}

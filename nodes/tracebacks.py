@@ -340,8 +340,8 @@ def exception_class(error: str) -> str:
     """Return the class that a canonical error begins with, or nothing."""
     name = re.match(r"[^\W\d][\w.]*", error)
     after = error[name.end() :] if name else ""
-    told = name is not None and (not after or after.startswith((":", " at ")))
-    return name.group() if name is not None and told and is_exception_name(name.group()) else ""
+    apart = name is not None and (not after or after.startswith((":", " at ")))
+    return name.group() if name is not None and apart and is_exception_name(name.group()) else ""
 
 
 _INSTALLED = re.compile(r"(?:site|dist)-packages[\\/](?P<package>\w+)")

@@ -1,7 +1,7 @@
 """`validate`: keep of the lessons drawn those that hold (ReMe, arXiv:2512.10696 §3).
 
 A lesson is kept if it is valid and its score is at least one half. ReMe's code has the same rule,
-while its prompt calls a lesson invalid below 0.3: here the model is not told the limit. All lessons
+while its prompt calls a lesson invalid below 0.3: here the model is not given the limit. All lessons
 of an episode are judged in one call, where ReMe makes one for each.
 """
 
@@ -93,11 +93,11 @@ def validate_node(
             Outcome(state["success"], state["score"], state["reason"]),
             prompt=prompt,
         )
-        kept = [each for each, said in zip(lessons, judged, strict=True) if said.kept]
-        dropped = [said.dropped() for said in judged if not said.kept]
+        kept = [each for each, found in zip(lessons, judged, strict=True) if found.kept]
+        dropped = [found.dropped() for found in judged if not found.kept]
         return {
             "lessons": kept,
-            "validation": [said.to_json() for said in judged],
+            "validation": [each.to_json() for each in judged],
             "dropped": [*state.get("dropped", ()), *dropped],
         }
 
@@ -130,10 +130,10 @@ def validating(
         lessons=by_line(_numbered(lessons)),
         trajectory=render_trajectory(steps, result=""),
     )
-    said = yield from asking([HumanMessage(text)], _reader(len(lessons)), what="validate")
-    scores = {score.lesson: score for score in said.value or ()}
+    answer = yield from asking([HumanMessage(text)], _reader(len(lessons)), what="validate")
+    scores = {score.lesson: score for score in answer.value or ()}
     return [
-        _validation(rules, scores.get(number), said.why)
+        _validation(rules, scores.get(number), answer.why)
         for number, rules in enumerate(by_rules, start=1)
     ]
 
@@ -182,8 +182,8 @@ def _reader(count: int) -> Reader[list[_Score]]:
         found = read_scores(value)
         given = {score.lesson for score in found.value}
         missing = [str(number) for number in range(1, count + 1) if number not in given]
-        told = (f"there is no entry for lesson {', '.join(missing)}",) if missing else ()
-        return Read(found.value, (*found.problems, *told))
+        lacking = (f"there is no entry for lesson {', '.join(missing)}",) if missing else ()
+        return Read(found.value, (*found.problems, *lacking))
 
     return read
 

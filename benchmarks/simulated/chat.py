@@ -155,8 +155,8 @@ def _tool_name(tool: Mapping[str, Any]) -> str:
 def _call_id(messages: Sequence[BaseMessage], sample: str) -> str:
     """Return an id for calls that no other reply of a conversation has."""
     texts = [sample, *(message.text for message in messages)]
-    told = json.dumps(texts)  # ASCII: a text may hold what cannot be encoded
-    return f"call_{text_digest(told)[:16]}"
+    written = json.dumps(texts)  # ASCII: a text may hold what cannot be encoded
+    return f"call_{text_digest(written)[:16]}"
 
 
 def _message(text: str, calls: Sequence[ToolUse], name: str) -> AIMessage:

@@ -119,7 +119,7 @@ class WrittenAttempt:
     openings: tuple[str, ...]
     """What was seen before anything was done."""
     steps: tuple[tuple[str, str], ...]
-    """Actions, each with what came of it; empty where that is not told."""
+    """Actions, each with what came of it; empty where the text does not say."""
     success: bool | None
     """`None` where the text does not say."""
 
@@ -161,5 +161,5 @@ def _plain_action(text: str) -> str:
     verb = _VERB.match(words)
     if verb is None:
         return words
-    told = verb[0].removesuffix("ed") if verb[0] in _REGULAR else verb[0]
-    return _PAST.get(told, told) + words[verb.end() :]
+    word = verb[0].removesuffix("ed") if verb[0] in _REGULAR else verb[0]
+    return _PAST.get(word, word) + words[verb.end() :]

@@ -275,13 +275,13 @@ def _with_usage(message: AIMessage, messages: Sequence[BaseMessage]) -> AIMessag
 def _completion(message: AIMessage, call: CallRecord, model_name: str) -> dict[str, Any]:
     """Write a reply of the model in the provider's format, with its fault in it."""
     fault = call.fault
-    told = told_message(message)
+    data = message_json(message)
     finish = message.response_metadata.get("finish_reason") or (
-        "tool_calls" if told.get("tool_calls") else "stop"
+        "tool_calls" if data.get("tool_calls") else "stop"
     )
     if fault is not None and fault.kind is FaultKind.FINISH_REASON:
         finish = fault.reason
-    choice = {"index": 0, "message": told, "finish_reason": finish, "logprobs": None}
+    choice = {"index": 0, "message": data, "finish_reason": finish, "logprobs": None}
     reply: dict[str, Any] = {
         "id": f"chatcmpl-{call.index}",
         "object": "chat.completion",
@@ -348,8 +348,8 @@ async def _stream(
 
 def _chunks(reply: dict[str, Any], *, with_usage: bool) -> list[dict[str, Any]]:
     """Cut a reply into the chunks of a stream."""
-    told = ("id", "created", "model", "system_fingerprint")
-    head = {name: reply[name] for name in told if name in reply}
+    shared = ("id", "created", "model", "system_fingerprint")
+    head = {name: reply[name] for name in shared if name in reply}
     head["object"] = "chat.completion.chunk"
     chunks: list[dict[str, Any]] = []
     for choice in reply["choices"]:
@@ -376,32 +376,32 @@ def _deltas(message: Mapping[str, Any]) -> list[dict[str, Any]]:
 # Calls of tools -------------------------------------------------------------------------------
 
 
-def messages_of(told: Sequence[Any]) -> list[BaseMessage]:
+def messages_of(data: Sequence[Any]) -> list[BaseMessage]:
     """Return the messages of a request.
 
     Raises:
         ValueError: They are no messages.
     """
-    return [_message(each) for each in told]
+    return [_message(each) for each in data]
 
 
-def told_message(message: AIMessage) -> dict[str, Any]:
+def message_json(message: AIMessage) -> dict[str, Any]:
     """Return a reply as a provider tells it."""
-    told: Any = convert_to_openai_messages(message)
-    spoiled = [_told_call(call) for call in message.invalid_tool_calls]
+    data: Any = convert_to_openai_messages(message)
+    spoiled = [_call_json(call) for call in message.invalid_tool_calls]
     if spoiled:
-        told["tool_calls"] = [*told.get("tool_calls", ()), *spoiled]
-    return dict(told)
+        data["tool_calls"] = [*data.get("tool_calls", ()), *spoiled]
+    return dict(data)
 
 
-def _message(told: Any) -> BaseMessage:
+def _message(data: Any) -> BaseMessage:
     """Read a message; LangChain's reader takes no call that cannot be read."""
-    calls = told.get("tool_calls") if isinstance(told, Mapping) else None
+    calls = data.get("tool_calls") if isinstance(data, Mapping) else None
     if not calls:
-        return convert_to_messages([told])[0]
+        return convert_to_messages([data])[0]
     whole = [call for call in calls if _readable(call)]
     spoiled = [_spoiled(call) for call in calls if not _readable(call)]
-    message = convert_to_messages([{**told, "tool_calls": whole}])[0]
+    message = convert_to_messages([{**data, "tool_calls": whole}])[0]
     if spoiled and isinstance(message, AIMessage):
         message.invalid_tool_calls = spoiled
     return message
@@ -424,6 +424,6 @@ def _spoiled(call: Mapping[str, Any]) -> InvalidToolCall:
     )
 
 
-def _told_call(call: InvalidToolCall) -> dict[str, Any]:
+def _call_json(call: InvalidToolCall) -> dict[str, Any]:
     function = {"name": call["name"] or "", "arguments": call["args"] or ""}
     return {"type": "function", "id": call["id"], "function": function}

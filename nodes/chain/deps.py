@@ -62,13 +62,13 @@ class ChainPrompts(PromptSet):
     diagnose: Prompt = prompt_field("diagnose", "code output analysis rules")
 
 
-RULES_TOLD: Final = {
+RULES_IN_WORDS: Final = {
     "pairs": "the same call with the same result, four times in a row",
     "errors": "the same call, which failed three times in a row",
     "messages": "the same message three times in a row, without any call",
     "alternation": "the same two calls by turns, with the same results, three times",
 }
-"""What an agent is told of how it went in circles."""
+"""What an agent reads of how it went in circles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class Instructions:
         if room is not None:
             task, data = trimmed(task, room // 2), trimmed(data, room // 4)
             memory = trimmed(memory, room // 4)
-        told = self.prompts.task.render(
+        text = self.prompts.task.render(
             task=task.strip(),
             memory=f"{memory}\n" if memory else "",
             data=data,
@@ -108,7 +108,7 @@ class Instructions:
             limit=span(self.seconds),
             steps=str(self.steps),
         )
-        return told.strip()
+        return text.strip()
 
     def reminder(self, done: int) -> str:
         """Return how many steps are left after so many."""
@@ -116,8 +116,8 @@ class Instructions:
         return self.prompts.reminder.render(left=left, steps=str(self.steps)).strip()
 
     def recovery(self, rule: str) -> str:
-        """Return what is said where the agent went in circles."""
-        return self.prompts.recovery.render(rule=RULES_TOLD.get(rule, rule)).strip()
+        """Return what the agent reads where it went in circles."""
+        return self.prompts.recovery.render(rule=RULES_IN_WORDS.get(rule, rule)).strip()
 
 
 def messages_of(
@@ -132,8 +132,8 @@ def messages_of(
         done: Steps of the run so far.
     """
     first = instructions.first(data, history.memory, room=history.first_message)
-    told = (message for part in history.parts for message in _told(part, instructions))
-    messages = in_turns([SystemMessage(instructions.system()), HumanMessage(first), *told])
+    said = (message for part in history.parts for message in _messages_of_part(part, instructions))
+    messages = in_turns([SystemMessage(instructions.system()), HumanMessage(first), *said])
     last = messages[-1]
     messages[-1] = last.model_copy(
         update={"content": f"{last.text}\n\n{instructions.reminder(done)}"}
@@ -141,7 +141,7 @@ def messages_of(
     return messages
 
 
-def _told(part: HistoryPart, instructions: Instructions) -> Iterator[BaseMessage]:
+def _messages_of_part(part: HistoryPart, instructions: Instructions) -> Iterator[BaseMessage]:
     if isinstance(part, StuckNotice):
         yield HumanMessage(instructions.recovery(str(part.action.arguments.get("rule", ""))))
     elif part.action.name == MESSAGE:
@@ -196,7 +196,7 @@ def _clean(text: str) -> str:
 
 
 Browse: TypeAlias = Callable[[str], str]
-"""Reads a page of the web, as text; what it raises is told to the agent."""
+"""Reads a page of the web, as text; what it raises the agent reads."""
 
 _REPLY_SHARE = 8
 """Of the context, one part in so many is left for the reply."""
@@ -225,8 +225,8 @@ class ChainDeps:
         """Tokens that messages may have, as far as it is known."""
         if self.context is None:
             return None
-        told = count_tokens_approximately(json.dumps(list(self.tools)))
-        return max(self.context - self.context // _REPLY_SHARE - told, 0)
+        schemas = count_tokens_approximately(json.dumps(list(self.tools)))
+        return max(self.context - self.context // _REPLY_SHARE - schemas, 0)
 
     def data(self, state: RunState) -> str:
         """Return the preview of the data."""

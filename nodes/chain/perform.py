@@ -33,7 +33,7 @@ CHANGING: Final = frozenset({RUN_BASH, RUN_PYTHON, EDIT_FILE})
 IN_WORKSPACE: Final = CHANGING | {VALIDATE_SUBMISSION}
 """Actions that need one."""
 Does: TypeAlias = Callable[[str, Mapping[str, Any], Path], KernelProgram[str]]
-"""Does one of the commands with a file, and returns what is told of it."""
+"""Does one of the commands with a file, and returns what is observed of it."""
 _AROUND: Final = 4
 """Lines shown before and after a change (OpenHands' figure)."""
 _LONGEST_LINE: Final = 2_000
@@ -95,7 +95,7 @@ def _replace(given: str, arguments: Mapping[str, Any], data: Path) -> KernelProg
         raise ToolError("`new_str` is the same as `old_str`")
     yield from _changed(path, text.replace(old, new))
     before = text[: text.index(old)].count("\n")
-    return _told(path, text.replace(old, new), before, len(new.splitlines()))
+    return _changed_lines(path, text.replace(old, new), before, len(new.splitlines()))
 
 
 def _insert(given: str, arguments: Mapping[str, Any], data: Path) -> KernelProgram[str]:
@@ -110,12 +110,12 @@ def _insert(given: str, arguments: Mapping[str, Any], data: Path) -> KernelProgr
     put = new if new.endswith("\n") or after == len(lines) else f"{new}\n"
     changed = "".join([*lines[:after], put, *lines[after:]])
     yield from _changed(path, changed)
-    return _told(path, changed, after, len(new.splitlines()))
+    return _changed_lines(path, changed, after, len(new.splitlines()))
 
 
 def _undo(given: str, _arguments: Mapping[str, Any], _data: Path) -> KernelProgram[str]:
-    told = yield from inside("take back", writable_path(given))
-    return told.removesuffix(" It now reads:")
+    report = yield from inside("take back", writable_path(given))
+    return report.removesuffix(" It now reads:")
 
 
 _COMMANDS: Final[dict[str, Does]] = {
@@ -150,7 +150,7 @@ def _range(given: Any, count: int) -> tuple[int, int]:
     return first, last
 
 
-def _told(path: str, text: str, before: int, changed: int) -> str:
+def _changed_lines(path: str, text: str, before: int, changed: int) -> str:
     """Tell a change by the lines around it; `before` lines come before it."""
     lines = text.splitlines()
     if not lines:

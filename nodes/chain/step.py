@@ -19,9 +19,9 @@ from langgraft.nodes.chain.tools import (
     FINISH,
     THINK,
     RequestedAction,
-    no_call_told,
+    no_call_text,
     requested_action,
-    surplus_told,
+    surplus_text,
 )
 from langgraft.nodes.chain.visible_history import Condensation, cut_to_fit
 from langgraft.nodes.dialogue import Dialogue, Model, Request, dialogue_node
@@ -45,7 +45,7 @@ CONTEXT: Final = "context"
 _SHORTER: Final = 0.75
 """A prompt that a model refused as too long is made at least so much shorter, as estimated."""
 FINISHED: Final = "finished"
-_TOLD: Final = {THINK: "Noted.", FINISH: "The work ends here."}
+_OBSERVED: Final = {THINK: "Noted.", FINISH: "The work ends here."}
 _LONGEST_PROBLEM: Final = 500
 
 
@@ -97,9 +97,9 @@ def thinking(deps: ChainDeps, events: tuple[Event, ...], data: str) -> Dialogue[
     if deps.most is not None:
         seen = _shortened(deps, seen, data, deps.most) or seen
     while True:
-        said = yield Request(deps.prompt(seen, data), "think")
-        if not said.overflow:
-            return NextAction(requested_action(said, deps.offered), _new(seen, events))
+        response = yield Request(deps.prompt(seen, data), "think")
+        if not response.overflow:
+            return NextAction(requested_action(response, deps.offered), _new(seen, events))
         share *= _SHORTER
         most = int(deps.tokens(seen, data) * share)
         fewer = _shortened(deps, seen, data, most)
@@ -148,7 +148,7 @@ def act_node(deps: ChainDeps) -> Node[RunState]:
     run = deps.run
 
     def act(state: RunState) -> Program[Call, Update]:
-        action, surplus = _said(deps, state)
+        action, surplus = _requested(deps, state)
         seen: Observation | None
         if action.name in IN_WORKSPACE:
             seen, seconds = yield from run.acting(state, action)
@@ -161,24 +161,24 @@ def act_node(deps: ChainDeps) -> Node[RunState]:
     return Node.running("act", act, in_threads=True)
 
 
-def _said(deps: ChainDeps, state: RunState) -> tuple[Action, str]:
+def _requested(deps: ChainDeps, state: RunState) -> tuple[Action, str]:
     """Return the action that is to be done, and what to say of further calls."""
-    told: dict[str, Any] = deps.run.read(state["said"])
+    requested: dict[str, Any] = deps.run.read(state["said"])
     action = Action(
         id=len(deps.run.log(state).events),
         source="agent",
-        name=told["name"],
-        arguments=told["arguments"],
-        thought=told["thought"],
+        name=requested["name"],
+        arguments=requested["arguments"],
+        thought=requested["thought"],
     )
-    return action, surplus_told(told["surplus"])
+    return action, surplus_text(requested["surplus"])
 
 
 def _observed(action: Action, browse: Browse | None) -> Observation | None:
     """Observe what needs no workspace; nothing is observed of a message."""
     if action.name == MESSAGE:
         return None
-    text, failed = _TOLD.get(action.name, ""), False
+    text, failed = _OBSERVED.get(action.name, ""), False
     if action.name == INVALID:
         problem = str(action.arguments.get("problem", ""))[:_LONGEST_PROBLEM]
         text, failed = f"Not done: {problem}.", True
@@ -215,11 +215,13 @@ def _events(deps: ChainDeps, action: Action, surplus: str, seen: Observation | N
     events: list[Event] = [action] if seen is None else [action, seen]
     answer = surplus
     if action.name == MESSAGE:
-        problem = no_call_told(str(action.arguments.get("failure", "")))
+        problem = no_call_text(str(action.arguments.get("failure", "")))
         answer = deps.instructions.prompts.go_on.render(problem=problem).strip()
     if answer:
         place = action.id + len(events)
-        told: dict[str, JsonValue] = {"text": answer}
-        said = Action(id=place, source="user", cause=action.id, name=MESSAGE, arguments=told)
-        events.append(said)
+        arguments: dict[str, JsonValue] = {"text": answer}
+        message = Action(
+            id=place, source="user", cause=action.id, name=MESSAGE, arguments=arguments
+        )
+        events.append(message)
     return events

@@ -109,8 +109,8 @@ def _errors(turns: Sequence[AgentTurn]) -> bool:
 
 
 def _messages(turns: Sequence[AgentTurn]) -> bool:
-    said = all(turn.action.name == MESSAGE for turn in turns)
-    return said and len({_act(turn) for turn in turns}) == 1
+    spoke = all(turn.action.name == MESSAGE for turn in turns)
+    return spoke and len({_act(turn) for turn in turns}) == 1
 
 
 def _alternation(turns: Sequence[AgentTurn]) -> bool:
@@ -157,9 +157,9 @@ def watch_node(deps: ChainDeps, *, on_stuck: OnStuck, recoveries: int) -> Node[R
         attempt = state.get("attempt", 0)
         if on_stuck == "stop" or attempt >= recoveries:
             return {"ended": f"{STUCK}: {stuck.rule}"}
-        told = {"rule": stuck.rule, "first_hidden": stuck.first}
+        arguments = {"rule": stuck.rule, "first_hidden": stuck.first}
         place = len(log.events)
-        event = Action(id=place, source="environment", name=RECOVERY, arguments=told)
+        event = Action(id=place, source="environment", name=RECOVERY, arguments=arguments)
         longer = append_events(run.artifacts, log.reference, [event])
         return {"log": longer, "attempt": attempt + 1}
 

@@ -25,12 +25,12 @@ LONGEST_KEPT: Final = 10_000
 LONGEST_NAME: Final = 100
 CUT: Final = "cut"
 """Failure of a reply that ends where the longest possible one does, before it calls a tool."""
-_NAMES_TOLD: Final = 5
+_NAMES_SHOWN: Final = 5
 _NO_OBJECT: Final = "the arguments of the call cannot be read: they must be one JSON object"
 
 
 Schema: TypeAlias = dict[str, Any]
-"""A tool as chat models are told of it (OpenAI's form, which LangChain's models all take)."""
+"""A tool as chat models are sent it (OpenAI's form, which LangChain's models all take)."""
 
 
 class _Arguments(BaseModel):
@@ -134,13 +134,13 @@ def tool_schemas(*, browse: bool = False) -> list[Schema]:
 
 
 def _schema(name: str, arguments: type[BaseModel]) -> Schema:
-    told = arguments.model_json_schema()
+    schema = arguments.model_json_schema()
     parameters = {
         "type": "object",
         "properties": {
-            field: _property(value) for field, value in told.get("properties", {}).items()
+            field: _property(value) for field, value in schema.get("properties", {}).items()
         },
-        "required": told.get("required", []),
+        "required": schema.get("required", []),
         "additionalProperties": False,
     }
     described = " ".join((arguments.__doc__ or "").split())
@@ -148,10 +148,12 @@ def _schema(name: str, arguments: type[BaseModel]) -> Schema:
     return {"type": "function", "function": function}
 
 
-def _property(told: dict[str, Any]) -> dict[str, Any]:
+def _property(schema: dict[str, Any]) -> dict[str, Any]:
     """Write a property plainly: no titles, and one that may be left out has one type."""
-    plain = {key: value for key, value in told.items() if key not in ("title", "default", "anyOf")}
-    several: list[dict[str, Any]] = told.get("anyOf", [])
+    plain = {
+        key: value for key, value in schema.items() if key not in ("title", "default", "anyOf")
+    }
+    several: list[dict[str, Any]] = schema.get("anyOf", [])
     typed = next((each for each in several if each.get("type") != "null"), {})
     return {**typed, **plain}
 
@@ -169,49 +171,49 @@ class RequestedAction:
     """Tools of further calls in the same reply, which are not done."""
 
 
-def requested_action(said: Response, offered: Collection[str]) -> RequestedAction:
+def requested_action(response: Response, offered: Collection[str]) -> RequestedAction:
     """Read a reply.
 
     The first call that can be read counts. A reply without any call is a message, one that holds
     nothing at all too: `failure` says in a word why (what else a provider says may differ each time).
 
     Args:
-        said: The reply.
+        response: What the model replied.
         offered: Names of the tools there are.
     """
-    calls, spoiled = _calls(said.message)
-    thought = said.text
+    calls, spoiled = _calls(response.message)
+    thought = response.text
     if calls:
         surplus = [_name(call) for call in (*calls[1:], *spoiled)]
         return _checked(calls[0], thought, offered, tuple(surplus))
     if spoiled:
         surplus = [_name(call) for call in spoiled[1:]]
-        return _unreadable(spoiled[0], thought, tuple(surplus), cut=said.cut)
-    if said.failure.partition(":")[0] == UNREADABLE:
+        return _unreadable(spoiled[0], thought, tuple(surplus), cut=response.cut)
+    if response.failure.partition(":")[0] == UNREADABLE:
         return _invalid("", "", _NO_OBJECT, thought, ())
     if not thought.strip():
-        failure = said.failure.partition(":")[0] or "empty"
+        failure = response.failure.partition(":")[0] or "empty"
         return RequestedAction(MESSAGE, {"text": "", "failure": failure})
-    return RequestedAction(MESSAGE, {"text": thought, **({"failure": CUT} if said.cut else {})})
+    return RequestedAction(MESSAGE, {"text": thought, **({"failure": CUT} if response.cut else {})})
 
 
-def no_call_told(failure: str) -> str:
+def no_call_text(failure: str) -> str:
     """Tell the model why a reply did nothing that calls no tool."""
-    told = {
+    texts = {
         "": "your reply calls no tool",
         "empty": "your reply is empty",
         CUT: "your reply was cut off, before it called a tool, where the longest possible one ends",
     }
-    return told.get(failure, f"your reply is empty ({failure})")
+    return texts.get(failure, f"your reply is empty ({failure})")
 
 
-def surplus_told(names: Collection[str]) -> str:
+def surplus_text(names: Collection[str]) -> str:
     """Tell the model which calls of its reply were not done; nothing where there was only one."""
     if not names:
         return ""
-    told = ", ".join([*names][:_NAMES_TOLD]) + (", …" if len(names) > _NAMES_TOLD else "")
+    shown = ", ".join([*names][:_NAMES_SHOWN]) + (", …" if len(names) > _NAMES_SHOWN else "")
     calls = "1 further call" if len(names) == 1 else f"{len(names)} further calls"
-    return f"[Not done: {calls} of the same reply ({told}). Make one call a reply.]"
+    return f"[Not done: {calls} of the same reply ({shown}). Make one call a reply.]"
 
 
 def _calls(message: BaseMessage | None) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
@@ -266,11 +268,11 @@ def _where(given: str) -> str:
 def _invalid(
     tool: str, said: str, problem: str, thought: str, surplus: tuple[str, ...]
 ) -> RequestedAction:
-    told = encodable(problem)
+    written = encodable(problem)
     arguments: dict[str, JsonValue] = {
         "tool": tool,
         "said": said[:LONGEST_KEPT],
-        "problem": told[:LONGEST_KEPT],
+        "problem": written[:LONGEST_KEPT],
     }
     return RequestedAction(INVALID, arguments, thought, surplus)
 

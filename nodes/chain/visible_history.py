@@ -43,7 +43,7 @@ class AgentTurn:
 
 @dataclass(frozen=True, slots=True)
 class StuckNotice:
-    """Something the agent is told between its turns: that it went in circles."""
+    """Something the agent reads between its turns: that it went in circles."""
 
     action: Action
 
@@ -120,8 +120,8 @@ class Condensation:
 
     def arguments(self) -> dict[str, Any]:
         """Return it as the event holds it."""
-        told = {"texts": self.texts, "first_message": self.first_message}
-        kept = {name: value for name, value in told.items() if value is not None}
+        values = {"texts": self.texts, "first_message": self.first_message}
+        kept = {name: value for name, value in values.items() if value is not None}
         return {"first_kept": self.first_kept, **kept}
 
 
@@ -170,17 +170,17 @@ def trimmed_observation(turn: AgentTurn, most: int) -> AgentTurn:
     seen = turn.observation
     if seen is None:
         return turn
-    told = seen.model_copy(update={"text": trimmed(seen.text, most)})
-    return replace(turn, observation=told)
+    shorter = seen.model_copy(update={"text": trimmed(seen.text, most)})
+    return replace(turn, observation=shorter)
 
 
 def _last_cut(events: Sequence[Event]) -> tuple[Condensation, int]:
     """Return what the last condensation left, and its place."""
     for event in reversed(events):
         if isinstance(event, Action) and event.name == CONDENSATION:
-            told: Mapping[str, Any] = event.arguments
+            left: Mapping[str, Any] = event.arguments
             cut = Condensation(
-                int(told["first_kept"]), told.get("texts"), told.get("first_message")
+                int(left["first_kept"]), left.get("texts"), left.get("first_message")
             )
             return cut, event.id
     return Condensation(0), 0
@@ -245,8 +245,8 @@ class ObservationMasking:
 def _masked(part: HistoryPart) -> HistoryPart:
     if not isinstance(part, AgentTurn) or part.observation is None:
         return part
-    told = _MASKED if len(part.observation.text) > len(_MASKED) else part.observation.text
-    return replace(part, observation=part.observation.model_copy(update={"text": told}))
+    text = _MASKED if len(part.observation.text) > len(_MASKED) else part.observation.text
+    return replace(part, observation=part.observation.model_copy(update={"text": text}))
 
 
 Measure: TypeAlias = Callable[[Condensation], int]

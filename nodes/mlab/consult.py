@@ -52,7 +52,7 @@ class _Looked:
     """What a model is to be shown."""
 
     text: str
-    told: str = ""
+    problem: str = ""
     """Why there is nothing to ask."""
 
 
@@ -107,33 +107,37 @@ def _looking(run: RunDeps, action: Action) -> KernelProgram[_Looked]:
     except ToolError as error:
         return _Looked("", str(error))
     if len(code) > LONGEST_SCRIPT:
-        told = f"{path} has {len(code):,} characters, and at most {LONGEST_SCRIPT:,} are edited"
-        return _Looked("", told)
+        problem = f"{path} has {len(code):,} characters, and at most {LONGEST_SCRIPT:,} are edited"
+        return _Looked("", problem)
     return _Looked(code)
 
 
 def _asking(
     run: RunDeps, state: RunState, action: Action, looked: _Looked, prompts: MLABPrompts
 ) -> Dialogue[Update]:
-    if looked.told:
-        return _answered(run, action, {"told": looked.told})
+    if looked.problem:
+        return _answered(run, action, {"told": looked.problem})
     given = cast("Mapping[str, Any]", action.arguments["input"])  # as `read_reply` made it
     if action.name == tools.UNDERSTAND:
         name, wanted = given["file_name"], given["things_to_look_for"]
-        held = understanding(name, looked.text, wanted, prompts)
+        dialogue = understanding(name, looked.text, wanted, prompts)
     else:
         name, wanted = given["script_name"], given["edit_instruction"]
-        held = editing(name, looked.text, wanted, prompts)
-    came: Metered[Answered] = yield from metered(run, state, held)
+        dialogue = editing(name, looked.text, wanted, prompts)
+    came: Metered[Answered] = yield from metered(run, state, dialogue)
     answered = came.value
-    said: dict[str, Any] = {"answer": answered.text, "why": answered.why, "calls": answered.calls}
+    arguments: dict[str, Any] = {
+        "answer": answered.text,
+        "why": answered.why,
+        "calls": answered.calls,
+    }
     if not answered.text:
-        said = {"told": f"no model gave an answer ({answered.why})", "calls": answered.calls}
-    return {**_answered(run, action, said), "spent": came.spent}
+        arguments = {"told": f"no model gave an answer ({answered.why})", "calls": answered.calls}
+    return {**_answered(run, action, arguments), "spent": came.spent}
 
 
-def _answered(run: RunDeps, action: Action, said: Mapping[str, Any]) -> Update:
-    longer = action.model_copy(update={"arguments": {**action.arguments, **said}})
+def _answered(run: RunDeps, action: Action, added: Mapping[str, Any]) -> Update:
+    longer = action.model_copy(update={"arguments": {**action.arguments, **added}})
     return {"said": run.keep(longer.model_dump(mode="json"))}
 
 
@@ -159,16 +163,16 @@ def editing(name: str, code: str, instruction: str, prompts: MLABPrompts) -> Dia
     messages: list[BaseMessage] = [question]
     best, why = "", ""
     for call in range(1, EDIT_TRIES + 1):
-        said = yield Request(messages, "edit")
-        if said.failure:
-            return Answered(best, f"the model gave none: {said.failure}", call)
-        found = read_program(said.text)
+        response = yield Request(messages, "edit")
+        if response.failure:
+            return Answered(best, f"the model gave none: {response.failure}", call)
+        found = read_program(response.text)
         if found.code and not found.problem:
             return Answered(found.code, "ok", call)
-        why = f"{found.problem}, and the reply was cut off" if said.cut else found.problem
+        why = f"{found.problem}, and the reply was cut off" if response.cut else found.problem
         best = found.code or best
         again = HumanMessage(prompts.edit_repair.render(problem=why))
-        messages = in_turns([question, AIMessage(said.text[:REPLY_SHOWN]), again])
+        messages = in_turns([question, AIMessage(response.text[:REPLY_SHOWN]), again])
     return Answered(best, why, EDIT_TRIES)
 
 
@@ -180,20 +184,20 @@ def understanding(name: str, text: str, question: str, prompts: MLABPrompts) -> 
     calls = failed = 0
     for number, part in enumerate(parts, start=1):
         shown = _Shown(part, {**given, "part": str(number)})
-        said, asked = yield from _reading(shown, prompts, "understand")
+        response, asked = yield from _reading(shown, prompts, "understand")
         calls += asked
-        failed += _fails(said)
-        found.append(_heard(said, f"part {number} could not be read"))
+        failed += _fails(response)
+        found.append(_text_or_failure(response, f"part {number} could not be read"))
     if failed == len(parts):
-        return Answered("", said.failure or _SILENT, calls)
+        return Answered("", response.failure or _SILENT, calls)
     answer, why = found[0], "ok"
     if len(found) > 1:
         listed = "\n\n".join(f"Part {at}:\n{each}" for at, each in enumerate(found, start=1))
         answer = trimmed(listed, LONGEST_ANSWER)
         asked_all = prompts.understand_all.render(name=name, question=question, found=answer)
-        said = yield Request([HumanMessage(encodable(asked_all))], "understand")
+        response = yield Request([HumanMessage(encodable(asked_all))], "understand")
         calls += 1
-        answer = answer if _fails(said) else said.text.strip()
+        answer = answer if _fails(response) else response.text.strip()
     if len(text) > tools.BLOCK * tools.BLOCKS:
         why = f"only the first {tools.BLOCK * tools.BLOCKS:,} of {len(text):,} characters were read"
         answer = f"{answer}\n\n[{why}]"
@@ -209,12 +213,12 @@ def summarizing(action: str, text: str, prompts: MLABPrompts) -> Dialogue[Answer
     calls = 0
     for number, part in enumerate(parts, start=1):
         shown = _Shown(part, {**given, "part": str(number)})
-        said, asked = yield from _reading(shown, prompts, "summarize")
+        response, asked = yield from _reading(shown, prompts, "summarize")
         calls += asked
-        if _fails(said):
-            why = said.failure or _SILENT
+        if _fails(response):
+            why = response.failure or _SILENT
             return Answered(trimmed(text, LONGEST_SHOWN), why, calls)
-        found.append(trimmed(said.text.strip(), room))
+        found.append(trimmed(response.text.strip(), room))
     return Answered(_kept("\n\n".join(found), LONGEST_SHOWN), "ok", calls)
 
 
@@ -230,10 +234,10 @@ def _reading(shown: _Shown, prompts: MLABPrompts, what: str) -> Dialogue[tuple[R
     part, calls = shown.part, 0
     while True:
         asked = prompt.render(**shown.given, text=quotable(part))
-        said = yield Request([HumanMessage(encodable(asked))], what)
+        response = yield Request([HumanMessage(encodable(asked))], what)
         calls += 1
-        if not said.overflow or len(part) <= SHORTEST:
-            return said, calls
+        if not response.overflow or len(part) <= SHORTEST:
+            return response, calls
         part = trimmed(part, len(part) // 2)
 
 
@@ -241,13 +245,13 @@ def _parts(text: str) -> Sequence[str]:
     return [text[at : at + tools.BLOCK] for at in range(0, len(text), tools.BLOCK)] or [""]
 
 
-def _fails(said: Response) -> bool:
-    return bool(said.failure) or not said.text.strip()
+def _fails(response: Response) -> bool:
+    return bool(response.failure) or not response.text.strip()
 
 
-def _heard(said: Response, otherwise: str) -> str:
-    why = said.failure or _SILENT
-    return f"[{otherwise}: {why}]" if _fails(said) else said.text.strip()
+def _text_or_failure(response: Response, otherwise: str) -> str:
+    why = response.failure or _SILENT
+    return f"[{otherwise}: {why}]" if _fails(response) else response.text.strip()
 
 
 def _kept(text: str, room: int) -> str:

@@ -57,8 +57,8 @@ def performer(competition: Competition) -> Performer:
 
     def perform(action: Action) -> KernelProgram[Performed]:
         arguments: Mapping[str, Any] = action.arguments
-        if told := arguments.get("told") or arguments.get("problem"):
-            return Performed(f"Not done: {told}.", failed=True)
+        if problem := arguments.get("told") or arguments.get("problem"):
+            return Performed(f"Not done: {problem}.", failed=True)
         does = _DOES.get(action.name)
         if does is None:
             return Performed()
@@ -82,9 +82,9 @@ def _copy(call: _Call) -> KernelProgram[Performed]:
 
 def _undo(call: _Call) -> KernelProgram[Performed]:
     path = writable_path(call.given["script_name"])
-    told = yield from inside("take back", path)
+    report = yield from inside("take back", path)
     text = yield from reading_or_none(path, call.data)
-    return Performed(told if text is None else f"{told}\n{text}")
+    return Performed(report if text is None else f"{report}\n{text}")
 
 
 def _execute(call: _Call) -> KernelProgram[Performed]:

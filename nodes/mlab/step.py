@@ -73,8 +73,8 @@ def think_node(deps: MLABDeps, model: Model, *, retries: int) -> Node[RunState]:
     def begin(state: RunState) -> Dialogue[Update]:
         if ended := ended_by(run.limits, state, run.prices):
             return {"ended": ended}
-        held = thinking(deps, state, retries=retries)
-        came = yield from metered(run, state, held)
+        dialogue = thinking(deps, state, retries=retries)
+        came = yield from metered(run, state, dialogue)
         thought = came.value
         update: Update = {"spent": came.spent}
         if came.broke:
@@ -98,18 +98,18 @@ def thinking(deps: MLABDeps, state: RunState, *, retries: int) -> Dialogue[StepR
     asked: list[dict[str, str]] = []
     while True:
         messages = _messages(deps, state, extent, asked)
-        said = yield Request(messages, "think")
-        if said.overflow:
+        response = yield Request(messages, "think")
+        if response.overflow:
             further = next(shorter, None)
             if further is None:
                 return StepReply(None, asked, CONTEXT)
             extent = further
             continue
-        reply = read_reply(said.text)
-        problem = _problem(said, reply)
+        reply = read_reply(response.text)
+        problem = _problem(response, reply)
         if not problem:
             return StepReply(reply, asked)
-        asked.append({"said": said.text[:REPLY_SHOWN], "problem": problem})
+        asked.append({"said": response.text[:REPLY_SHOWN], "problem": problem})
         if len(asked) > retries:
             return StepReply(None, asked, NO_VALID_REPLY)
 
@@ -122,15 +122,15 @@ def _messages(
     if not asked:
         return [question]
     room = REPLY_SHOWN if extent == PromptExtent(deps.window) else _SHORTER
-    said = AIMessage(asked[-1]["said"][:room])
+    shown = AIMessage(asked[-1]["said"][:room])
     again = deps.prompts.repair.render(problem=asked[-1]["problem"], format=reply_form(deps))
-    return in_turns([question, said, HumanMessage(again)])
+    return in_turns([question, shown, HumanMessage(again)])
 
 
-def _problem(said: Response, reply: Reply) -> str:
-    if said.failure:
-        return f"the model gave none: {said.failure}"
-    if reply.problem and said.cut:
+def _problem(response: Response, reply: Reply) -> str:
+    if response.failure:
+        return f"the model gave none: {response.failure}"
+    if reply.problem and response.cut:
         return f"{reply.problem}, and the reply was cut off"
     return reply.problem
 
@@ -178,12 +178,12 @@ def _without_workspace(run: RunDeps, action: Action) -> Observation | None:
     """
     if action.name in CHANGING:
         return None
-    held = performer(run.competition)(action)
+    performing = performer(run.competition)(action)
     try:
-        next(held)
+        next(performing)
     except StopIteration as stop:
         return observed(stop.value, action, limits=run.sandbox.limits, seconds=run.seconds)
-    held.close()
+    performing.close()
     return None
 
 
@@ -201,12 +201,7 @@ def _done(
 
 @checked
 def summarize_node(deps: MLABDeps, model: Model) -> Node[RunState]:
-    """Make the node that has a long observation shortened; it does nothing for others.
-
-    Args:
-        deps: What MLAB's nodes depend on.
-        model: Any chat model.
-    """
+    """Make the node that has a long observation shortened; it does nothing for others."""
     run = deps.run
 
     def begin(state: RunState) -> Dialogue[Update]:
@@ -215,17 +210,17 @@ def summarize_node(deps: MLABDeps, model: Model) -> Node[RunState]:
         if last is None:
             return {}
         action, seen = last
-        held = summarizing(f"{action.name} {command_of(action)}", seen.text, deps.prompts)
-        came = yield from metered(run, state, held)
+        dialogue = summarizing(f"{action.name} {command_of(action)}", seen.text, deps.prompts)
+        came = yield from metered(run, state, dialogue)
         short = came.value
-        told = Action(
+        summary = Action(
             id=len(log.events),
             source="environment",
             cause=seen.id,
             name=SUMMARY,
             arguments={"text": short.text, "why": short.why, "calls": short.calls},
         )
-        longer = append_events(run.artifacts, state["log"], [told])
+        longer = append_events(run.artifacts, state["log"], [summary])
         return {"log": longer, "spent": came.spent}
 
     return dialogue_node("summarize", model, begin, _of_last_step)

@@ -44,13 +44,13 @@ class Key:
     """One key of a tool's input."""
 
     says: str
-    """What belongs there, as the model is told."""
+    """What belongs there, as the model reads it."""
     kind: Literal["text", "number"] = "text"
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool, as the model is told of it."""
+    """A tool, as the model is shown it."""
 
     name: str
     does: str
@@ -59,7 +59,7 @@ class Tool:
     keys: Mapping[str, Key]
 
     def described(self) -> str:
-        """Write what the model is told."""
+        """Write what the model is shown."""
         signs = {"text": '"<{}>"', "number": "<{}>"}
         keys = (f'"{name}": {signs[key.kind].format(key.says)}' for name, key in self.keys.items())
         return "\n".join(
@@ -145,11 +145,11 @@ TOOLS: Final[Mapping[str, Tool]] = MappingProxyType(
         )
     }
 )
-"""By name, in the order that the model is told of them."""
+"""By name, in the order that the model is shown them."""
 
 
 def described_tools() -> str:
-    """Write what the model is told of all tools."""
+    """Write what the model is shown of all tools."""
     return "\n\n".join(tool.described() for tool in TOOLS.values())
 
 

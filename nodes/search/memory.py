@@ -44,13 +44,7 @@ from langgraft.nodes.search.journal import JournalNode, append_record
 def recall_program_node(
     deps: SearchDeps, memory: MemoryProvider[Any], *, budget: Budget | None = None
 ) -> Node[BranchState]:
-    """Make the node that asks memory what to heed in the program that is to be written.
-
-    Args:
-        deps: What all nodes of the search depend on.
-        memory: The provider to ask.
-        budget: Room for recalled text; `None`: that of `Budget()`.
-    """
+    """Make the node that asks memory what to heed in the program that is to be written."""
     query = instruction(deps.competition)
 
     def recall(state: BranchState) -> Program[Call, Update]:
@@ -99,7 +93,7 @@ def diagnose_program_node(deps: SearchDeps, model: Model) -> Node[BranchState]:
     """Make the node that turns a failure into an error record, for memory that keeps errors.
 
     It does nothing for a program that worked, nor where there is none. What a limit ended is an
-    error of the kind `resource`, whatever a model calls it: memory may be told to keep that kind
+    error of the kind `resource`, whatever a model calls it: memory may be set to keep that kind
     from some stages.
     """
 
@@ -245,13 +239,7 @@ def episode_of(
 def judge_program_node(
     deps: SearchDeps, memory: MemoryProvider[Any], model: Model
 ) -> Node[TreeState]:
-    """Make the node that answers what memory asks about the program that is filed next.
-
-    Args:
-        deps: What all nodes of the search depend on.
-        memory: The provider that asks.
-        model: Any chat model.
-    """
+    """Make the node that answers what memory asks about the program that is filed next."""
 
     def judge(state: TreeState) -> Program[Call, Update]:
         episode = _episode(deps, state)

@@ -246,7 +246,7 @@ def select_node(
 
     Args:
         deps: What all nodes of the search depend on.
-        policy: Chooses; it is told what the wave already holds.
+        policy: Chooses; it is shown what the wave already holds.
         steps: Programs in all.
         width: Programs of a wave; the last may have fewer.
     """

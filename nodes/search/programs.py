@@ -19,7 +19,8 @@ from pydantic import BaseModel, BeforeValidator, StrictBool
 from langgraft._core.arguments import checked
 from langgraft._core.effects import Call, Program
 from langgraft._core.prompts import Prompt
-from langgraft.environments.competitions.attempts import Attempt, aattempt, attempt, told
+from langgraft.environments.competitions.attempts import Attempt, aattempt, attempt
+from langgraft.environments.competitions.attempts import told as attempt_text
 from langgraft.environments.sandboxes.programs import Limits, PythonProgram
 from langgraft.environments.sandboxes.result_text import span
 from langgraft.memory.questions import By
@@ -92,15 +93,15 @@ def writing(messages: Sequence[BaseMessage], repair: Prompt) -> Dialogue[Written
     why = ""
     asked = list(messages)
     for call in range(1, TRIES + 1):
-        said = yield Request(asked, "write")
-        if said.failure:
-            return Written(best.plan, best.code, f"the model gave none: {said.failure}", call)
-        found = read_program(said.text)
+        response = yield Request(asked, "write")
+        if response.failure:
+            return Written(best.plan, best.code, f"the model gave none: {response.failure}", call)
+        found = read_program(response.text)
         if found.code and not found.problem:
             return Written(found.plan, found.code, "ok", call)
-        why = f"{found.problem}, and the reply was cut off" if said.cut else found.problem
+        why = f"{found.problem}, and the reply was cut off" if response.cut else found.problem
         best = found if found.code or not best.code else best
-        shown = AIMessage(said.text[:REPLY_SHOWN])
+        shown = AIMessage(response.text[:REPLY_SHOWN])
         asked = in_turns([*messages, shown, HumanMessage(repair.render(problem=why))])
     return Written(best.plan, best.code, best.problem if best.code else why, TRIES)
 
@@ -138,31 +139,31 @@ def summarize(
     Args:
         nodes: All programs of the search, in the order of their steps.
         lower_is_better: The metric's direction, from the competition's board.
-        most: Characters at most. The best attempt is told even where it alone is longer.
+        most: Characters at most. The best attempt stays even where it alone is longer.
     """
     working = [node for node in nodes if not node.is_buggy]
     best = best_node(working, lower_is_better=lower_is_better)
     if best is None:
         return _NONE_WORKED
-    told = {node.id: _told(node) for node in working}
+    texts = {node.id: _summary_of(node) for node in working}
     kept = {best.id}
-    room = most - len(told[best.id]) - len(_left_out(len(working)))
+    room = most - len(texts[best.id]) - len(_left_out(len(working)))
     for node in reversed(working):
         if node.id in kept:
             continue
-        room -= len(told[node.id]) + 2
+        room -= len(texts[node.id]) + 2
         if room < 0:
             break
         kept.add(node.id)
     missing = [_left_out(len(working) - len(kept))] if len(kept) < len(working) else []
-    return "\n\n".join([*missing, *(told[node.id] for node in working if node.id in kept)])
+    return "\n\n".join([*missing, *(texts[node.id] for node in working if node.id in kept)])
 
 
 def _left_out(count: int) -> str:
     return f"({count} older attempts that worked are left out.)"
 
 
-def _told(node: JournalNode) -> str:
+def _summary_of(node: JournalNode) -> str:
     metric = "none" if node.metric is None else f"{node.metric:.6g}"
     return f"Plan: {_cut(node.plan)}\nResult: {_cut(node.analysis)}\nValidation metric: {metric}"
 
@@ -235,7 +236,7 @@ def _update(deps: SearchDeps, state: BranchState, made: Attempt) -> Update:
 def shown(made: Attempt, limits: Limits, seconds: float) -> str:
     """Tell what came of a program, without memory that it printed."""
     printed = without_memory(made.result)
-    kept = told(replace(made, result=printed), limits, seconds=seconds, exact=False)
+    kept = attempt_text(replace(made, result=printed), limits, seconds=seconds, exact=False)
     return encodable(kept)
 
 
@@ -283,18 +284,18 @@ def reviewing(
         code=str(written["code"]).rstrip(),
         output=quotable(str(executed["output"])).strip(),
     )
-    said = yield from asking([HumanMessage(encodable(text))], typed(_Reply), what="review")
-    metric = _metric(said.value, executed)
-    reasons = list(_reasons(said.value, executed, metric))
-    summary = "" if said.value is None else strip_block(encodable(said.value.summary)).strip()
+    answer = yield from asking([HumanMessage(encodable(text))], typed(_Reply), what="review")
+    metric = _metric(answer.value, executed)
+    reasons = list(_reasons(answer.value, executed, metric))
+    summary = "" if answer.value is None else strip_block(encodable(answer.value.summary)).strip()
     return Review(
         is_buggy=bool(reasons),
         reasons=tuple(reasons),
         metric=None if reasons else metric,
         analysis=summary[:LONGEST_ANALYSIS] or _by_rules(reasons, executed, metric),
-        by="rules" if said.value is None else "model",
-        why=said.why,
-        calls=said.calls,
+        by="rules" if answer.value is None else "model",
+        why=answer.why,
+        calls=answer.calls,
     )
 
 
@@ -369,6 +370,6 @@ def _meant(said: float, shown: float) -> float | None:
 def _by_rules(reasons: list[str], executed: Mapping[str, Any], metric: float | None) -> str:
     if not reasons:
         return f"The program ran and reports a validation metric of {metric:.6g}."
-    told = f"The program failed: {'; '.join(reasons)}."
+    failure = f"The program failed: {'; '.join(reasons)}."
     message = str(executed["exc_value"] or "").strip()
-    return f"{told} {executed['exc_type']}: {message}"[:LONGEST_ANALYSIS] if message else told
+    return f"{failure} {executed['exc_type']}: {message}"[:LONGEST_ANALYSIS] if message else failure

@@ -133,8 +133,8 @@ def _remedy(log: EventLog, failed: Execution, now: Execution) -> str:
     same = now.command == failed.command and now.seen.program == failed.seen.program
     if same and not edits:
         return ""
-    said = (first_sentences(each.thought) or _instruction(each) for each in edits)
-    return next(filter(None, said), first_sentences(now.action.thought))
+    texts = (first_sentences(each.thought) or _instruction(each) for each in edits)
+    return next(filter(None, texts), first_sentences(now.action.thought))
 
 
 def _edits(log: EventLog, failed: Execution, now: Execution) -> Iterator[Action]:

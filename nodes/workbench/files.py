@@ -171,18 +171,18 @@ def writing(path: str, text: str) -> KernelProgram[None]:
 
 
 def inside(verb: str, *paths: str) -> KernelProgram[str]:
-    """Do one thing of `langgraft.nodes.workbench.file_tool_program`, and return what is told of it.
+    """Do one thing of `langgraft.nodes.workbench.file_tool_program`, and return its report.
 
     Raises:
         ToolError: It was not done.
     """
     command = Command(["python3", "-I", "-S", "-c", _file_tool_script(), verb, *paths])
     result = yield from run_command(command)
-    told = result.stdout.strip()
+    report = result.stdout.strip()
     if result.ok:
-        return told
+        return report
     lost = result if result.kernel_lost or result.workspace_lost else None
-    raise ToolError(told or "it could not be done: the sandbox gave no answer", lost=lost)
+    raise ToolError(report or "it could not be done: the sandbox gave no answer", lost=lost)
 
 
 @cache

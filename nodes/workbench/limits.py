@@ -132,8 +132,8 @@ def left(limits: RunLimits, state: RunState) -> tuple[int, float]:
 
 def tokens_of(reply: BaseMessage, prompt: Sequence[BaseMessage]) -> tuple[int, int]:
     """Return the tokens of a prompt and its reply, estimated where the provider tells none."""
-    told: Any = getattr(reply, "usage_metadata", None) or {}
-    sent, got = told.get("input_tokens"), told.get("output_tokens")
+    usage: Any = getattr(reply, "usage_metadata", None) or {}
+    sent, got = usage.get("input_tokens"), usage.get("output_tokens")
     return (
         sent if isinstance(sent, int) and sent > 0 else estimated_tokens(prompt),
         got if isinstance(got, int) and got >= 0 else estimated_tokens([reply]),

@@ -94,7 +94,7 @@ class _Event(BaseModel):
 
 
 class Action(_Event):
-    """Something done: by the agent a step, by others what it is told."""
+    """Something done: by the agent a step, by others what it reads."""
 
     kind: Literal["action"] = "action"
     name: Text = Field(min_length=1)

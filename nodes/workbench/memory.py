@@ -51,11 +51,6 @@ def recall_run_node(
     """Make the node that asks memory as an attempt begins; what it says becomes an event.
 
     In an attempt that has its recall already, nothing is asked.
-
-    Args:
-        deps: What all nodes share.
-        memory: The provider to ask.
-        budget: Room for recalled text; `None`: that of `Budget()`.
     """
     query = instruction(deps.competition)
 
@@ -158,13 +153,7 @@ def diagnose_run_node(
 
 @checked
 def judge_run_node(deps: RunDeps, memory: MemoryProvider[Any], model: Model) -> Node[RunState]:
-    """Make the node that answers what memory asks about the agent's last action.
-
-    Args:
-        deps: What all nodes share.
-        memory: The provider that asks.
-        model: Any chat model.
-    """
+    """Make the node that answers what memory asks about the agent's last action."""
 
     def judge(state: RunState) -> Program[Call, Update]:
         episode = _episode(deps, state)
@@ -186,10 +175,6 @@ def remember_run_node(deps: RunDeps, memory: MemoryProvider[Any]) -> Node[RunSta
 
     So the bank is the fold of the log. A crash in between files the episode again, which changes
     nothing in a bank that was restored from the log (`langgraft.nodes.workbench.start`).
-
-    Args:
-        deps: What all nodes share.
-        memory: The provider to teach.
     """
 
     def remember(state: RunState) -> Program[Call, Update]:

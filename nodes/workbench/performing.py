@@ -178,11 +178,11 @@ def observed(
     if result is None:
         return Observation(**base, text=kept_text(performed.text), failed=performed.failed)
     cleaned = _without_numbers(without_memory(result))
-    told = result_text.told(cleaned, limits, seconds=seconds, exact=False, room=LONGEST_TEXT)
+    report = result_text.told(cleaned, limits, seconds=seconds, exact=False, room=LONGEST_TEXT)
     exception, message = _exception(cleaned, seconds)
     return Observation(
         **base,
-        text=kept_text(f"{performed.text}\n\n{told}" if performed.text else told),
+        text=kept_text(f"{performed.text}\n\n{report}" if performed.text else report),
         failed=performed.failed or not result.ok,
         executed=True,
         exit_code=result.exit_code,

@@ -241,7 +241,7 @@ class Workspaces:
                 refused = error
 
     def _observed(self, performed: Performed, action: Action, allowed: float) -> Observation:
-        # How little time was left is told only where it ended what ran: a log has no clock.
+        # How little time was left shows only where it ended what ran: a log has no clock.
         stopped = performed.result is not None and performed.result.timed_out
         limits, seconds = self.sandbox.limits, allowed if stopped else self.seconds
         return observed(performed, action, limits=limits, seconds=seconds, metric=self._metric)

@@ -39,7 +39,7 @@ class Submitted:
     """Why it is absent or not valid."""
 
     @property
-    def told(self) -> str:
+    def report(self) -> str:
         """What an agent may know of it: nothing comes from the answers."""
         if self.valid:
             return "Submission: present and valid."
@@ -58,7 +58,7 @@ def look_at_submission(competition: Competition) -> KernelProgram[Submitted]:
 def perform_validation(competition: Competition) -> KernelProgram[Performed]:
     """Do what the tool `validate_submission` says."""
     found = yield from look_at_submission(competition)
-    return Performed(found.told, failed=not found.valid, submission=state_of(found))
+    return Performed(found.report, failed=not found.valid, submission=state_of(found))
 
 
 def state_of(found: Submitted) -> Literal["valid", "invalid", "absent"]:
@@ -139,10 +139,10 @@ def submit_node(deps: RunDeps, *, folder: Path | None = None) -> Node[RunState]:
 
 def last_metric(log: EventLog) -> float | None:
     """Return the validation metric that was reported last, by what ran to its end if any did."""
-    told = [
+    reported = [
         event for event in log.events if isinstance(event, Observation) and event.metric is not None
     ]
-    ran = [seen for seen in told if not seen.failed] or told
+    ran = [seen for seen in reported if not seen.failed] or reported
     return ran[-1].metric if ran else None
 
 
@@ -188,7 +188,7 @@ def _update(
     seen = Observation(
         id=action.id + 1,
         cause=action.id,
-        text=kept_text(found.told),
+        text=kept_text(found.report),
         failed=not found.valid,
         submission=state_of(found),
     )

@@ -13,15 +13,14 @@ from toy_world import RuleModel
 
 from langgraft._core.canonical import canonical_json
 from langgraft.memory.recall import BLOCK_END, BLOCK_START, render_block
-from langgraft.nodes.dialogue import NO_MODEL
+from langgraft.nodes.dialogue import NO_MODEL, arun_dialogue, run_dialogue
 from langgraft.nodes.replies import cleaned, json_values
 from langgraft.nodes.structured import (
     MOST_PROBLEMS,
     PROBLEM_LENGTH,
     Answer,
     Read,
-    aask,
-    ask,
+    asking,
     listed,
     read_reply,
     typed,
@@ -66,7 +65,7 @@ def recording(*replies: str) -> RuleModel:
 )
 def test_reply_when_it_holds_the_value_is_read_whatever_stands_around_it(reply: str) -> None:
     """Prose, fences and thoughts around the JSON do not matter; the conclusion counts."""
-    assert ask(scripted(reply), QUESTION, typed(Fruit)) == Answer(FIG, (), 1)
+    assert run_dialogue(asking(QUESTION, typed(Fruit)), scripted(reply)) == Answer(FIG, (), 1)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +101,7 @@ def test_reply_when_it_holds_no_such_value_is_refused_and_says_why(
 async def test_ask_when_the_first_reply_is_bad_then_it_is_sent_back_once(bad: str) -> None:
     """The model sees its reply and what was wrong, and what it says then counts."""
     model = recording(bad, GOOD)
-    assert ask(model, QUESTION, typed(Fruit)) == Answer(FIG, (), 2)
+    assert run_dialogue(asking(QUESTION, typed(Fruit)), model) == Answer(FIG, (), 2)
     first, second = model.seen
     assert first == QUESTION
     assert second[:1] == QUESTION
@@ -110,14 +109,16 @@ async def test_ask_when_the_first_reply_is_bad_then_it_is_sent_back_once(bad: st
     assert second[1].text == bad
     assert "corrected" in second[2].text
     assert read_reply(bad, typed(Fruit)).problems[0] in second[2].text
-    assert await aask(recording(bad, GOOD), QUESTION, typed(Fruit)) == Answer(FIG, (), 2)
+    assert await arun_dialogue(asking(QUESTION, typed(Fruit)), recording(bad, GOOD)) == Answer(
+        FIG, (), 2
+    )
 
 
 @pytest.mark.parametrize("empty", ["", " \n", "<think>A fig? No"])
 def test_ask_when_the_first_reply_is_empty_then_nothing_is_said_for_the_model(empty: str) -> None:
     """What was wrong follows the question, as one turn: providers refuse empty replies."""
     model = recording(empty, GOOD)
-    assert ask(model, QUESTION, typed(Fruit)) == Answer(FIG, (), 2)
+    assert run_dialogue(asking(QUESTION, typed(Fruit)), model) == Answer(FIG, (), 2)
     (again,) = model.seen[1]
     assert isinstance(again, HumanMessage)
     assert again.text.startswith(f"{QUESTION[0].text}\n\nYour last reply cannot be used")
@@ -126,16 +127,19 @@ def test_ask_when_the_first_reply_is_empty_then_nothing_is_said_for_the_model(em
 async def test_ask_when_both_replies_are_bad_then_there_is_no_value_and_no_third_call() -> None:
     """One correction is asked for, and the last problems are told."""
     model = recording("a fig", '{"weight": 2}', GOOD)
-    answer = ask(model, QUESTION, typed(Fruit))
+    answer = run_dialogue(asking(QUESTION, typed(Fruit)), model)
     assert answer == Answer(None, ("`name`: Field required",), 2)
     assert len(model.seen) == 2
-    assert await aask(scripted("a fig", '{"weight": 2}'), QUESTION, typed(Fruit)) == answer
+    assert (
+        await arun_dialogue(asking(QUESTION, typed(Fruit)), scripted("a fig", '{"weight": 2}'))
+        == answer
+    )
 
 
 async def test_ask_when_there_is_no_model_then_the_answer_says_so() -> None:
     """Without a model nothing is called and nothing made up."""
-    assert ask(None, QUESTION, typed(Fruit)) == Answer(None, (NO_MODEL,), 0)
-    assert await aask(None, QUESTION, typed(Fruit)) == Answer(None, (NO_MODEL,), 0)
+    assert run_dialogue(asking(QUESTION, typed(Fruit)), None) == Answer(None, (NO_MODEL,), 0)
+    assert await arun_dialogue(asking(QUESTION, typed(Fruit)), None) == Answer(None, (NO_MODEL,), 0)
 
 
 async def test_ask_when_the_model_fails_then_the_failure_is_not_taken_for_an_answer() -> None:
@@ -145,21 +149,23 @@ async def test_ask_when_the_model_fails_then_the_failure_is_not_taken_for_an_ans
         raise OSError("no route")
 
     with pytest.raises(OSError, match="no route"):
-        ask(RuleModel(rule=broken), QUESTION, typed(Fruit))
+        run_dialogue(asking(QUESTION, typed(Fruit)), RuleModel(rule=broken))
     with pytest.raises(OSError, match="no route"):
-        await aask(RuleModel(rule=broken), QUESTION, typed(Fruit))
+        await arun_dialogue(asking(QUESTION, typed(Fruit)), RuleModel(rule=broken))
     with pytest.raises((StopIteration, RuntimeError)):
-        ask(GenericFakeChatModel(messages=iter([])), QUESTION, typed(Fruit))
+        run_dialogue(asking(QUESTION, typed(Fruit)), GenericFakeChatModel(messages=iter([])))
 
 
 def test_list_when_some_entries_are_bad_then_the_others_are_kept_after_one_correction() -> None:
     """Bad entries are told and dropped; a correction that is worse does not lose the good ones."""
     partly = f'[{GOOD}, {{"weight": 1}}, 5]'
-    answer = ask(scripted(partly, partly), QUESTION, listed(Fruit))
+    answer = run_dialogue(asking(QUESTION, listed(Fruit)), scripted(partly, partly))
     assert (answer.value, answer.calls) == ([FIG], 2)
     assert [problem[:8] for problem in answer.problems] == ["entry 2:", "entry 3:"]
-    assert ask(scripted(partly, "sorry"), QUESTION, listed(Fruit)).value == [FIG]
-    assert ask(scripted(partly, f"[{GOOD}]"), QUESTION, listed(Fruit)) == Answer([FIG], (), 2)
+    assert run_dialogue(asking(QUESTION, listed(Fruit)), scripted(partly, "sorry")).value == [FIG]
+    assert run_dialogue(asking(QUESTION, listed(Fruit)), scripted(partly, f"[{GOOD}]")) == Answer(
+        [FIG], (), 2
+    )
 
 
 def test_list_when_nothing_is_in_it_or_nothing_in_it_is_good() -> None:
@@ -183,8 +189,10 @@ def test_list_when_an_entry_does_not_fit_those_before_it_then_it_is_left_out() -
 def test_value_when_it_is_not_acceptable_then_it_is_refused() -> None:
     """A value of the right type may still be the wrong one."""
     read = typed(TypeAdapter(int), lambda number: "" if number > 0 else "must be positive")
-    assert ask(scripted("-1", "7"), QUESTION, read) == Answer(7, (), 2)
-    assert ask(scripted("-1", "-1"), QUESTION, read).problems == ("must be positive",)
+    assert run_dialogue(asking(QUESTION, read), scripted("-1", "7")) == Answer(7, (), 2)
+    assert run_dialogue(asking(QUESTION, read), scripted("-1", "-1")).problems == (
+        "must be positive",
+    )
 
 
 def test_problems_when_there_are_many_or_long_ones_are_cut() -> None:

@@ -56,12 +56,12 @@ class SimulatedALFWorld(WorldLearner):
         self, conversation: Conversation, opening: Opening, sampling: Sampling
     ) -> str | None:
         # Draws belong to the task, whatever is recalled for it.
-        told, dice = opening.observation, self.dice(opening.observation, sampling)
-        goal = parse_goal(told) if asks_for_a_task(told) else None
+        seen, dice = opening.observation, self.dice(opening.observation, sampling)
+        goal = parse_goal(seen) if asks_for_a_task(seen) else None
         if goal is None:
             return None
         turns = [Turn(each.action, parse_view(each.observation)) for each in conversation.exchanges]
-        scene = scene_of(goal, parse_view(told), turns)
+        scene = scene_of(goal, parse_view(seen), turns)
         declared = read_plan(goal.kind, conversation.thoughts)
         counsel = counsel_for(goal.kind, goal.thing, opening.notes)
         habits, led = settle(goal, counsel, declared, dice, self.mimicry)

@@ -98,9 +98,9 @@ def lessons_of(review: Review, dice: Dice) -> str:
     )
 
 
-def _attempt(told: ReportedAttempt) -> Attempt:
-    result = "success" if told.success else "failure"
-    return parse_attempt(f"Task: {told.task}\n{told.trajectory}\nResult: {result}")
+def _attempt(reported: ReportedAttempt) -> Attempt:
+    result = "success" if reported.success else "failure"
+    return parse_attempt(f"Task: {reported.task}\n{reported.trajectory}\nResult: {result}")
 
 
 def _topics(review: Review, dice: Dice) -> Iterator[Topic]:
@@ -166,9 +166,9 @@ def score_lessons(prompt: str, dice: Dice) -> str | None:
     BabyAI does: vague lessons pass now and then, so do wrong ones, and some good ones score too low.
     """
 
-    def judge_for(told: ReportedAttempt) -> Judge | None:
-        goal = parse_goal(told.task)
-        return None if goal is None else partial(_opinion, goal, _attempt(told))
+    def judge_for(reported: ReportedAttempt) -> Judge | None:
+        goal = parse_goal(reported.task)
+        return None if goal is None else partial(_opinion, goal, _attempt(reported))
 
     return validation_reply(prompt, judge_for, dice)
 

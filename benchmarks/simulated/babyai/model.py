@@ -51,12 +51,12 @@ class SimulatedBabyAI(WorldLearner):
     def played(
         self, conversation: Conversation, opening: Opening, sampling: Sampling
     ) -> str | None:
-        told = opening.observation
-        goal = parse_goal(told) if "goal:" in told.lower() else None
+        seen = opening.observation
+        goal = parse_goal(seen) if "goal:" in seen.lower() else None
         if goal is None:
             return None
         turns = [Turn(each.action, parse_view(each.observation)) for each in conversation.exchanges]
-        scene = Scene(goal, parse_view(told), turns)
+        scene = Scene(goal, parse_view(seen), turns)
         dice = self.dice(opening.whole, sampling)
         declared = read_plan(conversation.thoughts)
         taking = goal.kind is Kind.TAKE

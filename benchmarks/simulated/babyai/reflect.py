@@ -77,10 +77,10 @@ def parse_review(prompt: str) -> Review | None:
     return replace(review, other=_review(shown.other, shown.limit))
 
 
-def _review(told: ReportedAttempt, limit: int) -> Review | None:
-    goal = parse_goal(told.task)
-    attempt = parse_attempt(told.trajectory)
-    return None if goal is None else Review(goal, attempt, told.success, limit)
+def _review(reported: ReportedAttempt, limit: int) -> Review | None:
+    goal = parse_goal(reported.task)
+    attempt = parse_attempt(reported.trajectory)
+    return None if goal is None else Review(goal, attempt, reported.success, limit)
 
 
 def lessons_of(review: Review, dice: Dice) -> str:
@@ -172,26 +172,26 @@ def score_lessons(prompt: str, dice: Dice) -> str | None:
     are scored too low.
     """
 
-    def judge_for(told: ReportedAttempt) -> Judge | None:
-        goal = parse_goal(told.task)
-        return None if goal is None else partial(_opinion, goal, told)
+    def judge_for(reported: ReportedAttempt) -> Judge | None:
+        goal = parse_goal(reported.task)
+        return None if goal is None else partial(_opinion, goal, reported)
 
     return validation_reply(prompt, judge_for, dice)
 
 
-def _opinion(goal: Goal, told: ReportedAttempt, lesson: Shown, coin: Coin) -> Opinion:
+def _opinion(goal: Goal, reported: ReportedAttempt, lesson: Shown, coin: Coin) -> Opinion:
     advice = parse_advice(f"When {lesson.when_to_use}: {lesson.text}")
     if not any(part.do | part.dont for part in advice):
         return VAGUE if coin("vague seen", SEES_VAGUE) else BORNE_OUT
     advised, avoided = habits_advised(advice, goal.kind)
-    shown = _shown(parse_attempt(told.trajectory), goal, success=told.success)
+    shown = _shown(parse_attempt(reported.trajectory), goal, success=reported.success)
     pairs = (
         (advised.spelling, shown.spelling),
         (advised.door, shown.door),
         (advised.search, shown.search),
     )
     known = [(option, tried) for option, tried in pairs if tried is not None]
-    if told.success:
+    if reported.success:
         against = any(o not in {None, tried} or tried in avoided for o, tried in known)
     else:
         against = any(option is tried for option, tried in known)

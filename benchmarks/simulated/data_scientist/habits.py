@@ -111,19 +111,21 @@ def _read(text: str) -> Iterator[Habit]:
     for title, rate, lines in _SECTION.findall(text):
         calls, colon, what = title.rpartition(": ")
         for name in calls.split(", ") if colon else [""]:
-            told = {
+            fragments = {
                 kind: (fragment, tuple(re.findall("`(.+?)`", words)))
                 for kind, fragment, words in _LINE.findall(lines.replace("NAME", name))
             }
-            wrong, words = told["wrong"]
+            wrong, words = fragments["wrong"]
             mistake = Repair(wrong, f"Keep `{wrong.replace(WILD, '…')}`.", words)
-            fixes = {kind: _repair(mistake, *told[kind]) for kind in told if kind != "error"}
+            fixes = {
+                kind: _repair(mistake, *fragments[kind]) for kind in fragments if kind != "error"
+            }
             yield Habit(
                 f"{name} {what}".strip(),
-                right=told["right"][0],
+                right=fragments["right"][0],
                 mistake=mistake,
-                error=told["error"][0],
-                about=told["error"][1],
+                error=fragments["error"][0],
+                about=fragments["error"][1],
                 repair=fixes.get("repair", fixes["right"]),
                 others=(fixes["other"],) if "other" in fixes else (),
                 rate=float(rate),

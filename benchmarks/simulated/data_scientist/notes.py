@@ -115,8 +115,8 @@ class Notes:
     """Habits that a note tells of, and no way out that is understood."""
     limited: frozenset[str] = frozenset()
     """Packages and classes that ran into a limit."""
-    told: int = 0
-    """How many notes told anything."""
+    informing: int = 0
+    """How many notes say something that is understood."""
 
 
 def read_notes(text: str, habits: Sequence[Habit]) -> Notes:
@@ -125,7 +125,7 @@ def read_notes(text: str, habits: Sequence[Habit]) -> Notes:
     refuted: set[tuple[str, str]] = set()
     warned: set[str] = set()
     limited: set[str] = set()
-    told = 0
+    informing = 0
     for entry in filter(str.strip, _ENTRY.split(text)):
         said = False
         for habit in habits:
@@ -139,10 +139,10 @@ def read_notes(text: str, habits: Sequence[Habit]) -> Notes:
                 refuted.update((habit.name, each.text) for each in against)
         limits = _limited(entry)
         limited.update(limits)
-        told += said or bool(limits)
+        informing += said or bool(limits)
     refuted.difference_update((name, repair.text) for name, repair in known.items())
     unknown = frozenset(warned.difference(known))
-    return Notes(known, frozenset(refuted), unknown, frozenset(limited), told)
+    return Notes(known, frozenset(refuted), unknown, frozenset(limited), informing)
 
 
 def _reading(habit: Habit, entry: str) -> tuple[Repair | None, list[Repair], bool]:

@@ -164,7 +164,7 @@ def parts_for(task: Task) -> dict[str, list[Part]]:
     for each in entries:
         if each.slot in found:
             title, text = (
-                Template(told).safe_substitute(facts) for told in (each.title, each.text)
+                Template(text).safe_substitute(facts) for text in (each.title, each.text)
             )
             found[each.slot].append(replace(each, title=title, text=text))
     return found

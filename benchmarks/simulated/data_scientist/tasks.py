@@ -122,7 +122,7 @@ def read_task(description: str, data: str = "") -> Task:
 
 def _columns(lines: str) -> dict[str, str]:
     """Return the columns of a table that a preview shows, with what it says of each."""
-    return {name.strip(): told for name, told in _COLUMN.findall(lines)}
+    return {name.strip(): values for name, values in _COLUMN.findall(lines)}
 
 
 def _submission(description: str, shown: Mapping[str, str]) -> tuple[str, ...]:
@@ -165,9 +165,9 @@ def _folder(names: list[str], word: str) -> str:
 
 def _text_column(columns: Mapping[str, str], description: str, id_column: str) -> str:
     """Return a column of prose: text of many different values, by a usual name or of many words."""
-    for name, told in columns.items():
-        prose = re.search(r"\btext\b.*such as \"[^\"]*\s[^\"]*\s[^\"]*\"", told) is not None
-        usual = name.lower() in _TEXT_NAMES and "text" in told
+    for name, values in columns.items():
+        prose = re.search(r"\btext\b.*such as \"[^\"]*\s[^\"]*\s[^\"]*\"", values) is not None
+        usual = name.lower() in _TEXT_NAMES and "text" in values
         if name != id_column and (usual or prose):
             return name
     if columns:
@@ -183,10 +183,10 @@ def _target(
     if alone:
         named = [name for name in alone if name in sample]
         return (named or alone)[-1]
-    told = re.search(r"`(\w+)`[^\n]*what is to be predicted", description)
+    said = re.search(r"`(\w+)`[^\n]*what is to be predicted", description)
     listed = re.search(r"`train\w*\.csv`[^\n]*: (`[^\n]*`)", description)
-    if told is not None:
-        return told.group(1)
+    if said is not None:
+        return said.group(1)
     if listed is not None:
         return listed.group(1).split("`")[-2]
     return sample[1] if len(sample) == 2 else "target"  # noqa: PLR2004  (id and one column)

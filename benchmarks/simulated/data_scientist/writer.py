@@ -226,7 +226,7 @@ class Writer:
             if part.slot in ("Features", "Model") and habit.may_occur_in(part.text):
                 weight *= PRIMED if habit.name in self.notes.known else 1.0
                 weight *= SHUNNED if habit.name in self.notes.warned else 1.0
-        return float(weight ** (1 + NARROWER * min(self.notes.told, MOST_NOTES)))
+        return float(weight ** (1 + NARROWER * min(self.notes.informing, MOST_NOTES)))
 
 
 def culprit(habits: Iterable[Habit], code: str, output: str) -> Habit | None:

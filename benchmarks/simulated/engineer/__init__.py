@@ -10,7 +10,7 @@ a script that one command writes and runs, or as a file and then a command; repa
 the way that it was run; has a first submission checked and later ones now and then; and goes on
 with another program from scratch (0.6) or a change to the best one. With three steps left, or
 16 programs that ran, it sees that the best submission lies there and finishes. After six failures
-in a row, or told that it went in circles, it writes another program. Beside each call it says why;
+in a row, or where it reads that it went in circles, it writes another program. Beside each call it says why;
 beside a run, what the program is, or what was replaced by what.
 
 In six fields (`researching`). The same, with scripts that are edited after an instruction. It sees

@@ -57,10 +57,10 @@ def writing_order(writer: Writer, parts: Mapping[str, str], code: str) -> str:
     """Write the instruction for a script, or for sections of one.
 
     Args:
-        writer: The task, and what memory told.
+        writer: The task, and what memory said.
         parts: The sections that are to be written.
         code: A text that has in it what the script is going to hold, for choosing from what
-            memory told.
+            memory said.
     """
     lines = ["Write these parts of the script, and those that it has not yet."]
     lines += [f"{slot}: {title}" for slot, title in parts.items()]
@@ -81,7 +81,7 @@ def sketched(writer: Writer, titles: Mapping[str, str]) -> str:
 
 
 def _entries(writer: Writer, code: str) -> Iterator[str]:
-    """Yield what memory told of the habits that code may have, an entry for each."""
+    """Yield what memory said of the habits that code may have, an entry for each."""
     for habit in writer.habits:
         if not habit.may_occur_in(code):
             continue
@@ -110,9 +110,9 @@ def _edited(code: str, instruction: str, dice: Dice, ignorance: float) -> str:
     task, parts = carried_on(_facts(instruction), code), dict(_PART.findall(instruction))
     habits = habits_for(task, endless=False)
     # The first paragraph of an order for parts names them, and tells nothing of mistakes.
-    told = instruction.partition("\n\n")[2] if parts else instruction
+    advice = instruction.partition("\n\n")[2] if parts else instruction
     packages = listed_packages("".join(_PACKAGES.findall(instruction)[:1]))
-    writer = Writer(task, read_notes(told, habits), habits, dice, ignorance, packages)
+    writer = Writer(task, read_notes(advice, habits), habits, dice, ignorance, packages)
     for habit in habits:
         fix = writer.notes.known.get(habit.name)
         if fix is not None and habit.occurs_in(code):

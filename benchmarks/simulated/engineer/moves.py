@@ -50,7 +50,7 @@ class Call:
     arguments: Mapping[str, str]
     """Those that are texts."""
     shown: str
-    """What it showed; empty where that is not told."""
+    """What it showed; empty where that is not shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ class Progress:
             return
         metric, wrong = reported(call.shown), went_wrong(call.shown)
         if LEFT_OUT in code or (metric is None and not wrong and LEFT_OUT in call.shown):
-            return  # what it was, or what came of it, is no longer told
+            return  # what it was, or what came of it, is no longer shown
         failed = wrong or metric is None
         self.executions.append(Execution(code, way, call.shown, failed, metric))
         self.validated, self.complaint = None, ""
@@ -172,7 +172,7 @@ class Conversation:
     left: int
     """Steps that are left, the next one included."""
     recovered: bool
-    """Whether it was just told that it went in circles."""
+    """Whether the last message says that it went in circles."""
     texts: tuple[str, ...]
     """All that was said and called."""
 
@@ -221,9 +221,9 @@ def _calls(messages: Sequence[BaseMessage]) -> list[Call]:
 
 
 def _left(messages: Sequence[BaseMessage], asked: FilledPrompt, done: int) -> int:
-    told = [found for message in messages[-3:] for found in _LEFT.findall(message.text)]
-    if told:
-        return int(told[-1][0])
+    counts = [found for message in messages[-3:] for found in _LEFT.findall(message.text)]
+    if counts:
+        return int(counts[-1][0])
     steps = asked.part("steps")
     return int(steps) - done if steps.isdecimal() else _UNKNOWN_LEFT
 

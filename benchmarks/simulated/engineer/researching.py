@@ -324,8 +324,8 @@ class _Researcher:
         if misnamed and self._just_written():
             name = name.replace("train_", "train")
         before = f"{self.last.thought} " if self.last is not None and self._just_written() else ""
-        told = {"script_name": name}
-        return self._do(f"{before}Now {current.name} is run.", tools.EXECUTE, dict(told))
+        given = {"script_name": name}
+        return self._do(f"{before}Now {current.name} is run.", tools.EXECUTE, dict(given))
 
     def _better(self) -> _Move:
         """Check what ran, or take the next script up."""
@@ -375,8 +375,8 @@ class _Researcher:
         ran = last is not None and last.action == tools.EXECUTE
         retried = any(habit.retried_in(self._in_sight()) for habit in self.writer.habits)
         if ran and retried and dice.coin("undoes", UNDOES):
-            told = {"script_name": current.name}
-            return self._do("That was no good. Take it back.", tools.UNDO_EDIT, dict(told))
+            given = {"script_name": current.name}
+            return self._do("That was no good. Take it back.", tools.UNDO_EDIT, dict(given))
         undone = last is not None and last.action == tools.UNDO_EDIT
         if undone or (ran and dice.coin("inspects", INSPECTS)):
             lines: dict[str, Any] = {"start_line_number": 1, "end_line_number": tools.LINES_SHOWN}
@@ -430,10 +430,10 @@ class _Researcher:
     def _close(self) -> _Move:
         best = self.status.best(self.writer.task.metric)
         if best is not None and self.status.in_place != best.name:
-            told = {"script_name": best.name}
+            given = {"script_name": best.name}
             said = f"{best.name} is the best so far. Run it again for its submission."
             return replace(
-                self._do(said, tools.EXECUTE, dict(told)),
+                self._do(said, tools.EXECUTE, dict(given)),
                 status=replace(self.status, at_work=best.name),
             )
         return self._finish() if self.status.checked else self._check()
@@ -447,8 +447,8 @@ class _Researcher:
         return self._do("This is what I hand in.", tools.FINAL_ANSWER, {"final_answer": done})
 
     def _edit(self, source: str, target: str, order: str, thought: str) -> _Move:
-        told = {"script_name": source, "edit_instruction": order, "save_name": target}
-        return self._do(thought, tools.EDIT, dict(told))
+        given = {"script_name": source, "edit_instruction": order, "save_name": target}
+        return self._do(thought, tools.EDIT, dict(given))
 
     def _do(self, thought: str, action: str, given: Mapping[str, JSON]) -> _Move:
         return _Move(thought, action, given, self.status)

@@ -22,7 +22,7 @@ from langgraft.nodes.chain.tools import (
     BROWSE,
     RequestedAction,
     requested_action,
-    surplus_told,
+    surplus_text,
     tool_schemas,
 )
 from langgraft.nodes.dialogue import Dialogue, Request, arun_dialogue, read_response
@@ -56,8 +56,8 @@ def test_asked_when_a_reply_makes_several_calls_takes_the_first_and_names_the_ot
     several = calls(("run_bash", {"command": "ls"}), ("run_python", {"code": "1"}), ("finish", {}))
     made = read(several)
     assert (made.name, made.surplus) == ("run_bash", ("run_python", "finish"))
-    assert "2 further calls of the same reply (run_python, finish)" in surplus_told(made.surplus)
-    assert surplus_told(()) == ""
+    assert "2 further calls of the same reply (run_python, finish)" in surplus_text(made.surplus)
+    assert surplus_text(()) == ""
 
 
 @pytest.mark.parametrize(
