@@ -30,8 +30,8 @@ class SimulatedALFWorld(WorldLearner):
         agent = build_react_agent(model, environment=ALFWorld(), memory=memory)
 
     It reads messages only: instructions in the system prompt, the task, notes recalled from
-    memory where there are any, what it sees, and what it did before. The package's docstring
-    says what it can do and what it does not know.
+    memory where there are any, what it sees, and what it did before. What it can do,
+    and what it does not know, is in `docs/simulated-models.md`.
     """
 
     model_name: str = MODEL_NAME

@@ -29,8 +29,8 @@ class SimulatedBabyAI(WorldLearner):
         agent = build_react_agent(model, environment=BabyAI(), memory=memory)
 
     It reads messages only: instructions in the system prompt, the goal, notes recalled from
-    memory where there are any, what it sees, and what it did before. The package's docstring
-    says what it can do and what it does not know.
+    memory where there are any, what it sees, and what it did before. What it can do,
+    and what it does not know, is in `docs/simulated-models.md`.
     """
 
     model_name: str = MODEL_NAME

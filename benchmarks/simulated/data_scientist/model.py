@@ -36,8 +36,8 @@ class SimulatedDataScientist(SimulatedChatModel):
         agent = build_tree_agent(model, competition=…, sandbox=…, memory=memory)
 
     It reads messages only: the task, the data's preview, notes recalled from memory where there
-    are any, and what came of a program. The package's docstring says what it can do and what it
-    gets wrong.
+    are any, and what came of a program. What it can do, and what it gets wrong, is
+    in `docs/simulated-models.md`.
     """
 
     ignorance: float = Field(default=1.0, ge=0, le=2)

@@ -30,7 +30,8 @@ class SimulatedEngineer(SimulatedChatModel):
         agent = build_chain_agent(model, competition=…, sandbox=…, memory=memory)
 
     It reads messages only: the task, notes recalled from memory where there are any, and what
-    came of what it did. The package's docstring says what it can do and what it gets wrong.
+    came of what it did. What it can do, and what it gets wrong, is in
+    `docs/simulated-models.md`.
     """
 
     ignorance: float = Field(default=1.0, ge=0, le=2)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
@@ -96,11 +96,6 @@ class Progress:
         outcomes = [each.failed for each in reversed(self.executions)]
         return outcomes.index(False) if False in outcomes else len(outcomes)
 
-    def best(self, metric: Metric) -> Execution | None:
-        """Return the program with the best metric, the first of them."""
-        sign = -1 if metric in HIGHER else 1
-        return min(self.ran, key=lambda each: sign * (each.metric or 0.0), default=None)
-
     def titles(self) -> str:
         """Name what was tried, for choices to differ from it."""
         return "\n".join(dict.fromkeys(titles_in(each.code for each in self.executions)))
@@ -182,6 +177,24 @@ class Conversation:
         for call in self.calls:
             progress.add(call)
         return progress
+
+
+class Measured(Protocol):
+    """What may have reached a validation metric."""
+
+    @property
+    def metric(self) -> float | None:
+        """The metric; `None` where there is none."""
+
+
+M = TypeVar("M", bound=Measured)
+
+
+def best_of(tried: Iterable[M], metric: Metric) -> M | None:
+    """Return what has the best metric, the first of them."""
+    sign = -1 if metric in HIGHER else 1
+    ran = [each for each in tried if each.metric is not None]
+    return min(ran, key=lambda each: sign * (each.metric or 0.0), default=None)
 
 
 def says_invalid(shown: str) -> bool:
@@ -334,7 +347,7 @@ class _Engineer:
         if self.now.calls[-1].tool != "think" and dice.coin("thinks", THINKS):
             thought = f"{ran} programs ran so far. What differs most from them may add most."
             return _call("Before the next program, a thought.", "think", thought=thought)
-        best = self.progress.best(self.writer.task.metric)
+        best = best_of(self.progress.ran, self.writer.task.metric)
         if best is None or dice.pick("next", NEXT) == "draft":
             return self._run_new(self._draft())
         writer = experienced(self.writer, self.progress.executions)
@@ -371,7 +384,7 @@ class _Engineer:
 
     def _close(self) -> Reply:
         """See that the best submission lies there and is valid, and finish."""
-        best = self.progress.best(self.writer.task.metric)
+        best = best_of(self.progress.ran, self.writer.task.metric)
         if best is None:
             if self.now.left <= 1:
                 return _call("There is no time left.", "finish", message="No program has run.")

@@ -14,7 +14,7 @@ from langgraft._core.canonical import JSON
 from langgraft.benchmarks.simulated.data_scientist.habits import Habit, Repair
 from langgraft.benchmarks.simulated.data_scientist.programs import SLOTS, sections_of, title_of
 from langgraft.benchmarks.simulated.data_scientist.reviewing import reported, went_wrong
-from langgraft.benchmarks.simulated.data_scientist.tasks import FilledPrompt, Metric, read_prompt
+from langgraft.benchmarks.simulated.data_scientist.tasks import FilledPrompt, read_prompt
 from langgraft.benchmarks.simulated.data_scientist.writer import Writer
 from langgraft.benchmarks.simulated.engineer.edits import (
     NO_WARNINGS,
@@ -27,11 +27,11 @@ from langgraft.benchmarks.simulated.engineer.moves import (
     CHECKS,
     CLOSING,
     GARBLES,
-    HIGHER,
     IN_PYTHON,
     MISNAMES,
     NEXT,
     PLANNED,
+    best_of,
     says_invalid,
 )
 from langgraft.nodes.mlab import tools
@@ -76,6 +76,11 @@ class Window:
     steps: tuple[Step, ...]
     left: int
     """Steps that are left, the next one included."""
+
+    @property
+    def last(self) -> Step:
+        """The last step; an empty one where none was done."""
+        return self.steps[-1] if self.steps else Step("", "", "", "")
 
 
 def read_window(text: str) -> Window | None:
@@ -162,12 +167,6 @@ class Status:
         """Return the script at work."""
         return self.scripts.get(self.at_work)
 
-    def best(self, metric: Metric) -> Script | None:
-        """Return the script with the best metric, the first of them."""
-        ran = [each for each in self.scripts.values() if each.metric is not None]
-        sign = -1 if metric in HIGHER else 1
-        return min(ran, key=lambda each: sign * (each.metric or 0.0), default=None)
-
     def attempts(self) -> str:
         """Name what was tried, for choices to differ from it."""
         return "\n".join(title for each in self.scripts.values() for title in each.titles)
@@ -207,16 +206,14 @@ _TITLED: Final[tuple[str, ...]] = ("Features", "Model", "Validation")
 
 def next_reply(window: Window, writer: Writer) -> str:
     """Reply with the six fields of the next step."""
-    last = window.steps[-1] if window.steps else None
-    status = Status() if last is None else _updated(read_status(last.plan), last)
+    status = _updated(read_status(window.last.plan), window.last)
     move = _Researcher(window, writer, status).move()
     written = json.dumps(move.input, ensure_ascii=False)
-    if move.action != tools.FINAL_ANSWER and writer.dice.coin(
-        "garbles", GARBLES * writer.ignorance
-    ):
+    garbled = writer.dice.coin("garbles", GARBLES * writer.ignorance)
+    if move.action != tools.FINAL_ANSWER and garbled:
         written = written[: len(written) // 2]
     fields = {
-        REFLECTION: _reflection(last),
+        REFLECTION: _reflection(window.last) if window.steps else "Nothing was done yet.",
         PLAN: move.status.written(),
         FACT_CHECK: "Metrics are as the scripts printed them. What is said of causes is a guess.",
         THOUGHT: move.thought,
@@ -247,9 +244,7 @@ def _refused(step: Step) -> bool:
     return step.shown.startswith("Not done")
 
 
-def _reflection(last: Step | None) -> str:
-    if last is None:
-        return "Nothing was done yet."
+def _reflection(last: Step) -> str:
     if went_wrong(last.shown) or _refused(last):
         shown = next((line for line in reversed(last.shown.splitlines()) if "Error" in line), "")
         return f"It failed. {shown}".strip()
@@ -261,7 +256,7 @@ def _reflection(last: Step | None) -> str:
 class _Move:
     thought: str
     action: str
-    input: Mapping[str, JSON]
+    input: dict[str, JSON]
     status: Status
 
 
@@ -272,8 +267,8 @@ class _Researcher:
     status: Status
 
     @property
-    def last(self) -> Step | None:
-        return self.window.steps[-1] if self.window.steps else None
+    def last(self) -> Step:
+        return self.window.last
 
     def move(self) -> _Move:
         current = self.status.current()
@@ -281,22 +276,18 @@ class _Researcher:
             return self._finish()
         if current is None:
             return self._look() or self._draft()
-        if self.window.left <= CLOSING and self.status.best(self.writer.task.metric):
+        if self.window.left <= CLOSING and self.best():
             return self._close()
         if self._failed(current):
             return self._repair(current)
         if current.metric is None or self._just_written():
             return self._execute(current)
-        if (
-            self.last is not None
-            and self.last.action == tools.VALIDATE
-            and says_invalid(self.last.shown)
-        ):
+        if self.last.action == tools.VALIDATE and says_invalid(self.last.shown):
             return self._repair(current)
         return self._better()
 
     def _just_written(self) -> bool:
-        return self.last is not None and self.last.action == tools.EDIT and not _refused(self.last)
+        return self.last.action == tools.EDIT and not _refused(self.last)
 
     def _failed(self, current: Script) -> bool:
         """Say whether the script at work failed and was not changed since."""
@@ -310,12 +301,17 @@ class _Researcher:
     def _look(self) -> _Move | None:
         dice, train = self.writer.dice, f"input/{self.writer.task.train}"
         if self.status.looks == 0:
-            astray = self.last is None and dice.coin("astray", ASTRAY * self.writer.ignorance)
-            folder: Mapping[str, JSON] = {"dir_path": "data" if astray else "input"}
-            return self._do("See which files there are.", tools.LIST_FILES, folder)
+            first = not self.window.steps
+            astray = first and dice.coin("astray", ASTRAY * self.writer.ignorance)
+            folder = "data" if astray else "input"
+            return self._do("See which files there are.", tools.LIST_FILES, dir_path=folder)
         if self.status.looks == 1 and dice.coin("measure", IN_PYTHON):
-            what = {"file_name": train, "things_to_look_for": "columns, and what their values are"}
-            return self._do("See what the training table holds.", tools.UNDERSTAND, dict(what))
+            return self._do(
+                "See what the training table holds.",
+                tools.UNDERSTAND,
+                file_name=train,
+                things_to_look_for="columns, and what their values are",
+            )
         return None
 
     def _execute(self, current: Script) -> _Move:
@@ -323,19 +319,19 @@ class _Researcher:
         misnamed = self.writer.dice.coin("misnames", MISNAMES * self.writer.ignorance)
         if misnamed and self._just_written():
             name = name.replace("train_", "train")
-        before = f"{self.last.thought} " if self.last is not None and self._just_written() else ""
-        given = {"script_name": name}
-        return self._do(f"{before}Now {current.name} is run.", tools.EXECUTE, dict(given))
+        before = f"{self.last.thought} " if self._just_written() else ""
+        thought = f"{before}Now {current.name} is run."
+        return self._do(thought, tools.EXECUTE, script_name=name)
 
     def _better(self) -> _Move:
         """Check what ran, or take the next script up."""
         ran = [each for each in self.status.scripts.values() if each.metric is not None]
-        unchecked = not self.status.checked
-        if unchecked and (len(ran) == 1 or self.writer.dice.coin("checks", CHECKS)):
+        first = len(ran) == 1
+        if not self.status.checked and (first or self.writer.dice.coin("checks", CHECKS)):
             return self._check()
-        best = self.status.best(self.writer.task.metric)
         if len(ran) >= PLANNED:
             return self._close()
+        best = self.best()
         if best is None or self.writer.dice.pick("next", NEXT) == "draft":
             return self._draft()
         return self._improve(best)
@@ -350,9 +346,9 @@ class _Researcher:
         clean = replace(self.writer, ignorance=0.0)
         program = clean.improve(before, self.status.attempts())
         old, new = sections_of(before), sections_of(program.code)
-        changed: list[str] = [slot for slot in SLOTS if old.get(slot) != new.get(slot)] or ["Model"]
+        changed = [slot for slot in SLOTS if old.get(slot) != new.get(slot)] or ("Model",)
         titles = _titles(program.code)
-        parts = {slot: titles[slot] for slot in changed if slot in titles}
+        parts = {slot: titles[slot] for slot in titles if slot in changed}
         return self._written(program.plan, best.name, titles, parts, program.code)
 
     def _written(
@@ -362,26 +358,27 @@ class _Researcher:
         name = self.status.new_name()
         features, model, validation = (titles.get(slot, "") for slot in _TITLED)
         script = Script(name, (features, model, validation))
-        status = replace(self.status.with_script(script), at_work=name)
-        return replace(
-            self._edit(source or name, name, writing_order(self.writer, parts, code), plan),
-            status=status,
-        )
+        order = writing_order(self.writer, parts, code)
+        move = self._edit(source or name, name, order, plan)
+        return replace(move, status=replace(self.status.with_script(script), at_work=name))
 
     def _repair(self, current: Script) -> _Move:
         if current.failures > PATIENCE:
             return self._draft()
-        dice, last = self.writer.dice, self.last
-        ran = last is not None and last.action == tools.EXECUTE
+        dice, ran = self.writer.dice, self.last.action == tools.EXECUTE
         retried = any(habit.retried_in(self._in_sight()) for habit in self.writer.habits)
         if ran and retried and dice.coin("undoes", UNDOES):
-            given = {"script_name": current.name}
-            return self._do("That was no good. Take it back.", tools.UNDO_EDIT, dict(given))
-        undone = last is not None and last.action == tools.UNDO_EDIT
+            thought = "That was no good. Take it back."
+            return self._do(thought, tools.UNDO_EDIT, script_name=current.name)
+        undone = self.last.action == tools.UNDO_EDIT
         if undone or (ran and dice.coin("inspects", INSPECTS)):
-            lines: dict[str, Any] = {"start_line_number": 1, "end_line_number": tools.LINES_SHOWN}
-            lines["script_name"] = current.name
-            return self._do(f"See what stands in {current.name}.", tools.INSPECT, lines)
+            return self._do(
+                f"See what stands in {current.name}.",
+                tools.INSPECT,
+                start_line_number=1,
+                end_line_number=tools.LINES_SHOWN,
+                script_name=current.name,
+            )
         return self._mended(current)
 
     def _mended(self, current: Script) -> _Move:
@@ -410,14 +407,13 @@ class _Researcher:
         shown = [habit for habit in self.writer.habits if habit.shown_by(output)]
         plain = [habit for habit in shown if habit.occurs_in(seen)]
         retried = [habit for habit in self.writer.habits if habit.retried_in(seen)]
-        lines = self.last.shown if self.last and self.last.action == tools.INSPECT else ""
+        lines = self.last.shown if self.last.action == tools.INSPECT else ""
         present = [habit for habit in self.writer.habits if habit.occurs_in(lines)]
         return next(iter((*plain, *retried, *present, *shown)), None)
 
     def _in_sight(self) -> str:
         """Return what the window shows of scripts: not the lines that an edit took out."""
-        seen = [_TAKEN_OUT.sub("", step.shown) for step in self.window.steps]
-        return "\n".join(seen)
+        return "\n".join(_TAKEN_OUT.sub("", step.shown) for step in self.window.steps)
 
     def _tried(self, habit: Habit, output: str) -> Repair | None:
         said = self.writer.notes.known.get(habit.name)
@@ -428,30 +424,36 @@ class _Researcher:
         return replace(self.writer, notes=known).try_at(habit, output)
 
     def _close(self) -> _Move:
-        best = self.status.best(self.writer.task.metric)
+        best = self.best()
         if best is not None and self.status.in_place != best.name:
-            given = {"script_name": best.name}
-            said = f"{best.name} is the best so far. Run it again for its submission."
-            return replace(
-                self._do(said, tools.EXECUTE, dict(given)),
-                status=replace(self.status, at_work=best.name),
-            )
+            thought = f"{best.name} is the best so far. Run it again for its submission."
+            move = self._do(thought, tools.EXECUTE, script_name=best.name)
+            return replace(move, status=replace(self.status, at_work=best.name))
         return self._finish() if self.status.checked else self._check()
 
     def _check(self) -> _Move:
-        return self._do("See whether the submission has the right form.", tools.VALIDATE, {})
+        return self._do("See whether the submission has the right form.", tools.VALIDATE)
 
     def _finish(self) -> _Move:
-        best = self.status.best(self.writer.task.metric)
+        best = self.best()
         done = "No script has run." if best is None else f"{best.name} reached {best.metric:g}."
-        return self._do("This is what I hand in.", tools.FINAL_ANSWER, {"final_answer": done})
+        return self._do("This is what I hand in.", tools.FINAL_ANSWER, final_answer=done)
 
     def _edit(self, source: str, target: str, order: str, thought: str) -> _Move:
-        given = {"script_name": source, "edit_instruction": order, "save_name": target}
-        return self._do(thought, tools.EDIT, dict(given))
+        return self._do(
+            thought,
+            tools.EDIT,
+            script_name=source,
+            edit_instruction=order,
+            save_name=target,
+        )
 
-    def _do(self, thought: str, action: str, given: Mapping[str, JSON]) -> _Move:
+    def _do(self, thought: str, action: str, **given: JSON) -> _Move:
         return _Move(thought, action, given, self.status)
+
+    def best(self) -> Script | None:
+        """Return the script with the best metric, the first of them."""
+        return best_of(self.status.scripts.values(), self.writer.task.metric)
 
 
 def _titles(code: str) -> dict[str, str]:
