@@ -17,6 +17,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -92,13 +93,12 @@ class Row:
         """Return what Chroma keeps of it."""
         vectors = base64.b64encode(self.packed.data).decode("ascii")
         return {
-            "namespace": _json(self.namespace),
+            **_labels(self.namespace),
             "key": _json(self.key),
             "created": self.created,
             "updated": self.updated,
             "value": self.value,
             "vectors": f"{self.packed.dims}:{vectors}",
-            **{_label(i): _json(label) for i, label in enumerate(self.namespace)},
         }
 
     @classmethod
@@ -217,6 +217,8 @@ def _check(value: Any, where: str, depth: int) -> None:
 
 def _check_text(text: str, where: str) -> None:
     """Refuse two surrogates that JSON would read back as the one character they stand for."""
+    if text.isascii():
+        return
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -229,12 +231,19 @@ def _check_text(text: str, where: str) -> None:
             raise InputError(msg) from None
 
 
+@lru_cache(maxsize=64)
+def _labels(namespace: Namespace) -> Metadata:
+    """Return what Chroma keeps of a namespace: whole, and label by label."""
+    labels = {_label(i): _json(label) for i, label in enumerate(namespace)}
+    return {"namespace": _json(namespace), **labels}
+
+
 def _label(position: int) -> str:
     return f"label{position}"
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=True, separators=(",", ":"))
+_json: Final = json.JSONEncoder(separators=(",", ":")).encode
+"""Write JSON in ASCII."""
 
 
 Matrix: TypeAlias = npt.NDArray[np.float32]
