@@ -39,13 +39,13 @@ if TYPE_CHECKING:
         Annotate,
         BankContent,
         MemoryDelta,
+        MemoryItem,
         Remove,
         SetState,
         fold,
     )
     from langgraft.memory.episodes import Episode, ErrorRecord, Lesson, Outcome, Step
     from langgraft.memory.importing import ImportChoices
-    from langgraft.memory.items import MemoryItem
     from langgraft.memory.provider import MemoryProvider
     from langgraft.memory.questions import Question, Verdict
     from langgraft.memory.recall import (
@@ -103,10 +103,18 @@ _MODULES = {
     "bank_format": ("item_schema", "read_items", "write_items"),
     "bundle": ("Bundle", "Manifest", "Provenance", "read_bundle", "write_bundle"),
     "controls": ("Frozen", "Placebo", "RandomRetrieval", "Shuffled", "WriteOnly"),
-    "deltas": ("Add", "Annotate", "BankContent", "MemoryDelta", "Remove", "SetState", "fold"),
+    "deltas": (
+        "Add",
+        "Annotate",
+        "BankContent",
+        "MemoryDelta",
+        "MemoryItem",
+        "Remove",
+        "SetState",
+        "fold",
+    ),
     "episodes": ("Episode", "ErrorRecord", "Lesson", "Outcome", "Step"),
     "importing": ("ImportChoices",),
-    "items": ("MemoryItem",),
     "provider": ("MemoryProvider",),
     "questions": ("Question", "Verdict"),
     "settings": ("ProviderSettings", "RankedSettings"),

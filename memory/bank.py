@@ -33,11 +33,11 @@ from langgraft.memory.deltas import (
     BankContent,
     Change,
     MemoryDelta,
+    MemoryItem,
     Remove,
     SetState,
 )
 from langgraft.memory.embedders.base import EmbeddingRequest
-from langgraft.memory.items import MemoryItem
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.recall import Found
 from langgraft.memory.stores.drive import Namespace, Program, Step

@@ -30,10 +30,9 @@ from typing_extensions import override
 from langgraft._core.arguments import checked
 from langgraft._core.canonical import JSON, seeded_fraction
 from langgraft.memory import bank
-from langgraft.memory.deltas import Change, MemoryDelta
+from langgraft.memory.deltas import Change, MemoryDelta, MemoryItem
 from langgraft.memory.episodes import Episode
 from langgraft.memory.importing import ImportChoices
-from langgraft.memory.items import MemoryItem
 from langgraft.memory.provider import MemoryProvider, Need
 from langgraft.memory.questions import Question
 from langgraft.memory.rankers.postings import tokenize

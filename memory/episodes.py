@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, cast, get_args
 from langgraft._core.arguments import check_argument
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError
-from langgraft.memory.items import ItemType
+from langgraft.memory.deltas import ItemType
 from langgraft.memory.questions import By, Verdict
 from langgraft.memory.recall import BLOCK_START, Receipt, strip_block
 

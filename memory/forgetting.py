@@ -31,9 +31,8 @@ from typing_extensions import override
 
 from langgraft._core.canonical import JSON
 from langgraft.memory import bank
-from langgraft.memory.deltas import Annotate, BankContent, Change, Remove, SetState
+from langgraft.memory.deltas import Annotate, BankContent, Change, MemoryItem, Remove, SetState
 from langgraft.memory.episodes import Episode
-from langgraft.memory.items import MemoryItem
 from langgraft.memory.recall import Receipt
 from langgraft.memory.stores.drive import Namespace, Program
 

@@ -24,8 +24,7 @@ from langgraft._core.errors import BankFormatError
 from langgraft._core.settings import Settings
 from langgraft.memory.bank_format import read_items
 from langgraft.memory.bundle import Bundle, read_bank_file
-from langgraft.memory.deltas import Add, Change, Remove
-from langgraft.memory.items import MemoryItem, Scalar
+from langgraft.memory.deltas import Add, Change, MemoryItem, Remove, Scalar
 
 OnConflict: TypeAlias = Literal["refuse", "skip", "replace", "rename"]
 """What happens to an item whose id is already in the bank."""

@@ -90,13 +90,14 @@ from langgraft.memory.deltas import (
     BankContent,
     Change,
     MemoryDelta,
+    MemoryItem,
+    Scalar,
     SetState,
     fold,
 )
 from langgraft.memory.episodes import Episode
 from langgraft.memory.forgetting import credit, forgotten
 from langgraft.memory.importing import ImportChoices, import_changes
-from langgraft.memory.items import MemoryItem, Scalar
 from langgraft.memory.open_banks import open_bank
 from langgraft.memory.questions import Question, Verdict
 from langgraft.memory.recall import (

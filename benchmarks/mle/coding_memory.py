@@ -15,8 +15,8 @@ from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
 from langgraft._core.errors import InputError
+from langgraft.memory.deltas import MemoryItem
 from langgraft.memory.episodes import Episode, ErrorRecord, Outcome, Step
-from langgraft.memory.items import MemoryItem
 from langgraft.memory.providers.coding import CodingMemory
 from langgraft.memory.providers.coding.provider import CodingSettings
 from langgraft.nodes.diagnose import Failure, diagnose_by_rules

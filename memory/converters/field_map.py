@@ -11,7 +11,7 @@ from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.errors import BankFormatError, InputError, SettingsError
 from langgraft._core.settings import validation_as
 from langgraft.memory.bank_format import BUNDLE_START, open_lines, parse_line
-from langgraft.memory.items import MemoryItem, Scalar
+from langgraft.memory.deltas import MemoryItem, Scalar
 
 _ALWAYS: Final = ("id", "text", "type", "source_domain", "episode_id")
 _SOMETIMES: Final = ("success", "task_id", "key")

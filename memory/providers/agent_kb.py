@@ -8,7 +8,7 @@ from pydantic import SkipValidation
 from typing_extensions import override
 
 from langgraft.memory.bank import ranked_items
-from langgraft.memory.items import ItemType, MemoryItem
+from langgraft.memory.deltas import ItemType, MemoryItem
 from langgraft.memory.provider import Need
 from langgraft.memory.providers.episode_items import LatestNotes, LatestNotesSettings
 from langgraft.memory.questions import Question

@@ -10,11 +10,10 @@ from typing_extensions import override
 
 from langgraft.memory import bank
 from langgraft.memory.bank import Filter, portable_text, ranked_items
-from langgraft.memory.deltas import Add, Annotate, BankContent, Change, SetState
+from langgraft.memory.deltas import Add, Annotate, BankContent, Change, MemoryItem, SetState
 from langgraft.memory.episodes import Episode
 from langgraft.memory.forgetting import VOTES, NotedItem
 from langgraft.memory.forgetting import Votes as ForgetByVotes
-from langgraft.memory.items import MemoryItem
 from langgraft.memory.provider import FILED, MemoryProvider, Need
 from langgraft.memory.providers.episode_items import FifoOrder, trajectory_of
 from langgraft.memory.providers.expel_rules import (

@@ -16,10 +16,9 @@ from pydantic import Field as SettingsField
 from langgraft._core.canonical import JSON
 from langgraft._core.settings import Settings
 from langgraft.memory.bank import Filter
-from langgraft.memory.deltas import Add, Annotate, BankContent, Change, Remove
+from langgraft.memory.deltas import Add, Annotate, BankContent, Change, MemoryItem, Remove
 from langgraft.memory.episodes import Episode, render_trajectory
 from langgraft.memory.forgetting import VOTES
-from langgraft.memory.items import MemoryItem
 from langgraft.memory.provider import FEEDBACK, with_feedback
 from langgraft.memory.providers.episode_items import authors, render_lesson
 from langgraft.memory.questions import By, Question, Verdict

@@ -8,9 +8,8 @@ from pydantic import SkipValidation
 from typing_extensions import override
 
 from langgraft.memory.bank import Filter, ranked_items
-from langgraft.memory.deltas import Add, Change
+from langgraft.memory.deltas import Add, Change, MemoryItem
 from langgraft.memory.episodes import Attempt, Episode, Lesson
-from langgraft.memory.items import MemoryItem
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers.attempts import find_counterpart, keep_attempt
 from langgraft.memory.providers.episode_items import authors, render_lesson

@@ -24,8 +24,8 @@ from pydantic import Field as SettingsField
 
 from langgraft.memory import bank
 from langgraft.memory.bank import Filter, portable_text, ranked_items
+from langgraft.memory.deltas import MemoryItem
 from langgraft.memory.episodes import Episode
-from langgraft.memory.items import MemoryItem
 from langgraft.memory.rankers.diversity import (
     Similarity,
     TfIdf,

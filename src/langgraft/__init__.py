@@ -23,9 +23,8 @@ if TYPE_CHECKING:
     from langgraft.graphs.mlab import build_mlab_agent
     from langgraft.graphs.react import build_react_agent
     from langgraft.graphs.tree import build_tree_agent
-    from langgraft.memory.deltas import MemoryDelta, fold
+    from langgraft.memory.deltas import MemoryDelta, MemoryItem, fold
     from langgraft.memory.episodes import Episode, ErrorRecord, Lesson, Outcome, Step
-    from langgraft.memory.items import MemoryItem
     from langgraft.memory.provider import MemoryProvider
     from langgraft.memory.providers.agent_kb import AgentKB, AgentKBSettings
     from langgraft.memory.providers.baselines import NoMemory
@@ -103,9 +102,8 @@ _MODULES = {
     "langgraft.graphs.mlab": ("build_mlab_agent",),
     "langgraft.graphs.react": ("build_react_agent",),
     "langgraft.graphs.tree": ("build_tree_agent",),
-    "langgraft.memory.deltas": ("MemoryDelta", "fold"),
+    "langgraft.memory.deltas": ("MemoryDelta", "MemoryItem", "fold"),
     "langgraft.memory.episodes": ("Episode", "ErrorRecord", "Lesson", "Outcome", "Step"),
-    "langgraft.memory.items": ("MemoryItem",),
     "langgraft.memory.provider": ("MemoryProvider",),
     "langgraft.memory.providers.agent_kb": ("AgentKB", "AgentKBSettings"),
     "langgraft.memory.providers.coding": ("CodingMemory", "CodingSettings"),

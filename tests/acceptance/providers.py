@@ -16,10 +16,9 @@ from langgraft._core.canonical import JSON
 from langgraft._core.errors import BankFormatError
 from langgraft.memory.bank_format import write_items
 from langgraft.memory.converters import REME, FieldSource, convert_jsonl
-from langgraft.memory.deltas import Add, BankContent, MemoryDelta, Remove
+from langgraft.memory.deltas import Add, BankContent, MemoryDelta, MemoryItem, Remove
 from langgraft.memory.episodes import Episode, ErrorRecord, Lesson, Outcome, Step
 from langgraft.memory.forgetting import CREDITED, USES, noted_items
-from langgraft.memory.items import MemoryItem
 from langgraft.memory.provider import EPISODES, MemoryProvider
 from langgraft.memory.providers import PROVIDERS, make_provider
 from langgraft.memory.recall import RecallContext, Receipt

@@ -24,8 +24,7 @@ from langgraft.memory.bank import (
     read_state,
     records_namespace,
 )
-from langgraft.memory.deltas import Add, Annotate, MemoryDelta, Remove, SetState, fold
-from langgraft.memory.items import MemoryItem
+from langgraft.memory.deltas import Add, Annotate, MemoryDelta, MemoryItem, Remove, SetState, fold
 from langgraft.memory.open_banks import WriterLock
 from langgraft.memory.providers import TrajectoryMemory
 from langgraft.memory.rankers import BM25

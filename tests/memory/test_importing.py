@@ -15,10 +15,18 @@ from typing_extensions import override
 from langgraft._core.errors import BankFormatError, InputError, SettingsError
 from langgraft.memory.bank_format import read_items, write_items
 from langgraft.memory.bundle import write_bundle
-from langgraft.memory.deltas import Add, Annotate, BankContent, Change, Remove, SetState, fold
+from langgraft.memory.deltas import (
+    Add,
+    Annotate,
+    BankContent,
+    Change,
+    MemoryItem,
+    Remove,
+    SetState,
+    fold,
+)
 from langgraft.memory.forgetting import Capacity
 from langgraft.memory.importing import REPLACED, ImportChoices
-from langgraft.memory.items import MemoryItem
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import (
     PROVIDERS,

@@ -21,11 +21,11 @@ from langgraft.memory.deltas import (
     BankContent,
     Change,
     MemoryDelta,
+    MemoryItem,
     Remove,
     fold,
 )
 from langgraft.memory.episodes import Episode, ErrorRecord
-from langgraft.memory.items import MemoryItem
 from langgraft.memory.provider import EPISODES, MemoryProvider
 from langgraft.memory.providers import InsightMemory, InsightSettings
 from langgraft.memory.questions import Question, Verdict

@@ -12,7 +12,7 @@ from memory_cases import asking, items, make_item, texts
 from langgraft._core.canonical import canonical_json
 from langgraft._core.errors import SettingsError
 from langgraft.memory import recall as recall_module
-from langgraft.memory.items import MemoryItem
+from langgraft.memory.deltas import MemoryItem
 from langgraft.memory.recall import (
     BLOCK_END,
     BLOCK_START,

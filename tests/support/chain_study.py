@@ -29,8 +29,16 @@ from langgraft.benchmarks.harness.study import (
     RunSpec,
     Study,
 )
-from langgraft.memory.deltas import Add, Annotate, Change, MemoryDelta, Remove, SetState, fold
-from langgraft.memory.items import MemoryItem
+from langgraft.memory.deltas import (
+    Add,
+    Annotate,
+    Change,
+    MemoryDelta,
+    MemoryItem,
+    Remove,
+    SetState,
+    fold,
+)
 
 CAPACITY = 4
 """Items a bank holds before the oldest leaves."""

@@ -7,9 +7,8 @@ from langgraph.store.base import PutOp
 from typing_extensions import override
 
 from langgraft.memory import bank
-from langgraft.memory.deltas import Add, Change, MemoryDelta, SetState
+from langgraft.memory.deltas import Add, Change, MemoryDelta, MemoryItem, SetState
 from langgraft.memory.episodes import Episode
-from langgraft.memory.items import MemoryItem
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Found, RecallContext
 from langgraft.memory.settings import ProviderSettings

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from langgraft.memory.deltas import MemoryItem
 from langgraft.memory.episodes import Episode, Lesson, Outcome, Step
-from langgraft.memory.items import MemoryItem
 from langgraft.memory.recall import RecallContext
 from langgraft.memory.testing.providers.suite import (
     HOSTILE,

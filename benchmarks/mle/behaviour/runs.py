@@ -13,7 +13,7 @@ from itertools import accumulate
 from typing import Final
 
 from langgraft.benchmarks.mle.behaviour.programs import CountUses, effective_number
-from langgraft.memory.items import MemoryItem
+from langgraft.memory.deltas import MemoryItem
 
 EARLY: Final = 10
 """Steps that are early: 0 to 9, as in Tables 7 and 9."""

@@ -15,9 +15,8 @@ from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError
 from langgraft.memory import bank
 from langgraft.memory.bank import Filter, portable_text, with_free_ids
-from langgraft.memory.deltas import Add, Annotate, Change, Remove, SetState
+from langgraft.memory.deltas import Add, Annotate, Change, MemoryItem, Remove, Scalar, SetState
 from langgraft.memory.episodes import Episode, ErrorKind, ErrorRecord
-from langgraft.memory.items import MemoryItem, Scalar
 from langgraft.memory.providers.coding.tracebacks import canonical_error
 from langgraft.memory.questions import By
 from langgraft.memory.stores.drive import Namespace, Program

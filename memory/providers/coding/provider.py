@@ -19,9 +19,8 @@ from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError, SettingsError
 from langgraft.memory import bank
 from langgraft.memory.bank import Filter, portable_text, ranked_items
-from langgraft.memory.deltas import Annotate, Change
+from langgraft.memory.deltas import Annotate, Change, MemoryItem
 from langgraft.memory.episodes import Episode, ErrorKind, ErrorRecord
-from langgraft.memory.items import MemoryItem
 from langgraft.memory.provider import FILED, MemoryProvider, Need
 from langgraft.memory.providers.coding.entries import (
     KIND,

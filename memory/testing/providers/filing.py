@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from langgraft._core.errors import InputError, ReadOnlyStoreError
 from langgraft.memory.bank_format import write_items
-from langgraft.memory.deltas import Add, MemoryDelta, SetState, fold
+from langgraft.memory.deltas import Add, MemoryDelta, MemoryItem, SetState, fold
 from langgraft.memory.episodes import Episode, Feedback, Outcome
-from langgraft.memory.items import MemoryItem
 from langgraft.memory.provider import EPISODES, MemoryProvider
 from langgraft.memory.recall import BLOCK_START, Budget, render_block
 from langgraft.memory.stores.forked import ReadOnlyStore

@@ -27,7 +27,7 @@ from langgraft.memory.rankers import BM25, TermOverlap
         ("trajectroy", {}, "unknown provider 'trajectroy': did you mean 'trajectory'?"),
         ("", {}, "unknown provider ''"),
         ("no.such.module:Memory", {}, "cannot be imported: No module named 'no'"),
-        ("langgraft.memory.items:Nothing", {}, "cannot be imported: "),
+        ("langgraft.memory.deltas:Nothing", {}, "cannot be imported: "),
         (":Memory", {}, "cannot be imported: Empty module name"),
         (".here:Memory", {}, "cannot be imported: "),
         ("json:loads", {}, "is no `MemoryProvider`, but <function loads"),

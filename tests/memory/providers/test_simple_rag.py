@@ -7,8 +7,8 @@ from langgraph.store.memory import InMemoryStore
 from memory_cases import asking, make_episode, make_item
 
 from langgraft.memory.bank_format import write_items
+from langgraft.memory.deltas import MemoryItem
 from langgraft.memory.episodes import Episode, Lesson, Outcome, Step
-from langgraft.memory.items import MemoryItem
 from langgraft.memory.providers import SimpleRAG, SimpleRAGSettings
 
 
