@@ -8,7 +8,7 @@ from langgraft._core.errors import InputError
 from langgraft.benchmarks.comparison.contrasts import Comparison, Contrast
 from langgraft.benchmarks.comparison.outcomes import Metric
 from langgraft.benchmarks.comparison.verdicts import MARGIN, Gate
-from langgraft.benchmarks.continual import contrasts, findings, gates
+from langgraft.benchmarks.continual import contrasts, gates
 from langgraft.benchmarks.continual.banks import Banks, domains
 from langgraft.benchmarks.continual.cases import Case, choose_cases
 from langgraft.benchmarks.continual.cells import BASELINE, StudyLog, read_study_log
@@ -16,36 +16,43 @@ from langgraft.benchmarks.continual.contrasts import ContentContrast
 from langgraft.benchmarks.continual.costs import (
     BankSize,
     Cost,
+    Distillation,
     NodeCost,
     bank_sizes,
     costs,
     costs_by_node,
+    distillations,
 )
-from langgraft.benchmarks.continual.cross_recall import CrossRecall, cross_recalls
 from langgraft.benchmarks.continual.curves import (
+    Dilution,
     LearningCurve,
     Milestone,
+    dilution,
     learning_curves,
     milestones,
 )
-from langgraft.benchmarks.continual.decomposition import Decomposition, decompositions
-from langgraft.benchmarks.continual.dilution import Dilution, dilution
-from langgraft.benchmarks.continual.distillation import Distillation, distillations
 from langgraft.benchmarks.continual.mechanisms import Explanations, explain
 from langgraft.benchmarks.continual.metrics import (
+    Decomposition,
     Direction,
     Partition,
     Retention,
     Transfer,
+    decompositions,
     partition,
     retentions,
     transfers,
 )
 from langgraft.benchmarks.continual.nulls import BeyondNull, Null, beyond_null, null_values
-from langgraft.benchmarks.continual.probes import Crossing, crossings
-from langgraft.benchmarks.continual.remedies import Remedy, remedies
-from langgraft.benchmarks.continual.retrieval import CellRetrieval, retrievals
+from langgraft.benchmarks.continual.probes import Crossing, Remedy, crossings, remedies
+from langgraft.benchmarks.continual.retrieval import (
+    CellRetrieval,
+    CrossRecall,
+    cross_recalls,
+    retrievals,
+)
 from langgraft.benchmarks.harness.study import PlanLogReader
+from langgraft.benchmarks.reporting import findings
 from langgraft.benchmarks.reporting.words import plain, points
 
 
@@ -193,12 +200,12 @@ def analyze(log: PlanLogReader, margin: float = MARGIN) -> Analysis:
         gates=(
             gates.completeness(study),
             gates.identity(moved),
-            gates.no_difference(comparison),
-            gates.like_orders(comparison.family),
-            *gates.control_gates(comparison),
+            findings.no_difference(comparison),
+            findings.like_orders(comparison.family),
+            *findings.control_gates(comparison),
             gates.same_tests(study),
             gates.training_orders(study),
-            gates.constant_prompts(log.manifest),
+            findings.constant_prompts(log.manifest),
         ),
     )
 
@@ -245,8 +252,7 @@ def _accuracies(found: tuple[tuple[str, Metric], ...]) -> tuple[str, ...]:
 def _control_verdict(comparison: Comparison, contrast: Contrast) -> str:
     if contrast.verdict == "incomplete":
         return "incomplete"
-    if contrast is not comparison.rerun and not contrast.inert:
+    if not contrast.inert:
         return f"control: {contrast.verdict}"
-    words = {True: "equivalent", False: "differs", None: "cannot be told"}
     name = "re-run" if contrast is comparison.rerun else "control"
-    return f"{name}: {words[comparison.holds(contrast)]}"
+    return f"{name}: {findings.standing(comparison, contrast)}"

@@ -15,7 +15,9 @@ from langgraft._core.canonical import JSON
 from langgraft._core.errors import StudyError
 from langgraft.benchmarks.comparison.estimates import OrderEffects, order_effects
 from langgraft.benchmarks.comparison.outcomes import Scores, matrices
+from langgraft.benchmarks.continual.runs import PAIR, alone
 from langgraft.benchmarks.harness.study import PlanLogReader, RunSpec
+from langgraft.memory.deltas import MemoryDelta
 
 BASELINE = "none"
 RERUN = "rerun"
@@ -50,6 +52,11 @@ class RunResults:
         value = self.spec.factors["replicate"]
         assert isinstance(value, int)
         return value
+
+    @property
+    def stream(self) -> tuple[str, str]:
+        """Condition and sequence of a training run."""
+        return str(self.spec.factors["condition"]), str(self.spec.factors["sequence"])
 
     @property
     def planned(self) -> int:
@@ -143,6 +150,18 @@ class StudyLog:
         found = (key.sequence for key in self.cells if ">" in key.sequence)
         return tuple(dict.fromkeys(found))
 
+    @cached_property
+    def streams(self) -> Mapping[tuple[str, str], Sequence[RunResults]]:
+        """Training streams by condition and sequence."""
+        found: dict[tuple[str, str], list[RunResults]] = {}
+        for run in self.training:
+            found.setdefault(run.stream, []).append(run)
+        return found
+
+    def stream_length(self, condition: str, sequence: str) -> int:
+        """Return the items of the last phase of a sequence; 0 where nothing is trained."""
+        return max((run.planned for run in self.streams.get((condition, sequence), ())), default=0)
+
     @property
     def runs(self) -> Iterator[RunResults]:
         """All runs: evaluations, then training."""
@@ -229,3 +248,39 @@ def pooled(cells: Iterable[Cell]) -> Scores:
         }
         for replicate, outcomes in found.items()
     }
+
+
+class PairLog:
+    """One pair of a study with several, as if it were the whole study.
+
+    Its runs have the names they have in a plan of that pair alone.
+
+    Args:
+        log: The log of a plan with several pairs.
+        pair: Name of the pair.
+    """
+
+    def __init__(self, log: PlanLogReader, pair: str) -> None:
+        self._log = log
+        self._pair = pair
+
+    @cached_property
+    def runs(self) -> tuple[RunSpec, ...]:
+        """The runs of the pair."""
+        return tuple(alone(run) for run in self._log.runs if run.factors[PAIR] == self._pair)
+
+    def results(self, name: str) -> list[Mapping[str, JSON]]:
+        """Return the committed results of a run, in order."""
+        return self._log.results(self._whole(name))
+
+    def deltas(self, name: str) -> list[tuple[MemoryDelta, ...]]:
+        """Return the deltas each committed item of a run caused, in order."""
+        return self._log.deltas(self._whole(name))
+
+    @property
+    def manifest(self) -> Mapping[str, JSON]:
+        """The manifest of the whole plan."""
+        return self._log.manifest
+
+    def _whole(self, name: str) -> str:
+        return f"{self._pair}/{name}"

@@ -1,15 +1,18 @@
 """Did memory help? Each condition against no memory, and what no difference looks like.
 
 The confirmatory family is declared by the plan: one contrast per memory condition, pooled
-over all sequences and both tasks. Controls and the re-run stand beside it.
+over all sequences and both tasks. Controls and the re-run stand beside it. What a plan of its size
+will be able to see is said before anything is paid.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from langgraft._core.errors import MissingExtraError
 from langgraft.benchmarks.comparison.contrasts import Comparison, compare_outcomes
 from langgraft.benchmarks.comparison.outcomes import Metric, Outcomes, differences_of, mean_of
-from langgraft.benchmarks.comparison.verdicts import MARGIN
+from langgraft.benchmarks.comparison.power import planned_difference
+from langgraft.benchmarks.comparison.verdicts import FEWEST_RUNS, MARGIN
 from langgraft.benchmarks.continual.cells import (
     BASELINE,
     RERUN,
@@ -17,9 +20,12 @@ from langgraft.benchmarks.continual.cells import (
     Cell,
     CellKey,
     StudyLog,
+    cell_key,
     pooled,
 )
 from langgraft.benchmarks.continual.metrics import metric_of
+from langgraft.benchmarks.harness.study import RunSpec
+from langgraft.benchmarks.reporting.words import detectable, sample_of, several
 
 TEACHING = frozenset({"random-own"})
 """Controls that recall what may well help: random or not, it is of the task at hand. They tell
@@ -105,3 +111,38 @@ def _accuracy(study: StudyLog, cells: Sequence[Cell], task: str) -> Metric:
     trained = not UNTRAINED.intersection(cell.key.condition for cell in chosen)
     found = mean_of(pooled(chosen), shared_effects=trained, orders=study.accuracy_orders)
     return metric_of(found, chosen)
+
+
+def detectable_line(runs: Sequence[RunSpec]) -> str:
+    """Say which difference of a memory against none would be found four times in five.
+
+    It is a plan's figure: the noise of an item is the one the papers' tables imply (evaluation
+    §2.3), and that orders of training shift success by 5 points is an assumption. The report says
+    what the study could detect in the end.
+    """
+    tests = [run for run in runs if run.factors["kind"] != "train"]
+    learned = [run for run in tests if cell_key(run).condition not in UNTRAINED]
+    memories = {run.factors["condition"] for run in runs if run.factors["kind"] == "train"}
+    items = {item for run in learned for item in run.item_ids}
+    replicates = {run.factors["replicate"] for run in learned}
+    untrained = {
+        (key.condition, run.factors["replicate"])
+        for run in tests
+        if (key := cell_key(run)).condition in UNTRAINED
+    }
+    name = "detectable difference at 80 % power"
+    sizes = sample_of(len(items), len(replicates), "test item")
+    if len(replicates) < FEWEST_RUNS:
+        return f"{name}: none, no verdict below {FEWEST_RUNS} runs ({sizes})"
+    try:
+        effect = planned_difference(
+            len(items),
+            len(replicates),
+            baseline_runs=len(untrained),
+            contrasts=len(memories),
+        )
+    except MissingExtraError as error:
+        return f"{name}: {error}"
+    reach = f"about {detectable(effect)}" if effect <= 1 else "none, the plan is too small"
+    compared = several(len(memories), "memory", "memories")
+    return f"{name}: {reach} ({sizes}, {compared} compared, an order effect of 5 pp assumed)"

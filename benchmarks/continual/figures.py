@@ -1,67 +1,64 @@
-"""The figures of a report, as SVG text that is the same for the same numbers; here those of bars.
+"""The figures of a report, as SVG text that is the same for the same numbers.
+
+Drawn here are those along training (success while training, on held-out items along it, dilution) and
+what memory retrieved; `bars` has those of transfer.
 
 matplotlib belongs to the extra `bench`: import this module only where figures are drawn.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from typing import Any
 
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
 
-from langgraft.benchmarks.comparison.contrasts import Contrast
-from langgraft.benchmarks.comparison.outcomes import Metric
+from langgraft.benchmarks.comparison.outcomes import Metric, Spread
 from langgraft.benchmarks.continual.analysis import Analysis
-from langgraft.benchmarks.continual.frames import (
+from langgraft.benchmarks.continual.bars import (
+    ABREAST,
     EASY,
     HARD,
-    LABEL,
-    bar,
     colors,
-    ends,
-    finish_bars,
-    panels,
+    decomposition_bars,
     sizes,
+    subset_bars,
+    transfer_bars,
+    within_cross,
 )
-from langgraft.benchmarks.continual.learning_figures import (
-    learning,
-    milestone_lines,
-    retention_lines,
-)
-from langgraft.benchmarks.continual.metrics import Direction, Transfer
-from langgraft.benchmarks.continual.retrieval_figures import (
-    dilution_lines,
-    diversity_panels,
-    within_task,
-)
+from langgraft.benchmarks.continual.cells import CellKey
+from langgraft.benchmarks.continual.curves import LearningCurve, Milestone, Tested, Window
+from langgraft.benchmarks.continual.retrieval import CellRetrieval
 from langgraft.benchmarks.reporting.drawing import (
-    BAND,
     DASHES,
     GRAY,
     INK,
+    PALETTE,
+    WIDTH,
     ZERO,
-    chart,
-    finish_rows,
+    Grid,
+    forest,
     legend,
     line,
+    shades,
     svg_text,
 )
-from langgraft.benchmarks.reporting.words import interval, signed
+from langgraft.benchmarks.reporting.words import several
 
 
 def draw(analysis: Analysis) -> dict[str, str]:
     """Return the figures as SVG by name: those there is something to draw for."""
     made: dict[str, Callable[[Analysis], Figure]] = {}
     if any(contrast.estimate for contrast in (*analysis.family, *analysis.beside)):
-        made["forest"] = _forest
+        made["forest"] = lambda each: forest(each.comparison, colors(each))
     if any(row.transfer.estimate is not None for row in analysis.transfers):
-        made["forward"] = partial(_transfer_bars, direction="forward")
-        made["subsets"] = _subset_bars
-        made["decomposition"] = _decomposition_bars
-        made["within-cross"] = _within_cross
-        made["backward"] = partial(_transfer_bars, direction="backward")
+        made["forward"] = partial(transfer_bars, direction="forward")
+        made["subsets"] = subset_bars
+        made["decomposition"] = decomposition_bars
+        made["within-cross"] = within_cross
+        made["backward"] = partial(transfer_bars, direction="backward")
     if any(curve.length for curve in analysis.curves):
         made["learning"] = learning
     if any(milestone.accuracy.estimate for milestone in analysis.milestones):
@@ -74,169 +71,295 @@ def draw(analysis: Analysis) -> dict[str, str]:
     return {name: svg_text(name, partial(figure, analysis)) for name, figure in made.items()}
 
 
-def _forest(analysis: Analysis) -> Figure:
-    """Draw each condition's difference against no memory, with the margin of equivalence."""
-    rows = [c for c in (*analysis.family, *analysis.beside) if c.estimate is not None]
-    figure, axes = chart(0.8 + 0.34 * max(len(rows), 1))
-    palette, margin = colors(analysis), 100 * analysis.comparison.margin
-    axes.axvspan(-margin, margin, color=BAND, lw=0, label="margin of equivalence")
-    axes.axvline(0, color=ZERO, lw=1)
-    for place, contrast in enumerate(rows):
-        _forest_row(axes, place, contrast, palette[contrast.condition])
-    label = "difference in success rate against no memory (percentage points)"
-    finish_rows(axes, [contrast.condition for contrast in rows], label)
-    figure.legend(loc="outside upper right", fontsize=8)
-    return figure
+# Along training --------------------------------------------------------------------------------
 
 
-def _forest_row(axes: Axes, place: int, contrast: Contrast, color: str) -> None:
-    estimate = contrast.estimate
-    assert estimate is not None
-    axes.plot(ends(estimate), [place, place], color=color, lw=2.2, solid_capstyle="butt")
-    hollow = contrast.verdict == "incomplete"
-    face = "white" if hollow else color
-    axes.plot([100 * estimate.value], [place], "o", ms=7, mec=color, mfc=face, mew=1.6)
-    text = f"{signed(estimate.value)}  {interval(estimate)}"
-    axes.annotate(
-        text + ("  incomplete" if hollow else ""),
-        (1.01, place),
-        xycoords=("axes fraction", "data"),
-        va="center",
-        color=INK,
-        fontsize=8.5,
-    )
-
-
-def _transfer_bars(analysis: Analysis, direction: Direction) -> Figure:
-    """Draw forward or backward transfer: one panel per sequence."""
-    figure, found = panels(analysis, 2.7)
-    palette = colors(analysis)
-    for axes, sequence in zip(found, analysis.study.sequences, strict=True):
-        rows = analysis.rows(direction, sequence)
-        for place, row in enumerate(rows):
-            bar(axes, place, row.transfer, palette[row.condition], 0.62)
-        finish_bars(axes, [row.condition for row in rows], _title(direction, sequence))
-    found[0].set_ylabel(f"{'FWT' if direction == 'forward' else 'BWT'} (pp)")
-    return figure
-
-
-def _title(direction: Direction, sequence: str) -> str:
-    earlier, later = sequence.split(">")
-    tested = later if direction == "forward" else earlier
-    return f"{earlier} → {later}, tested on {tested}"
-
-
-def _subset_bars(analysis: Analysis) -> Figure:
-    """Draw forward transfer on the items solved and failed without memory."""
-    figure, found = panels(analysis, 2.9)
-    for axes, sequence in zip(found, analysis.study.sequences, strict=True):
-        rows = analysis.rows("forward", sequence)
-        for place, row in enumerate(rows):
-            bar(axes, place - 0.21, row.delta_rr, EASY, 0.38)
-            bar(axes, place + 0.21, row.delta_nl, HARD, 0.38)
-        finish_bars(axes, [row.condition for row in rows], _title("forward", sequence))
-    found[0].set_ylabel("change (pp)")
-    entries: dict[str, Artist] = {
-        "ΔRR, items solved without memory": Patch(color=EASY),
-        "ΔNL, items failed without memory": Patch(color=HARD),
-    }
-    legend(figure, entries, 2)
-    return figure
-
-
-def _decomposition_bars(analysis: Analysis) -> Figure:
-    """Draw forward transfer as the sum of what easy and hard items add (Figures 3 and 9)."""
-    figure, found = panels(analysis, 2.9)
-    for axes, sequence in zip(found, analysis.study.sequences, strict=True):
-        rows = [
-            row
-            for row in analysis.decompositions
-            if (row.transfer.direction, row.transfer.sequence) == ("forward", sequence)
-        ]
-        for place, row in enumerate(rows):
-            _share(axes, place - 0.24, row.easy, EASY)
-            _share(axes, place, row.hard, HARD)
-            _sum(axes, place + 0.24, row.transfer.transfer)
-        names = [row.transfer.condition for row in rows]
-        finish_bars(axes, names, _title("forward", sequence))
-    found[0].set_ylabel("share of FWT (pp)")
-    entries: dict[str, Artist] = {
-        "(n_s / N) · ΔRR, solved without memory": Patch(color=EASY),
-        "(n_f / N) · ΔNL, failed without memory": Patch(color=HARD),
-        "FWT, their sum": line(INK, marker="D"),
-    }
-    legend(figure, entries, 3)
-    figure.supxlabel(sizes(analysis), fontsize=9)
-    return figure
-
-
-def _share(axes: Axes, place: float, metric: Metric, color: str) -> None:
-    """Draw a share of a transfer; a subset without items has none."""
-    estimate = metric.estimate
-    if estimate is not None:
-        fill = color if metric.complete else "white"
-        axes.bar(place, 100 * estimate.value, 0.22, color=fill, edgecolor=color, lw=1.2, alpha=0.88)
-        axes.vlines(place, *ends(estimate), color=INK, lw=1)
-
-
-def _sum(axes: Axes, place: float, metric: Metric) -> None:
-    estimate = metric.estimate
-    if estimate is not None:
-        value, (low, high) = 100 * estimate.value, ends(estimate)
-        axes.vlines(place, low, high, color=INK, lw=1.4)
-        face = INK if metric.complete else "white"
-        axes.plot([place], [value], "D", ms=5, mec=INK, mfc=face)
-        text = signed(estimate.value)
-        axes.annotate(text, (place, max(high, 0)), (0, 3), **LABEL, color=INK)
-
-
-def _within_cross(analysis: Analysis) -> Figure:
-    """Draw success within a task beside success after another one (Figure 4)."""
-    figure, found = panels(analysis, 3.1)
-    palette, memories = colors(analysis), analysis.study.memories
-    for axes, sequence in zip(found, analysis.study.sequences, strict=True):
+def learning(analysis: Analysis) -> Figure:
+    """Draw cumulative success over both phases: a row per sequence, a column per condition."""
+    conditions, sequences = analysis.study.memories, analysis.study.sequences
+    grid, palette = TrainingGrid(len(sequences), len(conditions)), colors(analysis)
+    found = {(curve.condition, curve.sequence): curve for curve in analysis.curves}
+    for row, sequence in enumerate(sequences):
         earlier, later = sequence.split(">")
-        for row in analysis.rows("forward", sequence):
-            if row.condition not in memories:  # a control: the bars have it
-                continue
-            place = memories.index(row.condition)
-            shift = 0.05 * (place - (len(memories) - 1) / 2)
-            marker = MARKERS[place % len(MARKERS)]
-            slope(axes, row, shift, palette[row.condition], marker)
-        reference(axes, analysis, later)
-        axes.set_xticks([0, 1], [f"within: ∅ → {later}", f"cross: {earlier} → {later}"])
-        axes.set_xlim(-0.35, 1.35)
-        axes.set_ylim(0, 100)
-        axes.tick_params(length=0, labelcolor=INK)
-        axes.grid(axis="y")
-        axes.set_title(f"tested on {later}", loc="left")
-    found[0].set_ylabel("success rate (%)")
+        for column, condition in enumerate(conditions):
+            curves = [found.get((condition, each)) for each in (earlier, later, sequence)]
+            _phases(grid.panel(row, column), curves, palette[condition])
+            grid.finish(row, column, condition, f"{earlier} → {later}\nsolved so far (%)")
     entries: dict[str, Artist] = {
-        name: line(palette[name], marker=MARKERS[place % len(MARKERS)])
-        for place, name in enumerate(memories)
+        "first phase": line(INK, width=1.0),
+        "second phase, after the first": line(INK, width=2.0),
+        "the same task from an empty bank": line(GRAY, dashed=True),
     }
-    legend(figure, {**entries, "without memory": line(GRAY, dashed=True)}, 6)
+    legend(grid.figure, entries, 3)
+    runs = max((len(curve.replicates) for curve in analysis.curves), default=0)
+    label = f"training items over both phases (n = {several(runs, 'run')})"
+    grid.figure.supxlabel(label, fontsize=9)
+    return grid.figure
+
+
+def _phases(axes: Axes, curves: Sequence[LearningCurve | None], color: str) -> None:
+    """Draw the first phase, the switch, and the second phase over the scratch curve."""
+    first, scratch, second = curves
+    switch = 0 if first is None else first.planned
+    for curve, start, shade, width in (
+        (first, 0, color, 1.0),
+        (scratch, switch, GRAY, 1.4),
+        (second, switch, color, 2.0),
+    ):
+        if curve is not None and curve.length:
+            _curve(axes, curve, start, shade, width, dashed=curve is scratch)
+    axes.axvline(switch + 0.5, color=ZERO, lw=1)
+
+
+def _curve(
+    axes: Axes, curve: LearningCurve, start: int, color: str, width: float, *, dashed: bool
+) -> None:
+    steps = [start + number for number in range(1, curve.length + 1)]
+    low, mean, high = (
+        [100 * value for value in each] for each in (curve.low, curve.mean, curve.high)
+    )
+    axes.fill_between(steps, low, high, color=color, alpha=0.14, lw=0)
+    axes.plot(steps, mean, color=color, lw=width, ls=DASHES if dashed else "-")
+
+
+def milestone_lines(analysis: Analysis) -> Figure:
+    """Draw accuracy on held-out items along training: a row per task tested."""
+    conditions = analysis.study.memories
+    tasks = sorted({m.key.task for m in analysis.milestones})
+    sequences = list(dict.fromkeys(m.key.sequence for m in analysis.milestones))
+    grid = TrainingGrid(len(tasks), len(conditions))
+    palette = shades(sequences)
+    for row, task in enumerate(tasks):
+        for column, condition in enumerate(conditions):
+            axes = grid.panel(row, column)
+            for sequence in sequences:
+                found = _track(analysis, (condition, sequence, task))
+                along(axes, [(m.at, m.accuracy) for m in found], palette[sequence])
+            grid.finish(row, column, condition, f"tested on {task}\nsuccess rate (%)")
+    entries: dict[str, Artist] = {
+        f"while training {sequence.replace('>', ' → ')}": line(palette[sequence], marker="o")
+        for sequence in sequences
+    }
+    legend(grid.figure, entries, 4)
+    grid.figure.supxlabel(f"training items of the last phase ({sizes(analysis)})", fontsize=9)
+    return grid.figure
+
+
+def _track(analysis: Analysis, track: tuple[str, str, str]) -> list[Milestone]:
+    return [
+        milestone
+        for milestone in analysis.milestones
+        if (milestone.key.condition, milestone.key.sequence, milestone.key.task) == track
+    ]
+
+
+def retention_lines(analysis: Analysis) -> Figure:
+    """Draw RR and NL of the later task along training (continual-memory Figure 13)."""
+    conditions, sequences = analysis.study.memories, analysis.study.sequences
+    grid = TrainingGrid(len(sequences), len(conditions))
+    for row, sequence in enumerate(sequences):
+        later = sequence[-1]
+        for column, condition in enumerate(conditions):
+            axes = grid.panel(row, column)
+            for source, dashed in ((later, True), (sequence, False)):
+                found = _track(analysis, (condition, source, later))
+                along(axes, [(m.at, m.rr) for m in found], EASY, dashed=dashed)
+                along(axes, [(m.at, m.nl) for m in found], HARD, dashed=dashed)
+            label = f"{sequence.replace('>', ' → ')}, tested on {later}\nsuccess rate (%)"
+            grid.finish(row, column, condition, label)
+    entries: dict[str, Artist] = {
+        "RR, solved without memory": line(EASY, marker="o"),
+        "NL, failed without memory": line(HARD, marker="o"),
+        "the same from an empty bank": line(GRAY, dashed=True),
+    }
+    legend(grid.figure, entries, 3)
+    grid.figure.supxlabel(f"training items of the later task ({sizes(analysis)})", fontsize=9)
+    return grid.figure
+
+
+class TrainingGrid(Grid):
+    """A row per sequence or task and a column per memory, along training, in percent."""
+
+    def __init__(self, rows: int, columns: int) -> None:
+        super().__init__(
+            rows, columns, abreast=ABREAST, height=1.75, margin=0.7, sharex=True, sharey=True
+        )
+
+    def finish(self, row: int, column: int, title: str, label: str) -> None:
+        """Give a panel its lines, its title at the top and its label at the left."""
+        panel, last = self.panel(row, column), row == self.rows - 1
+        panel.set_ylim(0, 100)
+        panel.grid()
+        panel.set_title(title if row == 0 else "", loc="left")
+        panel.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+        panel.tick_params(length=0, labelbottom=last)
+        if column % self.abreast == 0:
+            panel.set_ylabel(label)
+
+
+def along(
+    axes: Axes,
+    found: Iterable[tuple[int, Metric]],
+    color: str,
+    *,
+    marker: str = "o",
+    dashed: bool = False,
+) -> None:
+    """Draw a number along training, with its intervals."""
+    known = [(at, metric.estimate) for at, metric in found if metric.estimate is not None]
+    places, values = [at for at, _ in known], [100 * e.value for _, e in known]
+    style = DASHES if dashed else "-"
+    axes.plot(places, values, color=color, lw=1.6, ls=style, marker=marker, ms=4.2)
+    low, high = [100 * e.low for _, e in known], [100 * e.high for _, e in known]
+    axes.vlines(places, low, high, color=color, lw=1, alpha=0.58)
+
+
+# What was retrieved ----------------------------------------------------------------------------
+
+
+def within_task(analysis: Analysis) -> list[CellRetrieval]:
+    """Return the evaluations on the task that was learned, from an empty bank, at its end."""
+    return [
+        cell
+        for cell in analysis.retrievals
+        if cell.key.sequence == cell.key.task and cell.key.at is None
+    ]
+
+
+def diversity_panels(analysis: Analysis) -> Figure:
+    """Draw diversity, coverage, concentration and success within each task (Figure 11)."""
+    cells = within_task(analysis)
+    cells.sort(key=lambda cell: (cell.key.task, analysis.study.memories.index(cell.key.condition)))
+    crowded = len(cells) > 2 * ABREAST
+    figure = Figure(figsize=(WIDTH, 6.6 if crowded else 5.4), layout="constrained")
+    diversity, coverage, top1, success = figure.subplots(2, 2).flat
+    palette = colors(analysis)
+    for place, cell in enumerate(cells):
+        color = palette[cell.key.condition]
+        _pair(diversity, place, cell, color)
+        _column(coverage, place - 0.2, cell.spread("coverage_bank"), color, 0.36)
+        _column(coverage, place + 0.2, cell.spread("coverage_slots"), color, 0.36, hollow=True)
+        _column(top1, place, cell.spread("top1_share"), color, 0.6)
+        _success(success, place, analysis, cell.key, color)
+    between = " " if crowded else "\n"
+    names = [f"{cell.key.condition}{between}{cell.key.task}" for cell in cells]
+    titles = {
+        "(a) diversity, 0 to 1": diversity,
+        "(b) retrieval coverage (%)": coverage,
+        "(c) top-1 concentration (%)": top1,
+        "(d) success within the task (%)": success,
+    }
+    for title, axes in titles.items():
+        _finish(axes, title, names, 1 if axes is diversity else 100, crowded=crowded)
+    entries: dict[str, Artist] = {
+        "(a) keys in the bank": _mark("o", hollow=True),
+        "(a) items retrieved": _mark("D"),
+        "(b) of the bank": _mark("s"),
+        "(b) of the items retrieved": _mark("s", hollow=True),
+    }
+    legend(figure, entries, 4)
     figure.supxlabel(sizes(analysis), fontsize=9)
     return figure
 
 
-MARKERS = "osD^vPX"
-"""Shapes, so that conditions can be told apart without their colors; one more than colors, so
-that where colors come round again they come with other shapes."""
+def _mark(marker: str, *, hollow: bool = False) -> Artist:
+    mark = line(INK, marker=marker, width=0)
+    mark.set_markerfacecolor("white" if hollow else INK)
+    mark.set_markersize(7)
+    return mark
 
 
-def slope(axes: Axes, row: Transfer, shift: float, color: str, marker: str) -> None:
-    """Draw success within a task and after the other one, joined, with their intervals."""
-    known = [(x, m.estimate) for x, m in enumerate((row.before, row.after)) if m.estimate]
-    places = [x + shift for x, _ in known]
-    values = [100 * estimate.value for _, estimate in known]
-    axes.plot(places, values, color=color, lw=1.7, marker=marker, ms=6)
-    low, high = ([100 * getattr(e, end) for _, e in known] for end in ("low", "high"))
-    axes.vlines(places, low, high, color=color, lw=1)
+def _pair(axes: Axes, place: int, cell: CellRetrieval, color: str) -> None:
+    """Draw key and context diversity of a cell, joined."""
+    keys, contexts = cell.spread("key_diversity"), cell.spread("context_diversity")
+    if keys is not None and contexts is not None:
+        ends = [place - 0.15, place + 0.15]
+        axes.plot(ends, [keys.mean, contexts.mean], color=color, lw=1.2)
+    for shift, spread, marker, face in ((-0.15, keys, "o", "white"), (0.15, contexts, "D", color)):
+        if spread is not None:
+            axes.vlines(place + shift, spread.low, spread.high, color=INK, lw=1)
+            axes.plot([place + shift], [spread.mean], marker, ms=7, mec=color, mfc=face, mew=1.5)
 
 
-def reference(axes: Axes, analysis: Analysis, task: str) -> None:
-    """Draw what no memory at all gives."""
-    estimate = dict(analysis.baseline)[task].estimate
-    if estimate is not None:
-        axes.axhline(100 * estimate.value, color=GRAY, lw=1.2, ls=DASHES)
+def _column(
+    axes: Axes,
+    place: float,
+    spread: Spread | None,
+    color: str,
+    width: float,
+    *,
+    hollow: bool = False,
+) -> None:
+    if spread is not None:
+        face = "white" if hollow else color
+        axes.bar(place, 100 * spread.mean, width, color=face, edgecolor=color, lw=1.2, alpha=0.88)
+        axes.vlines(place, 100 * spread.low, 100 * spread.high, color=INK, lw=1.1)
+
+
+def _success(axes: Axes, place: int, analysis: Analysis, key: CellKey, color: str) -> None:
+    found = [r.accuracy.estimate for r in analysis.retentions if r.key == key]
+    for estimate in found:
+        if estimate is not None:
+            axes.bar(place, 100 * estimate.value, 0.6, color=color, alpha=0.88)
+            axes.vlines(place, 100 * estimate.low, 100 * estimate.high, color=INK, lw=1.1)
+
+
+def _finish(axes: Axes, title: str, names: Sequence[str], top: float, *, crowded: bool) -> None:
+    axes.set_title(title, loc="left")
+    side: dict[str, Any] = (
+        {"rotation": 50, "ha": "right", "rotation_mode": "anchor"} if crowded else {}
+    )
+    axes.set_xticks(range(len(names)), list(names), **side)
+    axes.set_xlim(-0.6, len(names) - 0.4)
+    axes.set_ylim(0, 1.04 * top)
+    axes.tick_params(length=0, labelcolor=INK, labelsize=8)
+    axes.grid(axis="y")
+    axes.spines["left"].set_visible(False)
+
+
+OWN, IN_BANK, IN_TRAINING = PALETTE[0], GRAY, PALETTE[4]
+
+
+def dilution_lines(analysis: Analysis) -> Figure:
+    """Draw how the earlier task fares while the later one is learned."""
+    conditions, sequences = analysis.study.memories, analysis.study.sequences
+    grid, found = TrainingGrid(len(sequences), len(conditions)), analysis.dilution
+    for row, sequence in enumerate(sequences):
+        for column, condition in enumerate(conditions):
+            track = (condition, sequence)
+            tested = [t for t in found.tested if (t.condition, t.sequence) == track]
+            windows = [w for w in found.windows if (w.condition, w.sequence) == track]
+            axes = grid.panel(row, column)
+            _tested(axes, tested)
+            _training(axes, windows)
+            earlier, later = sequence.split(">")
+            label = f"{earlier}, while\nlearning {later} (%)"
+            grid.finish(row, column, condition, label)
+    grid.panel(0, 0).set_ylim(0, 104)  # of all: what stays at 100 is seen whole
+    entries: dict[str, Artist] = {
+        "success when tested": line(INK, marker="s"),
+        "share of what is retrieved when tested": line(OWN, marker="o"),
+        "share of what is retrieved in training": line(IN_TRAINING, dashed=True),
+        "share of the bank": line(IN_BANK, width=2.4),
+    }
+    legend(grid.figure, entries, 2)
+    grid.figure.supxlabel(f"episodes of the later task ({sizes(analysis)})", fontsize=9)
+    return grid.figure
+
+
+def _tested(axes: Axes, rows: Sequence[Tested]) -> None:
+    bank = [(row.at, 100 * row.bank_share.mean) for row in rows if row.bank_share is not None]
+    axes.plot([at for at, _ in bank], [share for _, share in bank], color=IN_BANK, lw=2.4)
+    along(axes, [(row.at, row.own_share) for row in rows], OWN)
+    along(axes, [(row.at, row.success) for row in rows], INK, marker="s")
+
+
+def _training(axes: Axes, windows: Sequence[Window]) -> None:
+    """Draw what training retrieved, each window at its middle."""
+    known = [
+        ((window.first - 1 + window.last) / 2, 100 * window.earlier_retrieved.mean)
+        for window in windows
+        if window.earlier_retrieved is not None
+    ]
+    places, shares = [at for at, _ in known], [share for _, share in known]
+    axes.plot(places, shares, color=IN_TRAINING, lw=1.6, ls=DASHES)

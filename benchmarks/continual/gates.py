@@ -1,18 +1,12 @@
-"""Checks that a result must pass before it is worth reading (evaluation §2.5)."""
+"""Checks that only this study can make, beside those of any comparison (`reporting.findings`)."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import cast
+from collections.abc import Iterable
 
-from langgraft._core.canonical import JSON
 from langgraft.benchmarks.comparison import verdicts
-from langgraft.benchmarks.comparison.contrasts import Comparison, Contrast
 from langgraft.benchmarks.comparison.verdicts import Gate, State
 from langgraft.benchmarks.continual.cells import RunResults, StudyLog
 from langgraft.benchmarks.continual.metrics import IDENTITY_TOLERANCE, Transfer
-from langgraft.benchmarks.reporting.words import flat, points, several, short
-
-_NAMED = 5
-"""Entries of a fingerprint that are told one by one."""
+from langgraft.benchmarks.reporting.words import several
 
 
 def completeness(study: StudyLog) -> Gate:
@@ -40,66 +34,6 @@ def identity(transfers: Iterable[Transfer]) -> Gate:
     )
     state: State = "failed" if wrong else "passed" if len(gaps) == len(rows) else "open"
     return Gate(name, state, detail)
-
-
-def no_difference(found: Comparison) -> Gate:
-    """Check that the re-run of the baseline is equivalent to the baseline."""
-    name = "A/A: re-run"
-    if found.rerun is None or found.rerun.estimate is None:
-        return Gate(name, "open", "The plan has no re-run of the baseline, or it has no results.")
-    told = points(found.rerun.estimate)
-    return _equivalence(
-        name, found, found.rerun, f"The baseline against itself with other samples: {told}."
-    )
-
-
-def control_gates(found: Comparison) -> tuple[Gate, ...]:
-    """Check that each inert control is equivalent to no memory; see `Comparison.holds`."""
-    return tuple(_control_gate(found, control) for control in found.controls if control.inert)
-
-
-def _control_gate(found: Comparison, control: Contrast) -> Gate:
-    name = f"A/A: {control.condition}"
-    if control.estimate is None:
-        return Gate(name, "open", "There are no results.")
-    return _equivalence(name, found, control, f"{points(control.estimate)} against no memory.")
-
-
-def _equivalence(name: str, found: Comparison, contrast: Contrast, detail: str) -> Gate:
-    if contrast.verdict == "incomplete" or contrast.estimate is None:
-        return Gate(name, "open", f"{detail} Incomplete.")
-    margin, held = f"±{100 * found.margin:.0f} pp", found.holds(contrast)
-    tests = f"two one-sided tests, p = {contrast.estimate.p_beyond(found.margin):.3f}"
-    if held:
-        return Gate(name, "passed", f"{detail} Equivalent within {margin} ({tests}).")
-    if held is False:
-        return Gate(
-            name, "failed", f"{detail} It differs, and may by more than {margin} ({tests})."
-        )
-    return Gate(
-        name, "open", f"{detail} Neither equivalent within {margin} ({tests}) nor different."
-    )
-
-
-def like_orders(family: Sequence[Contrast]) -> Gate:
-    """Check the assumption that training orders act alike on all memories.
-
-    Each memory is judged once more with the order effects of the others alone.
-    """
-    name = "Order effects alike"
-    known = [each for each in family if each.verdict_of_others is not None]
-    if not known or any(each.verdict in {"too few runs", "incomplete"} for each in known):
-        return Gate(name, "open", "It takes three memories, complete, with three runs each.")
-    spreads = ", ".join(f"{each.condition} {100 * (each.order_sd or 0):.1f}" for each in known)
-    detail = f"Standard deviations of whole runs: {spreads} pp."
-    wrong = [
-        f"{each.condition} ({each.verdict_of_others})"
-        for each in known
-        if each.verdict not in {each.verdict_of_others, "unclear"}
-    ]
-    if wrong:
-        return Gate(name, "failed", f"{detail} With those of the others alone: {'; '.join(wrong)}.")
-    return Gate(name, "passed", f"{detail} With those of the others alone all verdicts stay.")
 
 
 def same_tests(study: StudyLog) -> Gate:
@@ -141,31 +75,3 @@ def training_orders(study: StudyLog) -> Gate:
         f"{several(replicates, 'repetition')}, each with an order of its own, shared by all"
         " conditions.",
     )
-
-
-def constant_prompts(manifest: Mapping[str, JSON]) -> Gate:
-    """Name the one digest that each prompt has for the whole plan, and what else is held.
-
-    A run directory refuses to go on when a fingerprint changes, so one digest per prompt in
-    the manifest means one text in every run. Fingerprints are the study's own: they may be
-    nested as it likes, and the provenance shows them in full.
-    """
-    name = "Constant prompts"
-    fingerprints = cast("Mapping[str, JSON]", manifest.get("fingerprints") or {})
-    prompts = fingerprints.get("prompts")
-    if not prompts:
-        return Gate(name, "open", "The manifest names no prompts.")
-    detail = f"One text per prompt in all runs: {_held(prompts)}."
-    others = sorted(key for key in fingerprints if key != "prompts")
-    if others:
-        held = "; ".join(f"{key} {_held(fingerprints[key])}" for key in others)
-        detail += f" As constant: {held}."
-    return Gate(name, "passed", detail)
-
-
-def _held(value: JSON) -> str:
-    """Write a fingerprint in short, whatever its shape; of many entries only the number."""
-    rows = sorted(flat(value))
-    if len(rows) > _NAMED:
-        return f"({len(rows)} entries)"
-    return ", ".join(f"{name} {short(text)}".strip() for name, text in rows)

@@ -4,11 +4,9 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from langgraft.benchmarks.comparison.outcomes import Metric, Spread
-from langgraft.benchmarks.continual.cross_recall import CrossRecall, Origin
-from langgraft.benchmarks.continual.dilution import Dilution, Tested
-from langgraft.benchmarks.continual.probes import Crossing, Effect
-from langgraft.benchmarks.continual.remedies import Remedy
-from langgraft.benchmarks.continual.retrieval import CellRetrieval
+from langgraft.benchmarks.continual.curves import Dilution, Tested
+from langgraft.benchmarks.continual.probes import Crossing, Effect, Remedy
+from langgraft.benchmarks.continual.retrieval import CellRetrieval, CrossRecall, Origin
 from langgraft.benchmarks.reporting.words import (
     TIMES,
     interval,

@@ -5,11 +5,14 @@
     RR, NL   = accuracy on the test items the agent solves, or fails, without memory
     ΔRR, ΔNL = the same difference on these subsets
 
+FWT = (n_s / N)·ΔRR + (n_f / N)·ΔNL, and so BWT: the two weighted terms are in the units of the
+transfer itself and can be stacked (Figure 3); ΔRR and ΔNL cannot.
+
 Values are fractions; percentage points are made where numbers are shown.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from langgraft.benchmarks.comparison.estimates import Estimate, OrderEffects
@@ -67,6 +70,17 @@ class Transfer:
     def identity_holds(self) -> bool:
         """Whether the subsets add up to the whole."""
         return self.identity_gap is not None and self.identity_gap <= IDENTITY_TOLERANCE
+
+
+@dataclass(frozen=True, slots=True)
+class Decomposition:
+    """Where a transfer comes from."""
+
+    transfer: Transfer
+    easy: Metric
+    """`(n_s / N) · ΔRR`: what items solved without memory add."""
+    hard: Metric
+    """`(n_f / N) · ΔNL`: what items failed without memory add."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +207,50 @@ def _moves(study: StudyLog) -> Iterator[tuple[Direction, Cell, Cell]]:
                 after = study.cells.get(CellKey(condition, sequence, task))
                 if before is not None and after is not None:
                     yield direction, after, before
+
+
+def decompositions(
+    study: StudyLog, partitions: Mapping[str, Partition], transfers: tuple[Transfer, ...]
+) -> tuple[Decomposition, ...]:
+    """Decompose each transfer. Subsets too small for ΔRR or ΔNL have a share like any other."""
+    splits = [partitions[row.task] for row in transfers]
+    pairs = [
+        (
+            study.cells[CellKey(row.condition, row.sequence, row.task)].scores,
+            study.cells[CellKey(row.condition, row.task, row.task)].scores,
+        )
+        for row in transfers
+    ]
+    subsets = [[each.solved for each in splits], [each.failed for each in splits]]
+    shares = (
+        [
+            _share(row.transfer, part, items)
+            for row, part, items in zip(
+                transfers, differences_of(pairs, subset), subset, strict=True
+            )
+        ]
+        for subset in subsets
+    )
+    return tuple(map(Decomposition, transfers, *shares))
+
+
+def _share(transfer: Metric, part: Estimate | None, items: frozenset[str]) -> Metric:
+    counts = (transfer.done, transfer.planned, len(items))
+    if transfer.estimate is None or part is None:
+        return Metric(None, *counts)
+    return Metric(scaled(part, part.n_items / transfer.estimate.n_items), *counts)
+
+
+def scaled(estimate: Estimate, weight: float) -> Estimate:
+    """Return an estimate of `weight` times what it estimates."""
+    return replace(
+        estimate,
+        value=weight * estimate.value,
+        low=weight * estimate.low,
+        high=weight * estimate.high,
+        se=weight * estimate.se,
+        these_orders=(weight * estimate.these_orders[0], weight * estimate.these_orders[1]),
+    )
 
 
 def identity_gap(before: Cell, after: Cell, split: Partition) -> float | None:

@@ -3,7 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal, Self, TypeAlias, cast
 
-from pydantic import Field, JsonValue, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from typing_extensions import override
 
 from langgraft._core.canonical import JSON
@@ -16,7 +24,6 @@ from langgraft.benchmarks.continual.conditions import (
     check_readable,
     paper_conditions,
 )
-from langgraft.benchmarks.continual.pairs import TaskPair, Tasks
 from langgraft.benchmarks.continual.worlds import World, world_of
 from langgraft.benchmarks.harness.plans import is_shipped
 from langgraft.benchmarks.harness.study import SIMULATED, Plan
@@ -28,6 +35,43 @@ MOST_PARTS = 100
 
 MOST_RUNS = 1000
 """Model seeds that are kept for the baseline; those of its re-run come after them."""
+
+DEFAULT_A, DEFAULT_B = "babyai/action_obj_door", "babyai/find_obj"
+"""The families of the study on BabyAI."""
+
+
+class Tasks(BaseModel):
+    """The two task families of the sequence."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    A: str = DEFAULT_A
+    B: str = DEFAULT_B
+
+    @model_validator(mode="after")
+    def _two(self) -> Self:
+        if self.A == self.B:
+            msg = f"tasks A and B are both {self.A!r}"
+            raise ValueError(msg)
+        return self
+
+
+class TaskPair(Tasks):
+    """Two task families, and how their world is played."""
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=64)
+    """Short name: the beginning of its runs' names, and the folder of its report."""
+    A: str
+    B: str
+    semantics: str | None = None
+    """One of the ways its world can be played; `None` takes the world's default."""
+    learner: dict[str, JsonValue] = Field(default_factory=dict)
+    """Settings of the world's simulated learner, such as `mimicry` of ALFWorld's."""
+
+    @property
+    def tasks(self) -> Tasks:
+        """The two families alone."""
+        return Tasks(A=self.A, B=self.B)
 
 
 class ContinualPlan(Plan):

@@ -13,10 +13,9 @@ from typing import Any, Final
 
 from langgraft.benchmarks.continual.analysis import Analysis, analyze, summary_table
 from langgraft.benchmarks.continual.banks import Banks
-from langgraft.benchmarks.continual.case_pages import case_pages
-from langgraft.benchmarks.continual.cases import RULES
+from langgraft.benchmarks.continual.cases import RULES, case_pages
+from langgraft.benchmarks.continual.cells import PairLog
 from langgraft.benchmarks.continual.columns import MEANINGS
-from langgraft.benchmarks.continual.cross_recall import SUBSETS
 from langgraft.benchmarks.continual.metrics import SMALLEST_SUBSET
 from langgraft.benchmarks.continual.page_one import (
     MOST_ROWS,
@@ -25,10 +24,9 @@ from langgraft.benchmarks.continual.page_one import (
     notices,
     transfer_sentences,
 )
-from langgraft.benchmarks.continual.pair_log import PairLog
-from langgraft.benchmarks.continual.paper import write_paper_report
+from langgraft.benchmarks.continual.paper.report import write_paper_report
 from langgraft.benchmarks.continual.plan import ContinualPlan
-from langgraft.benchmarks.continual.retrieval import SHARES
+from langgraft.benchmarks.continual.retrieval import SHARES, SUBSETS
 from langgraft.benchmarks.continual.tables import tables
 from langgraft.benchmarks.harness.study import (
     Plan,

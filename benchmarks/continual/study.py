@@ -205,7 +205,7 @@ class ContinualStudy(Study[ContinualPlan]):
     @override
     def notes(self, plan: ContinualPlan, runs: Sequence[RunSpec]) -> tuple[str, ...]:
         """Return the difference that each pair can detect: what the plan's size is good for."""
-        from langgraft.benchmarks.continual.power import detectable_line  # noqa: PLC0415
+        from langgraft.benchmarks.continual.contrasts import detectable_line  # noqa: PLC0415
 
         if not plan.pairs:
             return (detectable_line(runs),)

@@ -4,18 +4,21 @@ Shares are in percent and differences in percentage points; an empty field means
 is no such number.
 """
 
-import math
 from collections.abc import Iterator
 from typing import Any, Final
 
-from langgraft.benchmarks.comparison.contrasts import Contrast
-from langgraft.benchmarks.comparison.estimates import Estimate
 from langgraft.benchmarks.continual.analysis import Analysis
 from langgraft.benchmarks.continual.cells import CellKey
-from langgraft.benchmarks.continual.columns import metric, percent, spread
 from langgraft.benchmarks.continual.mechanisms import collapsed
-from langgraft.benchmarks.continual.remedies import RunDifference
+from langgraft.benchmarks.continual.probes import RunDifference
 from langgraft.benchmarks.continual.retrieval import MEASURES, SHARES
+from langgraft.benchmarks.reporting.columns import (
+    contrast_table,
+    gate_table,
+    metric,
+    percent,
+    spread,
+)
 from langgraft.benchmarks.reporting.tables import Field, Number, Table
 
 _CELL: Final = ("condition", "sequence", "task")
@@ -25,7 +28,7 @@ _FACTORS: Final = ("condition", "kind", "sequence", "task", "at", "replicate")
 def tables(analysis: Analysis) -> tuple[Table, ...]:
     """Return all tables of a study: what came out, then why."""
     return (
-        _contrasts(analysis),
+        contrast_table(analysis.comparison),
         _content(analysis),
         _accuracies(analysis),
         _transfers(analysis),
@@ -35,7 +38,7 @@ def tables(analysis: Analysis) -> tuple[Table, ...]:
         _costs(analysis),
         _costs_by_node(analysis),
         _banks(analysis),
-        _gates(analysis),
+        gate_table(analysis.gates),
         _episodes(analysis),
         _retentions(analysis),
         _nulls(analysis),
@@ -55,38 +58,6 @@ def tables(analysis: Analysis) -> tuple[Table, ...]:
 
 def _cell(key: CellKey) -> tuple[str, str, str]:
     return (key.condition, key.sequence, key.task)
-
-
-def _contrasts(analysis: Analysis) -> Table:
-    columns = (
-        *("condition", "role", metric(), metric("success"), metric("baseline")),
-        Number("", ("se", "df", "method", "seed_share", "p"), _test),
-        *("p_holm", percent("detectable_80"), "detectable_note", "verdict", "noise"),
-    )
-    rows = [_contrast(c, "memory", "") for c in analysis.family]
-    rows += [_contrast(c, "control", _standing(analysis, c)) for c in analysis.beside]
-    return Table.of("contrasts", columns, rows)
-
-
-def _contrast(contrast: Contrast, role: str, standing: str) -> tuple[Any, ...]:
-    numbers = (contrast.difference, contrast.success, contrast.baseline, contrast.estimate)
-    effect, note = contrast.detectable, None
-    if effect is not None and not math.isfinite(effect):
-        effect, note = None, "no difference can be detected: too few items or runs"
-    tested = (contrast.p_adjusted, effect, note, contrast.verdict, standing)
-    return (contrast.condition, role, *numbers, *tested)
-
-
-def _test(found: Estimate) -> tuple[Field, ...]:
-    return (100 * found.se, found.df, found.method, found.seed_share, found.p)
-
-
-def _standing(analysis: Analysis, control: Contrast) -> str:
-    """Say whether a control, or the re-run, is equivalent to no memory."""
-    if not control.inert or control.verdict == "incomplete":
-        return ""
-    words = {True: "equivalent", False: "differs", None: "cannot be told"}
-    return words[analysis.comparison.holds(control)]
 
 
 def _content(analysis: Analysis) -> Table:
@@ -166,11 +137,6 @@ def _costs_by_node(analysis: Analysis) -> Table:
 def _banks(analysis: Analysis) -> Table:
     rows = ((bank.condition, bank.sequence, bank.items.n, bank.items) for bank in analysis.banks)
     return Table.of("banks", ("condition", "sequence", "runs", spread("items")), rows)
-
-
-def _gates(analysis: Analysis) -> Table:
-    rows = ((gate.name, gate.state, gate.detail) for gate in analysis.gates)
-    return Table.of("gates", ("gate", "state", "detail"), rows)
 
 
 def _episodes(analysis: Analysis) -> Table:

@@ -14,6 +14,7 @@ from langgraft.benchmarks.mle.columns import Scaled, correlation, estimate, shar
 from langgraft.benchmarks.mle.outcomes import OUTCOMES, earned
 from langgraft.benchmarks.mle.searches import TREE, Search, StepRun, TreeSearch
 from langgraft.benchmarks.published import mle_agent_memory
+from langgraft.benchmarks.reporting.columns import gate_table
 from langgraft.benchmarks.reporting.tables import Field, Number, Table
 
 _YES: Final = {True: "yes", False: "no", None: ""}
@@ -48,7 +49,7 @@ def _of_agent(analysis: Analysis) -> tuple[Table, ...]:
         _counted(analysis, "packages"),
         _counted(analysis, "errors"),
         _runs(analysis),
-        _gates(analysis),
+        gate_table(analysis.gates),
     )
 
 
@@ -234,11 +235,6 @@ def _run(search: Search) -> tuple[Field, ...]:
         *(int(earned(search, name)) for name in OUTCOMES),
         search.submission_sha256,
     )
-
-
-def _gates(analysis: Analysis) -> Table:
-    rows = ((gate.name, gate.state, gate.detail) for gate in analysis.gates)
-    return Table.of("gates", ("gate", "state", "detail"), rows)
 
 
 def _published() -> Table:

@@ -17,6 +17,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from langgraft.benchmarks.comparison.contrasts import Comparison, Contrast
+from langgraft.benchmarks.comparison.estimates import Estimate
+from langgraft.benchmarks.reporting.words import interval, signed
+
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 GRAY = "#7a7f87"
 INK = "#22262b"
@@ -155,5 +159,43 @@ def legend(
         list(entries),
         loc=place,
         ncols=columns,
+        fontsize=8.5,
+    )
+
+
+def ends(difference: Estimate) -> tuple[float, float]:
+    """Return the ends of a difference's interval, in points."""
+    return 100 * difference.low, 100 * difference.high
+
+
+def forest(found: Comparison, palette: Mapping[str, str]) -> Figure:
+    """Draw each condition's difference against no memory, with the margin of equivalence."""
+    rows = [c for c in (*found.family, *found.beside) if c.estimate is not None]
+    figure, axes = chart(0.8 + 0.34 * max(len(rows), 1))
+    margin = 100 * found.margin
+    axes.axvspan(-margin, margin, color=BAND, lw=0, label="margin of equivalence")
+    axes.axvline(0, color=ZERO, lw=1)
+    for place, contrast in enumerate(rows):
+        _forest_row(axes, place, contrast, palette[contrast.condition])
+    label = "difference in success rate against no memory (percentage points)"
+    finish_rows(axes, [contrast.condition for contrast in rows], label)
+    figure.legend(loc="outside upper right", fontsize=8)
+    return figure
+
+
+def _forest_row(axes: Axes, place: int, contrast: Contrast, color: str) -> None:
+    estimate = contrast.estimate
+    assert estimate is not None
+    axes.plot(ends(estimate), [place, place], color=color, lw=2.2, solid_capstyle="butt")
+    hollow = contrast.verdict == "incomplete"
+    face = "white" if hollow else color
+    axes.plot([100 * estimate.value], [place], "o", ms=7, mec=color, mfc=face, mew=1.6)
+    text = f"{signed(estimate.value)}  {interval(estimate)}"
+    axes.annotate(
+        text + ("  incomplete" if hollow else ""),
+        (1.01, place),
+        xycoords=("axes fraction", "data"),
+        va="center",
+        color=INK,
         fontsize=8.5,
     )

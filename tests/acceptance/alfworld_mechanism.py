@@ -14,9 +14,9 @@ from langgraft._core.canonical import JSON
 from langgraft.benchmarks.comparison.outcomes import Metric
 from langgraft.benchmarks.continual.analysis import Analysis, analyze
 from langgraft.benchmarks.continual.banks import Banks
-from langgraft.benchmarks.continual.case_pages import CasePage, case_pages
+from langgraft.benchmarks.continual.cases import CasePage, case_pages
+from langgraft.benchmarks.continual.cells import PairLog
 from langgraft.benchmarks.continual.metrics import Transfer
-from langgraft.benchmarks.continual.pair_log import PairLog
 from langgraft.benchmarks.harness.log import PlanLog
 from langgraft.benchmarks.harness.study import PlanLogReader
 from langgraft.benchmarks.reporting.words import points

@@ -7,7 +7,7 @@ from acceptance.figure import Figure, Setting
 from acceptance.kill import world_at_hand
 from langgraft.benchmarks.comparison.outcomes import Metric
 from langgraft.benchmarks.continual.analysis import Analysis, analyze, summary_table
-from langgraft.benchmarks.continual.pair_log import PairLog
+from langgraft.benchmarks.continual.cells import PairLog
 from langgraft.benchmarks.continual.plan import ContinualPlan
 from langgraft.benchmarks.harness.log import PlanLog
 from langgraft.benchmarks.reporting.words import plain, points

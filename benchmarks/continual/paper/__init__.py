@@ -4,10 +4,5 @@ counterparts  which condition of a plan is the paper's Raw, Insight (Cond-Agg), 
               and which pair of the paper a pair of the study repeats
 tables        Tables 2 to 8 and Figure 11, as CSV
 figures       Figures 2 to 13
-words         which published signs are found again
-report        the page
+report        the page, and which published signs are found again
 """
-
-from langgraft.benchmarks.continual.paper.report import write_paper_report
-
-__all__ = ["write_paper_report"]

@@ -14,12 +14,23 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from langgraft.benchmarks.continual.figures import MARKERS, reference, slope
-from langgraft.benchmarks.continual.frames import EASY, HARD, bar, finish_bars
-from langgraft.benchmarks.continual.learning_figures import learning, retention_lines
+from langgraft.benchmarks.continual.bars import (
+    EASY,
+    HARD,
+    MARKERS,
+    bar,
+    finish_bars,
+    reference,
+    slope,
+)
+from langgraft.benchmarks.continual.figures import (
+    diversity_panels,
+    learning,
+    retention_lines,
+    within_task,
+)
 from langgraft.benchmarks.continual.metrics import Direction
 from langgraft.benchmarks.continual.paper.counterparts import Cast, Side
-from langgraft.benchmarks.continual.retrieval_figures import diversity_panels, within_task
 from langgraft.benchmarks.published import STUDY_1, STUDY_2, Role
 from langgraft.benchmarks.reporting.drawing import (
     GRAY,

@@ -6,7 +6,6 @@ from typing import Final, Literal, TypeAlias
 
 from langgraft.benchmarks.comparison.outcomes import Metric, Spread
 from langgraft.benchmarks.continual.cells import CellKey
-from langgraft.benchmarks.continual.columns import SPREAD, metric
 from langgraft.benchmarks.continual.conditions import Condition
 from langgraft.benchmarks.continual.metrics import Direction, Transfer
 from langgraft.benchmarks.continual.paper.counterparts import (
@@ -26,6 +25,7 @@ from langgraft.benchmarks.published import (
     Task,
     continual_memory,
 )
+from langgraft.benchmarks.reporting.columns import SPREAD, metric
 from langgraft.benchmarks.reporting.tables import Field, Number, Table
 from langgraft.memory.providers import provider_settings
 

@@ -14,8 +14,13 @@ from langgraft.benchmarks.comparison.estimates import Estimate
 from langgraft.benchmarks.comparison.outcomes import Metric
 from langgraft.benchmarks.comparison.verdicts import Verdict
 from langgraft.benchmarks.continual.analysis import Analysis, analyze, summary_table
-from langgraft.benchmarks.continual.findings import sentence, summary
-from langgraft.benchmarks.continual.gates import control_gates, like_orders, no_difference
+from langgraft.benchmarks.reporting.findings import (
+    control_gates,
+    like_orders,
+    no_difference,
+    sentence,
+    summary,
+)
 
 MIXED = World(
     conditions=("raw", "agg", "same"),

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from langgraft.benchmarks.continual.figures import MARKERS
-from langgraft.benchmarks.continual.frames import ABREAST, TrainingGrid
+from langgraft.benchmarks.continual.bars import ABREAST, MARKERS
+from langgraft.benchmarks.continual.figures import TrainingGrid
 from langgraft.benchmarks.reporting.drawing import PALETTE
 
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from langgraft._core.errors import MissingExtraError, PlanError
 from langgraft.benchmarks.continual.analysis import analyze
-from langgraft.benchmarks.continual.pair_log import PairLog
+from langgraft.benchmarks.continual.cells import PairLog
 from langgraft.benchmarks.continual.plan import ContinualPlan
 from langgraft.benchmarks.continual.study import ContinualStudy
 from langgraft.benchmarks.continual.tables import tables

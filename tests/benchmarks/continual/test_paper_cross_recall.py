@@ -7,8 +7,8 @@ import pytest
 from synthetic_log import SyntheticLog, World
 
 from langgraft.benchmarks.continual.analysis import Analysis, analyze
-from langgraft.benchmarks.continual.cross_recall import Origin
 from langgraft.benchmarks.continual.mechanisms import explain_transfer
+from langgraft.benchmarks.continual.retrieval import Origin
 
 WORLD = World(
     conditions=("raw", "ind"),

@@ -12,8 +12,8 @@ import synthetic_log
 from synthetic_log import SyntheticLog, World
 
 from langgraft.benchmarks.continual.analysis import Analysis, analyze
-from langgraft.benchmarks.continual.paper import write_paper_report
 from langgraft.benchmarks.continual.paper.counterparts import others, roles, side_of
+from langgraft.benchmarks.continual.paper.report import write_paper_report
 from langgraft.benchmarks.continual.plan import ContinualPlan
 from langgraft.benchmarks.harness.study import Report
 from langgraft.benchmarks.published import continual_memory

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from langgraft._core.errors import MissingExtraError
-from langgraft.benchmarks.continual import power
+from langgraft.benchmarks.continual import contrasts
 from langgraft.benchmarks.continual.plan import ContinualPlan
 from langgraft.benchmarks.continual.study import ContinualStudy
 
@@ -47,6 +47,6 @@ def test_notes_when_scipy_is_missing_then_say_how_to_get_it(
         msg = "needs `scipy`: pip install 'langgraft[bench]'"
         raise MissingExtraError(msg)
 
-    monkeypatch.setattr(power, "planned_difference", missing)
+    monkeypatch.setattr(contrasts, "planned_difference", missing)
     (line,) = notes(test_items=1)
     assert "pip install 'langgraft[bench]'" in line

@@ -5,8 +5,8 @@ import pytest
 
 from langgraft.benchmarks.comparison.estimates import mean_estimate, paired_difference
 from langgraft.benchmarks.comparison.outcomes import Metric
-from langgraft.benchmarks.continual.columns import metric_fields
-from langgraft.benchmarks.continual.frames import ends
+from langgraft.benchmarks.reporting.columns import metric_fields
+from langgraft.benchmarks.reporting.drawing import ends
 from langgraft.benchmarks.reporting.pages import environment
 from langgraft.benchmarks.reporting.words import MINUS, UNCHANGED, interval, points
 

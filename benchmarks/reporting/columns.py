@@ -1,0 +1,120 @@
+"""The columns of what a comparison computes, the same in the tables of every study.
+
+Numbers that take several columns (`metric`, `spread`), the tables of contrasts and of gates, and what
+each of their columns means.
+"""
+
+import math
+from collections.abc import Iterable
+from typing import Any, Final
+
+from langgraft.benchmarks.comparison.contrasts import Comparison, Contrast
+from langgraft.benchmarks.comparison.estimates import Estimate
+from langgraft.benchmarks.comparison.outcomes import Metric, Spread
+from langgraft.benchmarks.comparison.verdicts import Gate
+from langgraft.benchmarks.reporting.findings import standing
+from langgraft.benchmarks.reporting.tables import Field, Number, Table
+
+METRIC: Final = (
+    *("value", "low", "high", "low_orders", "high_orders"),
+    *("n_items", "n_replicates", "n_done", "n_planned"),
+)
+"""Columns of a number: the number, its two 95 % intervals, and what it rests on."""
+
+SPREAD: Final = ("mean", "run_min", "run_max")
+"""Columns of a mean over runs: the mean, and the least and the greatest value of a run."""
+
+
+def metric(name: str = "") -> Number:
+    """Return the columns of a number of items and runs, in percent."""
+    return Number(name, METRIC, metric_fields)
+
+
+def metric_fields(found: Metric) -> tuple[Field, ...]:
+    """Return the fields of `METRIC`, the numbers in percent."""
+    counts, estimate = (found.done, found.planned), found.estimate
+    if estimate is None:
+        return (*(None,) * 5, found.n_items, None, *counts)
+    numbers = (estimate.value, estimate.low, estimate.high, *estimate.these_orders)
+    return (*(100 * each for each in numbers), estimate.n_items, estimate.n_replicates, *counts)
+
+
+def spread(name: str, scale: float = 1.0) -> Number:
+    """Return the columns of a mean over runs, times `scale`: 100 for percent."""
+
+    def fields(found: Spread) -> tuple[Field, ...]:
+        return (scale * found.mean, scale * found.low, scale * found.high)
+
+    return Number(name, SPREAD, fields)
+
+
+def percent(name: str) -> Number:
+    """Return the column of a share, in percent."""
+    return Number("", (name,), lambda share: (100 * share,))
+
+
+def contrast_table(found: Comparison) -> Table:
+    """Return the family, then the re-run and the controls."""
+    columns = (
+        *("condition", "role", metric(), metric("success"), metric("baseline")),
+        Number("", ("se", "df", "method", "seed_share", "p"), _test),
+        *("p_holm", percent("detectable_80"), "detectable_note", "verdict", "noise"),
+    )
+    rows = [_contrast(each, "memory", "") for each in found.family]
+    rows += [_contrast(each, "control", standing(found, each)) for each in found.beside]
+    return Table.of("contrasts", columns, rows)
+
+
+def _contrast(contrast: Contrast, role: str, standing: str) -> tuple[Any, ...]:
+    numbers = (contrast.difference, contrast.success, contrast.baseline, contrast.estimate)
+    effect, note = contrast.detectable, None
+    if effect is not None and not math.isfinite(effect):
+        effect, note = None, "no difference can be detected: too few items or runs"
+    tested = (contrast.p_adjusted, effect, note, contrast.verdict, standing)
+    return (contrast.condition, role, *numbers, *tested)
+
+
+def _test(found: Estimate) -> tuple[Field, ...]:
+    return (100 * found.se, found.df, found.method, found.seed_share, found.p)
+
+
+def gate_table(gates: Iterable[Gate]) -> Table:
+    """Return the checks and how they came out."""
+    rows = ((gate.name, gate.state, gate.detail) for gate in gates)
+    return Table.of("gates", ("gate", "state", "detail"), rows)
+
+
+PARTS: Final = {
+    "value": "the number itself",
+    "low": "lower end of its 95 % interval: other items and other training orders",
+    "high": "upper end of its 95 % interval",
+    "low_orders": "lower end of its 95 % interval for these orders: other items, the same runs",
+    "high_orders": "upper end of its 95 % interval for these orders",
+    "n_items": "test items it rests on",
+    "n_replicates": "repetitions it rests on",
+    "n_done": "episodes with a result",
+    "n_planned": "episodes planned",
+    "mean": "mean over repetitions",
+    "run_min": "least value of a repetition",
+    "run_max": "greatest value of a repetition",
+    "runs": "repetitions",
+}
+"""Parts of a number: what stands after its name, or alone where a table has one number."""
+
+COLUMNS: Final = {
+    "detail": "how the gate came out, in words",
+    "detectable_80": "true difference found four times in five, at the first step of Holm's procedure, pp",
+    "detectable_note": "why there is none",
+    "df": "degrees of freedom of the order variance, pooled over the family",
+    "gate": "name of the check",
+    "method": "how the interval was found",
+    "noise": "whether a control is equivalent to no memory, where it should be",
+    "p": "two-sided p value",
+    "p_holm": "the same, corrected by Holm over the family",
+    "role": "memory: in the family; control: beside it",
+    "se": "standard error, pp",
+    "seed_share": "share of the variance due to whole repetitions differing",
+    "state": "passed, failed or open",
+    "verdict": "helped, hurt, no detectable difference, unclear, too few runs or incomplete",
+}
+"""Columns of these tables that are no part of a number."""
