@@ -12,7 +12,7 @@ from langgraft.benchmarks.reporting.words import MINUS, UNCHANGED, interval, poi
 
 SAME = paired_difference(np.eye(2), np.eye(2))
 NUMBER = (
-    '{% set small = 10 %}{% from "macros.jinja" import number with context %}'
+    '{% set small = 10 %}{% from "shared.jinja" import number with context %}'
     "{{ number(metric, true) }}"
 )
 
