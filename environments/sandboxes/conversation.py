@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from langgraft._core.errors import InputError
 from langgraft.environments.sandboxes.inside import frames
 from langgraft.environments.sandboxes.inside.files import MAX_LEFT_OUT
-from langgraft.environments.sandboxes.inside.kernel_manager import KERNEL_SECONDS
+from langgraft.environments.sandboxes.inside.running import KERNEL_SECONDS
 from langgraft.environments.sandboxes.places import (
     Channel,
     ProtocolError,

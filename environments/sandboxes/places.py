@@ -1,4 +1,4 @@
-"""A place: one container, or one process, with a supervisor in it that we talk to.
+"""A place: one container, or one process, with a supervisor in it; and the first words with that one.
 
 A supervisor (`inside/supervisor.py`) runs inside every place as its first process. It starts
 programs, relays and caps their output, watches the clock, kills what is left over and hands files
@@ -6,16 +6,26 @@ in and out, all over one byte stream. In a container it is PID 1: programs canno
 read its memory, so what it says about how a program ended is not the program's word.
 """
 
-from dataclasses import dataclass
-from typing import Protocol
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Final, Protocol
 
+from langgraft._core.errors import SandboxUnavailableError
 from langgraft.environments.sandboxes.inside.frames import (
     ANSWERED,
     HEADER,
+    PROTOCOL,
+    READY,
+    SETTINGS,
     FrameError,
+    pack_json,
     unpack_header,
     unpack_json,
 )
+from langgraft.environments.sandboxes.programs import Limits
 
 
 class ChannelClosedError(Exception):
@@ -109,3 +119,146 @@ def parse_json(payload: bytes) -> dict[str, object]:
         return unpack_json(payload)
     except FrameError as error:
         raise ProtocolError(f"the supervisor sent {error}") from error
+
+
+_INSIDE: Final = "langgraft.environments.sandboxes.inside"
+
+_SUPERVISOR: Final = (
+    *("frames", "channels", "sealing", "processes", "watching", "running", "files", "supervisor"),
+)
+"""Its files, in the order in which they are joined: each names what those before it define."""
+
+_DROPPED: Final = (
+    # Their names are in the joined script.
+    f"from {_INSIDE}.",
+    # It has this one at its top.
+    "from __future__ import ",
+    # Names for annotations, which nobody looks up there: 10 ms of every run, most for `typing`.
+    "from typing import ",
+    "from collections.abc import ",
+    "from types import ",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceSettings:
+    """What a supervisor must know of the place it is the first process of."""
+
+    limits: Limits
+    workspace: str = "/workspace"
+    """Absolute, inside the place."""
+    home: str = "/tmp"  # noqa: S108 - inside the container
+    """`HOME` and `TMPDIR` of programs, absolute, inside the place."""
+    isolated: bool = True
+    """Whether the supervisor is PID 1 of a pid namespace: it may then kill all but itself."""
+    remove: str | None = None
+    """A folder that the supervisor makes, with `workspace` and `home` in it, and removes when the
+    host is gone."""
+    links: Mapping[str, str] = field(default_factory=dict)
+    """Links to make in such a workspace: name to target."""
+    parent: int | None = None
+    """The host's process id, where the supervisor is its child."""
+
+
+def greet(channel: Channel, settings: PlaceSettings, *, timeout: float = 30.0) -> None:
+    """Tell a started supervisor its settings and wait until it is ready.
+
+    Raises:
+        TimeoutError: It did not answer within `timeout` seconds.
+        ChannelClosedError: It is gone.
+        ProtocolError: It answered what none of ours answers.
+        SandboxUnavailableError: It cannot be kept from the programs of an isolated place.
+    """
+    held_inside = {"output", "flood", "file", "open_files", "collected", "collected_files"}
+    told = {
+        "protocol": PROTOCOL,
+        "isolated": settings.isolated,
+        "workspace": settings.workspace,
+        "environment": _environment(settings),
+        "home": settings.home,
+        "remove": settings.remove,
+        "links": dict(settings.links),
+        "parent": settings.parent,
+        "launcher": launcher_script(),
+        "kernel": kernel_script(),
+        "limits": settings.limits.model_dump(include=held_inside),
+    }
+    channel.send(pack_json(SETTINGS, told))
+    kind, payload = receive_frame(channel, timeout=timeout)
+    if kind != READY:
+        raise ProtocolError(f"the supervisor sent a frame of kind {kind} before it was ready")
+    ready = parse_json(payload)
+    if ready.get("protocol") != PROTOCOL:
+        raise ProtocolError(f"the supervisor speaks protocol {ready.get('protocol')!r}")
+    protected = {"pid": 1, "dumpable": False, "sealed": True}
+    found = {name: ready.get(name) for name in protected}
+    if settings.isolated and found != protected:
+        raise SandboxUnavailableError(
+            f"the supervisor cannot be kept from programs: it is {found} and should be {protected}."
+            " That takes an x86_64 or aarch64 Linux with seccomp, and an image whose python3 has "
+            "ctypes"
+        )
+
+
+def _environment(settings: PlaceSettings) -> dict[str, str]:
+    threads = str(math.ceil(settings.limits.cpus))
+    return {
+        "HOME": settings.home,
+        "TMPDIR": settings.home,
+        "USER": "sandbox",
+        "LOGNAME": "sandbox",
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "MPLBACKEND": "Agg",
+        "OMP_NUM_THREADS": threads,
+        "OPENBLAS_NUM_THREADS": threads,
+        "MKL_NUM_THREADS": threads,
+    }
+
+
+def supervisor_command(python: str = "python3") -> list[str]:
+    """Return the argument vector of a supervisor: what a container runs as its first process.
+
+    Args:
+        python: An interpreter inside the place, 3.8 or later. Programs run in the same.
+    """
+    return [python, "-I", "-S", "-u", "-c", supervisor_script()]
+
+
+@cache
+def supervisor_script() -> str:
+    """Return the supervisor."""
+    return _joined(*_SUPERVISOR)
+
+
+@cache
+def launcher_script() -> str:
+    """Return what makes a file the main module of an interpreter."""
+    return _joined("exceptions", "launcher")
+
+
+@cache
+def kernel_script() -> str:
+    """Return the interpreter that runs cells."""
+    return _joined("exceptions", "kernel")
+
+
+def _joined(*names: str) -> str:
+    parts = ["from __future__ import annotations"]
+    for name in names:
+        source = (files(_INSIDE) / f"{name}.py").read_text(encoding="utf-8")
+        parts.append(_without_imports(source))
+    return "\n\n".join(parts) + "\n"
+
+
+def _without_imports(source: str) -> str:
+    """Drop the imports that the joined script has no use for."""
+    kept: list[str] = []
+    dropping = False
+    for line in source.splitlines():
+        dropped = line.startswith(_DROPPED)
+        if not dropped and not dropping:
+            kept.append(line)
+        # An import over several lines ends with its parenthesis.
+        dropping = (dropped and line.endswith("(")) or (dropping and line != ")")
+    return "\n".join(kept)

@@ -23,11 +23,18 @@ from typing_extensions import override
 from langgraft._core.canonical import digest
 from langgraft._core.errors import InputError, SandboxUnavailableError
 from langgraft.environments.sandboxes.inside.files import remove_tree
-from langgraft.environments.sandboxes.places import Channel, ChannelClosedError, Death, Place
+from langgraft.environments.sandboxes.places import (
+    Channel,
+    ChannelClosedError,
+    Death,
+    Place,
+    PlaceSettings,
+    greet,
+    supervisor_command,
+)
 from langgraft.environments.sandboxes.programs import ExecutionResult, Limits, ProgramError
 from langgraft.environments.sandboxes.requests import check_name
 from langgraft.environments.sandboxes.supervised import SupervisedSandbox
-from langgraft.environments.sandboxes.supervisor import PlaceSettings, greet, supervisor_command
 
 _ENDING_SECONDS: Final = 20.0
 """For a supervisor to kill what is left and remove its folder."""

@@ -15,8 +15,12 @@ from typing import TYPE_CHECKING, Any, Final
 from typing_extensions import override
 
 from langgraft.environments.sandboxes.docker.removal import Removals
-from langgraft.environments.sandboxes.places import Channel, ChannelClosedError, Death
-from langgraft.environments.sandboxes.supervisor import supervisor_script
+from langgraft.environments.sandboxes.places import (
+    Channel,
+    ChannelClosedError,
+    Death,
+    supervisor_script,
+)
 
 if TYPE_CHECKING:
     from docker import APIClient

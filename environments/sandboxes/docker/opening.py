@@ -24,8 +24,7 @@ from langgraft.environments.sandboxes.docker.verification import (
     probe_command,
     read_report,
 )
-from langgraft.environments.sandboxes.places import ChannelClosedError, Death
-from langgraft.environments.sandboxes.supervisor import PlaceSettings, greet
+from langgraft.environments.sandboxes.places import ChannelClosedError, Death, PlaceSettings, greet
 
 if TYPE_CHECKING:
     from docker import APIClient

@@ -17,9 +17,8 @@ from langgraft.environments.sandboxes.docker.controls import (
     tmpfs_sizes,
     ulimits,
 )
-from langgraft.environments.sandboxes.places import Channel
+from langgraft.environments.sandboxes.places import Channel, supervisor_script
 from langgraft.environments.sandboxes.programs import Limits
-from langgraft.environments.sandboxes.supervisor import supervisor_script
 
 _PROBE: Final = (
     TAKING

@@ -41,9 +41,8 @@ from langgraft.environments.sandboxes.inside.frames import (
     pack_json,
     unpack_json,
 )
-from langgraft.environments.sandboxes.inside.kernel_manager import Keeper
 from langgraft.environments.sandboxes.inside.processes import Processes
-from langgraft.environments.sandboxes.inside.running import Programs, Starter
+from langgraft.environments.sandboxes.inside.running import Runner
 from langgraft.environments.sandboxes.inside.watching import BEAT_SECONDS, Watch
 
 
@@ -60,9 +59,7 @@ class Supervisor:
         )
         self._watch = Watch(host, self._processes)
         self._workspace = Workspace(settings["workspace"], self._watch, limits)
-        starter = Starter(self._processes, settings)
-        self._programs = Programs(self._watch, starter, limits)
-        self._keeper = Keeper(self._watch, starter, limits)
+        self._runner = Runner(self._watch, settings)
 
     def serve(self) -> None:
         """Do what is asked until the host is gone.
@@ -74,7 +71,7 @@ class Supervisor:
         actions: dict[int, Callable[[dict[str, Any]], None]] = {
             FILE: self._workspace.put,
             RUN: self._run,
-            KERNEL: self._keeper.open,
+            KERNEL: self._runner.open_kernel,
             CELL: self._run_cell,
             COLLECT: self._workspace.collect,
         }
@@ -97,11 +94,11 @@ class Supervisor:
         self._processes.clear(kernel.pid if kernel is not None else 0)
 
     def _run(self, ask: dict[str, Any]) -> None:
-        self._programs.run(ask)
+        self._runner.run(ask)
         self._workspace.collect(ask)
 
     def _run_cell(self, ask: dict[str, Any]) -> None:
-        self._keeper.run_cell(ask)
+        self._runner.run_cell(ask)
         self._workspace.collect({"patterns": []})
 
 

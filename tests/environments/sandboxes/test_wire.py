@@ -25,11 +25,16 @@ from langgraft.environments.sandboxes.inside.frames import (
     pack_json,
     take_frame,
 )
-from langgraft.environments.sandboxes.places import ChannelClosedError, ProtocolError, receive_frame
+from langgraft.environments.sandboxes.places import (
+    ChannelClosedError,
+    PlaceSettings,
+    ProtocolError,
+    greet,
+    receive_frame,
+)
 from langgraft.environments.sandboxes.programs import ExecutionResult, Limits
 from langgraft.environments.sandboxes.requests import RunRequest
 from langgraft.environments.sandboxes.subprocess import SocketChannel
-from langgraft.environments.sandboxes.supervisor import PlaceSettings, greet
 
 FRAMES = st.lists(st.tuples(st.sampled_from(sorted(ANSWERED)), st.binary(max_size=50)), max_size=6)
 TROUBLE = (ProtocolError, ChannelClosedError, TimeoutError)

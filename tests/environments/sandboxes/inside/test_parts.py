@@ -17,7 +17,7 @@ from langgraft.environments.sandboxes.inside.exceptions import describe
 from langgraft.environments.sandboxes.inside.files import Patterns
 from langgraft.environments.sandboxes.inside.running import parsed_report
 from langgraft.environments.sandboxes.inside.watching import Relay
-from langgraft.environments.sandboxes.supervisor import (
+from langgraft.environments.sandboxes.places import (
     kernel_script,
     launcher_script,
     supervisor_command,
