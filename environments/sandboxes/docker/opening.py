@@ -123,19 +123,18 @@ class Opening:
 
     def _started(self, config: dict[str, Any]) -> Container:
         """Start a container; wait for an engine that is away, once."""
-        try:
-            return self._start(config)
-        except Exception as error:
-            if not is_away(error):
-                raise
-            if not wait_for_engine(self._api, self._patience):
-                raise _away(error, self._patience) from error
-        try:
-            return self._start(config)
-        except Exception as error:
-            if not is_away(error):
-                raise
-            raise _away(error, self._patience) from error
+        waited = False
+        while True:
+            try:
+                return self._start(config)
+            except Exception as error:
+                if not is_away(error):
+                    raise
+                if waited or not wait_for_engine(self._api, self._patience):
+                    raise SandboxFailureError(
+                        f"the Docker engine has not answered for {self._patience:g} s: {error}"
+                    ) from error
+                waited = True
 
     def _start(self, config: dict[str, Any]) -> Container:
         from docker.errors import APIError  # noqa: PLC0415  (slow)
@@ -165,10 +164,6 @@ def _stillborn(death: Death) -> SandboxFailureError:
     log = death.supervisor_log.strip()
     said = f"; it wrote: {log[-2000:]}" if log else ""
     return SandboxFailureError(f"a container ended before it was ready: {death.reason}{said}")
-
-
-def _away(error: Exception, patience: float) -> SandboxFailureError:
-    return SandboxFailureError(f"the Docker engine has not answered for {patience:g} s: {error}")
 
 
 def _explained(error: "APIError", wish: Wish) -> Exception:

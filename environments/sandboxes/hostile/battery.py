@@ -25,7 +25,6 @@ from langgraft.environments.sandboxes.sandbox import Sandbox
 if TYPE_CHECKING:
     from docker import DockerClient
 
-
 _LINE: Final = 300
 """Characters of a problem: programs write some of them."""
 _SETTLING: Final = 10.0

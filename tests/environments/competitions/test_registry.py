@@ -1,8 +1,11 @@
 """Where competitions are found: folders, what ships, an installed `mlebench`, the lite ones."""
 
 import importlib
+import json
 import sys
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ from toy_competition import GRADE, ID, config, write_competition
 from langgraft._core.errors import CompetitionError, InputError
 from langgraft.environments.competitions import mlebench
 from langgraft.environments.competitions.grading import grade_submission
+from langgraft.environments.competitions.mlebench import lite_competition, lite_competitions
 from langgraft.environments.competitions.preparing import prepare_competition
 from langgraft.environments.competitions.registry import Registry
 from langgraft.environments.competitions.submissions import check_submission
@@ -192,3 +196,61 @@ def test_id_when_given_in_place_of_its_competition_is_refused(use: Callable[[Any
     """With what would have been right."""
     with pytest.raises(InputError, match=r"'digits' is no competition: give Registry.*\(id\)"):
         use("digits")
+
+
+KNOWN = lite_competitions()
+
+
+def test_lite_competitions_when_counted_are_those_of_mle_bench(data_dir: Path) -> None:
+    """All of `low.txt`, and nothing else."""
+    assert sorted(KNOWN) == sorted((data_dir / "mlebench" / "lite.txt").read_text().split())
+
+
+def test_thresholds_when_compared_are_those_of_the_leaderboards(data_dir: Path) -> None:
+    """Made by the rule from files whose checksums were those of MLE-bench's repository."""
+    expected = json.loads((data_dir / "mlebench" / "lite-thresholds.json").read_text())
+    for name, known in KNOWN.items():
+        held = asdict(known.thresholds)
+        assert held == {key: expected[name][key] for key in held}, name
+
+
+def test_modalities_and_groups_when_counted_are_those_of_the_paper() -> None:
+    """Table 8 of mle-agent-memory."""
+    assert Counter(each.modality for each in KNOWN.values()) == {
+        "image": 10,
+        "text": 6,
+        "tabular": 4,
+        "audio": 2,
+    }
+    assert Counter(each.metric_group for each in KNOWN.values()) == {
+        "classification": 11,
+        "probabilistic classification": 4,
+        "regression": 3,
+        "prediction accuracy": 2,
+        "ranking": 1,
+        "generation": 1,
+    }
+
+
+def test_conflict_of_the_paper_with_a_grader_is_told() -> None:
+    """Its one regression that is an area under a curve keeps its direction."""
+    known = KNOWN["tabular-playground-series-may-2022"]
+    assert (known.metric, known.metric_group) == ("auc-roc", "regression")
+    assert not known.thresholds.lower_is_better
+    assert "Table 8" in known.note
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_competition_when_made_of_it_has_its_files_where_they_belong(
+    name: str, tmp_path: Path
+) -> None:
+    """Answers in private, the sample submission in public, checksums of what has some."""
+    found = lite_competition(name, KNOWN[name], tmp_path)
+    assert found.answers.is_relative_to(found.private_dir)
+    assert found.sample_submission.is_relative_to(found.public_dir)
+    assert found.answers.name in KNOWN[name].checksums.private
+    listed = KNOWN[name].checksums.public
+    assert found.sample_submission.name in listed or found.sample_submission.suffix == ".zip"
+    assert found.prepare_fn is None
+    assert not found.prepared
+    assert KNOWN[name].name in found.description
