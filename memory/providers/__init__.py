@@ -212,7 +212,7 @@ def open_provider(
     indexes = folder / "langgraft-indexes"
     mine = indexes / digest(list(namespace or ("langgraft", kind.name)))[:16]
     as_of, before = indexes / "as-of", _database(folder)
-    store = ChromaStore.open(folder)
+    store, saved = ChromaStore.open(folder), False
     try:
         with store:
             if not as_of.exists() or as_of.read_text("ascii") != before:
@@ -226,8 +226,9 @@ def open_provider(
                 yield memory
             finally:
                 memory.close()
+                saved = True
     finally:
-        if indexes.exists():
+        if saved and indexes.exists():
             as_of.write_text(_database(folder), "ascii")
 
 
