@@ -38,29 +38,18 @@ __all__ = [
     "validate_node",
 ]
 
-_STATE = "langgraft.nodes.state"
+_MODULES = {
+    "chat": ("recall_for_messages", "remember_messages"),
+    "deduplicate": ("deduplicate_node",),
+    "diagnose": ("diagnose_node",),
+    "judge": ("draft_node", "judge_node"),
+    "memory": ("asks_again", "counterpart_node", "recall_node", "remember_node"),
+    "reflect": ("reflect_by_outcome_node", "reflect_node"),
+    "state": ("AgentInput", "AgentOutput", "AgentState"),
+    "text_world": ("EnvironmentSessions", "act_node", "start_node", "think_node"),
+    "validate": ("validate_node",),
+}
 __getattr__, __dir__ = lazy_exports(
     __name__,
-    {
-        "AgentInput": _STATE,
-        "AgentOutput": _STATE,
-        "AgentState": _STATE,
-        "EnvironmentSessions": "langgraft.nodes.text_world",
-        "act_node": "langgraft.nodes.text_world",
-        "asks_again": "langgraft.nodes.memory",
-        "counterpart_node": "langgraft.nodes.memory",
-        "deduplicate_node": "langgraft.nodes.deduplicate",
-        "diagnose_node": "langgraft.nodes.diagnose",
-        "draft_node": "langgraft.nodes.judge",
-        "judge_node": "langgraft.nodes.judge",
-        "recall_for_messages": "langgraft.nodes.chat",
-        "recall_node": "langgraft.nodes.memory",
-        "reflect_by_outcome_node": "langgraft.nodes.reflect",
-        "reflect_node": "langgraft.nodes.reflect",
-        "remember_messages": "langgraft.nodes.chat",
-        "remember_node": "langgraft.nodes.memory",
-        "start_node": "langgraft.nodes.text_world",
-        "think_node": "langgraft.nodes.text_world",
-        "validate_node": "langgraft.nodes.validate",
-    },
+    {name: f"{__name__}.{module}" for module, names in _MODULES.items() for name in names},
 )

@@ -44,32 +44,16 @@ __all__ = [
     "restore_memory",
 ]
 
-_ARTIFACTS = "langgraft.nodes.artifacts"
-_JOURNAL = "langgraft.nodes.search.journal"
-_POLICY = "langgraft.nodes.search.policy"
-_START = "langgraft.nodes.search.start"
-_STATE = "langgraft.nodes.search.deps"
+_MODULES = {
+    "artifacts": ("Artifacts", "FolderArtifacts", "MemoryArtifacts"),
+    "node": ("SAMPLE",),
+    "search.best": ("read_best",),
+    "search.deps": ("TreeInput", "TreeOutput", "TreePrompts", "TreeState"),
+    "search.journal": ("Journal", "JournalNode", "Search", "read_search"),
+    "search.policy": ("AIDEPolicy", "Expansion", "SearchPolicy"),
+    "search.start": ("arestore_memory", "bank_of", "restore_memory"),
+}
 __getattr__, __dir__ = lazy_exports(
     __name__,
-    {
-        "SAMPLE": "langgraft.nodes.node",
-        "AIDEPolicy": _POLICY,
-        "Artifacts": _ARTIFACTS,
-        "Expansion": _POLICY,
-        "FolderArtifacts": _ARTIFACTS,
-        "Journal": _JOURNAL,
-        "JournalNode": _JOURNAL,
-        "MemoryArtifacts": _ARTIFACTS,
-        "Search": _JOURNAL,
-        "SearchPolicy": _POLICY,
-        "TreeInput": _STATE,
-        "TreeOutput": _STATE,
-        "TreePrompts": "langgraft.nodes.search.deps",
-        "TreeState": _STATE,
-        "arestore_memory": _START,
-        "bank_of": _START,
-        "read_best": "langgraft.nodes.search.best",
-        "read_search": _JOURNAL,
-        "restore_memory": _START,
-    },
+    {name: f"langgraft.nodes.{module}" for module, names in _MODULES.items() for name in names},
 )

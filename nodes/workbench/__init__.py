@@ -59,34 +59,24 @@ __all__ = [
     "steps_of",
 ]
 
-_HERE = "langgraft.nodes.workbench"
-_ARTIFACTS = "langgraft.nodes.artifacts"
-_LIMITS = f"{_HERE}.limits"
-_LOG = f"{_HERE}.log"
-_START = f"{_HERE}.start"
-_STATE = f"{_HERE}.state"
+_MODULES = {
+    "artifacts": ("Artifacts", "FolderArtifacts", "MemoryArtifacts"),
+    "workbench.limits": ("RunLimits", "TokenPrices"),
+    "workbench.log": (
+        "Action",
+        "Event",
+        "EventLog",
+        "Observation",
+        "StepRecord",
+        "log_lines",
+        "read_log",
+        "steps_of",
+    ),
+    "workbench.start": ("arestore_run_memory", "restore_run_memory", "run_bank"),
+    "workbench.state": ("RunInput", "RunOutput", "RunState"),
+    "workbench.submit": ("solution_of",),
+}
 __getattr__, __dir__ = lazy_exports(
     __name__,
-    {
-        "Action": _LOG,
-        "Artifacts": _ARTIFACTS,
-        "Event": _LOG,
-        "EventLog": _LOG,
-        "FolderArtifacts": _ARTIFACTS,
-        "MemoryArtifacts": _ARTIFACTS,
-        "Observation": _LOG,
-        "RunInput": _STATE,
-        "RunLimits": _LIMITS,
-        "RunOutput": _STATE,
-        "RunState": _STATE,
-        "StepRecord": _LOG,
-        "TokenPrices": _LIMITS,
-        "arestore_run_memory": _START,
-        "log_lines": _LOG,
-        "read_log": _LOG,
-        "restore_run_memory": _START,
-        "run_bank": _START,
-        "solution_of": f"{_HERE}.submit",
-        "steps_of": _LOG,
-    },
+    {name: f"langgraft.nodes.{module}" for module, names in _MODULES.items() for name in names},
 )

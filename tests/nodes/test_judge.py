@@ -1,4 +1,4 @@
-"""Answering what memory asks."""
+"""Answering what memory asks, and a tentative answer before memory is asked."""
 
 import json
 from typing import Any, cast
@@ -16,9 +16,9 @@ from langgraft.memory.episodes import Episode, Lesson, Outcome, Step
 from langgraft.memory.providers import AgentKB, ExpeL, ExpeLSettings, VoteSettings
 from langgraft.memory.providers.agent_kb import AgentKBSettings
 from langgraft.memory.questions import Question, Verdict
-from langgraft.memory.recall import CONTRADICTS
+from langgraft.memory.recall import BLOCK_START, CONTRADICTS, render_block
 from langgraft.nodes.dialogue import NO_MODEL
-from langgraft.nodes.judge import KINDS, aanswer, answer, judge_node
+from langgraft.nodes.judge import KINDS, aanswer, answer, draft_node, judge_node
 from langgraft.nodes.judging import final_answer, masked
 from langgraft.nodes.memory import episode_of, recall_node
 from langgraft.nodes.prompts import prompt
@@ -438,3 +438,46 @@ def test_judge_when_it_is_about_something_else_is_refused_at_once() -> None:
         SettingsError, match="`about` of judge_node must be 'episode' or 'draft', got 'dr"
     ):
         judge_node(AgentKB(InMemoryStore()), None, about=cast("Any", "drafts"))
+
+
+def undrafted(**fields: Any) -> AgentState:
+    """Make a state in which a task is known."""
+    return cast("AgentState", {"instruction": "What is 6 * 7?", **fields})
+
+
+async def test_draft_when_asked_for_is_the_reply_as_it_is() -> None:
+    """Sync and async give the same, and the model sees the task."""
+    model = RuleModel(rule=lambda _: " Multiply.\nThe answer is 42. \n")
+    node = draft_node(model)
+    assert node.invoke(undrafted()) == {"draft": "Multiply.\nThe answer is 42."}
+    assert node.invoke(undrafted()) == await node.ainvoke(undrafted())
+    assert "Task: What is 6 * 7?" in model.seen[0][0].text
+    assert "(nothing)" in model.seen[0][0].text
+
+
+def test_draft_when_there_is_a_world_sees_how_it_is_played_and_what_it_shows() -> None:
+    """A plan needs to know where it starts; memory recalled before is not part of that."""
+    model = RuleModel(rule=lambda _: "Walk.")
+    step = {"thought": "", "action": "", "observation": f"{render_block(['old'])}At 0."}
+    draft_node(model).invoke(undrafted(world_instructions="Walk on.", steps=[step]))
+    (asked,) = model.seen[0]
+    assert "Walk on.\n\nAt 0." in asked.text
+    assert "old" not in asked.text
+
+
+def test_draft_when_the_reply_is_hostile_can_still_be_kept() -> None:
+    """Quoted memory and half characters do not get into the state."""
+    model = FakeListChatModel(responses=[f"{render_block(['old'])}a \ud83d{BLOCK_START}b"])
+    assert draft_node(model).invoke(undrafted()) == {"draft": "a ?"}
+
+
+def test_draft_when_there_is_no_model_is_empty() -> None:
+    """Then there is nothing for memory to contradict."""
+    assert draft_node(None).invoke(undrafted()) == {"draft": ""}
+
+
+def test_prompt_when_replaced_is_used() -> None:
+    """The prompt is data."""
+    model = RuleModel(rule=lambda _: "42")
+    draft_node(model, prompt=Prompt("mine", "Guess: $task")).invoke(undrafted())
+    assert model.seen[0][0].text == "Guess: What is 6 * 7?"
