@@ -11,7 +11,7 @@ compiles: a lone word of prose is a program to it. Here:
 4. A reply without fences is a program only if it compiles as a whole and imports something.
 5. The plan is what stands before the first block, or else after it; quoted memory is taken out.
 
-Only text is read here; nothing runs. What came of a program that ran is put into words below:
+Only text is read here; nothing runs. A reply without a program is asked for again. What came of a program that ran is put into words below:
 without memory that it printed, and how it ended by name.
 """
 
@@ -22,12 +22,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+
+from langgraft._core.prompts import Prompt
 from langgraft._core.syntax import parse_program
 from langgraft.environments.sandboxes.programs import ExecutionResult
 from langgraft.environments.sandboxes.result_text import span
 from langgraft.memory.recall import strip_block
-from langgraft.nodes.replies import encodable
+from langgraft.nodes.dialogue import Dialogue, Request
+from langgraft.nodes.replies import encodable, in_turns
+from langgraft.nodes.structured import REPLY_SHOWN
 
+TRIES: Final = 3
+"""How often a program is asked for (AIDE's figure)."""
 LONGEST_PROGRAM: Final = 100_000
 """Most characters of a program; those of competitions have a few thousand."""
 LONGEST_PLAN: Final = 4_000
@@ -82,6 +89,44 @@ def read_program(reply: str) -> ProgramText:
     if len(code) > LONGEST_PROGRAM:
         return ProgramText(plan, "", _too_long(code))
     return ProgramText(plan, code, problem)
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramReply:
+    """What came of asking a model for a program."""
+
+    found: ProgramText
+    """The last program of a reply that had one; empty where none had."""
+    why: str
+    """`ok`, or what was wrong with the last reply, or why there was none."""
+    calls: int
+    """How often the model was asked."""
+    failed: bool = False
+    """The model gave no reply in the end."""
+
+
+def asking_for_program(
+    question: Sequence[BaseMessage], what: str, repair: Prompt
+) -> Dialogue[ProgramReply]:
+    """Ask for a program, and again with what was wrong, `TRIES` times in all.
+
+    A program that does not compile counts where no later reply has a better one: the error that
+    it ends with tells more than nothing. A model that refuses, or that has no room for the
+    prompt, is not asked again: it would say the same.
+    """
+    best, why, asked = ProgramText("", "", ""), "", list(question)
+    for call in range(1, TRIES + 1):
+        response = yield Request(asked, what)
+        if response.failure:
+            return ProgramReply(best, f"the model gave none: {response.failure}", call, failed=True)
+        found = read_program(response.text)
+        if found.code and not found.problem:
+            return ProgramReply(found, "ok", call)
+        why = f"{found.problem}, and the reply was cut off" if response.cut else found.problem
+        best = found if found.code or not best.code else best
+        shown = AIMessage(response.text[:REPLY_SHOWN])
+        asked = in_turns([*question, shown, HumanMessage(repair.render(problem=why))])
+    return ProgramReply(best, why, TRIES)
 
 
 def quotable(text: str) -> str:

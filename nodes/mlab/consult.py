@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import HumanMessage
 
 from langgraft._core.arguments import checked
 from langgraft._core.effects import Call, Program
@@ -19,9 +19,8 @@ from langgraft.nodes.dialogue import Dialogue, Model, Request, Response, respond
 from langgraft.nodes.mlab import tools
 from langgraft.nodes.mlab.deps import LONGEST_SHOWN, MLABDeps, MLABPrompts, sample_name
 from langgraft.nodes.node import Node, Update
-from langgraft.nodes.program_text import quotable, read_program
-from langgraft.nodes.replies import encodable, in_turns
-from langgraft.nodes.structured import REPLY_SHOWN
+from langgraft.nodes.program_text import asking_for_program, quotable
+from langgraft.nodes.replies import encodable
 from langgraft.nodes.workbench.deps import Metered, RunDeps, metered
 from langgraft.nodes.workbench.files import (
     ToolError,
@@ -42,8 +41,6 @@ LONGEST_SCRIPT: Final = 100_000
 """Most characters of a script that a model is asked to edit."""
 SHORTEST: Final = 1000
 """A part that is too long for a model's context is halved down to this."""
-EDIT_TRIES: Final = 3
-"""How often an edited script is asked for."""
 _SILENT: Final = "the model said nothing"
 
 
@@ -160,20 +157,8 @@ def editing(name: str, code: str, instruction: str, prompts: MLABPrompts) -> Dia
     """
     shown = prompts.edit.render(name=name, code=quotable(code.rstrip()), instruction=instruction)
     question = HumanMessage(encodable(shown))
-    messages: list[BaseMessage] = [question]
-    best, why = "", ""
-    for call in range(1, EDIT_TRIES + 1):
-        response = yield Request(messages, "edit")
-        if response.failure:
-            return Answered(best, f"the model gave none: {response.failure}", call)
-        found = read_program(response.text)
-        if found.code and not found.problem:
-            return Answered(found.code, "ok", call)
-        why = f"{found.problem}, and the reply was cut off" if response.cut else found.problem
-        best = found.code or best
-        again = HumanMessage(prompts.edit_repair.render(problem=why))
-        messages = in_turns([question, AIMessage(response.text[:REPLY_SHOWN]), again])
-    return Answered(best, why, EDIT_TRIES)
+    reply = yield from asking_for_program([question], "edit", prompts.edit_repair)
+    return Answered(reply.found.code, reply.why, reply.calls)
 
 
 def understanding(name: str, text: str, question: str, prompts: MLABPrompts) -> Dialogue[Answered]:

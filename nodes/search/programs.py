@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any, Final
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import BaseMessage, HumanMessage
 from pydantic import BaseModel, BeforeValidator, StrictBool
 
 from langgraft._core.arguments import checked
@@ -25,24 +25,21 @@ from langgraft.environments.sandboxes.programs import Limits, PythonProgram
 from langgraft.environments.sandboxes.result_text import span
 from langgraft.memory.questions import By
 from langgraft.memory.recall import strip_block
-from langgraft.nodes.dialogue import Dialogue, Model, Request, dialogue_node
+from langgraft.nodes.dialogue import Dialogue, Model, dialogue_node
 from langgraft.nodes.node import Node, Update
 from langgraft.nodes.program_text import (
-    ProgramText,
+    asking_for_program,
     ended,
     quotable,
     raised_by,
-    read_program,
     without_memory,
 )
-from langgraft.nodes.replies import encodable, in_turns
+from langgraft.nodes.replies import encodable
 from langgraft.nodes.search.deps import BranchState, SearchDeps, sample_name, with_work
 from langgraft.nodes.search.journal import JournalNode
 from langgraft.nodes.search.policy import best_node
-from langgraft.nodes.structured import REPLY_SHOWN, asking, typed
+from langgraft.nodes.structured import asking, typed
 
-TRIES: Final = 3
-"""How often a program is asked for (AIDE's figure)."""
 NO_PROGRAM: Final = "the reply held no program"
 _NO_CODE: Final = "# There is no program: the reply held none."
 LONGEST_SUMMARY: Final = 12_000
@@ -83,27 +80,12 @@ def write_node(deps: SearchDeps, model: Model) -> Node[BranchState]:
 
 
 def writing(messages: Sequence[BaseMessage], repair: Prompt) -> Dialogue[Written]:
-    """Ask for a plan and a program, and again with what was wrong, `TRIES` times in all.
-
-    A program that does not compile counts where no later reply has a better one: the error that
-    it ends with tells more than nothing. A model that refuses, or that has no room for the
-    prompt, is not asked again: it would say the same.
-    """
-    best = ProgramText("", "", "")
-    why = ""
-    asked = list(messages)
-    for call in range(1, TRIES + 1):
-        response = yield Request(asked, "write")
-        if response.failure:
-            return Written(best.plan, best.code, f"the model gave none: {response.failure}", call)
-        found = read_program(response.text)
-        if found.code and not found.problem:
-            return Written(found.plan, found.code, "ok", call)
-        why = f"{found.problem}, and the reply was cut off" if response.cut else found.problem
-        best = found if found.code or not best.code else best
-        shown = AIMessage(response.text[:REPLY_SHOWN])
-        asked = in_turns([*messages, shown, HumanMessage(repair.render(problem=why))])
-    return Written(best.plan, best.code, best.problem if best.code else why, TRIES)
+    """Ask for a plan and a program; see `asking_for_program`."""
+    reply = yield from asking_for_program(messages, "write", repair)
+    found = reply.found
+    counts = found.code and found.problem and not reply.failed
+    why = found.problem if counts else reply.why
+    return Written(found.plan, found.code, why, reply.calls)
 
 
 def _prompt(deps: SearchDeps, state: BranchState, rules: str) -> str:

@@ -16,13 +16,12 @@ from langgraft.graphs.building import shipped_packages
 from langgraft.memory.recall import BLOCK_END, BLOCK_START
 from langgraft.nodes.artifacts import MemoryArtifacts
 from langgraft.nodes.dialogue import arun_dialogue, run_dialogue
-from langgraft.nodes.program_text import ended
+from langgraft.nodes.program_text import TRIES, ended
 from langgraft.nodes.replies import first_sentences
 from langgraft.nodes.search.deps import SearchDeps, TreePrompts
 from langgraft.nodes.search.journal import JournalNode
 from langgraft.nodes.search.programs import (
     LONGEST_SUMMARY,
-    TRIES,
     Review,
     Written,
     reviewing,
