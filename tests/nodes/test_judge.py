@@ -388,7 +388,8 @@ async def test_node_when_the_episode_is_over_answers_and_memory_follows() -> Non
     (verdict,) = update["verdicts"]
     assert Verdict(**verdict).text == "Walk on."
     (entry,) = update["judging"]
-    assert (entry["kind"], entry["by"], entry["why"], entry["calls"]) == ("votes", "model", "ok", 1)
+    made = {"kind": "votes", "by": "model", "why": "ok", "calls": 1}
+    assert entry == {"question_id": verdict["question_id"], **made}
     memory.file(episode_of(state(**update)))
     assert "Walk on." in [item.text for item in memory.content().items.values()]
     again = judge_node(memory, model).invoke(state(**update, episode_id="e2"))

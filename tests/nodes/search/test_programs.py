@@ -70,6 +70,10 @@ def test_program_when_none_compiles_is_the_last_that_was_written() -> None:
     written = write(scripted("```python\nprint(1\n```", "```python\nprint(2\n```", "Sorry."))
     assert written.code == "print(2\n"
     assert "never closed" in written.why
+    refusal = AIMessage("", additional_kwargs={"refusal": "No."})
+    refused = write(scripted("```python\nprint(1\n```", refusal))
+    assert (refused.code, refused.calls) == ("print(1\n", 2)
+    assert refused.why == "the model gave none: refusal: No."
 
 
 def test_program_when_the_model_refuses_or_has_no_room_is_not_asked_for_again() -> None:

@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langgraph.store.memory import InMemoryStore
+from memory_cases import make_episode
 from tree_cases import FIX, feedback, reviewing, toy
 from workbench_cases import HandRun, desk_of, performer, sandbox, workspaces
 
 from langgraft import CodingMemory, InsightMemory
 from langgraft._core.errors import SettingsError
+from langgraft.memory.episodes import ErrorRecord, Outcome
 from langgraft.memory.forgetting import USES
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers.coding import coding_preset
@@ -357,9 +359,12 @@ def test_start_when_a_thread_goes_on_with_its_run_then_only_what_ended_it_is_for
     deps: RunDeps,
 ) -> None:
     """Another name begins anew, with the bank as it is then."""
-    node = start_run_node(deps, memory=coding())
+    memory = coding()
+    node = start_run_node(deps, memory=memory)
     fresh: Any = {"episode_id": "run"}
     begun: Any = node.invoke(fresh)
+    error = ErrorRecord("numpy", "ValueError: no eta", "Take eta 1.")
+    memory.file(make_episode("e1", outcome=Outcome(success=False), errors=(error,)))
     assert (begun["log"], begun["steps"], begun["spent"]["seconds"]) == ("", 0, 0.0)
     log = append_events(deps.artifacts, "", [Action(id=0, source="agent", name="finish")])
     later: Any = {**begun, "log": log, "steps": 1, "attempt": 2, "ended": "steps", "done": True}
@@ -369,3 +374,5 @@ def test_start_when_a_thread_goes_on_with_its_run_then_only_what_ended_it_is_for
     renamed: Any = {**later, "episode_id": "other"}
     other = {**later, **asyncio.run(node.ainvoke(renamed))}
     assert (other["log"], other["steps"], other["attempt"]) == ("", 0, 0)
+    banks = [state["begun"]["bank"] for state in (begun, again, other)]
+    assert banks[0] == banks[1] != banks[2]
