@@ -8,9 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langgraft._core.errors import InputError
-from langgraft.environments.sandboxes import Limits, write_files
+from langgraft.environments.sandboxes import Command, Limits, write_files
 from langgraft.environments.sandboxes.inside.files import remove_tree
-from langgraft.environments.sandboxes.requests import check_files, check_name, check_patterns
+from langgraft.environments.sandboxes.requests import (
+    check_files,
+    check_name,
+    check_patterns,
+    prepare_command,
+)
 
 PARTS = st.one_of(
     st.sampled_from(["", ".", "..", "a", "b", "..a", " ", "\0", "é", "\udc80", "a\\b", "~", "*"]),
@@ -98,6 +103,8 @@ def test_check_patterns_when_they_are_one_text_then_it_is_refused() -> None:
     """A text is not taken for a sequence of letters."""
     with pytest.raises(InputError, match="give a sequence"):
         check_patterns("*.csv")
+    with pytest.raises(InputError, match="one text"):
+        prepare_command(Command("true"), Limits(), seconds=None, collect="*.csv")
 
 
 def test_remove_tree_when_it_is_deep_and_closed_then_it_is_removed(tmp_path: Path) -> None:

@@ -96,6 +96,21 @@ def test_run_when_memory_ends_the_place_while_collecting_then_the_result_stays()
     assert "before its files were collected" in result.left_out["."]
 
 
+def test_run_when_memory_takes_the_place_before_any_code_ran_then_the_files_are_to_blame(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No program did it, and another place would end in the same way."""
+
+    def gone(_conversation: object, _files: object) -> None:
+        raise ChannelClosedError("gone")
+
+    monkeypatch.setattr(conversation.Conversation, "put", gone)
+    with ScriptedSandbox([DEAD], oom=True) as sandbox:
+        with pytest.raises(InputError, match="before any code ran"):
+            sandbox.run(JOB)
+        assert len(sandbox.opened) == 1
+
+
 def test_run_when_a_supervisor_does_not_end_a_program_then_we_do() -> None:
     """Past the deadline and some grace the place is destroyed, and the program timed out."""
     with ScriptedSandbox([lambda _end: time.sleep(0.6)]) as sandbox:

@@ -213,3 +213,14 @@ def test_filter_when_an_engine_leaves_it_off_then_it_is_asked_for(limits: Limits
     ]
     assert asked == [["no-new-privileges"], ["no-new-privileges", "seccomp=builtin"]]
     api.close()
+
+
+def test_processors_when_the_engine_has_fewer_then_no_more_are_asked_for() -> None:
+    """An engine refuses a container that asks for more than it has."""
+    api = docker.APIClient(base_url="http://127.0.0.1:1", version="1.44")
+    asked = [
+        container_config(api, Wish("image", "id", Limits(cpus=2), cpus), command=[], labels={})
+        for cpus in (1, 8)
+    ]
+    assert [each["HostConfig"]["NanoCpus"] for each in asked] == [10**9, 2 * 10**9]
+    api.close()

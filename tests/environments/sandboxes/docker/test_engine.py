@@ -6,10 +6,13 @@ import sys
 import warnings
 from pathlib import Path
 
+import docker
 import pytest
 import requests
 
-from langgraft._core.errors import SandboxUnavailableError
+from langgraft._core.errors import SandboxFailureError, SandboxUnavailableError
+from langgraft.environments.sandboxes.docker import opening
+from langgraft.environments.sandboxes.docker.controls import Wish
 from langgraft.environments.sandboxes.docker.engine import (
     connect,
     filter_is_off,
@@ -17,6 +20,9 @@ from langgraft.environments.sandboxes.docker.engine import (
     unenforceable,
     unreachable,
 )
+from langgraft.environments.sandboxes.docker.opening import Opening
+from langgraft.environments.sandboxes.docker.removal import Removals
+from langgraft.environments.sandboxes.programs import Limits
 
 ABLE = {
     "OSType": "linux",
@@ -137,3 +143,22 @@ def test_import_when_nothing_is_run_then_docker_is_not_loaded() -> None:
         "assert not {'docker', 'requests'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_opening_when_the_engine_answers_but_starts_nothing_then_it_is_tried_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is waited for once: an engine that is away again is an error."""
+    api = docker.APIClient(base_url="http://127.0.0.1:1", version="1.44")
+    waits: list[float] = []
+
+    def answers(_api: object, seconds: float) -> bool:
+        waits.append(seconds)
+        return True
+
+    monkeypatch.setattr(opening, "wait_for_engine", answers)
+    wish = Wish("image", "id", Limits(), cpus=1)
+    with pytest.raises(SandboxFailureError, match="has not answered for 3 s"):
+        Opening(api, wish, Removals(api), patience=3.0).open()
+    assert waits == [3.0]
+    api.close()

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 import requests
+from docker.errors import APIError, NotFound
 
 from langgraft.environments.sandboxes.docker.removal import Owner, Removals
 
@@ -44,6 +45,23 @@ def engine() -> ToyEngine:
 def removals(engine: ToyEngine) -> Removals:
     """Return who removes its containers."""
     return Removals(cast("Any", engine))
+
+
+@pytest.mark.parametrize(("status", "gone"), [(404, True), (409, True), (500, False)])
+def test_container_when_the_engine_refuses_then_it_is_gone_or_remembered(
+    engine: ToyEngine, removals: Removals, status: int, gone: bool
+) -> None:
+    """One that is not there, or that somebody else removes just now, is gone."""
+    answer = requests.Response()
+    answer.status_code = status
+    kind = NotFound if status == 404 else APIError
+
+    def refuse(_container: str, **_options: object) -> None:
+        raise kind("refused", response=answer)
+
+    engine.remove_container = refuse  # type: ignore[assignment]
+    removals.now("a")
+    assert removals.stubborn == (frozenset() if gone else {"a"})
 
 
 def test_soon_when_the_engine_is_slow_then_nobody_waits_until_it_is_asked_for(

@@ -3,9 +3,12 @@
 import ast
 import builtins
 import dis
+import errno
+import os
 import sys
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from types import CodeType
 
 import pytest
@@ -14,7 +17,7 @@ from hypothesis import strategies as st
 
 from langgraft.environments.sandboxes.inside.channels import MAX_REPORT, KernelChild
 from langgraft.environments.sandboxes.inside.exceptions import describe
-from langgraft.environments.sandboxes.inside.files import Patterns
+from langgraft.environments.sandboxes.inside.files import Patterns, Puts, Putting
 from langgraft.environments.sandboxes.inside.running import parsed_report
 from langgraft.environments.sandboxes.inside.watching import Relay
 from langgraft.environments.sandboxes.places import (
@@ -188,3 +191,25 @@ def test_kernel_child_when_a_report_claims_to_be_huge_then_it_is_broken() -> Non
     child._heard += (1 << 31).to_bytes(4, "big")
     assert child.told(1) is None
     assert child.broken
+
+
+def test_puts_when_there_is_no_room_then_the_rest_is_refused_and_nothing_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first refusal is told, by the file's name; what was whole before stays."""
+
+    def full(_file: object, _data: bytes) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    folder = os.open(tmp_path, os.O_RDONLY)
+    puts = Puts(folder)
+    puts.begin("whole")
+    puts.write(b"x")
+    puts.begin("part")
+    monkeypatch.setattr(Putting, "write", full)
+    puts.write(b"x")
+    puts.begin("further")
+    puts.finish()
+    os.close(folder)
+    assert puts.refused == "part: No space left on device"
+    assert [path.name for path in tmp_path.iterdir()] == ["whole"]
