@@ -13,6 +13,5 @@ gates, analysis
 report, columns, tables, figures,   its report, on `langgraft.benchmarks.reporting`
 sentences
 tree_page, tree_picture             a search as one page
-journals, coding_memory,            runs of AIDE and of ours, memory made of them, and what it finds
-coding_hits
+journals, coding_memory             runs of AIDE and of ours, and memory made of them
 """

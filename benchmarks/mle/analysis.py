@@ -21,11 +21,9 @@ from langgraft.benchmarks.mle.gates import gates
 from langgraft.benchmarks.mle.measures import measured
 from langgraft.benchmarks.mle.memory_use import (
     MemoryUse,
-    StepMemoryUse,
     Used,
     memory_use,
     recurrences,
-    step_memory_use,
     used,
 )
 from langgraft.benchmarks.mle.outcomes import (
@@ -65,9 +63,6 @@ class Analysis:
     modalities: tuple[ModalityDelta, ...]
     sides: tuple[Sides, ...]
     memory: tuple[MemoryUse, ...]
-    """Of a tree; empty for others."""
-    step_memory: tuple[StepMemoryUse, ...]
-    """Of a step agent; empty for others."""
     endings: tuple[Endings, ...]
     """Of a step agent; empty for others."""
     used: tuple[Used, ...]
@@ -115,7 +110,6 @@ def analyze(log: PlanLogReader, roles: Roles = ROLES, *, agent: str | None = Non
         modalities=modality_deltas(searches, by),
         sides=sides(searches, by),
         memory=memory_use(searches, log),
-        step_memory=step_memory_use(searches, log),
         endings=endings(searches),
         used=used(searches),
         recurrences=recurrences(searches),

@@ -1,10 +1,11 @@
 """What memory held, what it put into prompts, and what programs then used (§4.6)."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
+from typing import Final
 
 from langgraft._core.errors import LanggraftError
 from langgraft.benchmarks.harness.study import PlanLogReader, RunSpec
@@ -15,41 +16,22 @@ from langgraft.memory.deltas import MemoryDelta, fold
 
 @dataclass(frozen=True, slots=True)
 class MemoryUse:
-    """Memory of one condition of a tree agent, pooled over its searches."""
-
-    condition: str
-    searches: int
-    programs: int
-    retrievals: int
-    """Programs written with recalled memory in the prompt."""
-    written_with_memory: Share
-    repaired_with_memory: Share
-    stores: int
-    """Banks at the end of a search; one bank a search."""
-    resource_entries: Share
-    """Entries of those banks that tell of time or memory running out."""
-    resource_retrievals: Share
-    resource_of_buggy: Share
-    resource_for_buggy: Share
-
-
-@dataclass(frozen=True, slots=True)
-class StepMemoryUse:
-    """Memory of one condition of a step agent, pooled over its runs."""
+    """Memory of one condition, pooled over its runs."""
 
     condition: str
     runs: int
-    attempts: int
     steps: int
+    attempts: int
+    """Beginnings of runs; 0 of a tree."""
+    retrievals: int
+    """Programs written with recalled memory in the prompt; of a tree."""
     taught: int
-    """Failures that memory was taught of."""
-    attempts_with_memory: Share
-    buggy_with_memory: Share
+    """Failures that memory was taught of; of step agents."""
     stores: int
     """Banks at the end of a run; one bank a run."""
-    resource_entries: Share
-    """Entries of those banks that tell of time or memory running out."""
-    resource_attempts: Share
+    shares: Mapping[str, Share]
+    """By name: those of the agent's behavior, and `resource_entries`, the entries of these banks that
+    tell of time or memory running out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,58 +49,42 @@ class Used:
     """The same by the class of their exception."""
 
 
+_ENTRIES: Final = "resource_entries"
+_SHARES: Final[Mapping[bool, tuple[str, ...]]] = {
+    True: (
+        *("written_with_memory", "repaired_with_memory", _ENTRIES),
+        *("resource_retrievals", "resource_of_buggy", "resource_for_buggy"),
+    ),
+    False: ("attempts_with_memory", "buggy_with_memory", _ENTRIES, "resource_attempts"),
+}
+"""What is told of a tree, and of other agents."""
+
+
 def memory_use(searches: Searches, log: PlanLogReader) -> tuple[MemoryUse, ...]:
-    """Return what memory did under each condition of a tree agent; nothing of others."""
-    if searches.kind != TREE:
-        return ()
+    """Return what memory did under each condition."""
     return tuple(_memory_use(searches, condition, log) for condition in searches.conditions)
 
 
-def step_memory_use(searches: Searches, log: PlanLogReader) -> tuple[StepMemoryUse, ...]:
-    """Return what memory did under each condition of a step agent; nothing of a tree."""
-    if searches.kind == TREE:
-        return ()
-    return tuple(_step_memory_use(searches, condition, log) for condition in searches.conditions)
-
-
 def _memory_use(searches: Searches, condition: str, log: PlanLogReader) -> MemoryUse:
-    runs = [run for run in searches.trees if run.condition == condition]
-    known = _known_banks(runs, log)
+    trees = [run for run in searches.trees if run.condition == condition]
+    others = [run for run in searches.step_runs if run.condition == condition]
+    runs = searches.of(condition)
+    banks = [bank for run in runs if (bank := _bank(run.spec, log)) is not None]
     return MemoryUse(
         condition=condition,
-        searches=len(runs),
-        programs=sum(run.behavior.steps for run in runs),
-        retrievals=sum(run.behavior.retrievals for run in runs),
-        written_with_memory=_pool([run.behavior.written_with_memory for run in runs]),
-        repaired_with_memory=_pool([run.behavior.repaired_with_memory for run in runs]),
-        stores=len(known),
-        resource_entries=_pool(known),
-        resource_retrievals=_pool([run.behavior.resource_retrievals for run in runs]),
-        resource_of_buggy=_pool([run.behavior.resource_of_buggy for run in runs]),
-        resource_for_buggy=_pool([run.behavior.resource_for_buggy for run in runs]),
-    )
-
-
-def _step_memory_use(searches: Searches, condition: str, log: PlanLogReader) -> StepMemoryUse:
-    runs = [run for run in searches.step_runs if run.condition == condition]
-    known = _known_banks(runs, log)
-    return StepMemoryUse(
-        condition=condition,
         runs=len(runs),
-        attempts=sum(run.attempts for run in runs),
         steps=sum(run.behavior.steps for run in runs),
-        taught=sum(run.behavior.taught for run in runs),
-        attempts_with_memory=_pool([run.behavior.attempts_with_memory for run in runs]),
-        buggy_with_memory=_pool([run.behavior.buggy_with_memory for run in runs]),
-        stores=len(known),
-        resource_entries=_pool(known),
-        resource_attempts=_pool([run.behavior.resource_attempts for run in runs]),
+        attempts=sum(run.attempts for run in others),
+        retrievals=sum(run.behavior.retrievals for run in trees),
+        taught=sum(run.behavior.taught for run in others),
+        stores=len(banks),
+        shares={
+            name: _pool(
+                banks if name == _ENTRIES else [getattr(run.behavior, name) for run in runs]
+            )
+            for name in _SHARES[searches.kind == TREE]
+        },
     )
-
-
-def _known_banks(runs: Sequence[Search], log: PlanLogReader) -> list[Share]:
-    banks = (_bank(run.spec, log) for run in runs)
-    return [bank for bank in banks if bank is not None]
 
 
 def _pool(shares: Sequence[Share]) -> Share:

@@ -186,18 +186,11 @@ def _ends(scaled: Scaled) -> tuple[Field, Field]:
 
 
 def _memory(analysis: Analysis) -> Table:
-    shares = (
-        *("written_with_memory", "repaired_with_memory", "resource_entries"),
-        *("resource_retrievals", "resource_of_buggy", "resource_for_buggy"),
-    )
     columns = ("condition", "share_of", share(), "searches", "programs", "retrievals")
     rows = (
-        (
-            *(each.condition, name, getattr(each, name)),
-            *(each.searches, each.programs, each.retrievals),
-        )
+        (each.condition, name, found, each.runs, each.steps, each.retrievals)
         for each in analysis.memory
-        for name in shares
+        for name, found in each.shares.items()
     )
     return Table.of("memory", columns, rows)
 
@@ -284,14 +277,10 @@ def _timelines(analysis: Analysis) -> Table:
 
 
 def _step_memory(analysis: Analysis) -> Table:
-    names = ("attempts_with_memory", "buggy_with_memory", "resource_entries", "resource_attempts")
     columns = ("condition", "share_of", share(), "runs", "attempts", "steps", "taught")
     rows = (
-        (
-            *(each.condition, name, getattr(each, name)),
-            *(each.runs, each.attempts, each.steps, each.taught),
-        )
-        for each in analysis.step_memory
-        for name in names
+        (each.condition, name, found, each.runs, each.attempts, each.steps, each.taught)
+        for each in analysis.memory
+        for name, found in each.shares.items()
     )
     return Table.of("step_memory", columns, rows)

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Literal
 
-from langgraph.store.memory import InMemoryStore
-
-from acceptance.figure import Figure, Setting, share
-from langgraft.benchmarks.mle.coding_hits import (
+from coding_hits import (
     Asked,
     Comparison,
     compare,
     leave_one_run_out,
     likeness,
 )
+from langgraph.store.memory import InMemoryStore
+
+from acceptance.figure import Figure, Setting, share
 from langgraft.benchmarks.mle.coding_memory import (
     build_memory,
     entry_table,

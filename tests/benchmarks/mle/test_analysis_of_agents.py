@@ -8,8 +8,9 @@ from mle_logs import COMPETITIONS, GivenLog, StepLog, Tree, TreeLog, run_spec, s
 from langgraft._core.errors import InputError
 from langgraft.benchmarks.comparison.verdicts import SIGNIFICANCE
 from langgraft.benchmarks.mle.analysis import analyze, analyze_agents
+from langgraft.benchmarks.mle.behaviour.runs import Share
 from langgraft.benchmarks.mle.measures import MEASURES
-from langgraft.benchmarks.mle.memory_use import step_memory_use
+from langgraft.benchmarks.mle.memory_use import memory_use
 from langgraft.benchmarks.mle.searches import agents_of, read_searches
 from langgraft.nodes.workbench.log import StepRecord
 
@@ -129,15 +130,15 @@ def test_memory_of_a_step_agent_when_read_is_that_of_its_attempts() -> None:
     told = {"recalled": "- a", "recalled_kinds": ("code", "resource")}
     second = steps("B", attempt=1, error={"package": "general"})
     log = StepLog({"off": [steps("VB")], "warm": [[*steps("BV", **told), *second]]})
-    off, warm = analyze(log).step_memory
-    assert (off.attempts_with_memory.count, off.attempts_with_memory.of) == (0, 1)
-    assert (warm.attempts_with_memory.count, warm.attempts_with_memory.of) == (1, 2)
-    assert (warm.buggy_with_memory.count, warm.buggy_with_memory.of) == (1, 2)
-    assert (warm.resource_attempts.count, warm.resource_attempts.of) == (1, 1)
+    off, warm = analyze(log).memory
+    assert off.shares["attempts_with_memory"] == Share(0, 1)
+    assert warm.shares["attempts_with_memory"] == Share(1, 2)
+    assert warm.shares["buggy_with_memory"] == Share(1, 2)
+    assert warm.shares["resource_attempts"] == Share(1, 1)
     assert (warm.taught, warm.attempts) == (1, 2)
     chain = TreeLog(Tree(agents=("chain",), conditions=("off", "warm"), seeds=2))
-    _, stores = step_memory_use(read_searches(chain), chain)
-    assert (stores.stores, stores.resource_entries.of) == (6, 36)
+    _, stores = memory_use(read_searches(chain), chain)
+    assert (stores.stores, stores.shares["resource_entries"].of) == (6, 36)
 
 
 def test_runs_when_none_took_a_step_are_compared_and_say_nothing() -> None:

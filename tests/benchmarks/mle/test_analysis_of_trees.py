@@ -10,6 +10,7 @@ from mle_logs import JournalLog, Tree, TreeLog, real_nodes
 
 from langgraft.benchmarks.comparison.verdicts import SIGNIFICANCE
 from langgraft.benchmarks.mle.analysis import analyze
+from langgraft.benchmarks.mle.behaviour.runs import Share
 from langgraft.benchmarks.mle.relations import pearson
 from langgraft.benchmarks.mle.searches import late_from, read_searches
 from langgraft.nodes.search.journal import JournalNode
@@ -164,10 +165,10 @@ def test_relation_when_counted_says_how_many_tasks_went_up() -> None:
 def test_store_when_read_is_that_at_the_end_of_the_search_with_what_it_started_from() -> None:
     """A warm bank holds what the build left: three entries more, one of them of resources."""
     found = {each.condition: each for each in analyze(TreeLog()).memory}
-    assert (found["cold"].resource_entries.count, found["cold"].resource_entries.of) == (9, 27)
-    assert (found["warm"].resource_entries.count, found["warm"].resource_entries.of) == (18, 54)
+    assert found["cold"].shares["resource_entries"] == Share(9, 27)
+    assert found["warm"].shares["resource_entries"] == Share(18, 54)
     assert found["off"].retrievals == 0
-    assert found["warm"].written_with_memory.of > 0
+    assert found["warm"].shares["written_with_memory"].of > 0
 
 
 def test_late_phase_when_searches_are_short_begins_in_their_middle() -> None:

@@ -9,11 +9,7 @@ import numpy as np
 import pytest
 from acceptance.coding import measure
 from acceptance.figure import Setting
-from hypothesis import given
-from hypothesis import strategies as st
-
-from langgraft._core.errors import InputError
-from langgraft.benchmarks.mle.coding_hits import (
+from coding_hits import (
     alike,
     bootstrap_by_runs,
     chance_of_hit,
@@ -22,6 +18,10 @@ from langgraft.benchmarks.mle.coding_hits import (
     likeness,
     sign_flip_p,
 )
+from hypothesis import given
+from hypothesis import strategies as st
+
+from langgraft._core.errors import InputError
 from langgraft.benchmarks.mle.coding_memory import (
     build_memory,
     entry_table,

@@ -309,7 +309,7 @@ def likeness(
             row = cosines[position]
             pair = _mean(row[same], nearest), _mean(row[others], nearest)
             by_task.setdefault(task, []).append(pair)
-    if len(by_task) < 2:  # noqa: PLR2004
+    if len(by_task) < 2:
         msg = f"likeness is compared over tasks; only {len(by_task)} has two entries or more"
         raise ValueError(msg)
     means = np.array([np.mean(pairs, axis=0) for pairs in by_task.values()])
