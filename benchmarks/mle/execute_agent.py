@@ -25,7 +25,15 @@ from langgraft._core.extras import require
 from langgraft.benchmarks.harness.files import make_directory
 from langgraft.benchmarks.harness.usage import UsageFile, metered
 from langgraft.benchmarks.mle.agents import agent_named
-from langgraft.benchmarks.mle.agents.base import Agent, AgentProgress, AgentResult, Graph, Parts
+from langgraft.benchmarks.mle.agents.base import (
+    Agent,
+    AgentProgress,
+    AgentResult,
+    Graph,
+    Left,
+    Parts,
+    Place,
+)
 from langgraft.benchmarks.mle.sandboxes import Lent
 from langgraft.graphs.building import ARTIFACTS
 from langgraft.memory.provider import MemoryProvider
@@ -81,24 +89,24 @@ async def find(
     from langgraft.benchmarks.mle import checkpoints  # noqa: PLC0415  (the extra)
 
     agent = agent_named(parts.settings.name)
-    begin = agent.begin(episode_id=episode_id, seed=seed)
+    begin = {"episode_id": episode_id, "seed": seed}
     with closing(UsageFile(folder / "usage.jsonl")) as ledger, metered(ledger) as usage:
         async with (
             checkpoints.open_checkpoints(folder / "checkpoints.sqlite") as saver,
             Lent(parts.sandbox) as sandbox,
         ):
-            graph = agent.graph(replace(parts, sandbox=sandbox), artifacts, saver, best)
-            left = await graph.aget_state(_CONFIG)
-            resumed = bool(left.tasks or left.values)
-            begun = "begun" in left.values  # or memory is still as it was given
+            graph = agent.graph(replace(parts, sandbox=sandbox), Place(artifacts, saver, best))
+            before = await graph.aget_state(_CONFIG)
+            resumed = bool(before.tasks or before.values)
+            begun = "begun" in before.values  # or memory is still as it was given
             # Not `next`, which lacks a node whose writes are kept.
-            if left.tasks and begun and parts.learn and parts.memory is not None:
-                bank = _Bank(agent, parts.memory, artifacts, left.values)
-                await bank.refuse_strangers(episode_id)
-                await bank.restore()
+            if before.tasks and begun and parts.learn and parts.memory is not None:
+                left = Left(artifacts, before.values)
+                await _refuse_strangers(agent, parts.memory, left, episode_id)
+                await agent.restore(parts.memory, left)
             telling = _Telling(agent, artifacts, listen)
             final = await _run(graph, None if resumed else begin, telling)
-        came = await asyncio.to_thread(agent.read, artifacts, final, episode_id)
+        came = await asyncio.to_thread(agent.read, Left(artifacts, final), episode_id)
         return Found(
             came=came,
             submission=artifacts.read(came.submission) if came.submission else None,
@@ -137,40 +145,30 @@ class _Telling:
     def tell(self, state: Mapping[str, Any]) -> None:
         if self._listen is None:
             return
-        done = self._agent.told(self._artifacts, state)
+        done = self._agent.told(Left(self._artifacts, state))
         for each in done[self._told :]:
             self._listen(each)
         self._told = len(done)
 
 
-@dataclass(frozen=True)
-class _Bank:
-    """The bank of a run that goes on."""
+async def _refuse_strangers(
+    agent: Agent, memory: MemoryProvider[Any], left: Left, name: str
+) -> None:
+    """Refuse to take a bank back to where a run was if others have learned from it since.
 
-    agent: Agent
-    memory: MemoryProvider[Any]
-    artifacts: FolderArtifacts
-    state: Mapping[str, Any]
-
-    async def restore(self) -> None:
-        await self.agent.restore(self.memory, self.artifacts, self.state)
-
-    async def refuse_strangers(self, name: str) -> None:
-        """Refuse to take a bank back to where a run was if others have learned from it since.
-
-        Raises:
-            InputError: They have: what they learned would be lost.
-        """
-        known = (await asyncio.to_thread(self.agent.bank_of, self.artifacts, self.state)).items
-        found = (await self.memory.acontent()).items.values()
-        others = {
-            item.episode_id
-            for item in found
-            if item.id not in known and not item.episode_id.startswith(f"{name}/")
-        }
-        if others:
-            msg = (
-                f"memory has learned from others since the search {name!r} was stopped, such as"
-                f" {min(others)!r}: going on would take that back; search anew in another folder"
-            )
-            raise InputError(msg)
+    Raises:
+        InputError: They have: what they learned would be lost.
+    """
+    known = (await asyncio.to_thread(agent.bank_of, left)).items
+    found = (await memory.acontent()).items.values()
+    others = {
+        item.episode_id
+        for item in found
+        if item.id not in known and not item.episode_id.startswith(f"{name}/")
+    }
+    if others:
+        msg = (
+            f"memory has learned from others since the search {name!r} was stopped, such as"
+            f" {min(others)!r}: going on would take that back; search anew in another folder"
+        )
+        raise InputError(msg)

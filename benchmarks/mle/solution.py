@@ -33,7 +33,7 @@ from langgraft.benchmarks.harness.log import read_json
 from langgraft.benchmarks.harness.plans import package_versions
 from langgraft.benchmarks.harness.study import SIMULATED
 from langgraft.benchmarks.mle.agents import agent_named
-from langgraft.benchmarks.mle.agents.base import SOLUTION, Agent, Parts
+from langgraft.benchmarks.mle.agents.base import SOLUTION, Agent, Parts, Solved
 from langgraft.benchmarks.mle.agents.settings import AgentSettings
 from langgraft.benchmarks.mle.conditions import MemoryCondition
 from langgraft.benchmarks.mle.execute_agent import Found, Listener, find
@@ -268,9 +268,7 @@ def _written(order: Order, competition: Competition, found: Found, run: str) -> 
         report = grade(submission, competition)
         atomic_write(out / GRADE, f"{json.dumps(report, indent=2)}\n".encode())
     simulated = order.plan.model == SIMULATED or bool(found.usage.get("simulated_replies"))
-    files |= agent.leave(
-        found.came, out, run=run, competition=competition, report=report, simulated=simulated
-    )
+    files |= agent.leave(found.came, out, Solved(run, competition, report, simulated))
     if report is not None:
         files["grade"] = out / GRADE
     return Solution(found, report, files)

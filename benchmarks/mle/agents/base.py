@@ -56,9 +56,7 @@ class Parts:
     learn: bool = True
     """Whether the run files what it meets."""
 
-    def arguments(
-        self, artifacts: FolderArtifacts, saver: BaseCheckpointSaver[Any] | None
-    ) -> "Arguments":
+    def arguments(self, place: "Place") -> "Arguments":
         """Return what every builder of a graph is told, beside the model that acts."""
         return Arguments(
             competition=self.competition,
@@ -66,10 +64,10 @@ class Parts:
             feedback_model=self.feedback_model,
             memory=self.memory,
             learn=self.learn,
-            artifacts=artifacts,
+            artifacts=place.artifacts,
             seconds=self.plan.seconds,
             budget=Budget(self.plan.memory_tokens),
-            checkpointer=saver,
+            checkpointer=place.saver,
         )
 
 
@@ -85,6 +83,39 @@ class Arguments(TypedDict):
     seconds: float
     budget: Budget
     checkpointer: BaseCheckpointSaver[Any] | None
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a run keeps what it needs to go on."""
+
+    artifacts: FolderArtifacts
+    """Of contents."""
+    saver: BaseCheckpointSaver[Any] | None
+    """Of checkpoints."""
+    best: Path | None = None
+    """Where it may show what it has while it goes on; `None`: nowhere."""
+
+
+@dataclass(frozen=True)
+class Left:
+    """What the graph of a run left so far."""
+
+    artifacts: FolderArtifacts
+    state: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Solved:
+    """What a solved competition's folder tells of a run, beside what came of it."""
+
+    run: str
+    """Its name."""
+    competition: Competition
+    report: Mapping[str, JSON] | None
+    """The grade, where there is one."""
+    simulated: bool
+    """Whether its model was the simulated one."""
 
 
 @dataclass(frozen=True)
@@ -148,73 +179,31 @@ class Agent(ABC):
         """
 
     @abstractmethod
-    def graph(
-        self,
-        parts: Parts,
-        artifacts: FolderArtifacts,
-        saver: BaseCheckpointSaver[Any] | None,
-        best: Path | None = None,
-    ) -> Graph:
-        """Build the graph that a plan describes.
-
-        Args:
-            parts: What the run is made of.
-            artifacts: Where contents are kept.
-            saver: Where checkpoints are kept.
-            best: Where it may show what it has while it goes on; `None`: nowhere.
-        """
-
-    def begin(self, *, episode_id: str, seed: int) -> dict[str, Any]:
-        """Return what the graph is invoked with."""
-        return {"episode_id": episode_id, "seed": seed}
+    def graph(self, parts: Parts, place: Place) -> Graph:
+        """Build the graph that a plan describes; it is invoked with `episode_id` and `seed`."""
 
     @abstractmethod
-    def told(self, artifacts: FolderArtifacts, state: Mapping[str, Any]) -> Sequence[AgentProgress]:
+    def told(self, left: Left) -> Sequence[AgentProgress]:
         """Return what is done so far, each whole; it only ever grows at its end."""
 
     @abstractmethod
-    def read(self, artifacts: FolderArtifacts, state: Mapping[str, Any], run: str) -> AgentResult:
-        """Read what came of a run that has ended.
-
-        Args:
-            artifacts: Where contents are kept.
-            state: The graph's last state.
-            run: The run's name.
-        """
+    def read(self, left: Left, run: str) -> AgentResult:
+        """Read what came of a run that has ended; `run` is its name."""
 
     @abstractmethod
-    def bank_of(self, artifacts: FolderArtifacts, state: Mapping[str, Any]) -> BankContent:
+    def bank_of(self, left: Left) -> BankContent:
         """Return what memory held where the run stands: what it began with and all it learned."""
 
     @abstractmethod
-    async def restore(
-        self, memory: MemoryProvider[Any], artifacts: FolderArtifacts, state: Mapping[str, Any]
-    ) -> None:
+    async def restore(self, memory: MemoryProvider[Any], left: Left) -> None:
         """Make memory what it is to be where a run goes on."""
 
     @abstractmethod
-    def leave(
-        self,
-        came: AgentResult,
-        out: Path,
-        *,
-        run: str,
-        competition: Competition,
-        report: Mapping[str, JSON] | None,
-        simulated: bool,
-    ) -> Mapping[str, Path]:
-        """Write what a solved competition's folder shows of the run; the last file is the record.
-
-        Args:
-            came: What came of the run.
-            out: The folder.
-            run: The run's name.
-            competition: What it was at.
-            report: The grade, where there is one.
-            simulated: Whether its model was the simulated one.
+    def leave(self, came: AgentResult, out: Path, about: Solved) -> Mapping[str, Path]:
+        """Write what the folder `out` of a solved competition shows of the run.
 
         Returns:
-            The files, by what they are.
+            The files, by what they are; the last one is the record.
         """
 
 

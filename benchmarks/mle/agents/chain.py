@@ -1,15 +1,12 @@
 """The chain agent of a study: action after action, as OpenHands' CodeActAgent."""
 
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from langgraph.checkpoint.base import BaseCheckpointSaver
 from typing_extensions import override
 
-from langgraft.benchmarks.mle.agents.base import Graph, Parts, must_be
+from langgraft.benchmarks.mle.agents.base import Graph, Parts, Place, must_be
 from langgraft.benchmarks.mle.agents.settings import AgentName, AgentSettings, ChainSettings
 from langgraft.benchmarks.mle.agents.steps import StepAgent, limited
-from langgraft.nodes.artifacts import FolderArtifacts
 
 
 class ChainAgent(StepAgent):
@@ -36,15 +33,8 @@ class ChainAgent(StepAgent):
         return 1
 
     @override
-    def graph(
-        self,
-        parts: Parts,
-        artifacts: FolderArtifacts,
-        saver: BaseCheckpointSaver[Any] | None,
-        best: Path | None = None,
-    ) -> Graph:
+    def graph(self, parts: Parts, place: Place) -> Graph:
         """Build the chain; it shows nothing while it goes on."""
-        del best
         from langgraft.graphs.chain import build_chain_agent  # noqa: PLC0415  (not for plans)
 
         section = must_be(parts.settings, ChainSettings)
@@ -53,6 +43,6 @@ class ChainAgent(StepAgent):
             context=section.context,
             on_stuck=section.on_stuck,
             recoveries=section.recoveries,
-            **parts.arguments(artifacts, saver),
+            **parts.arguments(place),
             **limited(section),
         )

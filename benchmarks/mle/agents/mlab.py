@@ -1,15 +1,12 @@
 """MLAB in a study: MLAgentBench's agent of six fields, with the tools that MLE-bench gives it."""
 
-from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
-from langgraph.checkpoint.base import BaseCheckpointSaver
 from typing_extensions import override
 
-from langgraft.benchmarks.mle.agents.base import Graph, Parts, must_be
+from langgraft.benchmarks.mle.agents.base import Graph, Parts, Place, must_be
 from langgraft.benchmarks.mle.agents.settings import AgentName, AgentSettings, MlabSettings
 from langgraft.benchmarks.mle.agents.steps import StepAgent, limited
-from langgraft.nodes.artifacts import FolderArtifacts
 from langgraft.nodes.mlab.tools import BLOCKS
 
 INSIDE_CALLS: Final = 2 * (BLOCKS + 1)
@@ -44,15 +41,8 @@ class MlabAgent(StepAgent):
         return 1 + must_be(settings, MlabSettings).retries + INSIDE_CALLS
 
     @override
-    def graph(
-        self,
-        parts: Parts,
-        artifacts: FolderArtifacts,
-        saver: BaseCheckpointSaver[Any] | None,
-        best: Path | None = None,
-    ) -> Graph:
+    def graph(self, parts: Parts, place: Place) -> Graph:
         """Build MLAB; it shows nothing while it goes on."""
-        del best
         from langgraft.graphs.mlab import build_mlab_agent  # noqa: PLC0415  (not for plans)
 
         section = must_be(parts.settings, MlabSettings)
@@ -60,6 +50,6 @@ class MlabAgent(StepAgent):
             parts.model,
             window=section.window,
             retries=section.retries,
-            **parts.arguments(artifacts, saver),
+            **parts.arguments(place),
             **limited(section),
         )

@@ -18,12 +18,17 @@ from typing_extensions import TypedDict, override
 
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft.benchmarks.harness.files import atomic_write
-from langgraft.benchmarks.mle.agents.base import SOLUTION, Agent, AgentResult, must_be
+from langgraft.benchmarks.mle.agents.base import (
+    SOLUTION,
+    Agent,
+    AgentResult,
+    Left,
+    Solved,
+    must_be,
+)
 from langgraft.benchmarks.mle.agents.settings import AgentSettings, StepSettings
-from langgraft.environments.competitions.competition import Competition
 from langgraft.memory.deltas import BankContent
 from langgraft.memory.provider import MemoryProvider
-from langgraft.nodes.artifacts import FolderArtifacts
 from langgraft.nodes.workbench.limits import RunLimits, TokenPrices
 from langgraft.nodes.workbench.log import (
     Action,
@@ -84,17 +89,17 @@ class StepAgent(Agent):
         memory_needs(memory, learn=learn)
 
     @override
-    def told(self, artifacts: FolderArtifacts, state: Mapping[str, Any]) -> Sequence[StepRecord]:
+    def told(self, left: Left) -> Sequence[StepRecord]:
         """Return the steps that something was observed of."""
-        log = _log(artifacts, state)
+        log = _log(left)
         steps = steps_of(log)
         return steps[:-1] if _under_way(log) else steps
 
     @override
-    def read(self, artifacts: FolderArtifacts, state: Mapping[str, Any], run: str) -> AgentResult:
+    def read(self, left: Left, run: str) -> AgentResult:
         """Read the log."""
-        log = _log(artifacts, state)
-        submission = str(state.get("submission") or "")
+        log = _log(left)
+        submission = str(left.state.get("submission") or "")
         files = {EVENTS: log_lines(log).encode("utf-8", "replace")}
         if program := solution_of(log):
             files[SOLUTION] = program.encode("utf-8", "replace")
@@ -103,38 +108,27 @@ class StepAgent(Agent):
             record=log.reference,
             fields={
                 "steps": [step.model_dump(mode="json") for step in steps],
-                "ended": str(state.get("ended") or ""),
+                "ended": str(left.state.get("ended") or ""),
                 "attempts": max((step.attempt for step in steps), default=0) + 1,
             },
             deltas=log.deltas,
-            validation=state.get("metric"),
+            validation=left.state.get("metric"),
             submission=submission,
             files=files,
         )
 
     @override
-    def bank_of(self, artifacts: FolderArtifacts, state: Mapping[str, Any]) -> BankContent:
+    def bank_of(self, left: Left) -> BankContent:
         """Return what the run's log says that memory held."""
-        return run_bank(artifacts, state)
+        return run_bank(left.artifacts, left.state)
 
     @override
-    async def restore(
-        self, memory: MemoryProvider[Any], artifacts: FolderArtifacts, state: Mapping[str, Any]
-    ) -> None:
+    async def restore(self, memory: MemoryProvider[Any], left: Left) -> None:
         """Make memory what the run's log says that it was."""
-        await arestore_run_memory(memory, artifacts, state)
+        await arestore_run_memory(memory, left.artifacts, left.state)
 
     @override
-    def leave(
-        self,
-        came: AgentResult,
-        out: Path,
-        *,
-        run: str,
-        competition: Competition,
-        report: Mapping[str, JSON] | None,
-        simulated: bool,
-    ) -> Mapping[str, Path]:
+    def leave(self, came: AgentResult, out: Path, about: Solved) -> Mapping[str, Path]:
         """Write the steps as a study's log has them."""
         atomic_write(out / STEPS, f"{canonical_json(dict(came.fields))}\n".encode())
         return {"events": out / EVENTS, "steps": out / STEPS}
@@ -156,8 +150,8 @@ def limited(section: StepSettings) -> Limited:
     return Limited(limits=limits, prices=prices)
 
 
-def _log(artifacts: FolderArtifacts, state: Mapping[str, Any]) -> EventLog:
-    return read_log(artifacts, str(state.get("log") or ""))
+def _log(left: Left) -> EventLog:
+    return read_log(left.artifacts, str(left.state.get("log") or ""))
 
 
 def _under_way(log: EventLog) -> bool:

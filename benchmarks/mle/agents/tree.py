@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from langchain_core.language_models import BaseChatModel
-from langgraph.checkpoint.base import BaseCheckpointSaver
 from typing_extensions import override
 
 from langgraft._core.canonical import JSON, canonical_json
@@ -16,15 +15,16 @@ from langgraft.benchmarks.mle.agents.base import (
     Agent,
     AgentResult,
     Graph,
+    Left,
     Parts,
+    Place,
+    Solved,
     must_be,
 )
 from langgraft.benchmarks.mle.agents.settings import AgentName, AgentSettings, TreeSettings
-from langgraft.environments.competitions.competition import Competition
 from langgraft.graphs.tree import build_tree_agent, tree_memory_needs
 from langgraft.memory.deltas import BankContent
 from langgraft.memory.provider import MemoryProvider
-from langgraft.nodes.artifacts import FolderArtifacts
 from langgraft.nodes.search.choose import FRESH_SPLITS
 from langgraft.nodes.search.journal import Journal, JournalNode, node_json, read_search
 from langgraft.nodes.search.policy import AIDEPolicy
@@ -92,18 +92,12 @@ class TreeAgent(Agent):
         return model, {"ignorance": IGNORANCE}
 
     @override
-    def graph(
-        self,
-        parts: Parts,
-        artifacts: FolderArtifacts,
-        saver: BaseCheckpointSaver[Any] | None,
-        best: Path | None = None,
-    ) -> Graph:
-        """Build the search; the best solution so far lies in the folder `best` of `best`."""
+    def graph(self, parts: Parts, place: Place) -> Graph:
+        """Build the search; the best solution so far lies in the folder `best` of its place."""
         section = must_be(parts.settings, TreeSettings)
         return build_tree_agent(
             parts.model,
-            folder=best,
+            folder=place.best,
             policy=AIDEPolicy(
                 section.drafts,
                 section.debug_probability,
@@ -114,7 +108,7 @@ class TreeAgent(Agent):
             folds=section.folds,
             width=section.width,
             candidates=section.candidates,
-            **parts.arguments(artifacts, saver),
+            **parts.arguments(place),
         )
 
     @override
@@ -123,14 +117,15 @@ class TreeAgent(Agent):
         tree_memory_needs(memory, learn=learn)
 
     @override
-    def told(self, artifacts: FolderArtifacts, state: Mapping[str, Any]) -> Sequence[JournalNode]:
+    def told(self, left: Left) -> Sequence[JournalNode]:
         """Return the programs in the journal."""
-        return read_search(artifacts, str(state.get("journal") or "")).nodes
+        return read_search(left.artifacts, str(left.state.get("journal") or "")).nodes
 
     @override
-    def read(self, artifacts: FolderArtifacts, state: Mapping[str, Any], run: str) -> AgentResult:
+    def read(self, left: Left, run: str) -> AgentResult:
         """Read the journal and what was chosen."""
-        search = read_search(artifacts, str(state["journal"]), run=run)
+        state = left.state
+        search = read_search(left.artifacts, str(state["journal"]), run=run)
         chosen = str(state.get("chosen") or "")
         solution = next((node for node in search.nodes if node.id == chosen), None)
         return AgentResult(
@@ -147,28 +142,17 @@ class TreeAgent(Agent):
         )
 
     @override
-    def bank_of(self, artifacts: FolderArtifacts, state: Mapping[str, Any]) -> BankContent:
+    def bank_of(self, left: Left) -> BankContent:
         """Return what the search's journal says that memory held."""
-        return bank_of(artifacts, state)
+        return bank_of(left.artifacts, left.state)
 
     @override
-    async def restore(
-        self, memory: MemoryProvider[Any], artifacts: FolderArtifacts, state: Mapping[str, Any]
-    ) -> None:
+    async def restore(self, memory: MemoryProvider[Any], left: Left) -> None:
         """Make memory what the search's journal says that it was."""
-        await arestore_memory(memory, artifacts, state)
+        await arestore_memory(memory, left.artifacts, left.state)
 
     @override
-    def leave(
-        self,
-        came: AgentResult,
-        out: Path,
-        *,
-        run: str,
-        competition: Competition,
-        report: Mapping[str, JSON] | None,
-        simulated: bool,
-    ) -> Mapping[str, Path]:
+    def leave(self, came: AgentResult, out: Path, about: Solved) -> Mapping[str, Path]:
         """Write the journal, and the search as a page."""
         from langgraft.benchmarks.mle.tree_page import write_tree_page  # noqa: PLC0415
 
@@ -176,13 +160,13 @@ class TreeAgent(Agent):
         # As they are read again, whichever process wrote them: what is a mapping has an order.
         nodes = tuple(map(JournalNode.model_validate, json.loads(text)))
         write_tree_page(
-            Journal(run, competition.id, nodes),
+            Journal(about.run, about.competition.id, nodes),
             out / TREE,
-            title=competition.name,
-            lower_is_better=competition.board.thresholds.lower_is_better,
+            title=about.competition.name,
+            lower_is_better=about.competition.board.thresholds.lower_is_better,
             chosen=str(came.fields["chosen"]),
-            report=report,
-            simulated=simulated,
+            report=about.report,
+            simulated=about.simulated,
         )
         atomic_write(out / JOURNAL, f"{text}\n".encode())
         return {"journal": out / JOURNAL, "tree": out / TREE}
