@@ -4,7 +4,6 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final, Protocol, TypeVar
 
 import numpy as np
@@ -13,9 +12,7 @@ from langgraft._core.arguments import checked_fields
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import SettingsError
 from langgraft.memory.rankers.base import (
-    Document,
     DocumentId,
-    Order,
     RankerIndex,
     Scored,
     Ties,
@@ -78,8 +75,8 @@ class _Sought:
     occurrences: int
 
 
-class LexicalIndex:
-    """A `DurableIndex` over `Postings`; it is not safe for threads on its own.
+class LexicalIndex(Postings):
+    """A `DurableIndex` that scores; it is not safe for threads on its own.
 
     The score of a document is the sum of what the query's terms are worth in it, in their order
     in the query. Where that order does not matter, because a sum only says whether a document
@@ -89,31 +86,16 @@ class LexicalIndex:
     """
 
     def __init__(self, weights: TermWeights, *, ties: Ties) -> None:
+        super().__init__()
         self._weights = weights
         self._ties = ties
-        self._postings = Postings()
-
-    def __len__(self) -> int:
-        return len(self._postings.documents)
-
-    def put(self, document: DocumentId, text: str, order: Order) -> None:
-        """Add a document, or replace it."""
-        self._postings.put(Document(document, text, order))
-
-    def put_many(self, documents: Iterable[Document]) -> None:
-        """Do as `put` does for each, and much faster than one by one."""
-        self._postings.put_many(documents)
-
-    def remove(self, document: DocumentId) -> None:
-        """Forget a document; unknown ones are ignored."""
-        self._postings.remove(document)
 
     def search(self, query: str, *, limit: int) -> list[Scored]:
         """Return the best `limit` documents that share a term with the query, best first."""
         terms = self._sought(query)
         if limit < 1 or not terms:
             return []
-        if self._postings.documents.size > _FEW:
+        if self.documents.size > _FEW:
             near = self._near(terms, limit)
             if self._is_cheap(near, terms):
                 return self._ranking(near, self._scores_at(near, terms), limit)
@@ -129,31 +111,23 @@ class LexicalIndex:
         terms = self._sought(query)
         if limit < 1 or not terms:
             return []
-        slots = self._postings.documents.slots(documents)
+        slots = self.documents.slots(documents)
         cheap = self._is_cheap(slots, terms)
         scores = self._scores_at(slots, terms) if cheap else self._scores(terms)[slots]
         matching = np.flatnonzero(scores != 0)
         return self._ranking(slots[matching], scores[matching], limit)
 
     def _ranking(self, slots: Slots, scores: Floats, limit: int) -> list[Scored]:
-        return best(self._postings.documents, slots, scores, limit=limit, ties=self._ties)
-
-    def save(self, folder: Path) -> None:
-        """Write all documents into an empty folder."""
-        self._postings.save(folder)
-
-    def load(self, folder: Path) -> None:
-        """Become what `save` wrote."""
-        self._postings.load(folder)
+        return best(self.documents, slots, scores, limit=limit, ties=self._ties)
 
     def _sought(self, query: str) -> list[_Sought]:
         """Return the query's terms that documents hold, in order of first occurrence."""
         counted = Counter(tokenize(query)).items()
-        posting = self._postings.posting
+        posting = self.posting
         return [_Sought(found, n) for term, n in counted if (found := posting(term))]
 
     def _norms(self, lengths: FiguresT) -> FiguresT:
-        return self._weights.norms(lengths, self._postings.statistics)
+        return self._weights.norms(lengths, self.statistics)
 
     def _worth(self, term: _Sought, counts: FiguresT, norms: FiguresT) -> FiguresT:
         """Return what a term adds to the scores of documents that hold it."""
@@ -162,29 +136,29 @@ class LexicalIndex:
             norms,
             occurrences=term.occurrences,
             documents=term.posting.documents,
-            statistics=self._postings.statistics,
+            statistics=self.statistics,
         )
 
     def _ceilings(self, terms: Iterable[_Sought]) -> list[float]:
         """Return what no document gets more than for each term."""
-        least = self._norms(float(self._postings.shortest))
+        least = self._norms(float(self.shortest))
         return [self._worth(term, float(term.posting.most), least) for term in terms]
 
     def _scores(self, terms: Iterable[_Sought]) -> Floats:
         """Return the unrounded score of every slot; 0 where nothing matches."""
-        scores = np.zeros(self._postings.documents.size)
-        norms = self._norms(self._postings.lengths)
+        scores = np.zeros(self.documents.size)
+        norms = self._norms(self.lengths)
         for term in terms:
             slots, counts = term.posting.slots.numbers, term.posting.counts.numbers
             # Slots are distinct within a term; `add.at` is four times faster than `+=` here.
             np.add.at(scores, slots, self._worth(term, counts, norms.take(slots)))
-        scores[self._postings.documents.dead] = 0.0
+        scores[self.documents.dead] = 0.0
         return scores
 
     def _scores_at(self, slots: Slots, terms: Iterable[_Sought]) -> Floats:
         """Return the same for some present documents, by looking each up."""
         scores = np.zeros(slots.size)
-        norms = self._norms(self._postings.lengths[slots])
+        norms = self._norms(self.lengths[slots])
         for term in terms:
             present, counts = term.posting.among(slots)
             scores[present] += self._worth(term, counts, norms[present])
@@ -199,17 +173,17 @@ class LexicalIndex:
         ceilings = self._ceilings(terms)
         falling = sorted(zip(ceilings, terms, strict=True), key=lambda each: -each[0])
         reached, left = 0.0, sum(ceilings)
-        undone, look = _work(terms), self._postings.documents.size // 4
+        undone, look = _work(terms), self.documents.size // 4
         slack = SLACK + _ROUNDING * len(terms) * left
-        scores = np.zeros(self._postings.documents.size)
+        scores = np.zeros(self.documents.size)
         for i, (ceiling, term) in enumerate(falling, 1):
             slots, counts = term.posting.slots.numbers, term.posting.counts.numbers
-            norms = self._norms(self._postings.lengths[slots])
+            norms = self._norms(self.lengths[slots])
             np.add.at(scores, slots, self._worth(term, counts, norms))
             reached, left, undone = reached + ceiling, left - ceiling, undone - slots.size
             if i < len(falling) and (left >= reached or undone < look):
                 continue  # nothing could be left out, or too little to look for it
-            scores[self._postings.documents.dead] = 0.0
+            scores[self.documents.dead] = 0.0
             found = np.flatnonzero(scores != 0)
             sums = scores[found]
             near, last = reaching(sums, limit, below=left + slack)
@@ -231,7 +205,7 @@ class LexicalIndex:
         left = sum(ceiling for ceiling, _ in rest)
         for ceiling, term in rest:
             present, counts = term.posting.among(slots)
-            norms = self._norms(self._postings.lengths[slots[present]])
+            norms = self._norms(self.lengths[slots[present]])
             sums[present] += self._worth(term, counts, norms)
             left -= ceiling
             near, _ = reaching(sums, limit, below=left + slack)

@@ -12,7 +12,7 @@ from typing import Any, Final, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from langgraft.memory.rankers.base import Document, DocumentId
+from langgraft.memory.rankers.base import Document, DocumentId, Order
 from langgraft.memory.rankers.documents import Documents, Floats, mapped
 
 TOKENIZER = "lowercase unicode words, NFC"
@@ -299,11 +299,15 @@ class Postings:
                 posting = self._terms.get(term)
         return posting
 
-    def put(self, document: Document) -> None:
+    def __len__(self) -> int:
+        return len(self.documents)
+
+    def put(self, document: DocumentId, text: str, order: Order) -> None:
         """Add a document, or replace it."""
-        if self._is_new(document):
-            tokens = tokenize(document.text)
-            slot = self._enter([document], np.array([len(tokens)]))
+        entry = Document(document, text, order)
+        if self._is_new(entry):
+            tokens = tokenize(text)
+            slot = self._enter([entry], np.array([len(tokens)]))
             for term, count in Counter(tokens).items():
                 self._change(term, slot, count)
 

@@ -55,6 +55,13 @@ from langgraft.memory.stores.records import (
     read_with_indexes,
 )
 
+_FETCH = 300
+"""Ranked records fetched at a time when only they can tell which of them pass a filter: what is
+read beyond the last one needed costs a database less than being asked again."""
+
+_READ = 1_000
+"""Changed records read at a time."""
+
 
 class RankedItem(SearchItem):
     """A LangGraph `SearchItem` with the parts of its score, and whether it is alone with it.
@@ -191,13 +198,8 @@ class RankedStore(BaseStore):
         self._gates: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = (
             WeakKeyDictionary()
         )
-        self._searching = Searching(
-            self._corpora,
-            ranker,
-            Reading(self.fields, order_field),
-            refreshing=store.supports_ttl,
-            put_indexes=self._put_indexes,
-        )
+        self._reading = Reading(self.fields, order_field)
+        self._ranker_name = ranker_name(ranker)
 
     def _opened(
         self, capacity: int, directory: Path | str | None, indexes: SharedIndexes | None
@@ -276,7 +278,7 @@ class RankedStore(BaseStore):
         results: dict[int, Result] = {}
         # Searches go first, so that they cannot see what this batch writes.
         for i, op in searches.items():
-            results[i] = yield from self._searching.search(op)
+            results[i] = yield from self._search(op)
         others = [i for i in range(len(operations)) if i not in searches]
         if others:
             passed = yield from self._pass([operations[i] for i in others])
@@ -300,60 +302,9 @@ class RankedStore(BaseStore):
                 return (yield ops)
             return (yield from self._put_indexes.carry_out(ops))
 
+    # How a query is answered --------------------------------------------------------------
 
-def _default_fields(store: BaseStore) -> tuple[str, ...]:
-    """Return the fields that a store of LangGraph's was told to embed, or the whole record."""
-    config: IndexConfig | None = getattr(store, "index_config", None)
-    return tuple((config or {}).get("fields") or ("$",))
-
-
-def _with_tuples(op: Op) -> Op:
-    """Return `op` with a namespace that compares equal to stored ones, if it came as a list."""
-    match op:
-        case SearchOp():
-            return op._replace(namespace_prefix=tuple(op.namespace_prefix))
-        case GetOp() | PutOp():
-            return op._replace(namespace=tuple(op.namespace))
-        case _:
-            return op
-
-
-_FETCH = 300
-"""Ranked records fetched at a time when only they can tell which of them pass a filter: what is
-read beyond the last one needed costs a database less than being asked again."""
-
-_READ = 1_000
-"""Changed records read at a time."""
-
-
-class Searching:
-    """Searches with a query, over one store, as programs.
-
-    Args:
-        corpora: The store's indexes.
-        ranker: How documents are ordered.
-        reading: What of a record is ranked.
-        refreshing: Being found prolongs the life of records, if a search says so.
-        put_indexes: What puts said, if that decides about their records.
-    """
-
-    def __init__(
-        self,
-        corpora: Corpora,
-        ranker: Ranker,
-        reading: Reading,
-        *,
-        refreshing: bool,
-        put_indexes: PutIndexes | None,
-    ) -> None:
-        self._corpora = corpora
-        self._ranker = ranker
-        self._reading = reading
-        self._refreshing = refreshing
-        self._put_indexes = put_indexes
-        self._ranker_name = ranker_name(ranker)
-
-    def search(self, op: SearchOp) -> Program[list[SearchItem]]:
+    def _search(self, op: SearchOp) -> Program[list[SearchItem]]:
         """Answer a query, looking down no further than needed."""
         start = max(op.offset, 0)
         stop = width = start + max(op.limit, 0)
@@ -367,7 +318,7 @@ class Searching:
                 break
             width = wider(len(ranking.hits), found=len(found), wanted=stop)
         found = found[start:stop]
-        if op.refresh_ttl and self._refreshing and found:
+        if op.refresh_ttl and self.supports_ttl and found:
             yield [GetOp(item.namespace, item.key, refresh_ttl=True) for item in found]
         return found
 
@@ -429,9 +380,9 @@ class Searching:
 
     def _build(self, prefix: Namespace, asked: RankedQuery) -> Program[None]:
         """Index a prefix, or take its index from the directory."""
-        if self._corpora.reopen(prefix, self._ranker.index()):
+        if self._corpora.reopen(prefix, self.ranker.index()):
             return
-        index = self._ranker.index()
+        index = self.ranker.index()
         with self._corpora.building(prefix, index) as corpus:
             corpus.fields = FieldIndex(FieldIndex().unread(asked.conditions or {}))
             records = yield from self._all(corpus)
@@ -490,3 +441,20 @@ class Searching:
             parts=hit.parts or {self._ranker_name: hit.score},
             tied=hit.tied,
         )
+
+
+def _default_fields(store: BaseStore) -> tuple[str, ...]:
+    """Return the fields that a store of LangGraph's was told to embed, or the whole record."""
+    config: IndexConfig | None = getattr(store, "index_config", None)
+    return tuple((config or {}).get("fields") or ("$",))
+
+
+def _with_tuples(op: Op) -> Op:
+    """Return `op` with a namespace that compares equal to stored ones, if it came as a list."""
+    match op:
+        case SearchOp():
+            return op._replace(namespace_prefix=tuple(op.namespace_prefix))
+        case GetOp() | PutOp():
+            return op._replace(namespace=tuple(op.namespace))
+        case _:
+            return op

@@ -28,7 +28,7 @@ from langgraft.memory.rankers import (
 )
 from langgraft.memory.rankers.base import Document, DurableIndex, put_all
 
-WORDS = st.sampled_from(["go", "to", "red", "blue", "key", "1", "x", "open"])
+WORDS = st.sampled_from(["go", "to", "red", "blue", "key", "1", "x", "open", "caf\u00e9", "go\x00"])
 TEXTS = st.lists(WORDS, max_size=8).map(" ".join)
 Write: TypeAlias = tuple[int, str | None]
 WRITES = st.lists(st.tuples(st.integers(0, 9), st.none() | TEXTS), max_size=60)
@@ -160,6 +160,19 @@ def test_index_when_loaded_then_ids_orders_and_texts_are_those_that_were_saved(
     assert len(loaded.search("red", limit=9)) == 3
 
 
+def test_index_when_loaded_then_ids_of_one_checksum_are_told_apart(tmp_path: Path) -> None:
+    """Ids are looked up by their CRC-32 first, and many texts share one."""
+    index = BM25().index()
+    for order, name in enumerate(("plumless", "buckeroo", "neither")):
+        index.put(name, "red", (order,))
+    loaded = _saved_and_loaded(index, BM25(), tmp_path)
+    loaded.remove("buckeroo")
+    loaded.put("plumless", "blue", (0,))
+    loaded.remove("buckeroo")
+    assert [hit.id for hit in loaded.search("red blue", limit=9)] == ["plumless", "neither"]
+    assert len(loaded) == 2
+
+
 @given(texts=st.lists(st.sampled_from(["a b", "b a", "a b c", "c", "b"]), max_size=40))
 def test_ranking_when_many_tie_then_order_decides_within_every_limit(texts: list[str]) -> None:
     """A shorter list is always the head of a longer one, from either end of the ties."""
@@ -273,7 +286,7 @@ def test_changing_index_when_a_bank_turns_over_then_dead_slots_are_swept() -> No
         if i >= 50:
             writes.append((i - 50, None))
     index = _play(BM25(), writes)
-    assert index._postings.documents.size < 200  # type: ignore[attr-defined]
+    assert index.documents.size < 200  # type: ignore[attr-defined]
     assert len(index) == 50
     expected: list[Scored] = _play(BM25(), list(_present(writes))).search("red w3 2490", limit=9)
     assert index.search("red w3 2490", limit=9) == expected
@@ -325,3 +338,17 @@ def test_ranking_when_documents_are_put_at_once_then_is_that_of_one_by_one(
 
 def _drawn(draw: random.Random, words: list[str], most: int) -> str:
     return " ".join(draw.choices(words, k=draw.randint(0, most)))
+
+
+def test_ranking_when_there_are_more_words_than_16_bits_number_then_is_that_of_one_by_one() -> None:
+    """Words are numbered and sorted by the halves of their numbers."""
+    documents = [
+        Document(n, " ".join(f"w{n * 100 + place}" for place in range(100)) + f" w{n // 2}", (n,))
+        for n in range(700)
+    ]
+    at_once, one_by_one = BM25().index(), BM25().index()
+    put_all(at_once, documents)
+    for document in documents:
+        one_by_one.put(*document)
+    for query in ("w7 w3", "w65540 w65536 w4", "w69999 w0 w349"):
+        assert at_once.search(query, limit=9) == one_by_one.search(query, limit=9) != []
