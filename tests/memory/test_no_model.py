@@ -60,7 +60,7 @@ def test_memory_when_read_names_models_only_to_refuse_them() -> None:
         for path in ROOM.rglob("*.py")
         if any(word in path.read_text(encoding="utf-8") for word in words)
     }
-    assert naming == {"testing/providers/samples.py"}
+    assert naming == {"testing/providers/suite.py"}
 
 
 def use(memory: MemoryProvider[Any]) -> None:
