@@ -1,7 +1,8 @@
 """Outcomes of conditions to verdicts: estimates, contrasts, corrections, controls, power.
 
 It knows items, runs and conditions, and nothing of memory, logs or plans. `compare` takes outcomes
-in any form and returns a `Comparison`; docs/statistics.md says what its numbers mean.
+in any form and returns a `Comparison`; docs/statistics.md says what its numbers mean. Of numbers with
+another range than 0 to 1, or of several at once, ask `compare_measures`.
 """
 
 from typing import TYPE_CHECKING
@@ -18,6 +19,12 @@ if TYPE_CHECKING:
         paired_difference,
         proportion,
     )
+    from langgraft.benchmarks.comparison.measures import (
+        Measure,
+        MeasureContrast,
+        Measured,
+        compare_measures,
+    )
     from langgraft.benchmarks.comparison.outcomes import Metric, Spread, spread_of
     from langgraft.benchmarks.comparison.power import detectable_difference, planned_difference
     from langgraft.benchmarks.comparison.verdicts import Gate, Verdict, holm
@@ -32,6 +39,7 @@ _MODULES = {
         "paired_difference",
         "proportion",
     ),
+    "measures": ("Measure", "MeasureContrast", "Measured", "compare_measures"),
     "outcomes": ("Metric", "Spread", "spread_of"),
     "power": ("detectable_difference", "planned_difference"),
     "verdicts": ("Gate", "Verdict", "holm"),
@@ -46,11 +54,15 @@ __all__ = [
     "Contrast",
     "Estimate",
     "Gate",
+    "Measure",
+    "MeasureContrast",
+    "Measured",
     "Metric",
     "OrderEffects",
     "Spread",
     "Verdict",
     "compare",
+    "compare_measures",
     "detectable_difference",
     "holm",
     "mean_estimate",

@@ -100,6 +100,19 @@ def spread_of(values: Iterable[float], *, ddof: int = 1) -> Spread | None:
     return Spread(mean, min(known), max(known), sem, n)
 
 
+def pooled_spread(runs: Iterable[Sequence[float]]) -> Spread | None:
+    """Return the mean over all values of all runs, with the range of the runs' means; `None` of none.
+
+    Runs that have more values weigh more; those that have none are passed over.
+    """
+    filled = [values for values in runs if values]
+    of_runs = spread_of(float(np.mean(values)) for values in filled)
+    if of_runs is None:
+        return None
+    mean = float(np.mean(np.concatenate(filled)))
+    return Spread(mean, of_runs.low, of_runs.high, None, of_runs.n)
+
+
 def rows_of(values: Mapping[Pair, float]) -> dict[str, list[float]]:
     """Return the values of each item, in the order of its runs."""
     found: dict[str, list[float]] = {}

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias, cast
 
-import numpy as np
-
 from langgraft._core.canonical import JSON
-from langgraft.benchmarks.comparison.outcomes import Spread, spread_of
+from langgraft.benchmarks.comparison.outcomes import Spread, pooled_spread, spread_of
 from langgraft.benchmarks.continual.cells import RunResults, StudyLog
 from langgraft.benchmarks.harness.study import PlanLogReader
 from langgraft.memory.deltas import Add, MemoryDelta, Remove
@@ -143,15 +141,9 @@ def _tokens(result: Mapping[str, JSON]) -> float | None:
 def _spread(
     runs: Iterable[RunResults], measure: Callable[[Mapping[str, JSON]], float | None]
 ) -> Spread | None:
-    by_run = [
+    return pooled_spread(
         [value for result in run.results if (value := measure(result)) is not None] for run in runs
-    ]
-    filled = [np.array(values) for values in by_run if values]
-    if not filled:
-        return None
-    means = [float(values.mean()) for values in filled]
-    overall = float(np.concatenate(filled).mean())
-    return Spread(overall, min(means), max(means), None, len(means))
+    )
 
 
 def bank_sizes(study: StudyLog, log: PlanLogReader) -> tuple[BankSize, ...]:

@@ -19,7 +19,7 @@ import numpy as np
 from langgraft.benchmarks.comparison.outcomes import Metric, Spread, mean_of, spread_of
 from langgraft.benchmarks.continual.banks import Banks, domains
 from langgraft.benchmarks.continual.cells import Cell, CellKey, RunResults, StudyLog
-from langgraft.benchmarks.continual.metrics import Partition, accuracy, subsets_of, unless_small
+from langgraft.benchmarks.continual.metrics import Partition, Retention, accuracy, retentions_of
 from langgraft.benchmarks.continual.retrieval import CellRetrieval, own_slots, queries_in
 
 WINDOWS = 5
@@ -67,14 +67,10 @@ class LearningCurve:
 
 
 @dataclass(frozen=True, slots=True)
-class Milestone:
+class Milestone(Retention):
     """Accuracy on a frozen bank after some of the training items of the last phase."""
 
-    key: CellKey
     at: int
-    accuracy: Metric
-    rr: Metric
-    nl: Metric
 
 
 def learning_curves(study: StudyLog) -> tuple[LearningCurve, ...]:
@@ -101,24 +97,14 @@ def _cumulative(run: RunResults) -> tuple[float, ...]:
 
 def milestones(study: StudyLog, partitions: Mapping[str, Partition]) -> tuple[Milestone, ...]:
     """Return accuracies along training, ends included, where a plan has milestones at all."""
-    return tuple(_milestones(study, partitions))
-
-
-def _milestones(study: StudyLog, partitions: Mapping[str, Partition]) -> Iterator[Milestone]:
     along = {_track(cell) for cell in study.cells.values() if cell.key.at is not None}
-    easy, hard = subsets_of(partitions)
-    rr_orders, nl_orders = study.orders(easy), study.orders(hard)
-    for key, cell in study.cells.items():
-        if _track(cell) in along:
-            length = study.stream_length(key.condition, key.sequence)
-            at = length if key.at is None else key.at
-            yield Milestone(
-                key,
-                at,
-                accuracy(cell, orders=study.accuracy_orders),
-                rr=unless_small(accuracy(cell, easy[key.task], rr_orders)),
-                nl=unless_small(accuracy(cell, hard[key.task], nl_orders)),
-            )
+    cells = [cell for cell in study.cells.values() if _track(cell) in along]
+    return tuple(
+        Milestone(key, each.accuracy, each.rr, each.nl, length if key.at is None else key.at)
+        for each in retentions_of(cells, study, partitions)
+        for key in (each.key,)
+        for length in (study.stream_length(key.condition, key.sequence),)
+    )
 
 
 def _track(cell: Cell) -> tuple[str, str, str]:

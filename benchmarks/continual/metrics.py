@@ -284,15 +284,21 @@ def retentions(study: StudyLog, partitions: Mapping[str, Partition]) -> tuple[Re
 
     The baseline itself is left out: it defines the subsets.
     """
+    cells = (c for c in study.cells.values() if c.key.at is None and c.key.condition != BASELINE)
+    return tuple(retentions_of(cells, study, partitions))
+
+
+def retentions_of(
+    cells: Iterable[Cell], study: StudyLog, partitions: Mapping[str, Partition]
+) -> Iterator[Retention]:
+    """Return RR and NL of some evaluations; what training orders do is pooled over the study."""
     easy, hard = subsets_of(partitions)
     rr_orders, nl_orders = study.orders(easy), study.orders(hard)
-    return tuple(
-        Retention(
-            key=key,
+    for cell in cells:
+        task = cell.key.task
+        yield Retention(
+            key=cell.key,
             accuracy=accuracy(cell, orders=study.accuracy_orders),
-            rr=unless_small(accuracy(cell, easy[key.task], rr_orders)),
-            nl=unless_small(accuracy(cell, hard[key.task], nl_orders)),
+            rr=unless_small(accuracy(cell, easy[task], rr_orders)),
+            nl=unless_small(accuracy(cell, hard[task], nl_orders)),
         )
-        for key, cell in study.cells.items()
-        if key.at is None and key.condition != BASELINE
-    )

@@ -31,7 +31,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 import numpy as np
 
 from langgraft._core.canonical import JSON
-from langgraft.benchmarks.comparison.outcomes import Scores, Spread, spread_of
+from langgraft.benchmarks.comparison.outcomes import Scores, Spread, pooled_spread, spread_of
 from langgraft.benchmarks.continual.banks import Bank, Banks, domain_of
 from langgraft.benchmarks.continual.cells import UNTRAINED, Cell, CellKey, RunResults, StudyLog
 from langgraft.benchmarks.continual.metrics import Partition
@@ -367,7 +367,4 @@ def _spread(values: Sequence[tuple[int, float]]) -> Spread | None:
     by_run: dict[int, list[float]] = {}
     for replicate, value in values:
         by_run.setdefault(replicate, []).append(value)
-    runs = spread_of(float(np.mean(each)) for each in by_run.values())
-    if runs is None:
-        return None
-    return Spread(float(np.mean([value for _, value in values])), runs.low, runs.high, None, runs.n)
+    return pooled_spread(by_run.values())
