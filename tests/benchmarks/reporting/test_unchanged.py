@@ -20,8 +20,7 @@ NUMBER = (
 def test_interval_when_no_item_changed_says_so_with_the_exact_interval() -> None:
     """Two items bound a difference of 0 by 84 points, eighteen by 18."""
     metric = Metric(SAME, 8, 8, 2)
-    jinja = environment("langgraft.benchmarks.continual")
-    page = jinja.from_string(NUMBER).render(metric=metric)
+    page = environment().from_string(NUMBER).render(metric=metric)
     assert UNCHANGED in page
     assert "84.2" in page
     assert points(SAME) == f"0.0 pp [{MINUS}84.2, +84.2] ({UNCHANGED})"
