@@ -42,10 +42,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
-    """Mark what runs in Docker: whatever asks for the image."""
+    """Mark what runs in Docker or Chromium: whatever asks for the image, or the browser."""
     for item in items:
-        if "docker_image" in getattr(item, "fixturenames", ()):
-            item.add_marker("docker")
+        asked = getattr(item, "fixturenames", ())
+        for fixture, mark in (("docker_image", "docker"), ("browser", "browser")):
+            if fixture in asked:
+                item.add_marker(mark)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

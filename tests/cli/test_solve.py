@@ -155,7 +155,8 @@ def test_solve_when_memory_is_a_folder_then_the_next_search_knows_what_failed(
 STEP_FILES = ("events.jsonl", "steps.json", "submission.csv", "solution.py", "grade.json")
 
 
-@pytest.mark.parametrize("agent", ["chain", pytest.param("mlab", marks=pytest.mark.kill)])
+@pytest.mark.kill
+@pytest.mark.parametrize("agent", ["chain", "mlab"])
 def test_solve_when_another_agent_is_stopped_and_repeated_then_leaves_the_same_bytes(
     tmp_path: Path, options: tuple[object, ...], agent: str
 ) -> None:

@@ -105,6 +105,7 @@ async def test_episode_when_resumed_by_fresh_agents_ends_as_the_undisturbed_one(
     assert result == expected
 
 
+@pytest.mark.kill
 def test_episode_when_its_process_is_killed_goes_on_in_another(tmp_path: Path) -> None:
     """SIGKILL after the world moved and before the graph knew: the trajectory is the same."""
     task = "alfworld-generated/pick_heat_then_place/1"

@@ -25,6 +25,7 @@ pytest.importorskip("pandas", reason="needs pandas: pip install 'langgraft[mle]'
 SUPPORT = Path(__file__).resolve().parent.parent / "support"
 
 
+@pytest.mark.kill
 @pytest.mark.parametrize("seed", [1, 3])
 def test_search_when_its_process_is_killed_again_and_again_ends_the_same(
     seed: int, tmp_path: Path

@@ -88,6 +88,7 @@ def test_folder_when_threads_keep_the_same_at_once_holds_each_content_once(tmp_p
     assert len(stored(tmp_path)) == 5
 
 
+@pytest.mark.kill
 def test_folder_when_its_writer_is_killed_holds_only_whole_contents(tmp_path: Path) -> None:
     """Whatever has a name is what the name says; another process goes on with it."""
     program = (

@@ -84,10 +84,10 @@ def store(request: pytest.FixtureRequest) -> str:
 @pytest.mark.parametrize(
     ("store", "model"),
     [
-        ("memory", "openai:asynchronous"),
+        pytest.param("memory", "openai:asynchronous", marks=pytest.mark.matrix),
         ("chroma", "openai:asynchronous"),
         ("postgresql", "simulated"),
-        ("postgresql", "openai:asynchronous"),
+        pytest.param("postgresql", "openai:asynchronous", marks=pytest.mark.matrix),
     ],
     indirect=["store"],
 )

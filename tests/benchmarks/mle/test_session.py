@@ -67,15 +67,8 @@ class Crash:
             raise InfrastructureError(f"the network is away at {sample}")
 
 
-@pytest.mark.parametrize(
-    "at",
-    [
-        15,
-        pytest.param(1, marks=pytest.mark.kill),
-        pytest.param(6, marks=pytest.mark.kill),
-        pytest.param(24, marks=pytest.mark.kill),
-    ],
-)
+@pytest.mark.kill
+@pytest.mark.parametrize("at", [1, 6, 15, 24])
 def test_plan_when_cut_off_in_the_middle_of_searches_then_ends_in_the_same_bytes(
     whole: tuple[MlePlan, Path, HouseStudy], tmp_path: Path, at: int
 ) -> None:
@@ -93,6 +86,7 @@ def test_plan_when_cut_off_in_the_middle_of_searches_then_ends_in_the_same_bytes
     assert len(undisturbed.asked) <= asked <= len(undisturbed.asked) + 6
 
 
+@pytest.mark.matrix
 def test_plan_when_run_over_chroma_then_ends_in_the_same_bytes(
     whole: tuple[MlePlan, Path, HouseStudy], tmp_path: Path
 ) -> None:

@@ -121,7 +121,8 @@ def test_samples_when_agents_are_several_then_are_nobody_elses(
     assert asked == set(AGENTS)
 
 
-@pytest.mark.parametrize("at", [20, pytest.param(3, marks=pytest.mark.kill)])
+@pytest.mark.kill
+@pytest.mark.parametrize("at", [3, 20])
 def test_plan_when_cut_off_in_the_middle_of_runs_then_ends_in_the_same_bytes(
     whole: tuple[MlePlan, Path, StepStudy], tmp_path: Path, at: int
 ) -> None:

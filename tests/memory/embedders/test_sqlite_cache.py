@@ -146,6 +146,7 @@ def test_file_when_processes_share_it_then_nothing_is_lost(tmp_path: Path) -> No
     assert len(SQLiteVectors(tmp_path / "v.db").get(keys)) == 80
 
 
+@pytest.mark.kill
 def test_file_when_a_writer_is_killed_then_all_it_acknowledged_is_there(tmp_path: Path) -> None:
     """A kill -9 in the midst of writing loses nothing that `put` had returned from."""
     writer = _writer(tmp_path / "v.db", "a", 100_000)

@@ -46,6 +46,7 @@ def test_folder_when_its_name_is_a_link_has_the_same_owner(path: Path, tmp_path:
             ChromaStore.open(tmp_path / "link")
 
 
+@pytest.mark.kill
 def test_processes_when_two_want_one_folder_are_refused_until_a_kill(path: Path) -> None:
     """The second process is told; the third opens what the first left when it was killed."""
     done = open_twice(path)

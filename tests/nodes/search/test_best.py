@@ -74,6 +74,7 @@ def test_best_when_a_file_of_it_is_missing_is_refused(tmp_path: Path) -> None:
         read_best(tmp_path)
 
 
+@pytest.mark.kill
 def test_best_when_its_writer_is_killed_is_of_one_program_and_goes_on(tmp_path: Path) -> None:
     """Read all the time meanwhile, and after each of several deaths."""
     step = 0
