@@ -232,7 +232,7 @@ def _family_wise(how: str, found: Sequence[Found], slack: float) -> Figure:
         cell = each.cell
         if cell.memories > 1 and cell.runs >= FEWEST_RUNS:
             key = (cell.items, cell.runs, cell.order_sd, cell.memories)
-            alarms.setdefault(key, []).append((each.false_alarms, cell.families))
+            alarms.setdefault(key, []).append((each.false_alarms, cell.times * cell.families))
     rates = {key: sum(a for a, _ in each) / sum(n for _, n in each) for key, each in alarms.items()}
     bound = 0.06 + slack
     return Figure(
