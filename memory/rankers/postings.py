@@ -62,6 +62,9 @@ def _marked_words(texts: Sequence[str]) -> list[str]:
 _LEFT: Final = (-1, 0)
 """Stands for a document that is gone, in the place of its slot and count."""
 
+_LOOKS: Final = 32
+"""Terms sought in the text of a file before a dictionary of all is made."""
+
 _ROOM: Final = 4
 """Numbers there is room for at first; then always for half as many more as there are."""
 
@@ -157,17 +160,27 @@ class Columns:
     """The occurrences of many terms, term after term: made in bulk, or read from files.
 
     Each is handed out once: from then on whoever took it keeps it.
+
+    Args:
+        places: Which of them a term is; or the terms one after the other, each between line breaks. Of
+            these a dictionary is made once more than a few are asked for: it takes as long as hundreds
+            of looks.
+        starts: Where in `slots` and `counts` each begins, and where the last one ends.
+        slots: Of the documents that hold a term, ascending.
+        counts: How often they hold it.
+        present: How many of them are there.
     """
 
     def __init__(
         self,
-        places: dict[str, int],
+        places: dict[str, int] | str,
         starts: NDArray[Any],
         slots: NDArray[Any],
         counts: NDArray[Any],
         present: NDArray[Any],
     ) -> None:
         self._places = places
+        self._looked: set[str] = set()
         self._starts = starts
         self._slots = slots
         self._counts = counts
@@ -196,12 +209,9 @@ class Columns:
         del places[_END]
         return cls(places, starts, slots[heads], counts, present), lengths
 
-    def __contains__(self, term: str) -> bool:
-        return term in self._places
-
     def take(self, term: str) -> Posting | None:
         """Return the occurrences of a term, once."""
-        place = self._places.pop(term, None)
+        place = self._place(term)
         if place is None:
             return None
         part = slice(self._starts[place], self._starts[place + 1])
@@ -212,7 +222,24 @@ class Columns:
 
     def terms(self) -> list[str]:
         """List the terms that were not taken."""
-        return list(self._places)
+        return list(self._all())
+
+    def _place(self, term: str) -> int | None:
+        if isinstance(self._places, dict) or len(self._looked) == _LOOKS:
+            return self._all().pop(term, None)
+        at = -1 if term in self._looked else self._places.find(f"\n{term}\n")
+        self._looked.add(term)
+        return None if at < 0 else self._places.count("\n", 0, at)
+
+    def _all(self) -> dict[str, int]:
+        """Return which of them each term is that was not taken."""
+        if isinstance(self._places, str):
+            terms = self._places.split("\n")[1:-1]
+            places = dict(zip(terms, range(len(terms)), strict=True))
+            for term in self._looked:
+                places.pop(term, None)
+            self._places = places
+        return self._places
 
     @staticmethod
     def save(folder: Path, terms: Mapping[str, Posting]) -> None:
@@ -234,12 +261,9 @@ class Columns:
     def load(cls, folder: Path) -> "Columns":
         """Return what `save` wrote; the files are read where a term is asked for."""
         words = (folder / "terms.txt").read_text(encoding="utf-8")
-        terms = words.split("\n") if words else []
         names = ("starts", "slots", "counts", "present")
-        return cls(
-            dict(zip(terms, range(len(terms)), strict=True)),
-            *(mapped(folder / f"{name}.npy") for name in names),
-        )
+        columns = (mapped(folder / f"{name}.npy") for name in names)
+        return cls(f"\n{words}\n" if words else "\n", *columns)
 
 
 def _stably_sorted(numbers: NDArray[np.uint32]) -> NDArray[np.intp]:
@@ -272,7 +296,8 @@ class Postings:
         self._terms: dict[str, Posting] = {}
         self._columns: Columns | None = None
         self._changes: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
-        """Of terms in `_columns`: slot and count of documents that came, `_LEFT` for one that left."""
+        """Of terms not asked for while there are columns: slot and count of documents that came, `_LEFT`
+        for one that left."""
         self._lengths = Growing(np.empty(0))
         self._tokens = 0
         self.shortest = math.inf
@@ -294,9 +319,9 @@ class Postings:
             posting = self._columns.take(term)
             if posting is not None:
                 self._terms[term] = posting
-                for slot, count in self._changes.pop(term, ()):
-                    self._change(term, slot, count)
-                posting = self._terms.get(term)
+            for change in self._changes.pop(term, ()):
+                self._change(term, *change)
+            posting = self._terms.get(term)
         return posting
 
     def __len__(self) -> int:
@@ -308,8 +333,8 @@ class Postings:
         if self._is_new(entry):
             tokens = tokenize(text)
             slot = self._enter([entry], np.array([len(tokens)]))
-            for term, count in Counter(tokens).items():
-                self._change(term, slot, count)
+            counts = Counter(tokens).items()
+            self._note((term, (slot, count)) for term, count in counts)
 
     def put_many(self, documents: Iterable[Document]) -> None:
         """Do as `put` does for each, and much faster than one by one."""
@@ -337,8 +362,7 @@ class Postings:
             return
         tokens = tokenize(gone.text)
         self._tokens -= len(tokens)
-        for term in set(tokens):
-            self._change(term, *_LEFT)
+        self._note((term, _LEFT) for term in set(tokens))
         if self.documents.sparse:
             self._sweep()
 
@@ -370,12 +394,17 @@ class Postings:
             self.remove(document.id)
         return True
 
+    def _note(self, changes: Iterable[tuple[str, tuple[int, int]]]) -> None:
+        """Note of terms that the document at a slot, which is the last, holds them, or that one left."""
+        terms, later = self._terms, self._changes if self._columns is not None else None
+        for term, change in changes:
+            if later is not None and term not in terms:
+                later[term].append(change)
+            else:
+                self._change(term, *change)
+
     def _change(self, term: str, slot: int, count: int) -> None:
-        """Note that the document at `slot`, which is the last, holds a term, or that one left."""
         posting = self._terms.get(term)
-        if posting is None and self._columns is not None and term in self._columns:
-            self._changes[term].append((slot, count))
-            return
         if posting is None:
             slots, counts = np.empty(0, dtype=np.intp), np.empty(0)
             posting = self._terms[term] = Posting(Growing(slots), Growing(counts), 0, 0)
@@ -395,7 +424,7 @@ class Postings:
 
     def _read_all(self) -> None:
         if self._columns is not None:
-            for term in self._columns.terms():
+            for term in (*self._columns.terms(), *self._changes):
                 self.posting(term)
         self._columns = None
 

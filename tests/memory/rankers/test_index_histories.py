@@ -352,3 +352,18 @@ def test_ranking_when_there_are_more_words_than_16_bits_number_then_is_that_of_o
         one_by_one.put(*document)
     for query in ("w7 w3", "w65540 w65536 w4", "w69999 w0 w349"):
         assert at_once.search(query, limit=9) == one_by_one.search(query, limit=9) != []
+
+
+def test_index_when_loaded_then_a_word_whose_documents_left_is_not_found_again(
+    tmp_path: Path,
+) -> None:
+    """A word is looked up in the files once, also where nothing of it is left."""
+    index = BM25().index()
+    index.put("a", "red ball", (0,))
+    index.put("b", "blue ball", (1,))
+    loaded = _saved_and_loaded(index, BM25(), tmp_path)
+    assert [each.id for each in loaded.search("red", limit=5)] == ["a"]
+    loaded.remove("a")
+    assert loaded.search("red", limit=5) == []
+    loaded.put("c", "red box", (2,))
+    assert [each.id for each in loaded.search("red", limit=5)] == ["c"]
