@@ -15,6 +15,7 @@ import atexit
 import importlib
 import json
 import time
+from asyncio import AbstractEventLoop
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -37,7 +38,9 @@ class _Response(Protocol):
 
 
 @lru_cache
-def bounded_clients(base_url: str | None, most_bytes: int, seconds: float) -> Mapping[str, Any]:
+def bounded_clients(
+    base_url: str | None, most_bytes: int, seconds: float, loop: AbstractEventLoop | None
+) -> Mapping[str, Any]:
     """Make the HTTP clients of a server: settings of LangChain's OpenAI models.
 
     They are shared, as LangChain's own are: connections are kept open from call to call.
@@ -46,8 +49,10 @@ def bounded_clients(base_url: str | None, most_bytes: int, seconds: float) -> Ma
         base_url: The server; each has clients of its own.
         most_bytes: Most bytes of a reply.
         seconds: How long the body of a reply may take.
+        loop: The event loop that is running; each has clients of its own, as what one keeps open breaks
+            in another.
     """
-    del base_url
+    del base_url, loop
     sdk = importlib.import_module("openai")
 
     def read(response: _Response) -> None:

@@ -246,7 +246,7 @@ def make_model(
     if provider in _OPENAI_FAMILY:
         # Off by default with a base_url of one's own: streamed tokens would count as zero.
         fetching["stream_usage"] = True
-        fetching |= bounded_clients(base_url, reply_bytes, call_seconds)
+        fetching |= bounded_clients(base_url, reply_bytes, call_seconds, _running_loop())
     key = api_key or _keyless(provider, base_url)
     if key is not None:
         fetching["api_key"] = key
@@ -334,6 +334,13 @@ async def _deadline(seconds: float) -> AsyncIterator[None]:
         if not limit.expired():
             raise
         raise TimeoutError(_late(seconds)) from error
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
 
 def _within(seconds: float, call: Callable[[], T]) -> T:

@@ -697,6 +697,17 @@ def test_make_model_when_it_cannot_be_built_then_one_line_says_why(
     assert "\n" not in str(caught.value)
 
 
+async def test_models_when_made_in_one_event_loop_after_another_then_all_are_answered() -> None:
+    """A notebook's cell and a script may run a plan twice; no connection of a closed loop is used."""
+    async with serve(Counter()) as server:
+
+        async def ask() -> str:
+            return (await connect(server).ainvoke("hi")).text
+
+        answers = [await asyncio.to_thread(asyncio.run, ask()) for _ in range(3)]
+    assert answers == ["answer 1", "answer 2", "answer 3"]
+
+
 def test_make_model_when_the_url_comes_from_the_environment_then_it_is_part_of_the_identity(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
