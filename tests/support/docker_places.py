@@ -38,8 +38,12 @@ def process_of(container: Container) -> int:
 
 
 def kill(container: Container) -> None:
-    """End a container as `docker kill` does."""
-    container.kill()
+    """End a container as `docker kill` does, if it has not ended by itself."""
+    try:
+        container.kill()
+    except APIError as error:
+        if error.status_code not in (404, 409):  # is gone, or does not run
+            raise
 
 
 def remove(container: Container) -> None:
