@@ -15,14 +15,14 @@ Of a plan with several pairs of task families, each pair has all of these runs, 
 begin with its own.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 from langgraft._core.canonical import JSON, seeded_fraction
 from langgraft.benchmarks.continual.conditions import Condition, ControlCondition, CrossedProbe
 from langgraft.benchmarks.continual.plan import MOST_RUNS, ContinualPlan
 from langgraft.benchmarks.harness.study import BankSource, RunSpec
-from langgraft.environments.text import TextTask, TextWorldFactory
+from langgraft.environments.text import TextWorldFactory
 
 PAIR = "pair"
 """The factor that names a run's pair, in plans of several pairs."""
@@ -64,11 +64,8 @@ class RunList:
             task: world.tasks(domain, "test")[: plan.test_items]
             for task, domain in self._domains.items()
         }
-        self._orders = {
-            (task, replicate): _order(tasks, plan.seed, replicate)
-            for task, tasks in self._train.items()
-            for replicate in range(plan.runs)
-        }
+        # Drawn when a run first asks: a plan of too many runs is refused before most of them are.
+        self._orders: dict[tuple[str, int], tuple[str, ...]] = {}
 
     def all(self) -> Iterator[RunSpec]:
         """List all runs, sources first."""
@@ -127,6 +124,18 @@ class RunList:
             yield self._test_run(condition, replicate, sequence, task, at=at)
         yield self._test_run(condition, replicate, sequence, task)
 
+    def _order(self, task: str, replicate: int) -> tuple[str, ...]:
+        """Order the training instances by chance, the same way for all conditions."""
+        if (task, replicate) not in self._orders:
+            seed = self._plan.seed
+            self._orders[task, replicate] = tuple(
+                sorted(
+                    (item.id for item in self._train[task]),
+                    key=lambda name: seeded_fraction("order", seed, replicate, name),
+                )
+            )
+        return self._orders[task, replicate]
+
     def _train_run(self, condition: str, replicate: int, sequence: str) -> RunSpec:
         task = sequence[-1]
         source = None
@@ -137,7 +146,7 @@ class RunList:
             study=self._plan.study,
             name=_train_name(condition, replicate, sequence),
             factors=factors,
-            item_ids=self._orders[task, replicate],
+            item_ids=self._order(task, replicate),
             source=source,
         )
 
@@ -186,12 +195,6 @@ class RunList:
             "domain": self._domains[task],
             "model_seed": self._plan.seed + seed,
         }
-
-
-def _order(tasks: Sequence[TextTask], seed: int, replicate: int) -> tuple[str, ...]:
-    """Order the training instances by chance, the same way for all conditions."""
-    ids = [task.id for task in tasks]
-    return tuple(sorted(ids, key=lambda name: seeded_fraction("order", seed, replicate, name)))
 
 
 def _mending(run: RunSpec, condition: Condition) -> RunSpec:
