@@ -16,8 +16,8 @@ from langgraft.memory.stores.drive import Namespace
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
 
-FORMAT: Final = 1
-"""Version of how rows are written; it stands in the collection's metadata."""
+FORMAT: Final = 2
+"""Version of how rows are written; it stands in the collection's metadata. Rows of 1 are read too."""
 
 _MARK: Final = "langgraft:format"
 
@@ -59,8 +59,10 @@ class Table:
                 collection, embedding_function=None, metadata={_MARK: FORMAT}
             )
             self._most = client.get_max_batch_size()
-        found = (self._rows.metadata or {}).get(_MARK)
-        if found != FORMAT:
+            found = (self._rows.metadata or {}).get(_MARK)
+            if found == 1:
+                self._rows.modify(metadata={_MARK: FORMAT})
+        if found not in {1, FORMAT}:
             msg = (
                 f"collection {collection!r} of Chroma at {where} was not made by this version of"
                 f" ChromaStore (format {found}, here {FORMAT}); use another collection"
@@ -119,7 +121,7 @@ class Table:
         size = 0
         for row in rows:
             metadata = row.metadata()
-            length = sum(len(part) for part in metadata.values() if isinstance(part, str))
+            length = sum(map(len, metadata.values()))
             if ids and (len(ids) == self._most or size + length > _BYTES):
                 yield ids, metadatas
                 ids, metadatas, size = [], [], 0

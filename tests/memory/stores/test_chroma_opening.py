@@ -19,6 +19,8 @@ from langgraft._core.errors import (
     StorePathError,
 )
 from langgraft.memory.stores import ChromaStore
+from langgraft.memory.stores.chroma.rows import row_id
+from langgraft.memory.stores.chroma.table import FORMAT
 
 
 @pytest.fixture
@@ -110,6 +112,39 @@ def test_collection_when_not_ours_is_left_alone(path: Path) -> None:
         ChromaStore.open(path, collection="others")
     with ChromaStore.open(path) as store:
         assert store.search(()) == []
+
+
+def test_collection_of_format_1_is_read_and_written_on(path: Path) -> None:
+    """Records of the first format stay: read, written over, found by prefix; its version is told."""
+    address = (("bank", "a"), "old")
+    parts: dict[str, str | int] = {
+        "namespace": '["bank","a"]',
+        "label0": '"bank"',
+        "label1": '"a"',
+        "key": '"old"',
+        "created": 5_000,
+        "updated": 6_000,
+        "value": '{"n":1}',
+        "vectors": "0:",
+    }
+    client = chromadb.PersistentClient(str(path), Settings(anonymized_telemetry=False))
+    rows = client.create_collection(
+        "langgraft", embedding_function=None, metadata={"langgraft:format": 1}
+    )
+    rows.add(ids=[row_id(address)], embeddings=[0.5], metadatas=[parts])
+    client.close()  # type: ignore[attr-defined]
+    with ChromaStore.open(path) as store:
+        (found,) = store.search(("bank",))
+        assert (found.namespace, found.key, found.value) == (*address, {"n": 1})
+        assert found.updated_at.microsecond == 6
+        store.put(*address, {"n": 2})
+        store.put(("bank", "b"), "new", {"n": 3})
+    with ChromaStore.open(path) as store:
+        assert [each.value for each in store.search(("bank",))] == [{"n": 2}, {"n": 3}]
+        assert store.search(("bank", "a"))[0].created_at == found.created_at
+    client = chromadb.PersistentClient(str(path), Settings(anonymized_telemetry=False))
+    assert client.get_collection("langgraft").metadata == {"langgraft:format": FORMAT}
+    client.close()  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("name", ["", "ab", "a b c", "-abc", "abc/", "é" * 5, "a" * 513])
