@@ -15,7 +15,7 @@ from langgraph.types import Checkpointer
 
 from langgraft._core.arguments import checked
 from langgraft._core.errors import SettingsError
-from langgraft._core.prompts import Prompt
+from langgraft._core.texts import Prompt
 from langgraft.environments.text import TextWorldFactory
 from langgraft.graphs.building import add_chain
 from langgraft.memory.provider import MemoryProvider

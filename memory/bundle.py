@@ -31,9 +31,9 @@ from typing import Any, Final, Literal, cast
 from pydantic import BaseModel, ConfigDict, Field
 
 import langgraft
+from langgraft._core.arguments import validation_as
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.errors import BankFormatError, InputError
-from langgraft._core.settings import validation_as
 from langgraft.memory.bank_format import (
     BUNDLE_START,
     item_line,

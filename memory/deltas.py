@@ -12,9 +12,9 @@ from typing import Annotated, Any, Literal, TypeAlias, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from langgraft._core.arguments import describe_validation
 from langgraft._core.canonical import JSON, canonical_json, digest
 from langgraft._core.errors import InputError
-from langgraft._core.settings import describe_validation
 
 ItemType: TypeAlias = Literal["strategic", "operational", "error_trace", "other"]
 """What kind of knowledge an item holds (memory-transplants §3.1)."""

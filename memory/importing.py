@@ -19,9 +19,9 @@ from typing import Any, Final, Literal, TypeAlias
 
 from pydantic import Field, field_validator
 
+from langgraft._core.arguments import Settings
 from langgraft._core.canonical import canonical_json
 from langgraft._core.errors import BankFormatError
-from langgraft._core.settings import Settings
 from langgraft.memory.bank_format import read_items
 from langgraft.memory.bundle import Bundle, read_bank_file
 from langgraft.memory.deltas import Add, Change, MemoryItem, Remove, Scalar

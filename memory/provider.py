@@ -78,10 +78,9 @@ from typing import Any, ClassVar, Final, Generic, Literal, ParamSpec, TypeAlias,
 from langgraph.store.base import BaseStore
 from pydantic import ValidationError
 
-from langgraft._core.arguments import check_argument, checked
+from langgraft._core.arguments import check_argument, checked, describe_validation
 from langgraft._core.canonical import JSON, digest
 from langgraft._core.errors import InputError, SettingsError
-from langgraft._core.settings import describe_validation
 from langgraft.memory import bank
 from langgraft.memory.bank import present, with_free_ids
 from langgraft.memory.bank_format import write_items

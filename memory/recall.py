@@ -18,7 +18,7 @@ from typing import Final
 from langgraft._core.arguments import checked_fields
 from langgraft._core.canonical import JSON, digest
 from langgraft._core.errors import SettingsError
-from langgraft._core.tokens import TokenCounter, count_tokens_approximately
+from langgraft._core.texts import TokenCounter, count_tokens_approximately
 from langgraft.memory.deltas import ItemType, MemoryItem
 from langgraft.memory.questions import Verdict
 

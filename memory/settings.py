@@ -5,8 +5,8 @@ from typing import Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, SkipValidation, field_validator
 
+from langgraft._core.arguments import Settings
 from langgraft._core.canonical import JSON
-from langgraft._core.settings import Settings
 from langgraft.memory.forgetting import ForgettingPolicy
 from langgraft.memory.rankers.base import Ranker, is_ranker
 from langgraft.memory.rankers.named import make_ranker

@@ -20,10 +20,10 @@ from weakref import WeakKeyDictionary
 
 from pydantic import ValidationError
 
+from langgraft._core.arguments import describe_validation
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.errors import InfrastructureError, InputError
 from langgraft._core.files import sync, write_whole
-from langgraft._core.settings import describe_validation
 
 _REFERENCE: Final = re.compile(r"[0-9a-f]{64}")
 

@@ -27,7 +27,7 @@ from langgraft._core.arguments import check_argument, checked
 from langgraft._core.canonical import canonical_json
 from langgraft._core.effects import Call, Program, ado, arun, do, run
 from langgraft._core.errors import InputError, SettingsError
-from langgraft._core.prompts import Prompt
+from langgraft._core.texts import Prompt
 from langgraft.memory.deltas import MemoryDelta
 from langgraft.memory.episodes import Episode, Lesson, Outcome, Step
 from langgraft.memory.provider import MemoryProvider

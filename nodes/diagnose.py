@@ -20,7 +20,7 @@ from pydantic import BaseModel, BeforeValidator
 
 from langgraft._core.arguments import checked
 from langgraft._core.canonical import JSON
-from langgraft._core.prompts import Prompt
+from langgraft._core.texts import Prompt
 from langgraft.memory.episodes import ErrorKind, ErrorRecord
 from langgraft.memory.providers.coding.entries import fix_needs
 from langgraft.memory.recall import strip_block

@@ -17,11 +17,10 @@ from typing import Any, Literal, TypeAlias
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import Runnable
 
-from langgraft._core.arguments import checked
+from langgraft._core.arguments import checked, validation_as
 from langgraft._core.effects import Call, Program
 from langgraft._core.errors import InputError, SettingsError
-from langgraft._core.prompts import Prompt
-from langgraft._core.settings import validation_as
+from langgraft._core.texts import Prompt
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.questions import By, Question, Verdict
 from langgraft.memory.recall import strip_block

@@ -19,7 +19,7 @@ from langgraph.types import Overwrite
 from langgraft._core.arguments import check_whole, checked
 from langgraft._core.effects import Call, Program
 from langgraft._core.errors import ActionFormatError, InputError, SettingsError
-from langgraft._core.prompts import Prompt
+from langgraft._core.texts import Prompt
 from langgraft.environments.text import Reset, TextEnvironment, TextWorldFactory, Transition
 from langgraft.memory.recall import strip_block
 from langgraft.nodes.dialogue import ChatModel, chat_model, read_response

@@ -14,7 +14,7 @@ from langchain_core.runnables import Runnable
 from pydantic import BaseModel, Field
 
 from langgraft._core.arguments import checked
-from langgraft._core.prompts import Prompt
+from langgraft._core.texts import Prompt
 from langgraft.memory.episodes import Outcome, Step, render_trajectory
 from langgraft.memory.questions import By
 from langgraft.nodes.dialogue import ChatModel, Dialogue, dialogue_node

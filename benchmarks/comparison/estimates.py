@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from langgraft._core.extras import require
+from langgraft._core.lazy import require
 from langgraft.benchmarks.comparison.verdicts import CONFIDENCE, FEWEST_RUNS
 
 Matrix: TypeAlias = npt.NDArray[np.float64]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from langgraft._core.extras import require
+from langgraft._core.lazy import require
 from langgraft.benchmarks.comparison.estimates import (
     ROUNDING,
     Estimate,

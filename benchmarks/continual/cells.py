@@ -15,7 +15,7 @@ from langgraft._core.canonical import JSON
 from langgraft._core.errors import StudyError
 from langgraft.benchmarks.comparison.estimates import OrderEffects, order_effects
 from langgraft.benchmarks.comparison.outcomes import Scores, matrices
-from langgraft.benchmarks.continual.runs import PAIR, alone
+from langgraft.benchmarks.continual.plan import PAIR, alone
 from langgraft.benchmarks.harness.study import PlanLogReader, RunSpec
 from langgraft.memory.deltas import MemoryDelta
 

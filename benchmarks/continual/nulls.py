@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from langgraft._core.extras import require
+from langgraft._core.lazy import require
 from langgraft.benchmarks.comparison.estimates import Matrix
 from langgraft.benchmarks.comparison.outcomes import Metric, Scores, differences_of
 from langgraft.benchmarks.continual.cells import BASELINE, RERUN, Cell, CellKey, StudyLog

@@ -10,11 +10,8 @@ from typing_extensions import override
 from langgraft._core.canonical import JSON, digest, text_digest
 from langgraft._core.errors import PlanError, SettingsError
 from langgraft.benchmarks.continual.conditions import Condition
-from langgraft.benchmarks.continual.plan import ContinualPlan
-from langgraft.benchmarks.continual.runs import PAIR, RunList, of_pair
-from langgraft.benchmarks.harness.graph import list_runs
-from langgraft.benchmarks.harness.plans import is_foreign, provider_modules
-from langgraft.benchmarks.harness.source import source_digests
+from langgraft.benchmarks.continual.plan import PAIR, ContinualPlan, RunList, of_pair
+from langgraft.benchmarks.harness.plans import is_foreign, provider_modules, source_digests
 from langgraft.benchmarks.harness.study import (
     SIMULATED,
     BankPlace,
@@ -23,6 +20,7 @@ from langgraft.benchmarks.harness.study import (
     RunSession,
     RunSpec,
     Study,
+    list_runs,
 )
 from langgraft.memory.deltas import MemoryDelta
 from langgraft.memory.providers import (
@@ -37,7 +35,7 @@ if TYPE_CHECKING:  # listing runs needs none of it
 
     from langgraft.memory.provider import Need
 
-CODE: Final = ("langgraft.benchmarks.continual.runs", "langgraft.benchmarks.continual.session")
+CODE: Final = ("langgraft.benchmarks.continual.plan", "langgraft.benchmarks.continual.session")
 """What carries out a run."""
 
 OTHER_WORLDS: Final = ("langgraft.benchmarks.continual.worlds",)

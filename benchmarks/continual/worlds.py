@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
+from langgraft._core.arguments import validation_as
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import SettingsError
-from langgraft._core.settings import validation_as
 from langgraft.environments.alfworld.environment import ALFWorld, GeneratedALFWorld
 from langgraft.environments.alfworld.installed import alfworld_version, import_part
 from langgraft.environments.alfworld.semantics import CONVENTIONS, Semantics, convention_of

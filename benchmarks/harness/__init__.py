@@ -17,7 +17,6 @@ from langgraft._core.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from langgraft.benchmarks.harness.execute import Execution, execute_run
-    from langgraft.benchmarks.harness.graph import PlannedRun, RunGraph, build_graph
     from langgraft.benchmarks.harness.log import PlanLog, RunProgress
     from langgraft.benchmarks.harness.plans import PreparedPlan, Studies, load_plan, prepare
     from langgraft.benchmarks.harness.progress import (
@@ -34,16 +33,18 @@ if TYPE_CHECKING:
         ItemOutcome,
         Plan,
         PlanLogReader,
+        PlannedRun,
         Report,
+        RunGraph,
         RunSession,
         RunSpec,
         Study,
+        build_graph,
     )
     from langgraft.benchmarks.harness.verify import Finding, verify_directory
 
 _MODULES = {
     "execute": ("Execution", "execute_run"),
-    "graph": ("PlannedRun", "RunGraph", "build_graph"),
     "log": ("PlanLog", "RunProgress"),
     "plans": ("PreparedPlan", "Studies", "load_plan", "prepare"),
     "progress": ("PlanOutcome", "Progress", "ProgressEvent", "RunOutcome", "make_progress"),
@@ -54,10 +55,13 @@ _MODULES = {
         "ItemOutcome",
         "Plan",
         "PlanLogReader",
+        "PlannedRun",
         "Report",
+        "RunGraph",
         "RunSession",
         "RunSpec",
         "Study",
+        "build_graph",
     ),
     "verify": ("Finding", "verify_directory"),
 }

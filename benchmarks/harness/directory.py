@@ -1,4 +1,4 @@
-"""A run directory: what one plan was started with, held by one process at a time.
+"""A run directory: what one plan was started with, held by one process, and where its banks lie meanwhile.
 
     <out>/plan.yaml       the plan with every default written out
     <out>/runs.jsonl      the runs it expands to, with their ids
@@ -12,24 +12,43 @@
 
 The lock is the system's `flock`: it is free the moment its holder dies, however it dies. On
 network file systems without `flock` two machines can both hold it.
+
+The log is the truth and a store a cache of it, so where banks lie is no part of a plan: a run
+that was begun over one store may be gone on with over another, and commits the same bytes. All
+runs of a process share one store. Each has a namespace of its own, emptied before it is opened,
+because a killed process may have left records there, and emptied again when it is closed.
+
+In memory each run has a store of its own instead: runs are opened in threads, and LangGraph's
+`InMemoryStore` breaks when one thread writes to it while another searches it.
 """
 
+import socket
 import string
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from filelock import FileLock, Timeout
+from langgraph.store.base import BaseStore
+from langgraph.store.memory import InMemoryStore
 
 from langgraft._core.canonical import JSON, canonical_json, digest
 from langgraft._core.errors import ResumeRefusedError, RunDirectoryError
+from langgraft._core.files import atomic_write, disk_errors, make_directory, read_bytes
 from langgraft._core.untrusted import load_yaml
-from langgraft.benchmarks.harness.files import atomic_write, disk_errors, make_directory, read_bytes
-from langgraft.benchmarks.harness.graph import RunGraph, run_to_json
-from langgraft.benchmarks.harness.log import read_graph, read_manifest
+from langgraft.benchmarks.harness.log import read_graph, read_manifest, run_folder
 from langgraft.benchmarks.harness.plans import PreparedPlan, resolved_yaml
+from langgraft.benchmarks.harness.study import (
+    BankPlace,
+    PlannedRun,
+    RunFiles,
+    RunGraph,
+    run_to_json,
+)
+from langgraft.memory.stores.named import StoreKind, open_store, store_kind
 
 _LOCK = "plan.lock"
 _FIRST_FILES = {_LOCK, "plan.yaml", "runs.jsonl", "runs"}
@@ -225,3 +244,85 @@ def _show(value: _Maybe) -> str:
     if len(text) >= 2 * _SHORT_DIGEST and all(char in string.hexdigits for char in text):
         return text[:_SHORT_DIGEST]
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+DEFAULT_STORE: Final = "memory"
+
+INSIDE: Final = "chroma"
+"""Name of the store that lies in the run directory itself."""
+
+STORE: Final = "store"
+"""Its folder there. It may be deleted whenever no process runs the plan."""
+
+SHARED: Final = "shared"
+"""Folder of a run directory for what its runs have in common. It may be deleted likewise."""
+
+_ROOT: Final = "langgraft-runs"
+_ID_LENGTH: Final = 16
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where the runs of a process keep their banks."""
+
+    store: BaseStore | None
+    """The store that they share; `None` in memory."""
+    kind: StoreKind
+    directory: str
+    """Label that tells one run directory from others that use the same database."""
+    out: Path | None = None
+    """The run directory; `None` where there is none."""
+
+    def of(self, run: PlannedRun) -> BankPlace:
+        """Return the place of one run's bank."""
+        store = InMemoryStore() if self.store is None else self.store
+        files = None if self.out is None else RunFiles(run_folder(self.out, run), self.out / SHARED)
+        return BankPlace(store, (_ROOT, self.directory, run.id), files)
+
+
+def places_in_memory(out: Path | None = None) -> Places:
+    """Return places that are gone when their runs end; files lie in `out`, where it is given."""
+    return Places(None, "memory", "here", out)
+
+
+@contextmanager
+def hold_places(out: Path, prepared: PreparedPlan[Any], store: str) -> Iterator[Places]:
+    """Take a run directory for a plan, and open the store for the banks of its runs.
+
+    Args:
+        out: The run directory; see `hold_directory`.
+        prepared: The plan.
+        store: `chroma` for a store inside the run directory, or a name that `open_store` knows.
+
+    Raises:
+        SettingsError: The store cannot be opened; nothing was changed in the directory.
+        MissingExtraError: What talks to the store is not installed.
+        ResumeRefusedError: The directory was started with something else.
+        RunDirectoryError: It cannot be used.
+    """
+    inside = store == INSIDE
+    spec = f"{INSIDE}:{out / STORE}" if inside else store
+    kind = store_kind(spec)
+    with ExitStack() as opened:
+        if kind == DEFAULT_STORE:
+            opened.enter_context(hold_directory(out, prepared))
+            yield places_in_memory(out)
+            return
+        if inside:  # the folder it lies in must be known to be ours
+            opened.enter_context(hold_directory(out, prepared))
+            base = opened.enter_context(open_store(spec))
+        else:
+            check_directory(out, prepared)
+            base = opened.enter_context(open_store(spec))
+            opened.enter_context(hold_directory(out, prepared))
+        yield Places(base, kind, _directory_label(out), out)
+
+
+def _directory_label(out: Path) -> str:
+    """Tell a run directory from all others, such as a copy of it, without writing into it."""
+    try:
+        inode = out.stat().st_ino
+    except OSError as error:
+        msg = f"cannot be read: {error.strerror or error}"
+        raise RunDirectoryError(msg, path=out) from error
+    return digest([socket.gethostname(), str(out.resolve()), inode])[:_ID_LENGTH]

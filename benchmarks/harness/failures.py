@@ -17,7 +17,7 @@ from langchain_core.exceptions import ContextOverflowError, ModelError
 from pydantic import ValidationError
 
 from langgraft._core.errors import BudgetExceededError, causes
-from langgraft._core.printable import in_a_line
+from langgraft._core.texts import in_a_line
 
 
 class FailureKind(StrEnum):

@@ -1,19 +1,291 @@
-"""Read a run directory: runs, results, deltas and the bank at any point."""
+"""The log of a plan: `items.jsonl`, one CRC-checked line an item, `events.jsonl`, and what they tell.
 
+A line is the CRC-32 of the rest as 8 lowercase hexadecimal digits, a space, and the canonical
+JSON of index, item, result and memory deltas. Result and deltas share one line because a log
+that wrote them apart could be cut between the two, and the stream would go on with the wrong
+memory. What may differ between two repetitions of a run never enters this file.
+
+Clocks, durations, hosts and failed attempts go to `events.jsonl`, for people and dashboards, in lines
+with a checksum too. It is not synced line by line, and nothing is ever decided from it.
+
+`PlanLog` reads a run directory: runs, results, deltas and the bank at any point.
+"""
+
+import contextlib
+import hashlib
 import io
-from collections.abc import Mapping
+import json
+import os
+import re
+import socket
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
-from langgraft._core.canonical import JSON
+from langgraft._core.canonical import JSON, canonical_json
+from langgraft._core.clock import Clock
 from langgraft._core.errors import InputError, PlanError, RunDirectoryError
+from langgraft._core.files import disk_errors, each_whole_line, read_bytes, whole_lines, write_all
 from langgraft._core.untrusted import check_number, load_json
-from langgraft.benchmarks.harness.files import read_bytes
-from langgraft.benchmarks.harness.graph import PlannedRun, RunGraph, runs_from_json
-from langgraft.benchmarks.harness.records import LogContent, Record, read_deltas, read_log
-from langgraft.benchmarks.harness.study import RunSpec
+from langgraft.benchmarks.harness.study import PlannedRun, RunGraph, RunSpec, runs_from_json
 from langgraft.memory.deltas import BankContent, MemoryDelta, fold
+
+_CRC_LENGTH = 8
+_LIKE_A_RECORD = re.compile(rb"^[0-9a-f]{8} \{.*\}$", re.MULTILINE)
+_FIELDS = {"index", "item_id", "result", "deltas"}
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One committed item."""
+
+    index: int
+    item_id: str
+    result: Mapping[str, JSON]
+    raw_deltas: Sequence[Sequence[JSON]]
+
+    def deltas(self) -> tuple[MemoryDelta, ...]:
+        """Read the deltas of the item.
+
+        Raises:
+            InputError: They are not deltas.
+        """
+        return tuple(MemoryDelta.from_json(changes) for changes in self.raw_deltas)
+
+
+@dataclass(frozen=True, slots=True)
+class LogContent:
+    """What a commit log holds: its longest valid prefix, and how much follows it."""
+
+    records: tuple[Record, ...]
+    valid: bytes
+    """The bytes of the valid prefix."""
+    tail: int
+    """Number of bytes after it, left by a write that was cut short."""
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of the valid prefix."""
+        return hashlib.sha256(self.valid).hexdigest()
+
+
+def encode_record(
+    index: int, item_id: str, result: Mapping[str, JSON], deltas: Iterable[MemoryDelta]
+) -> bytes:
+    """Return the line that commits an item.
+
+    Raises:
+        ValueError: The result holds NaN, an infinity or text that is not UTF-8.
+        TypeError: The result holds something JSON cannot hold.
+    """
+    body = canonical_json(
+        {
+            "index": index,
+            "item_id": item_id,
+            "result": result,
+            "deltas": [delta.to_json() for delta in deltas],
+        }
+    )
+    return checked_line(body)
+
+
+def checked_line(body: str) -> bytes:
+    """Return a line of a log: the CRC-32 of a JSON object, and the object."""
+    written = body.encode()
+    return b"%08x %s\n" % (zlib.crc32(written), written)
+
+
+def read_checked(line: bytes) -> dict[str, Any] | None:
+    """Return the object of a line without its line break; `None` where it is damaged."""
+    body = line[_CRC_LENGTH + 1 :]
+    # Comparing the bytes, not the number, also notices a digit that changed its case.
+    if line[: _CRC_LENGTH + 1] != b"%08x " % zlib.crc32(body):
+        return None
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def decode_record(line: bytes) -> Record | None:
+    """Read a line without its line break; `None` where it is damaged."""
+    fields = read_checked(line)
+    if fields is None or fields.keys() != _FIELDS:
+        return None
+    return Record(fields["index"], fields["item_id"], fields["result"], fields["deltas"])
+
+
+def read_log(path: Path) -> LogContent:
+    """Read a commit log up to its first damaged line; a file that is not there is empty.
+
+    Raises:
+        RunDirectoryError: A damaged line is followed by a sound one, or an index is out of
+            sequence: not what a crash leaves behind, so nothing is guessed.
+    """
+    return parse_log(read_bytes(path) if path.exists() else b"", path)
+
+
+def parse_log(data: bytes, path: Path) -> LogContent:
+    """Read the bytes of a commit log; see `read_log`."""
+    try:
+        check_number(data)
+    except ValueError as error:
+        raise RunDirectoryError(f"is no log of ours: {error}", path=path) from error
+    records: list[Record] = []
+    size = 0
+    for number, line in enumerate(each_whole_line(data), start=1):
+        record = decode_record(line)
+        if record is None:
+            _refuse_sound_lines(data, size + len(line), number, path)
+            break
+        if record.index != len(records):
+            msg = f"line {number} holds index {record.index}, expected {len(records)}"
+            raise RunDirectoryError(msg, path=path)
+        records.append(record)
+        size += len(line) + 1
+    return LogContent(tuple(records), data[:size], len(data) - size)
+
+
+def _refuse_sound_lines(data: bytes, start: int, damaged: int, path: Path) -> None:
+    """Look for a sound line after the damaged one, which ends at `start`."""
+    for found in _LIKE_A_RECORD.finditer(data, start, data.rfind(b"\n") + 1):
+        if decode_record(found[0]) is not None:
+            number = damaged + data.count(b"\n", start, found.start())
+            msg = (
+                f"line {damaged} is damaged but line {number} is sound, so this is no "
+                "interrupted write; restore the file, or delete its folder to redo the run"
+            )
+            raise RunDirectoryError(msg, path=path)
+
+
+def read_deltas(records: Iterable[Record], path: Path) -> list[MemoryDelta]:
+    """Read the deltas of records in order, all in one list.
+
+    Raises:
+        RunDirectoryError: A record holds something that is no delta.
+    """
+    deltas: list[MemoryDelta] = []
+    for record in records:
+        try:
+            deltas.extend(record.deltas())
+        except InputError as error:
+            msg = f"line {record.index + 1}: {error}"
+            raise RunDirectoryError(msg, path=path) from error
+    return deltas
+
+
+class LogWriter:
+    """Appends to a commit log; the caller holds the lock of the run directory.
+
+    Args:
+        path: The log.
+        content: What `read_log` found there; a tail is cut off.
+
+    Raises:
+        RunDirectoryError: The log cannot be opened for writing.
+    """
+
+    def __init__(self, path: Path, content: LogContent) -> None:
+        self._path = path
+        self._size = len(content.valid)
+        self._sha256 = hashlib.sha256(content.valid)
+        with disk_errors("open for writing", path):
+            self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            if content.tail:
+                os.ftruncate(self._descriptor, self._size)
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of all that is committed."""
+        return self._sha256.hexdigest()
+
+    def append(self, line: bytes) -> None:
+        """Commit one line; when this returns, it survives a power loss.
+
+        Raises:
+            RunDirectoryError: The line could not be written and has been taken back.
+        """
+        with disk_errors(f"commit {len(line)} bytes", self._path):
+            try:
+                write_all(self._descriptor, line)
+                os.fsync(self._descriptor)
+            except OSError:
+                # Should this fail too, the next reader drops the torn line.
+                with contextlib.suppress(OSError):
+                    os.ftruncate(self._descriptor, self._size)
+                raise
+        self._size += len(line)
+        self._sha256.update(line)
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._descriptor)
+
+
+class EventWriter:
+    """Appends events of one run.
+
+    Args:
+        path: The file.
+        clock: Stamps each event.
+
+    Raises:
+        RunDirectoryError: The file cannot be opened for writing.
+    """
+
+    def __init__(self, path: Path, clock: Clock) -> None:
+        self._path = path
+        self._clock = clock
+        with disk_errors("open for writing", path):
+            self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            # A crash may have cut the last event.
+            os.ftruncate(self._descriptor, len(whole_lines(path.read_bytes())))
+
+    def write(self, kind: str, fields: Mapping[str, JSON]) -> None:
+        """Append one event.
+
+        Raises:
+            RunDirectoryError: The event cannot be written.
+        """
+        event = {"event": kind, "time": self._clock.time(), **fields}
+        line = checked_line(json.dumps(event, default=str, separators=(",", ":")))
+        with disk_errors("write", self._path):
+            write_all(self._descriptor, line)
+
+    def write_opened(self, committed: int, dropped: int) -> None:
+        """Note that a process took up the run, and from where."""
+        self.write(
+            "opened",
+            {
+                "host": socket.gethostname(),
+                "pid": os.getpid(),
+                "committed": committed,
+                "dropped_bytes": dropped,
+            },
+        )
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._descriptor)
+
+
+def read_events(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the events of a run; one that a crash cut short is left out.
+
+    Raises:
+        RunDirectoryError: A line is damaged, or the file cannot be read.
+    """
+    data = read_bytes(path) if path.exists() else b""
+    for number, line in enumerate(each_whole_line(data), start=1):
+        event = read_checked(line)
+        if event is None:
+            msg = f"line {number} is damaged"
+            raise RunDirectoryError(msg, path=path)
+        yield event
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ from langgraft.benchmarks.harness.exchange import (
     Timing,
 )
 from langgraft.benchmarks.harness.failures import one_line
-from langgraft.benchmarks.harness.http_replies import bounded_clients
+from langgraft.benchmarks.harness.replies import bounded_clients
 from langgraft.benchmarks.harness.study import CALL_SECONDS, REPLY_BYTES, check_server_url
 from langgraft.benchmarks.harness.usage import CallBudget
 from langgraft.nodes.node import SAMPLE

@@ -8,7 +8,7 @@ from typing import Literal, Protocol, TextIO, TypeAlias
 
 from langgraft._core.canonical import JSON
 from langgraft._core.clock import Clock, SystemClock
-from langgraft._core.printable import printable
+from langgraft._core.texts import printable
 
 RunStatus: TypeAlias = Literal["done", "failed", "capped", "interrupted", "blocked", "waiting"]
 """`done`; `failed` by infrastructure; `capped` by a budget; `interrupted` on request;

@@ -15,6 +15,7 @@ from typing import Any
 
 from langgraft._core.clock import Clock, SystemClock
 from langgraft._core.errors import LanggraftError, StudyError
+from langgraft.benchmarks.harness.directory import hold_places
 from langgraft.benchmarks.harness.execute import (
     DEFAULT_PARALLEL_ITEMS,
     Execution,
@@ -22,9 +23,7 @@ from langgraft.benchmarks.harness.execute import (
     execute_run,
     in_thread,
 )
-from langgraft.benchmarks.harness.graph import PlannedRun
 from langgraft.benchmarks.harness.log import run_progress
-from langgraft.benchmarks.harness.places import hold_places
 from langgraft.benchmarks.harness.plans import PreparedPlan
 from langgraft.benchmarks.harness.progress import (
     EventKind,
@@ -34,6 +33,7 @@ from langgraft.benchmarks.harness.progress import (
     ProgressEvent,
     RunOutcome,
 )
+from langgraft.benchmarks.harness.study import PlannedRun
 
 GRACE = 5.0
 """Seconds items under way may take to finish after a request to stop."""

@@ -18,8 +18,7 @@ from langchain_core.runnables.config import var_child_runnable_config
 
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.errors import BudgetExceededError, RunDirectoryError
-from langgraft._core.files import write_all
-from langgraft.benchmarks.harness.files import disk_errors, make_directory, whole_lines
+from langgraft._core.files import disk_errors, make_directory, whole_lines, write_all
 
 MOST_TOKENS: Final = 10**9
 """Of one reply; who counts more counts something else."""

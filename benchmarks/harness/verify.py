@@ -13,13 +13,20 @@ from typing import Final
 
 from langgraft._core.canonical import JSON, canonical_json, digest
 from langgraft._core.errors import RunDirectoryError
+from langgraft._core.files import atomic_write, read_bytes, whole_lines
 from langgraft.benchmarks.harness.directory import plan_digest
-from langgraft.benchmarks.harness.files import atomic_write, read_bytes, whole_lines
-from langgraft.benchmarks.harness.graph import PlannedRun, run_to_json
-from langgraft.benchmarks.harness.log import PlanLog, fold_log, read_json, run_folder, start_deltas
-from langgraft.benchmarks.harness.records import LogContent, read_deltas, read_events
-from langgraft.benchmarks.harness.stream import check_done, read_items, spec_json
-from langgraft.benchmarks.harness.study import WORK
+from langgraft.benchmarks.harness.execute import check_done, read_items, spec_json
+from langgraft.benchmarks.harness.log import (
+    LogContent,
+    PlanLog,
+    fold_log,
+    read_deltas,
+    read_events,
+    read_json,
+    run_folder,
+    start_deltas,
+)
+from langgraft.benchmarks.harness.study import WORK, PlannedRun, run_to_json
 from langgraft.memory.deltas import BankContent
 
 REPORT: Final = "report"

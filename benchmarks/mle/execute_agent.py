@@ -21,8 +21,8 @@ from langchain_core.runnables import RunnableConfig
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError
-from langgraft._core.extras import require
-from langgraft.benchmarks.harness.files import make_directory
+from langgraft._core.files import make_directory
+from langgraft._core.lazy import require
 from langgraft.benchmarks.harness.usage import UsageFile, metered
 from langgraft.benchmarks.mle.agents import agent_named
 from langgraft.benchmarks.mle.agents.base import (

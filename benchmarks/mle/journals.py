@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from langgraft._core.arguments import validation_as
 from langgraft._core.errors import InputError
-from langgraft._core.settings import validation_as
 from langgraft._core.untrusted import load_json, read_most, unzipped
 from langgraft.nodes.search.journal import Journal, JournalNode
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from langgraft._core.extras import require
+from langgraft._core.lazy import require
 from langgraft.benchmarks.comparison.estimates import Estimate, fixed_items_estimate
 from langgraft.benchmarks.comparison.measures import Measure, Measured
 from langgraft.benchmarks.comparison.outcomes import Pair, Spread, item_means, rows_of, spread_of

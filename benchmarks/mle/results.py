@@ -15,7 +15,7 @@ from typing import Final
 
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.clock import SystemClock
-from langgraft.benchmarks.harness.files import atomic_write, make_directory
+from langgraft._core.files import atomic_write, make_directory
 from langgraft.benchmarks.harness.log import PlanLog, run_folder
 from langgraft.benchmarks.harness.study import RunFiles
 from langgraft.benchmarks.mle.agents import agent_named

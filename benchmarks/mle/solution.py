@@ -27,8 +27,8 @@ from typing import Any, Final
 
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.errors import CompetitionError, ResumeRefusedError, RunDirectoryError
+from langgraft._core.files import atomic_write, disk_errors, make_directory
 from langgraft.benchmarks.harness.directory import differences, locked
-from langgraft.benchmarks.harness.files import atomic_write, disk_errors, make_directory
 from langgraft.benchmarks.harness.log import read_json
 from langgraft.benchmarks.harness.plans import package_versions
 from langgraft.benchmarks.harness.study import SIMULATED

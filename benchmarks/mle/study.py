@@ -11,10 +11,8 @@ from typing_extensions import override
 
 from langgraft._core.canonical import JSON, digest, text_digest
 from langgraft._core.errors import PlanError, SandboxUnavailableError
-from langgraft.benchmarks.harness.graph import list_runs
 from langgraft.benchmarks.harness.log import PlanLog
-from langgraft.benchmarks.harness.plans import is_foreign, provider_modules
-from langgraft.benchmarks.harness.source import source_digests
+from langgraft.benchmarks.harness.plans import is_foreign, provider_modules, source_digests
 from langgraft.benchmarks.harness.study import (
     SIMULATED,
     BankPlace,
@@ -23,6 +21,7 @@ from langgraft.benchmarks.harness.study import (
     RunSession,
     RunSpec,
     Study,
+    list_runs,
 )
 from langgraft.benchmarks.mle.agents import agent_named
 from langgraft.benchmarks.mle.agents.settings import AgentName, AgentSettings, StepSettings

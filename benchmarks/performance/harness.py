@@ -18,7 +18,7 @@ from typing_extensions import override
 from langgraft.benchmarks.continual.conditions import Condition
 from langgraft.benchmarks.continual.plan import ContinualPlan
 from langgraft.benchmarks.continual.study import ContinualStudy
-from langgraft.benchmarks.harness.places import places_in_memory
+from langgraft.benchmarks.harness.directory import places_in_memory
 from langgraft.benchmarks.harness.plans import PreparedPlan, prepare
 from langgraft.benchmarks.harness.schedule import run_plan
 from langgraft.benchmarks.harness.study import BankPlace, ItemOutcome, RunSession, RunSpec

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from langgraft._core.extras import require
-from langgraft.benchmarks.harness.files import atomic_write, make_directory
+from langgraft._core.files import atomic_write, make_directory
+from langgraft._core.lazy import require
 from langgraft.benchmarks.reporting import words
 from langgraft.benchmarks.reporting.tables import Table, write_tables
 

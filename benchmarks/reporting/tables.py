@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from langgraft.benchmarks.harness.files import atomic_write
+from langgraft._core.files import atomic_write
 
 Field: TypeAlias = str | int | float | None
 

@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from langgraft._core.errors import MissingExtraError, SettingsError
-from langgraft._core.extras import require
+from langgraft._core.lazy import require
 from langgraft.environments.alfworld.games import FAMILIES
 
 ALFWORLD: Final = "0.4"

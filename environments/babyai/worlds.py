@@ -9,7 +9,7 @@ from typing import Any
 
 from langgraft._core.arguments import did_you_mean
 from langgraft._core.errors import SettingsError
-from langgraft._core.extras import require
+from langgraft._core.lazy import require
 
 _BANNER = "PYGAME_HIDE_SUPPORT_PROMPT"
 _IMPORTING = threading.Lock()

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from langgraft._core.errors import LanggraftError
-from langgraft._core.extras import require
+from langgraft._core.lazy import require
 from langgraft.environments.competitions.competition import GradeFunction
 
 if TYPE_CHECKING:  # pandas comes with an extra

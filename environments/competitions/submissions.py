@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from langgraft._core.errors import CompetitionError, LanggraftError
-from langgraft._core.extras import require
+from langgraft._core.lazy import require
 from langgraft.environments.competitions.competition import Competition, refuse_others
 from langgraft.environments.competitions.preparing import not_prepared
 

@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from langgraft._core.settings import Settings
+from langgraft._core.arguments import Settings
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from langgraft._core.arguments import validation_as
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.errors import BankFormatError, InputError, SettingsError
-from langgraft._core.settings import validation_as
 from langgraft.memory.bank_format import BUNDLE_START, open_lines, parse_line
 from langgraft.memory.deltas import MemoryItem, Scalar
 

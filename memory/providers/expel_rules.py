@@ -13,8 +13,8 @@ from typing import Annotated, Final, TypeAlias, cast
 
 from pydantic import Field as SettingsField
 
+from langgraft._core.arguments import Settings
 from langgraft._core.canonical import JSON
-from langgraft._core.settings import Settings
 from langgraft.memory.bank import Filter
 from langgraft.memory.deltas import Add, Annotate, BankContent, Change, MemoryItem, Remove
 from langgraft.memory.episodes import Episode, render_trajectory

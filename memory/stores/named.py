@@ -21,7 +21,7 @@ from langgraph.store.base import BaseStore, Op, Result
 from langgraph.store.memory import InMemoryStore
 
 from langgraft._core.errors import InfrastructureError, InputError, LanggraftError, SettingsError
-from langgraft._core.extras import require
+from langgraft._core.lazy import require
 from langgraft.memory.stores.drive import acarry_out, carry_out
 
 

@@ -8,7 +8,7 @@ Their public face is `langgraft.testing`. They need pytest and hypothesis (`pip 
 imports them.
 """
 
-from langgraft._core.extras import require
+from langgraft._core.lazy import require
 
 _pytest = require("pytest", extra="testing", purpose="langgraft.testing")
 require("hypothesis", extra="testing", purpose="langgraft.testing")

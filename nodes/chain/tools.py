@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, TypeAlias
 from langchain_core.messages import BaseMessage
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from langgraft._core.settings import describe_validation
+from langgraft._core.arguments import describe_validation
 from langgraft.nodes.dialogue import UNREADABLE, Response
 from langgraft.nodes.replies import encodable
 from langgraft.nodes.workbench.log import INVALID, MESSAGE, keepable

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from langgraft._core.prompts import Prompt
+from langgraft._core.texts import Prompt
 from langgraft.environments.sandboxes.result_text import span, trimmed
 from langgraft.nodes.mlab.tools import FIELDS, THOUGHT, described_tools
 from langgraft.nodes.program_text import quotable

@@ -1,10 +1,10 @@
-"""The prompts of the nodes, as data: `<name>.md`, loaded by `langgraft._core.prompts`."""
+"""The prompts of the nodes, as data: `<name>.md`, loaded by `langgraft._core.texts`."""
 
 from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any
 
-from langgraft._core.prompts import Prompt, load_prompt
+from langgraft._core.texts import Prompt, load_prompt
 
 
 def prompt(name: str) -> Prompt:

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from langgraft._core.arguments import validation_as
 from langgraft._core.canonical import canonical_json, digest
 from langgraft._core.errors import InfrastructureError, InputError
 from langgraft._core.files import sync
-from langgraft._core.settings import validation_as
 from langgraft.nodes.artifacts import reference_of
 from langgraft.nodes.search.journal import JournalNode, node_json
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from typing_extensions import TypedDict
 
 from langgraft._core.arguments import checked
-from langgraft._core.prompts import Prompt
+from langgraft._core.texts import Prompt
 from langgraft.environments.sandboxes.sandbox import Sandbox
 from langgraft.nodes.competition_run import Begun, CompetitionDeps
 from langgraft.nodes.node import Node, Update

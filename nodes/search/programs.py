@@ -18,7 +18,7 @@ from pydantic import BaseModel, BeforeValidator, StrictBool
 
 from langgraft._core.arguments import checked
 from langgraft._core.effects import Call, Program
-from langgraft._core.prompts import Prompt
+from langgraft._core.texts import Prompt
 from langgraft.environments.competitions.attempts import Attempt, aattempt, attempt
 from langgraft.environments.competitions.attempts import told as attempt_text
 from langgraft.environments.sandboxes.programs import Limits, PythonProgram

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from langgraft._core.arguments import checked
 from langgraft._core.effects import Call, Program
 from langgraft._core.errors import SettingsError
-from langgraft._core.prompts import Prompt
+from langgraft._core.texts import Prompt
 from langgraft.memory.deltas import MemoryDelta
 from langgraft.memory.episodes import Episode
 from langgraft.memory.provider import MemoryProvider

@@ -16,7 +16,7 @@ from langgraft._core.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from langgraft._core.errors import LanggraftError
-    from langgraft._core.prompts import Prompt
+    from langgraft._core.texts import Prompt
     from langgraft.environments.alfworld import ALFWorld
     from langgraft.environments.babyai import BabyAI
     from langgraft.graphs.chain import build_chain_agent
@@ -95,7 +95,7 @@ __all__ = [
 
 _MODULES = {
     "langgraft._core.errors": ("LanggraftError",),
-    "langgraft._core.prompts": ("Prompt",),
+    "langgraft._core.texts": ("Prompt",),
     "langgraft.environments.alfworld": ("ALFWorld",),
     "langgraft.environments.babyai": ("BabyAI",),
     "langgraft.graphs.chain": ("build_chain_agent",),

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from acceptance.figure import Figure, Setting, share
-from langgraft._core.extras import require
+from langgraft._core.lazy import require
 from langgraft.benchmarks.comparison.estimates import Estimate, mean_estimate, order_effects
 from langgraft.benchmarks.comparison.power import detectable_difference
 from langgraft.benchmarks.comparison.verdicts import FEWEST_RUNS

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from architecture.imports import FLOORS, between_rooms, sizes
-from langgraft._core.extras import require
+from langgraft._core.lazy import require
 
 _HEIGHT: Final = 1.5
 """Of a floor, in inches; a third of it is left for arrows."""

@@ -12,7 +12,7 @@ from typing import Final, cast
 
 from boards.contests import Contest, Data
 from langgraft._core.errors import InputError
-from langgraft._core.extras import require
+from langgraft._core.lazy import require
 from langgraft.environments.competitions.shipped.denoising import prepare as denoising
 from langgraft.environments.competitions.shipped.digits import prepare as digits
 from langgraft.environments.competitions.shipped.making import SHIPPED

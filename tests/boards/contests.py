@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from langgraft._core.extras import require
+from langgraft._core.lazy import require
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from langgraft._core.errors import PlanError
-from langgraft._core.printable import printable
+from langgraft._core.texts import printable
 from langgraft.benchmarks.studies import choose, read_shipped_plans
 from langgraft.cli.app import run_command_line
 

@@ -19,7 +19,7 @@ from memory_cases import make_item
 from table_embeddings import TableEmbeddings
 
 from langgraft._core.errors import LanggraftError
-from langgraft._core.printable import printable
+from langgraft._core.texts import printable
 from langgraft.cli.app import run_command_line
 from langgraft.cli.memory_banks import read_file
 from langgraft.cli.memory_showing import _found

@@ -3,8 +3,8 @@
 import pytest
 from pydantic import BaseModel, model_validator
 
+from langgraft._core.arguments import validation_as
 from langgraft._core.errors import InputError
-from langgraft._core.settings import validation_as
 
 
 class _Range(BaseModel):

@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langgraft._core.printable import in_a_line, printable
+from langgraft._core.texts import in_a_line, printable
 from langgraft._core.untrusted import (
     MOST_BYTES,
     MOST_DEPTH,

@@ -11,7 +11,7 @@ from langgraph.store.memory import InMemoryStore
 from toy_world import Corridors, RuleModel, playing
 
 from langgraft._core.errors import SettingsError
-from langgraft._core.prompts import Prompt
+from langgraft._core.texts import Prompt
 from langgraft.graphs import build_react_agent
 from langgraft.memory.providers import InsightMemory, InsightSettings, make_provider
 from langgraft.nodes import AgentInput

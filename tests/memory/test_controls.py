@@ -15,7 +15,7 @@ from memory_cases import asking, make_episode, make_item
 
 from langgraft._core.canonical import canonical_json
 from langgraft._core.errors import ReadOnlyStoreError
-from langgraft._core.tokens import TokenCounter
+from langgraft._core.texts import TokenCounter
 from langgraft.memory.bank import ranked_items
 from langgraft.memory.bank_format import write_items
 from langgraft.memory.controls import (

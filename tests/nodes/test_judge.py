@@ -11,7 +11,7 @@ from langgraph.store.memory import InMemoryStore
 from toy_world import RuleModel
 
 from langgraft._core.errors import InputError, SettingsError
-from langgraft._core.prompts import Prompt
+from langgraft._core.texts import Prompt
 from langgraft.memory.episodes import Episode, Lesson, Outcome, Step
 from langgraft.memory.providers import AgentKB, ExpeL, ExpeLSettings, VoteSettings
 from langgraft.memory.providers.agent_kb import AgentKBSettings

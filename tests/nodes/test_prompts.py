@@ -6,7 +6,7 @@ from dataclasses import fields
 import pytest
 
 from langgraft._core.errors import SettingsError
-from langgraft._core.prompts import Prompt
+from langgraft._core.texts import Prompt
 from langgraft.nodes.chain.deps import ChainPrompts
 from langgraft.nodes.mlab.deps import MLABPrompts
 from langgraft.nodes.prompts import PromptSet

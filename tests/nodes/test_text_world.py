@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from toy_world import Corridors, playing
 
 from langgraft._core.errors import ActionFormatError, SettingsError
-from langgraft._core.prompts import Prompt
+from langgraft._core.texts import Prompt
 from langgraft.nodes.state import AgentState, StepState
 from langgraft.nodes.text_world import (
     EnvironmentSessions,

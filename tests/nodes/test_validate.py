@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from langchain_core.language_models import FakeListChatModel
 from toy_world import RuleModel
 
-from langgraft._core.prompts import Prompt
+from langgraft._core.texts import Prompt
 from langgraft.nodes.dialogue import NO_MODEL
 from langgraft.nodes.state import AgentState
 from langgraft.nodes.validate import LONGEST, MIN_SCORE, validate_by_rules, validate_node

@@ -18,7 +18,7 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
 
-from langgraft._core.extras import require
+from langgraft._core.lazy import require
 from langgraft.benchmarks.comparison.estimates import Estimate, mean_estimate
 from langgraft.benchmarks.comparison.verdicts import CONFIDENCE
 from langgraft.benchmarks.mle.coding_memory import build_memory, journal_episodes

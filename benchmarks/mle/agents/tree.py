@@ -9,7 +9,7 @@ from langchain_core.language_models import BaseChatModel
 from typing_extensions import override
 
 from langgraft._core.canonical import JSON, canonical_json
-from langgraft.benchmarks.harness.files import atomic_write
+from langgraft._core.files import atomic_write
 from langgraft.benchmarks.mle.agents.base import (
     SOLUTION,
     Agent,

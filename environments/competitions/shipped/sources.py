@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from langgraft._core.errors import CompetitionError, MissingExtraError
-from langgraft._core.extras import require
+from langgraft._core.lazy import require
 
 Picture = NDArray[np.uint8]
 

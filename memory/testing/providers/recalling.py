@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from langgraft._core.canonical import canonical_json
-from langgraft._core.tokens import count_tokens_approximately
+from langgraft._core.texts import count_tokens_approximately
 from langgraft.memory.deltas import Annotate, Remove, fold
 from langgraft.memory.episodes import Episode, Outcome
 from langgraft.memory.forgetting import SUCCESSES, USES

@@ -14,7 +14,7 @@ from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
 from langgraft._core.errors import SettingsError
-from langgraft._core.tokens import TokenCounter, count_tokens_approximately
+from langgraft._core.texts import TokenCounter, count_tokens_approximately
 from langgraft.memory.bank_format import read_items
 from langgraft.memory.deltas import BankContent, ItemType, MemoryDelta, MemoryItem
 from langgraft.memory.episodes import Episode, ErrorRecord, Lesson, Outcome, Step

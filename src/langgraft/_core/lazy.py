@@ -1,8 +1,11 @@
-"""Re-export names from submodules without importing them (PEP 562)."""
+"""Imports when they are needed: names that a package re-exports (PEP 562), optional dependencies."""
 
 import importlib
 import sys
 from collections.abc import Callable, Mapping
+from types import ModuleType
+
+from langgraft._core.errors import MissingExtraError
 
 
 def lazy_exports(
@@ -25,3 +28,24 @@ def lazy_exports(
         return sorted({*exports, *vars(sys.modules[package])})
 
     return module_getattr, module_dir
+
+
+def require(module: str, *, extra: str, purpose: str) -> ModuleType:
+    """Import `module`, or name the extra that brings it.
+
+    Args:
+        module: Dotted name of the module.
+        extra: The extra of langgraft that installs it.
+        purpose: What needs it, as the subject of a sentence (`The BabyAI environment`).
+
+    Raises:
+        MissingExtraError: The module is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        msg = (
+            f"{purpose} needs `{error.name}`, which is not installed: "
+            f"pip install 'langgraft[{extra}]'"
+        )
+        raise MissingExtraError(msg) from error

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from langgraft._core.errors import InputError, LanggraftError, MissingExtraError
-from langgraft._core.printable import printable
+from langgraft._core.texts import printable
 from langgraft.cli.competitions_app import DataDirOption, FolderOption, JsonOption
 from langgraft.cli.competitions_app import app as competitions_app
 from langgraft.cli.memory_app import app as memory_app

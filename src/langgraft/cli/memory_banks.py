@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from langgraph.store.base import BaseStore
 
+from langgraft._core.arguments import validation_as
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError
-from langgraft._core.settings import validation_as
 from langgraft._core.untrusted import load_yaml, read_most
 from langgraft.benchmarks.harness.plans import look_here
 from langgraft.memory.bank import read_content, records_namespace

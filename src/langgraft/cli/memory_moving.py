@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from langgraft._core.arguments import validation_as
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError
-from langgraft._core.settings import validation_as
 from langgraft.cli.memory_banks import Address, Bank, mapping, of_items, provider_at, read_file
 from langgraft.cli.printing import say, write_json
 from langgraft.memory.bank_format import write_items

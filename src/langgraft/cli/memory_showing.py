@@ -8,7 +8,7 @@ from langgraph.store.memory import InMemoryStore
 
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.errors import InputError, LanggraftError
-from langgraft._core.printable import in_a_line
+from langgraft._core.texts import in_a_line
 from langgraft.cli.memory_banks import Bank, mapping
 from langgraft.cli.printing import say, show_table, write_json
 from langgraft.memory.bank import (

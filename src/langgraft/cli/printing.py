@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from langgraft._core.canonical import JSON
-from langgraft._core.printable import printable
+from langgraft._core.texts import printable
 
 
 def say(line: str) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from langgraft._core.canonical import JSON
-from langgraft._core.printable import in_a_line
+from langgraft._core.texts import in_a_line
 from langgraft.benchmarks.harness.study import SIMULATED
 from langgraft.benchmarks.mle.agents.base import AgentProgress, AgentResult
 from langgraft.benchmarks.mle.solution import Order, Solution

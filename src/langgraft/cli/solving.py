@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from langgraft._core.arguments import validation_as
 from langgraft._core.errors import (
     BudgetExceededError,
     CompetitionError,
     InfrastructureError,
     SettingsError,
 )
-from langgraft._core.settings import validation_as
 from langgraft.benchmarks.harness.cache import ResponseCache
 from langgraft.benchmarks.harness.progress import (
     EXIT_COMPLETE,

@@ -14,9 +14,8 @@ from langgraft._core.errors import ResumeRefusedError, StudyError
 from langgraft.benchmarks.continual.plan import ContinualPlan
 from langgraft.benchmarks.continual.session import build_memory
 from langgraft.benchmarks.continual.study import ContinualStudy
-from langgraft.benchmarks.harness.directory import hold_directory
+from langgraft.benchmarks.harness.directory import hold_directory, places_in_memory
 from langgraft.benchmarks.harness.log import PlanLog, run_folder, start_deltas
-from langgraft.benchmarks.harness.places import places_in_memory
 from langgraft.benchmarks.harness.plans import prepare
 from langgraft.benchmarks.harness.schedule import run_plan
 from langgraft.benchmarks.harness.verify import verify_directory

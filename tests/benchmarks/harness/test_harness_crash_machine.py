@@ -13,12 +13,11 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from langgraft._core.clock import SystemClock
-from langgraft.benchmarks.harness.log import PlanLog, run_folder
-from langgraft.benchmarks.harness.places import places_in_memory
+from langgraft.benchmarks.harness.directory import places_in_memory
+from langgraft.benchmarks.harness.execute import RunStream
+from langgraft.benchmarks.harness.log import PlanLog, encode_record, read_log, run_folder
 from langgraft.benchmarks.harness.plans import prepare
-from langgraft.benchmarks.harness.records import encode_record, read_log
 from langgraft.benchmarks.harness.schedule import run_plan
-from langgraft.benchmarks.harness.stream import RunStream
 from langgraft.benchmarks.harness.study import ItemOutcome, RunSession
 from langgraft.memory.deltas import BankContent, MemoryDelta, fold
 

@@ -24,10 +24,9 @@ from langgraft._core.errors import (
     SettingsError,
     StudyError,
 )
-from langgraft.benchmarks.harness.log import PlanLog, run_folder
+from langgraft.benchmarks.harness.log import PlanLog, read_events, run_folder
 from langgraft.benchmarks.harness.plans import prepare
 from langgraft.benchmarks.harness.progress import NoProgress, ProgressEvent, RunOutcome
-from langgraft.benchmarks.harness.records import read_events
 from langgraft.benchmarks.harness.schedule import run_plan
 from langgraft.benchmarks.harness.study import ItemOutcome, RunSpec
 from langgraft.benchmarks.harness.verify import verify_directory

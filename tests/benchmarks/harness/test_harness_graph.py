@@ -3,8 +3,13 @@
 import pytest
 
 from langgraft._core.errors import PlanError
-from langgraft.benchmarks.harness.graph import build_graph, run_to_json, runs_from_json
-from langgraft.benchmarks.harness.study import BankSource, RunSpec
+from langgraft.benchmarks.harness.study import (
+    BankSource,
+    RunSpec,
+    build_graph,
+    run_to_json,
+    runs_from_json,
+)
 
 
 def spec(name: str, source: str | None = None, after: int | None = None, seed: int = 0) -> RunSpec:

@@ -10,8 +10,7 @@ import pytest
 from chain_study import chain_plan, run_chain
 
 from langgraft._core.errors import RunDirectoryError
-from langgraft.benchmarks.harness.log import PlanLog, run_folder
-from langgraft.benchmarks.harness.records import encode_record
+from langgraft.benchmarks.harness.log import PlanLog, encode_record, run_folder
 from langgraft.benchmarks.harness.study import PlanLogReader
 from langgraft.benchmarks.harness.verify import verify_directory
 from langgraft.memory.deltas import MemoryDelta, Remove, SetState, fold

@@ -19,11 +19,10 @@ from langgraft._core.errors import (
     ResumeRefusedError,
     RunDirectoryError,
 )
-from langgraft.benchmarks.harness import places
-from langgraft.benchmarks.harness.log import PlanLog, run_folder
-from langgraft.benchmarks.harness.places import hold_places
+from langgraft.benchmarks.harness import directory
+from langgraft.benchmarks.harness.directory import hold_places
+from langgraft.benchmarks.harness.log import PlanLog, read_events, run_folder
 from langgraft.benchmarks.harness.plans import prepare
-from langgraft.benchmarks.harness.records import read_events
 from langgraft.benchmarks.harness.study import BankPlace, RunSession, RunSpec
 from langgraft.memory.deltas import MemoryDelta
 
@@ -82,7 +81,7 @@ def shared(monkeypatch: pytest.MonkeyPatch) -> Database:
         def __exit__(self, *_: object) -> None:
             """Keep it."""
 
-    monkeypatch.setattr(places, "open_store", lambda _: Opened())
+    monkeypatch.setattr(directory, "open_store", lambda _: Opened())
     return store
 
 
@@ -193,7 +192,7 @@ async def test_store_when_the_directory_is_another_plans_then_is_not_opened(
     def opened(_: str) -> Any:
         raise AssertionError
 
-    monkeypatch.setattr(places, "open_store", opened)
+    monkeypatch.setattr(directory, "open_store", opened)
     for store in ("memory", "chroma", f"chroma:{tmp_path / 'bank'}"):
         with pytest.raises(ResumeRefusedError):
             await run_chain(out, chain_plan(items=3), store=store)

@@ -14,8 +14,7 @@ import pytest
 from chain_study import chain_plan, log_bytes, run_chain
 
 from langgraft._core.errors import RunDirectoryError
-from langgraft.benchmarks.harness.log import PlanLog
-from langgraft.benchmarks.harness.records import LogContent, LogWriter, encode_record, read_log
+from langgraft.benchmarks.harness.log import LogContent, LogWriter, PlanLog, encode_record, read_log
 from langgraft.benchmarks.harness.verify import verify_directory
 
 PAUSE = 0.05

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langgraft._core.errors import RunDirectoryError
-from langgraft.benchmarks.harness.records import (
+from langgraft.benchmarks.harness.log import (
     LogWriter,
     decode_record,
     encode_record,

@@ -9,8 +9,7 @@ import pytest
 from chain_study import ChainStudy, chain_plan, run_chain
 
 from langgraft._core.errors import RunDirectoryError
-from langgraft.benchmarks.harness.log import PlanLog
-from langgraft.benchmarks.harness.records import checked_line
+from langgraft.benchmarks.harness.log import PlanLog, checked_line
 from langgraft.benchmarks.harness.verify import sealed_report, verify_directory
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from langgraft.benchmarks.harness.source import source_digests, source_files
+from langgraft.benchmarks.harness.plans import source_digests, source_files
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from langgraph.store.memory import InMemoryStore
 from memory_cases import asking, make_episode, make_item
 
-from langgraft._core.tokens import TokenCounter, count_tokens_approximately
+from langgraft._core.texts import TokenCounter, count_tokens_approximately
 from langgraft.memory.bank_format import read_items, write_items
 from langgraft.memory.deltas import fold
 from langgraft.memory.episodes import Outcome

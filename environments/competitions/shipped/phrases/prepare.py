@@ -4,7 +4,7 @@ import unicodedata
 from pathlib import Path
 from typing import Final
 
-from langgraft._core.extras import require
+from langgraft._core.lazy import require
 from langgraft.environments.competitions.shipped.making import (
     Integers,
     of_shipped,
