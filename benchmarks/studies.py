@@ -1,7 +1,6 @@
 """The studies there are, the plans that ship, and the way from either to a prepared plan."""
 
 from collections.abc import Iterator
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,7 @@ def studies() -> dict[str, Study[Any]]:
 
 def shipped_plans() -> dict[str, Path]:
     """Return the plan files that ship, by name."""
-    folder = Path(str(resources.files("langgraft.benchmarks.plans")))
+    folder = Path(__file__).with_name("plans")
     return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
 
 

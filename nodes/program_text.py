@@ -24,8 +24,8 @@ from typing import Final
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from langgraft._core.syntax import parse_program
 from langgraft._core.texts import Prompt
+from langgraft._core.untrusted import parse_program
 from langgraft.environments.sandboxes.programs import ExecutionResult
 from langgraft.environments.sandboxes.result_text import span
 from langgraft.memory.recall import strip_block

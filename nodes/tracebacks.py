@@ -14,7 +14,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Final
 
-from langgraft._core.syntax import parse_program
+from langgraft._core.untrusted import parse_program
 from langgraft.memory.episodes import ErrorKind
 from langgraft.memory.providers.coding.entries import GENERAL
 from langgraft.memory.providers.coding.tracebacks import (

@@ -2,20 +2,21 @@
 
 from langgraft._core.errors import MissingExtraError, SandboxUnavailableError
 from langgraft.benchmarks.performance.alfworld import engine_times, generated_games
-from langgraft.benchmarks.performance.chroma_writes import write_over_chroma
 from langgraft.benchmarks.performance.command_line import help_seconds
 from langgraft.benchmarks.performance.dense_search import (
     dense_over_in_memory_store,
     dense_over_matrix_product,
     filtered_over_chroma,
+    write_over_chroma,
 )
 from langgraft.benchmarks.performance.harness import overhead_per_item
-from langgraft.benchmarks.performance.lexical_search import changing_over_bm25s, search_over_bm25s
-from langgraft.benchmarks.performance.opening import (
+from langgraft.benchmarks.performance.lexical_search import (
+    changing_over_bm25s,
     opening_over_building,
     recall_opened_over_built,
+    recall_over_ranker,
+    search_over_bm25s,
 )
-from langgraft.benchmarks.performance.provider import recall_over_ranker
 from langgraft.benchmarks.performance.react_agent import episode_ratio
 from langgraft.benchmarks.performance.sandboxes import (
     Paired,

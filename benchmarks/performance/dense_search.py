@@ -1,8 +1,10 @@
-"""Exact search among vectors, over LangGraph's store, one matrix product, and Chroma's search.
+"""Exact search among vectors, over LangGraph's store, one matrix product and Chroma's search; its writes.
 
 Every function may be called as `alone(function, size)`, which is how figures are meant.
 """
 
+import itertools
+import json
 from contextlib import closing
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -16,9 +18,10 @@ from langgraph.store.memory import InMemoryStore
 from numpy.typing import NDArray
 from typing_extensions import override
 
+from langgraft.benchmarks.performance.lexical_search import documents
 from langgraft.benchmarks.performance.timing import Compared, compared
 from langgraft.memory.rankers import Dense
-from langgraft.memory.stores import RankedStore
+from langgraft.memory.stores import ChromaStore, RankedStore
 
 DIMENSIONS = 384
 GROUPS = 20
@@ -144,3 +147,39 @@ def _collection(client: Any, embeddings: DrawnEmbeddings, size: int) -> Any:
             metadatas=[{"group": i % GROUPS} for i in numbers],
         )
     return collection
+
+
+_WRITES = 6
+
+
+def write_over_chroma(size: int, *, rounds: int = 3) -> Compared:
+    """Compare a batch of new records over an `upsert` of as many rows.
+
+    A row of Chroma's has what the record needs and no more: its id, its text as metadata, and a
+    vector of one number. Both are persistent, in a temporary directory each.
+
+    Args:
+        size: Records of a batch; a provider writes a handful when it files an episode.
+        rounds: How often each of 6 batches is written, under new keys each time.
+    """
+    numbers = itertools.count()
+    texts = documents(size)
+    with (
+        TemporaryDirectory() as mine,
+        TemporaryDirectory() as theirs,
+        ChromaStore.open(mine) as store,
+        closing(_client(theirs)) as client,
+    ):
+        collection = client.create_collection("floor", embedding_function=None)
+
+        def ours(_: int) -> None:
+            store.batch([PutOp(_NAMESPACE, str(next(numbers)), {"text": t}) for t in texts])
+
+        def floor(_: int) -> None:
+            collection.upsert(
+                ids=[str(next(numbers)) for _ in texts],
+                embeddings=[[1.0]] * size,
+                metadatas=[{"value": json.dumps({"text": text})} for text in texts],
+            )
+
+        return compared(ours, floor, range(_WRITES), rounds=rounds)

@@ -1,18 +1,57 @@
-"""BM25: ours over bm25s, which cannot add or delete, and what a search and an addition cost.
+"""What searching by words costs: ours over bm25s, an opened index over a built one, a provider's recall.
 
-Every function may be called as `alone(function, size)`, which is how figures are meant.
+Every function may be called as `alone(function, size)`, which is how figures are meant. The texts
+are short and synthetic: words drawn by Zipf's law, as in the figures of BM25 libraries.
 """
 
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import bm25s
+import numpy as np
+from langgraph.store.base import PutOp
 from langgraph.store.memory import InMemoryStore
 
-from langgraft.benchmarks.performance.texts import documents, queries
 from langgraft.benchmarks.performance.timing import Compared, compared
+from langgraft.memory import BankContent, Episode, MemoryItem, Outcome, RecallContext, Step
+from langgraft.memory.providers import TrajectoryMemory, TrajectorySettings
 from langgraft.memory.rankers import BM25, tokenize
 from langgraft.memory.rankers.base import Document, put_all
 from langgraft.memory.stores import RankedStore
+
+VOCABULARY = 20_000
+DOCUMENT_WORDS = (15, 45)
+QUERY_WORDS = (6, 13)
+
+
+def texts(count: int, words: tuple[int, int], *, seed: int) -> list[str]:
+    """Draw texts of a length between two bounds, both possible."""
+    draw = np.random.default_rng(seed)
+    weights = 1.0 / np.arange(1, VOCABULARY + 1)
+    lengths = draw.integers(words[0], words[1] + 1, size=count)
+    numbers = draw.choice(VOCABULARY, size=int(lengths.sum()), p=weights / weights.sum())
+    return list(_joined(numbers.tolist(), lengths.tolist()))
+
+
+def documents(count: int) -> list[str]:
+    """Draw documents of 15 to 45 words."""
+    return texts(count, DOCUMENT_WORDS, seed=0)
+
+
+def queries(count: int) -> list[str]:
+    """Draw queries of 6 to 13 words."""
+    return texts(count, QUERY_WORDS, seed=1)
+
+
+def _joined(numbers: list[int], lengths: list[int]) -> Iterator[str]:
+    start = 0
+    for length in lengths:
+        yield " ".join(f"w{number}" for number in numbers[start : start + length])
+        start += length
+
 
 _LIMIT = 10
 _NAMESPACE = ("bank",)
@@ -68,3 +107,130 @@ def _peer(tokens: list[list[str]]) -> Any:
 
 def _retrieve(peer: Any, query: str) -> object:
     return peer.retrieve([tokenize(query)], k=_LIMIT, show_progress=False, n_threads=1)
+
+
+_FIRSTS = 3
+
+
+def opening_over_building(size: int, *, written: int = 100, rounds: int = 2) -> Compared:
+    """Compare opening a store up to the answer to its first query, with and without a directory.
+
+    Args:
+        size: Number of records.
+        written: Records written after the index was saved, as before a crash; they are read
+            again.
+        rounds: How often each of 3 queries is the first one.
+    """
+    store = InMemoryStore()
+    store.batch([PutOp(_NAMESPACE, str(i), {"text": t}) for i, t in enumerate(documents(size))])
+    with tempfile.TemporaryDirectory() as folder:
+        left = _left_behind(store, Path(folder), written)
+        copies = iter([_copy(left, i) for i in range(1 + _FIRSTS * rounds)])
+        opened: list[RankedStore] = []
+
+        def reopened(query: str) -> None:
+            opened.append(RankedStore(store, BM25(), field="text", directory=next(copies)))
+            opened[-1].search(_NAMESPACE, query=query)
+
+        def built(query: str) -> None:
+            RankedStore(store, BM25(), field="text").search(_NAMESPACE, query=query)
+
+        measured = compared(reopened, built, queries(_FIRSTS), rounds=rounds)
+        for ranked in opened:
+            ranked.close()
+        return measured
+
+
+def recall_opened_over_built(size: int, *, rounds: int = 2) -> Compared:
+    """Compare a provider's first recall, its making included, with and without a saved index.
+
+    Args:
+        size: Items in the bank.
+        rounds: How often each of 3 queries is the first one.
+    """
+    store, settings = InMemoryStore(), TrajectorySettings(ranker=BM25())
+    context = RecallContext(domain="synthetic", task_id="t", episode_id="e")
+    with tempfile.TemporaryDirectory() as folder:
+        saved = Path(folder) / "index"
+        first = TrajectoryMemory(store, settings=settings, index_directory=saved)
+        first.restore(_bank(size))
+        first.provide("w0", context)
+        first.close()
+
+        def opened(query: str) -> None:
+            provider = TrajectoryMemory(store, settings=settings, index_directory=saved)
+            provider.provide(query, context)
+            provider.close()
+
+        def built(query: str) -> None:
+            provider = TrajectoryMemory(store, settings=settings)
+            provider.refresh()  # or the index of the one before it would do
+            provider.provide(query, context)
+
+        return compared(opened, built, queries(_FIRSTS), rounds=rounds)
+
+
+def _bank(size: int) -> BankContent:
+    items = (
+        MemoryItem(
+            id=str(i),
+            text=f"Task: {text}",
+            type="operational",
+            source_domain="synthetic",
+            episode_id=str(i),
+            success=True,
+            order_index=i,
+            key=text,
+        )
+        for i, text in enumerate(documents(size))
+    )
+    return BankContent({item.id: item for item in items})
+
+
+def _left_behind(store: InMemoryStore, folder: Path, written: int) -> Path:
+    """Return the directory of a store that saved its index, wrote records, and was not closed."""
+    with RankedStore(store, BM25(), field="text", directory=folder / "index") as ranked:
+        ranked.search(_NAMESPACE, query="w0")
+    with RankedStore(store, BM25(), field="text", directory=folder / "index") as ranked:
+        for i, text in enumerate(queries(written)):
+            ranked.put(_NAMESPACE, str(i), {"text": text})
+        return _copy(folder / "index", 0)
+
+
+def _copy(directory: Path, number: int) -> Path:
+    return Path(shutil.copytree(directory, directory.with_name(f"{directory.name}-{number}")))
+
+
+def recall_over_ranker(items: int = 1_000, *, rounds: int = 7) -> Compared:
+    """Compare a recall over a search of the ranker's own index with the same contents.
+
+    Args:
+        items: Items in the bank.
+        rounds: How often each of 40 queries is asked.
+    """
+    ranker = BM25()
+    provider = TrajectoryMemory(InMemoryStore(), settings=TrajectorySettings(ranker=ranker))
+    index = ranker.index()
+    for i, text in enumerate(documents(items)):
+        provider.file(_episode(str(i), text))
+    for item in provider.content().items.values():
+        index.put(item.id, item.retrieval_key, (item.order_index,))
+    context = RecallContext(domain="synthetic", task_id="t", episode_id="e")
+    limit = provider.settings.top_k
+    return compared(
+        lambda query: provider.provide(query, context),
+        lambda query: index.search(query, limit=limit),
+        queries(40),
+        rounds=rounds,
+    )
+
+
+def _episode(identity: str, task: str) -> Episode:
+    return Episode(
+        id=identity,
+        domain="synthetic",
+        task_id=identity,
+        task=task,
+        steps=(Step(thought="", action="go", observation="a door"),),
+        outcome=Outcome(success=True),
+    )

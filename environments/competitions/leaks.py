@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from langgraft._core.syntax import parse_program
+from langgraft._core.untrusted import parse_program
 
 _IMPORTERS: Final = {"__import__", "import_module", "find_spec", "require", "files", "run_module"}
 """Functions that are given a module's name as text."""

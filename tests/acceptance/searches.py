@@ -10,12 +10,13 @@ from langgraft.benchmarks.performance.dense_search import (
     dense_over_matrix_product,
     filtered_over_chroma,
 )
-from langgraft.benchmarks.performance.lexical_search import changing_over_bm25s, search_over_bm25s
-from langgraft.benchmarks.performance.opening import (
+from langgraft.benchmarks.performance.lexical_search import (
+    changing_over_bm25s,
     opening_over_building,
     recall_opened_over_built,
+    recall_over_ranker,
+    search_over_bm25s,
 )
-from langgraft.benchmarks.performance.provider import recall_over_ranker
 from langgraft.benchmarks.performance.timing import Compared, alone
 
 RECORDS: Final = 100_000

@@ -4,13 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from langgraft.benchmarks.performance import (
-    chroma_writes,
-    dense_search,
-    lexical_search,
-    opening,
-    provider,
-)
+from langgraft.benchmarks.performance import dense_search, lexical_search
 from langgraft.benchmarks.performance.timing import Compared, alone, compared
 
 
@@ -21,9 +15,9 @@ from langgraft.benchmarks.performance.timing import Compared, alone, compared
         lexical_search.changing_over_bm25s,
         dense_search.dense_over_in_memory_store,
         dense_search.dense_over_matrix_product,
-        opening.opening_over_building,
-        opening.recall_opened_over_built,
-        provider.recall_over_ranker,
+        lexical_search.opening_over_building,
+        lexical_search.recall_opened_over_built,
+        lexical_search.recall_over_ranker,
     ],
 )
 def test_comparison_when_measured_then_both_sides_took_time(
@@ -39,7 +33,7 @@ def test_comparison_when_measured_then_both_sides_took_time(
 def test_comparison_when_measured_alone_then_runs_in_one_thread_elsewhere() -> None:
     """Chroma's own query is timed in a process that ends with it."""
     assert alone(dense_search.filtered_over_chroma, 200).ratio > 0
-    assert alone(chroma_writes.write_over_chroma, 3).ratio > 0
+    assert alone(dense_search.write_over_chroma, 3).ratio > 0
 
 
 def test_compared_when_asking_then_takes_turns_after_a_first_asking() -> None:

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from langgraft._core.syntax import parse_program
+from langgraft._core.untrusted import parse_program
 
 PROGRAM = "\n".join(f"x{n} = [{{'a': (b + {n}) for b in c if b}}, d]" for n in range(300))
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any, Final, TypeAlias
 
-from langgraft._core.syntax import parse_program
+from langgraft._core.untrusted import parse_program
 from langgraft.nodes.tracebacks import is_package
 
 CountUses: TypeAlias = Callable[[str], Counter[str]]

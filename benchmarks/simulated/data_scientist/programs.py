@@ -12,7 +12,7 @@ from importlib import resources
 from string import Template
 from typing import Final
 
-from langgraft._core.syntax import parse_program
+from langgraft._core.untrusted import parse_program
 from langgraft.benchmarks.simulated.conversation import Dice
 from langgraft.benchmarks.simulated.data_scientist.tasks import Form, Metric, Task
 

@@ -66,7 +66,7 @@ class Attack:
     endings: frozenset[str]
     """How it may be classified, as `ending` names it."""
     program: str = ""
-    """Its file in `programs`; empty where `move` does it all."""
+    """Its file in `programs`, or a function of `overload.py`; empty where `move` does it all."""
     seconds: float | None = None
     """Wall clock, in place of the battery's."""
     collect: tuple[str, ...] = ()
@@ -84,7 +84,7 @@ class Attack:
         if self.move is not None:
             return self.move(sandbox)
         job = Job(
-            PythonProgram(source(self.program), name=self.program),
+            PythonProgram(source(self.program), name=f"{self.program.removesuffix('.py')}.py"),
             files={"attempts.py": source("attempts.py").encode()},
             collect=self.collect,
             seconds=self.seconds,
@@ -94,9 +94,11 @@ class Attack:
 
 
 def source(name: str) -> str:
-    """Return a hostile program."""
+    """Return a hostile program: a file of `programs`, or `overload.py` with a call of a function."""
     folder = resources.files("langgraft.environments.sandboxes.hostile.programs")
-    return folder.joinpath(name).read_text(encoding="utf-8")
+    if name.endswith(".py"):
+        return folder.joinpath(name).read_text(encoding="utf-8")
+    return f"{source('overload.py')}\n\n{name}()\n"
 
 
 def ending(result: ExecutionResult) -> str:
@@ -309,58 +311,58 @@ _DONE: Final = _ends("exit 0")
 _ALIVE: Final = _ends("alive")
 
 ATTACKS: Final[tuple[Attack, ...]] = (
-    Attack("fork bomb", "processes without end", _ends("timeout"), "fork_bomb.py", seconds=1.5),
-    Attack("memory bomb", "memory without end", _ends("oom, exit 137"), "memory_bomb.py"),
+    Attack("fork bomb", "processes without end", _ends("timeout"), "fork_bomb", seconds=1.5),
+    Attack("memory bomb", "memory without end", _ends("oom, exit 137"), "memory_bomb"),
     Attack(
         "child's memory bomb",
         "memory without end in a child of a program that ends well",
         _ends("oom, exit 0"),
-        "child_memory_bomb.py",
+        "child_memory_bomb",
     ),
     Attack("disk filler", "fill every folder there is", _DONE, "fill_disk.py", check=_tried_all),
     Attack(
         "many files",
         "files without end, each empty",
         _ends("exit 0", "oom, exit 137"),
-        "many_files.py",
+        "many_files",
     ),
-    Attack("large file", "one file beyond the limit", _ends("OSError"), "large_file.py"),
-    Attack("open files", "open files without end", _ends("OSError"), "open_files.py"),
+    Attack("large file", "one file beyond the limit", _ends("OSError"), "large_file"),
+    Attack("open files", "open files without end", _ends("OSError"), "open_files"),
     Attack(
-        "endless output", "print without end", _ends("output"), "endless_output.py", check=_bounded
+        "endless output", "print without end", _ends("output"), "endless_output", check=_bounded
     ),
     Attack(
         "binary output",
         "print 100 MB that are no text",
         _DONE,
-        "binary_output.py",
+        "binary_output",
         check=_all_printed,
     ),
-    Attack("processor hog", "compute for ever", _ends("timeout"), "processor_hog.py", seconds=1),
+    Attack("processor hog", "compute for ever", _ends("timeout"), "processor_hog", seconds=1),
     Attack(
         "ignored signals",
         "stay, deaf to every signal",
         _ends("timeout"),
-        "ignored_signals.py",
+        "ignored_signals",
         seconds=1,
         collect=("late.txt",),
         check=_late_file,
     ),
     Attack("daemons", "outlive the run", _DONE, "daemons.py", check=_only_gone),
-    Attack("crash", "crash the interpreter", _ends("SIGSEGV"), "crash.py"),
-    Attack("kill everybody", "kill all processes", _ends("SIGKILL"), "kill_everybody.py"),
+    Attack("crash", "crash the interpreter", _ends("SIGSEGV"), "crash"),
+    Attack("kill everybody", "kill all processes", _ends("SIGKILL"), "kill_everybody"),
     Attack(
         "huge error",
         "raise with 60 MB of text",
         _ends("Forged"),
-        "huge_error.py",
+        "huge_error",
         check=_small_error,
     ),
     Attack(
         "endless error",
         "raise what never says what it is",
         _ends("timeout"),
-        "endless_error.py",
+        "endless_error",
         seconds=1,
     ),
     Attack(
@@ -396,14 +398,14 @@ ATTACKS: Final[tuple[Attack, ...]] = (
         "signal flood",
         "keep the supervisor busy with signals",
         _ends("timeout"),
-        "signal_flood.py",
+        "signal_flood",
         seconds=1,
     ),
     Attack(
         "descriptor flood",
         "write without end to what was inherited",
         _ends("timeout"),
-        "descriptor_flood.py",
+        "descriptor_flood",
         seconds=1,
     ),
     Attack(

@@ -1,15 +1,18 @@
-"""JSON and YAML of others, read within bounds: a small file must not become gigabytes or minutes.
+"""JSON and YAML of others, read within bounds; Python of others, parsed one program at a time.
 
-What is out of bounds is refused before it is built. A value takes some 100 bytes once it is built,
-so that the bound on their number is one on memory.
+A small file must not become gigabytes or minutes: what is out of bounds is refused before it is
+built. A value takes some 100 bytes once it is built, so that the bound on their number is one on
+memory.
 """
 
+import ast
 import gzip
 import io
 import json
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
+from threading import Lock
 from typing import Any, Final
 
 import yaml
@@ -181,3 +184,20 @@ def _refuse_deeper(value: Any) -> None:
         if not level:
             return
     raise ValueError(_TOO_DEEP)
+
+
+_PARSING = Lock()
+"""CPython 3.11 counts the depth of all parsers of a process in one place (gh-106905): where threads
+parse at once, one of them raises `SystemError` about nothing in its program."""
+
+
+def parse_program(code: str) -> ast.Module:
+    """Parse a program, as `ast.parse` does, also where threads do so at once.
+
+    Raises:
+        SyntaxError: It is no Python.
+        ValueError: It holds a NUL.
+        RecursionError: It is nested too deeply; on some versions `MemoryError`.
+    """
+    with _PARSING:
+        return ast.parse(code)

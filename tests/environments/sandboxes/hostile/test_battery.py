@@ -1,12 +1,13 @@
 """The battery notices what is not contained: each kind of harm, done on purpose."""
 
+import ast
 import re
 import socket
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib import resources
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import requests
@@ -29,7 +30,7 @@ from langgraft.environments.sandboxes.programs import (
 )
 
 PLAIN = ExecutionResult(0, "42\n", "", 0.1)
-QUIET = Attack("quiet", "nothing", frozenset({"exit 0"}), program="crash.py")
+QUIET = Attack("quiet", "nothing", frozenset({"exit 0"}), program="crash")
 
 
 class LeakySandbox:
@@ -211,9 +212,35 @@ def test_programs_when_listed_are_each_used_by_an_attack_and_say_what_they_try()
     """No program lies there that nothing runs, and none without a word on what it does."""
     folder = resources.files("langgraft.environments.sandboxes.hostile.programs")
     there = {path.name for path in folder.iterdir() if path.name.endswith(".py")}
+    short = [
+        each for each in ast.parse(source("overload.py")).body if isinstance(each, ast.FunctionDef)
+    ]
     used = {attack.program for attack in ATTACKS if attack.program}
-    assert there - {"__init__.py", "attempts.py"} == used
+    whole = there - {"__init__.py", "attempts.py", "overload.py"}
+    assert whole | {each.name for each in short} == used
     assert all(source(name).startswith('"""') for name in there)
+    assert all(map(ast.get_docstring, short))
+
+
+def test_program_when_it_is_a_short_one_is_called_in_a_file_of_its_name() -> None:
+    """What runs is one function of `overload.py`, and tracebacks name it."""
+    ran: list[PythonProgram] = []
+
+    def run(job: Job) -> ExecutionResult:
+        assert isinstance(job.program, PythonProgram)
+        ran.append(job.program)
+        return PLAIN
+
+    attack = next(each for each in ATTACKS if each.program == "crash")
+    attack.carry_out(cast("Any", SimpleNamespace(run=run)), cast("Any", SimpleNamespace(told={})))
+    calls = [
+        each.value.func.id
+        for each in ast.parse(ran[0].code).body
+        if isinstance(each, ast.Expr)
+        and isinstance(each.value, ast.Call)
+        and isinstance(each.value.func, ast.Name)
+    ]
+    assert (ran[0].name, calls) == ("crash.py", ["crash"])
 
 
 def test_programs_when_read_name_no_address_outside_of_this_machine() -> None:

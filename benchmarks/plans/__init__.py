@@ -1,1 +1,0 @@
-"""The plans that ship, as YAML files."""

@@ -1,1 +1,0 @@
-"""The competition `denoising`: its texts, data, metric and board."""

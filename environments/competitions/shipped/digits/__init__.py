@@ -1,1 +1,0 @@
-"""The competition `digits`: its texts, data, metric and board."""

@@ -1,1 +1,0 @@
-"""The competition `phrases`: its texts, data, metric and board."""

@@ -1,1 +1,0 @@
-"""The competition `textures`: its texts, data, metric and board."""

@@ -1,1 +1,0 @@
-"""The competition `visits`: its texts, data, metric and board."""

@@ -1,1 +1,0 @@
-"""The competition `weather`: its texts, data, metric and board."""

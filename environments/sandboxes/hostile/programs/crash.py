@@ -1,5 +1,0 @@
-"""Crash the interpreter."""
-
-import ctypes
-
-ctypes.string_at(0)

@@ -1,9 +1,0 @@
-"""Double forever."""
-
-import os
-
-while True:
-    try:
-        os.fork()
-    except OSError:
-        pass

@@ -1,5 +1,0 @@
-"""Take memory without end."""
-
-taken = []
-while True:
-    taken.append(bytearray(1 << 20))
