@@ -23,8 +23,8 @@ from postgres_server import Schemas
 
 from acceptance.command import run, worker_environment
 from acceptance.figure import Figure, Setting, share
+from langgraft.memory.testing.stores.base import Mode
 from langgraft.memory.testing.stores.reference import inmemory_departures
-from langgraft.memory.testing.stores.suite import Mode
 from langgraft.testing import StoreConformance, word_index
 
 

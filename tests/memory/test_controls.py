@@ -44,7 +44,7 @@ from langgraft.memory.providers import (
 from langgraft.memory.rankers.postings import tokenize
 from langgraft.memory.recall import Budget, strip_block
 from langgraft.memory.stores.drive import Program
-from langgraft.memory.testing.providers.suite import COUNTERS
+from langgraft.memory.testing.providers.base import COUNTERS
 
 TASKS = ["open red door", "pick up blue key", "find grey ball", "open green door", "put box down"]
 

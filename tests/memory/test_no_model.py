@@ -14,7 +14,7 @@ from langgraft.memory.controls import CONTROLS
 from langgraft.memory.deltas import fold
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import PROVIDERS, make_provider
-from langgraft.memory.testing.providers.suite import models_refused, sample_episode
+from langgraft.memory.testing.providers.base import models_refused, sample_episode
 
 ROOM = Path(langgraft.memory.__file__).resolve().parent
 MODELS = (
@@ -60,7 +60,7 @@ def test_memory_when_read_names_models_only_to_refuse_them() -> None:
         for path in ROOM.rglob("*.py")
         if any(word in path.read_text(encoding="utf-8") for word in words)
     }
-    assert naming == {"testing/providers/suite.py"}
+    assert naming == {"testing/providers/base.py"}
 
 
 def use(memory: MemoryProvider[Any]) -> None:

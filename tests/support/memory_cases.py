@@ -5,7 +5,7 @@ from typing import Any
 from langgraft.memory.deltas import MemoryItem
 from langgraft.memory.episodes import Episode, Lesson, Outcome, Step
 from langgraft.memory.recall import RecallContext
-from langgraft.memory.testing.providers.suite import (
+from langgraft.memory.testing.providers.base import (
     HOSTILE,
     episodes,
     item_types,

@@ -21,7 +21,7 @@ from langgraft.memory.providers import PROVIDERS, make_provider
 from langgraft.memory.questions import Question, Verdict
 from langgraft.memory.rankers import BM25, MMR, Dense, Hybrid
 from langgraft.memory.recall import RecallContext
-from langgraft.memory.testing.providers.suite import Make
+from langgraft.memory.testing.providers.base import Make
 from langgraft.testing import ProviderConformance
 
 Part: TypeAlias = type[ProviderConformance]

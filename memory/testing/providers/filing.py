@@ -18,15 +18,15 @@ from langgraft.memory.episodes import Episode, Feedback, Outcome
 from langgraft.memory.provider import EPISODES, MemoryProvider
 from langgraft.memory.recall import BLOCK_START, Budget, render_block
 from langgraft.memory.stores.forked import ReadOnlyStore
-from langgraft.memory.testing.providers import suite
-from langgraft.memory.testing.providers.suite import (
+from langgraft.memory.testing.base import needs
+from langgraft.memory.testing.providers import base
+from langgraft.memory.testing.providers.base import (
     HOSTILE,
     Make,
     NewStore,
     ProviderSuite,
     with_every_text,
 )
-from langgraft.memory.testing.suite import needs
 
 SECRET = "zanzibar-7391"  # noqa: S105 - a word that nothing else holds
 BLOCK = render_block([SECRET])
@@ -199,8 +199,8 @@ class FoldingCases(ProviderSuite):
         Asking, filing again and dry runs come in between, and change nothing.
         """
         path = tmp_path / "library.jsonl"
-        libraries = st.lists(suite.items(), max_size=3, unique_by=lambda item: item.id)
-        histories = st.lists(suite.episodes() | libraries, min_size=1, max_size=5)
+        libraries = st.lists(base.items(), max_size=3, unique_by=lambda item: item.id)
+        histories = st.lists(base.episodes() | libraries, min_size=1, max_size=5)
 
         def test(history: list[Episode | Library], data: st.DataObject) -> None:
             store = new_store()
@@ -218,10 +218,10 @@ class FoldingCases(ProviderSuite):
 
 def _live(memory: MemoryProvider[Any], episode: Episode, draw: Callable[[Any], Any]) -> MemoryDelta:
     """Play an episode: recall, judge, file, and file again; then no upkeep is due."""
-    context = suite.context_of(episode)
+    context = base.context_of(episode)
     recall = memory.provide(episode.task, context, Budget(tokens=99))
     asked = memory.questions(episode)
-    given = draw(suite.verdicts(asked, memory.content()))
+    given = draw(base.verdicts(asked, memory.content()))
     episode = replace(episode, verdicts=(*episode.verdicts, *given), recalls=(recall.receipt,))
     delta = memory.file(episode)
     before = memory.content().to_bytes()

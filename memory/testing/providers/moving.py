@@ -17,14 +17,14 @@ from langgraft.memory.forgetting import SUCCESSES, USES
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import PROVIDERS, make_provider
 from langgraft.memory.stores.forked import ReadOnlyStore
-from langgraft.memory.testing.providers.suite import (
+from langgraft.memory.testing.base import needs
+from langgraft.memory.testing.providers.base import (
     Make,
     NewStore,
     ProviderSuite,
     Reopen,
     sample_items,
 )
-from langgraft.memory.testing.suite import needs
 
 
 def unnumbered(items: list[MemoryItem]) -> list[MemoryItem]:

@@ -27,7 +27,8 @@ from langgraft.memory.recall import (
     strip_block,
 )
 from langgraft.memory.stores.forked import ReadOnlyStore
-from langgraft.memory.testing.providers.suite import (
+from langgraft.memory.testing.base import needs
+from langgraft.memory.testing.providers.base import (
     ACTIONS,
     COUNTERS,
     Make,
@@ -35,7 +36,6 @@ from langgraft.memory.testing.providers.suite import (
     ProviderSuite,
     context_of,
 )
-from langgraft.memory.testing.suite import needs
 
 
 class AskingCases(ProviderSuite):

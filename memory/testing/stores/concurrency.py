@@ -18,8 +18,8 @@ from langgraph.store.base import (
 )
 
 from langgraft._core.errors import SettingsError
-from langgraft.memory.testing.stores.suite import Calls, StoreSuite
-from langgraft.memory.testing.suite import needs
+from langgraft.memory.testing.base import needs
+from langgraft.memory.testing.stores.base import Calls, StoreSuite
 
 NAMESPACE = ("batches",)
 

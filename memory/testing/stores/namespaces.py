@@ -11,7 +11,7 @@ from langgraph.store.base import (
     SearchOp,
 )
 
-from langgraft.memory.testing.stores.suite import Calls, Namespace, StoreSuite
+from langgraft.memory.testing.stores.base import Calls, Namespace, StoreSuite
 
 REFUSED: tuple[tuple[Any, ...], ...] = (
     (),

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from langgraph.store.base import Item, PutOp
 
-from langgraft.memory.testing.stores.suite import Calls, StoreSuite
-from langgraft.memory.testing.suite import needs
+from langgraft.memory.testing.base import needs
+from langgraft.memory.testing.stores.base import Calls, StoreSuite
 
 NAMESPACE = ("records",)
 

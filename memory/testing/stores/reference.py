@@ -30,7 +30,7 @@ from langgraph.store.memory import InMemoryStore
 
 from langgraft.memory.stores.drive import Address
 from langgraft.memory.stores.filters import check_filter, passes
-from langgraft.memory.testing.stores.suite import Calls, Namespace, StoreSuite
+from langgraft.memory.testing.stores.base import Calls, Namespace, StoreSuite
 
 Vectors = list[list[float]]
 

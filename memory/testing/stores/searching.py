@@ -12,8 +12,8 @@ from langchain_core.embeddings import Embeddings
 from langgraph.store.base import BaseStore, IndexConfig, PutOp, SearchItem
 
 from langgraft._core.errors import SettingsError
-from langgraft.memory.testing.stores.suite import Calls, StoreSuite
-from langgraft.memory.testing.suite import needs
+from langgraft.memory.testing.base import needs
+from langgraft.memory.testing.stores.base import Calls, StoreSuite
 
 NAMESPACE = ("searching",)
 

@@ -28,7 +28,7 @@ from langgraft.benchmarks.published import Finding, mle_agent_memory
 from langgraft.benchmarks.reporting.words import DASH
 
 REPOSITORY = Path(__file__).resolve().parents[3]
-PAGE = (REPOSITORY / "docs" / "published-figures.md").read_text(encoding="utf-8")
+PAGE = (REPOSITORY / "docs" / "published-mle.md").read_text(encoding="utf-8")
 PAPER = mle_agent_memory()
 WORDS = {True: "yes", False: "no", None: DASH}
 

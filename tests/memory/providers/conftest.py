@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from langgraft.memory.testing.providers.suite import models_refused
+from langgraft.memory.testing.providers.base import models_refused
 
 
 @pytest.fixture(autouse=True)

@@ -19,7 +19,7 @@ from provider_variants import CONTROLS, REGISTERED, SETTINGS, Part
 
 from langgraft.memory.stores import ChromaStore
 from langgraft.memory.stores.chroma.client import Connection, open_folder
-from langgraft.memory.testing.providers.suite import NewStore, Reopen
+from langgraft.memory.testing.providers.base import NewStore, Reopen
 from langgraft.testing import ProviderConformance
 
 _numbers = itertools.count()

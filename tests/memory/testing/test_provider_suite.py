@@ -9,7 +9,7 @@ import pytest
 from langchain_core.language_models import FakeListChatModel
 
 from langgraft._core.errors import SettingsError
-from langgraft.memory.testing.providers.suite import models_refused
+from langgraft.memory.testing.providers.base import models_refused
 from langgraft.testing import ProviderConformance
 
 FAULTS = '''

@@ -11,8 +11,8 @@ import pytest
 from langgraph.store.memory import InMemoryStore
 
 from langgraft._core.errors import SettingsError
+from langgraft.memory.testing.stores.base import Mode
 from langgraft.memory.testing.stores.reference import inmemory_departures
-from langgraft.memory.testing.stores.suite import Mode
 from langgraft.testing import INMEMORY_DEFECTS, ReferenceStore, StoreConformance
 
 FAULTS = '''

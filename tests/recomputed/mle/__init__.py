@@ -1,6 +1,6 @@
 """Published figures of mle-agent-memory, recomputed by our own functions: what is off.
 
-`docs/published-figures.md` sets them beside our definitions.
+`docs/published-mle.md` sets them beside our definitions.
 
 forms       what a printed figure can have come from: counts, errors, differences
 outcomes    Tables 1 and 5, §4.2

@@ -21,7 +21,7 @@ from langgraft.memory.episodes import Episode, ErrorRecord, Lesson, Outcome, Ste
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.questions import Question, Verdict
 from langgraft.memory.recall import Budget, Recall, RecallContext
-from langgraft.memory.testing.suite import Suite
+from langgraft.memory.testing.base import Suite
 
 HOSTILE: Final = (
     "",

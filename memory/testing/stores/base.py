@@ -9,7 +9,7 @@ from langgraph.store.base import BaseStore, Item, Op, Result, SearchItem
 from typing_extensions import override
 
 from langgraft._core.errors import SettingsError
-from langgraft.memory.testing.suite import Suite
+from langgraft.memory.testing.base import Suite
 
 Mode: TypeAlias = Literal["sync", "async"]
 
