@@ -1,8 +1,7 @@
 """Memory: items and episodes, the provider contract, providers, stores and rankers.
 
-items, episodes, recall   the words: what is stored, filed and recalled
-deltas, bank              memory as the fold of its changes, over any LangGraph store
-open_banks                one writer of a bank at a time, and one set of indexes
+episodes, recall          the words: what is stored, filed and recalled
+deltas, bank              memory as the fold of its changes, over any LangGraph store; one writer at a time
 provider                  the contract, and the base class that fulfills it
 forgetting                what upkeep removes, and the credit that it goes by
 providers/                memory systems

@@ -2,31 +2,48 @@
 
 Every function that touches the store is a *program*: a generator that yields lists of
 LangGraph `Op`s and is sent their results, so that the same logic runs under `store.batch`
-and under `store.abatch` (see `langgraft.memory.stores.drive`).
+and under `store.abatch` (see `langgraft._core.effects`).
 
-A bank is the same bank wherever it is kept. PostgreSQL's `jsonb` refuses the character NUL,
-returns whole floats from 1e16 on as integers and -0.0 as 0.0; its keys hold no NUL and end at a
-few thousand bytes. LangGraph's SQLite store refuses integers beyond 64 bits. So a record that
-would not come back as it was is *sealed*: its JSON, in ASCII, goes along as one text, from which
-it is read again. Every other record is plain fields. What a record looks like depends on its
-content alone, never on the store.
+A bank is the same bank wherever it is kept: what a record looks like depends on its content alone,
+never on the store. One that some store would not give back as it was is sealed
+(`langgraft._core.canonical.portable_record`).
+
+What a process has of a bank it has once (`open_bank`), whichever providers, threads and tasks use it.
+A provider may be made anew for every request: with all others over the same bank it shares one
+lock and one set of indexes, so that it neither reads the bank again nor misses what they wrote.
+
+Which bank is the same: that of one namespace in one store, seen through `ReadOnlyStore` and
+`RankedStore` as well; a fork's is that of its overlay over its base. Two store objects on one
+database are two stores, as they are in two processes.
+
+Where others may write too, a record in the bank says who wrote last, and how often it was written.
+Reading it shows what became out of date. There is one writer of a bank at a time: in this process,
+and, where a store allows it, beyond (`langgraft.memory.writers`).
+
+Where others cannot be kept out, a writer that finds the record moved since its own last write raises
+`BankConflictError` and writes nothing; the record is read once more right before a write, which leaves the
+time between the two for what stays unseen.
 """
 
+import asyncio
 import itertools
-import json
-import math
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import threading
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import asynccontextmanager, contextmanager
 from copy import deepcopy
 from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias, TypeGuard, TypeVar, cast
+from weakref import WeakValueDictionary, ref
 
 from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp, Result, SearchItem, SearchOp
 from langgraph.store.memory import InMemoryStore
 
-from langgraft._core.canonical import JSON, text_digest
-from langgraft._core.effects import relay
-from langgraft._core.errors import InputError, SettingsError
+from langgraft._core.canonical import JSON, portable_name, portable_record, unseal
+from langgraft._core.effects import PerStore, relay
+from langgraft._core.errors import BankConflictError, InputError, SettingsError
 from langgraft.memory.deltas import (
     Add,
     Annotate,
@@ -40,10 +57,13 @@ from langgraft.memory.deltas import (
 from langgraft.memory.embedders.base import EmbeddingRequest
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.recall import Found
-from langgraft.memory.stores.drive import Namespace, Program, Step
+from langgraft.memory.stores.corpora import SharedIndexes
 from langgraft.memory.stores.filters import passes
-from langgraft.memory.stores.paging import read_all
+from langgraft.memory.stores.forked import ForkedStore, ReadOnlyStore
+from langgraft.memory.stores.named import GuardedStore
+from langgraft.memory.stores.programs import Address, Namespace, Program, Step, read_all
 from langgraft.memory.stores.ranked import RankedStore
+from langgraft.memory.writers import OtherProcesses, OtherWriters, other_writers
 
 T = TypeVar("T")
 ItemT = TypeVar("ItemT", bound=Item)
@@ -69,19 +89,6 @@ RECORDS: Final = "langgraft-bank"
 STAMP: Final = "stamp"
 """Key of the record that says who wrote last; no part of the content."""
 
-SEALED: Final = "sealed"
-"""Field of a record that holds the JSON of all it stands for."""
-
-_NAME_BYTES: Final = 1000
-"""Longest name that is a key as it is. A row of PostgreSQL's index ends at 2,704 bytes, and
-shares them with the namespace."""
-
-_DIGEST: Final = "sha256:"
-
-_UNUSUAL: Final = re.compile(r"\\u0000|\d{19}|\d[eE]|-0")
-"""What JSON shows of each value that some store does not give back, and of some that all do."""
-
-_STANDS_FOR_NUL: Final = "\ufffd"
 _NOT_YET: Final = datetime.fromtimestamp(0, UTC)
 """Time of a record that is not written yet; nothing of ours reads it."""
 _ITEM = "item/"
@@ -413,65 +420,235 @@ def _renamed(change: Change, names: Mapping[str, str]) -> Change:
     return change
 
 
-def travels(value: JSON) -> bool:
-    """Say whether every store gives `value` back as it is."""
-    return not _UNUSUAL.search(json.dumps(value)) or _all_travel(value)
+_POLL_SECONDS: Final = 0.001
+_POLL_OTHERS_SECONDS: Final = 0.005
+
+MOST_IDLE: Final = 128
+"""Banks of a store whose indexes are kept while no provider has them open: the latest."""
 
 
-def _all_travel(value: JSON) -> bool:
-    match value:
-        case str():
-            return "\x00" not in value
-        case int():
-            return -(2**63) <= value < 2**63
-        case float():
-            exponent = value.is_integer() and "e" in repr(value)
-            return not exponent and (value != 0 or math.copysign(1, value) > 0)
-        case Mapping():
-            return all(_all_travel(key) and _all_travel(each) for key, each in value.items())
-        case Sequence():
-            return all(map(_all_travel, value))
-        case _:
-            return True
+class WriterLock:
+    """Makes the reads and writes of one filing one step.
 
+    Threads and tasks may use it together. A thread that runs an event loop must not wait in
+    it for one of its own tasks, so a blocking wait there is refused instead of hanging.
 
-def portable_name(name: str) -> str:
-    """Return a key for `name` that every store takes: the name, or a digest of it."""
-    fits = len(name.encode()) <= _NAME_BYTES and travels(name)
-    return name if fits and not name.startswith(_DIGEST) else _DIGEST + text_digest(name)
-
-
-def portable_text(text: str) -> str:
-    """Return what filters find `text` by: itself, with U+FFFD in the place of NUL."""
-    return text.replace("\x00", _STANDS_FOR_NUL)
-
-
-def portable_record(record: Mapping[str, JSON]) -> dict[str, Any]:
-    """Return a record that every store gives back as it is: `record`, sealed if it must be.
-
-    The fields of a sealed record are what rankers and filters see; they are no longer exact.
+    Args:
+        others: A lock that other processes respect, if there is one.
     """
-    if travels(record):
-        return dict(record)
-    legible = {portable_text(key): _legible(value) for key, value in record.items()}
-    return {**legible, SEALED: json.dumps(record, sort_keys=True, allow_nan=False)}
+
+    def __init__(self, others: OtherProcesses | None = None) -> None:
+        self._lock = threading.Lock()
+        self._others = others
+
+    @contextmanager
+    def held(self, *, here: bool = False) -> Iterator[None]:
+        """Hold the lock in a thread.
+
+        Args:
+            here: Hold it in this process alone.
+
+        Raises:
+            RuntimeError: It would have to wait inside a running event loop.
+            InfrastructureError: The lock that other processes respect cannot be had.
+        """
+        others = None if here else self._others
+        if not self._lock.acquire(blocking=False):
+            _check_may_wait()
+            self._lock.acquire()
+        try:
+            while others is not None and not others.attempt().result():
+                _check_may_wait()
+                time.sleep(_POLL_OTHERS_SECONDS)
+            try:
+                yield
+            finally:
+                if others is not None:
+                    others.release().result()
+        finally:
+            self._lock.release()
+
+    @asynccontextmanager
+    async def aheld(self, *, here: bool = False) -> AsyncIterator[None]:
+        """Hold the lock in a task, which may be canceled at any time."""
+        others = None if here else self._others
+        while not self._lock.acquire(blocking=False):  # noqa: ASYNC110
+            # The holder may be a thread, which no `asyncio` primitive can wait for.
+            await asyncio.sleep(_POLL_SECONDS)
+        try:
+            if others is not None:
+                await _enter(others)
+            try:
+                yield
+            finally:
+                if others is not None:
+                    # Given back even if the task is canceled; a blocking writer may be next.
+                    await asyncio.shield(asyncio.wrap_future(others.release()))
+        finally:
+            self._lock.release()
 
 
-def unseal(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what a record stands for, sealed or not."""
-    sealed = record.get(SEALED)
-    return json.loads(sealed) if isinstance(sealed, str) else record
+def _check_may_wait() -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    msg = (
+        "memory is being written, and this thread runs an event loop that a wait would block:"
+        " use the async method"
+    )
+    raise RuntimeError(msg)
 
 
-def _legible(value: JSON) -> JSON:
-    match value:
-        case str():
-            return portable_text(value)
-        case int() | float() if not travels(value):
-            return str(value)
-        case Mapping():
-            return {portable_text(key): _legible(each) for key, each in value.items()}
-        case Sequence():
-            return [_legible(each) for each in value]
+async def _enter(others: OtherProcesses) -> None:
+    """Wait for a lock; where nobody waits any more, what comes of the last attempt is given back."""
+    while True:
+        attempt = others.attempt()
+        try:
+            if await asyncio.wrap_future(attempt):
+                return
+        except asyncio.CancelledError:
+            attempt.add_done_callback(lambda done: _got(done) and others.release())
+            raise
+        await asyncio.sleep(_POLL_OTHERS_SECONDS)
+
+
+def _got(attempt: "Future[bool]") -> bool:
+    return not attempt.cancelled() and attempt.exception() is None and attempt.result()
+
+
+class OpenBank:
+    """One bank, as this process has it open.
+
+    Attributes:
+        alone: Nobody else writes to it.
+        lock: Who holds it is the bank's only writer.
+        indexes: All that rank its items.
+    """
+
+    def __init__(self, namespace: Namespace, others: OtherWriters) -> None:
+        self.lock = WriterLock(others.lock)
+        self.indexes = SharedIndexes()
+        self._namespace = namespace
+        self.alone = others.alone
+        self._detects_conflicts = not others.alone and others.lock is None
+        self._name = uuid.uuid4().hex
+        self._wrote = False
+        self._looked = False
+        self._seen: dict[str, Any] | None = None
+
+    def refresh(self) -> None:
+        """Forget what was read, and that others wrote."""
+        self._wrote = False
+        self.indexes.clear()
+
+    def reading(self, program: Program[T]) -> Program[T]:
+        """Run a program that sees what others have written; where there are none, it may run by itself."""
+        yield from self._catch_up()
+        return (yield from program)
+
+    def writing(self, program: Program[T]) -> Program[T]:
+        """Run a program that may write, under the lock; what it sees is as `reading` shows it.
+
+        Raises:
+            BankConflictError: Somebody who cannot be kept out writes too; nothing was written.
+        """
+        seen = None if self.alone else (yield from self._catch_up())
+
+        def answer(step: Step) -> Program[list[Result]]:
+            nonlocal seen
+            touched = [] if isinstance(step, EmbeddingRequest) else list(_touched(step))
+            if not touched:
+                return (yield step)
+            if self._detects_conflicts:
+                yield from self._check_alone(seen)
+            # A provider without a ranker writes past all that have one.
+            with self.indexes.writing(touched):
+                if self.alone:
+                    return (yield step)
+                number = (seen or {}).get("number", 0) + 1
+                seen = {"number": number, "writer": self._name}
+                stamp = PutOp(self._namespace, STAMP, seen, index=False)
+                results = yield [*cast("Sequence[Op]", step), stamp]
+            self._seen, self._wrote = seen, True
+            return results[:-1]
+
+        return (yield from relay(program, answer))
+
+    def _check_alone(self, seen: dict[str, Any] | None) -> Program[None]:
+        """Refuse to write after somebody else."""
+        stamp = yield from self._stamp()
+        if stamp != seen or (self._wrote and (stamp or {}).get("writer") != self._name):
+            who = f"writer {stamp['writer'][:8]}" if stamp else "somebody who emptied it"
+            msg = (
+                f"{who} wrote to it since this process did, and the store offers no lock; nothing"
+                " was written. Let one process write, or call `refresh` and file again"
+            )
+            raise BankConflictError(msg, namespace=self._namespace)
+
+    def _catch_up(self) -> Program[dict[str, Any] | None]:
+        """Read who wrote last, and forget what was read before."""
+        stamp = yield from self._stamp()
+        # What is written here, all indexes hear of.
+        own = stamp is not None and stamp["writer"] == self._name
+        if self._looked and stamp != self._seen and not own:
+            self.indexes.clear()
+        self._looked, self._seen = True, stamp
+        return stamp
+
+    def _stamp(self) -> Program[dict[str, Any] | None]:
+        results = yield [GetOp(self._namespace, STAMP)]
+        record = cast("Item | None", results[0])
+        return None if record is None else dict(record.value)
+
+
+def _touched(ops: Iterable[Op]) -> Iterator[Address]:
+    """Yield the records that operations write."""
+    for op in ops:
+        if isinstance(op, PutOp):
+            yield tuple(op.namespace), op.key
+
+
+class _Banks:
+    """The banks of one store: those in use, and the latest."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._open: WeakValueDictionary[Hashable, OpenBank] = WeakValueDictionary()
+        self._latest: dict[Hashable, OpenBank] = {}
+
+    def of(self, key: Hashable, make: Callable[[], OpenBank]) -> OpenBank:
+        with self._lock:
+            bank = self._open.get(key) or make()
+            self._open[key] = bank
+            self._latest.pop(key, None)
+            self._latest[key] = bank
+            while len(self._latest) > MOST_IDLE:
+                del self._latest[next(iter(self._latest))]
+            return bank
+
+
+_BANKS: Final = PerStore(_Banks)
+
+
+def open_bank(store: BaseStore, namespace: Namespace) -> OpenBank:
+    """Return what this process has of a bank.
+
+    Args:
+        store: The store, in whatever it is wrapped.
+        namespace: The exact namespace of the bank's records.
+    """
+    kept, *below = _backing_stores(store)
+    key = (namespace, *map(ref, below))
+    return _BANKS.of(kept).of(key, lambda: OpenBank(namespace, other_writers(kept, namespace)))
+
+
+def _backing_stores(store: BaseStore) -> list[BaseStore]:
+    """Return the stores that records are kept in; the first is the one that is written to."""
+    match store:
+        case RankedStore() | ReadOnlyStore() | GuardedStore():
+            return _backing_stores(store.store)
+        case ForkedStore():
+            return [*_backing_stores(store.overlay), *_backing_stores(store.base)]
         case _:
-            return value
+            return [store]

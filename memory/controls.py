@@ -33,13 +33,13 @@ from langgraft.memory import bank
 from langgraft.memory.deltas import Change, MemoryDelta, MemoryItem
 from langgraft.memory.episodes import Episode
 from langgraft.memory.importing import ImportChoices
-from langgraft.memory.provider import MemoryProvider, Need
+from langgraft.memory.provider import MemoryProvider, Need, program
 from langgraft.memory.questions import Question
-from langgraft.memory.rankers.postings import tokenize
+from langgraft.memory.rankers.lexical import tokenize
 from langgraft.memory.recall import Budget, Found, Recall, RecallContext, make_recall, render_block
 from langgraft.memory.settings import ProviderSettings
-from langgraft.memory.stores.drive import Program, program
 from langgraft.memory.stores.forked import ReadOnlyStore
+from langgraft.memory.stores.programs import Program
 
 
 class Control(MemoryProvider[ProviderSettings]):

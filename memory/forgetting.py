@@ -34,7 +34,7 @@ from langgraft.memory import bank
 from langgraft.memory.deltas import Annotate, BankContent, Change, MemoryItem, Remove, SetState
 from langgraft.memory.episodes import Episode
 from langgraft.memory.recall import Receipt
-from langgraft.memory.stores.drive import Namespace, Program
+from langgraft.memory.stores.programs import Namespace, Program
 
 USES: Final = "uses"
 """Note: how often the item was recalled."""

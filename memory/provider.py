@@ -35,7 +35,7 @@ call                 promise
 Folding all returned deltas over an empty bank gives the bank, byte for byte, in whatever order
 threads, tasks and provider objects called: all providers of a process over one bank share one lock,
 and what one has written the others see. Other processes wait for their turn or get
-`BankConflictError`, as the store allows (`langgraft.memory.open_banks`).
+`BankConflictError`, as the store allows (`langgraft.memory.bank`).
 
 How the hardest cases fit (each is exercised in `tests/memory/test_provider_contract.py`):
 
@@ -69,7 +69,7 @@ LangGraph store operations and is sent their results: either way sync and async 
 import asyncio
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -79,10 +79,11 @@ from langgraph.store.base import BaseStore
 from pydantic import ValidationError
 
 from langgraft._core.arguments import check_argument, checked, describe_validation
-from langgraft._core.canonical import JSON, digest
+from langgraft._core.canonical import JSON, digest, portable_text
+from langgraft._core.effects import adrive, drive
 from langgraft._core.errors import InputError, SettingsError
 from langgraft.memory import bank
-from langgraft.memory.bank import present, with_free_ids
+from langgraft.memory.bank import open_bank, present, with_free_ids
 from langgraft.memory.bank_format import write_items
 from langgraft.memory.deltas import (
     Add,
@@ -97,7 +98,6 @@ from langgraft.memory.deltas import (
 from langgraft.memory.episodes import Episode
 from langgraft.memory.forgetting import credit, forgotten
 from langgraft.memory.importing import ImportChoices, import_changes
-from langgraft.memory.open_banks import open_bank
 from langgraft.memory.questions import Question, Verdict
 from langgraft.memory.recall import (
     SAME_TASK,
@@ -109,11 +109,14 @@ from langgraft.memory.recall import (
     make_recall,
 )
 from langgraft.memory.settings import ProviderSettings
-from langgraft.memory.stores.drive import Hooked, Namespace, Program, adrive, drive, program
 from langgraft.memory.stores.forked import ReadOnlyStore
+from langgraft.memory.stores.programs import Namespace, Program
 from langgraft.memory.stores.ranked import RankedStore
 
 logger = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 EPISODES = "episodes"
 """Bookkeeping: how many episodes were taken in."""
@@ -128,11 +131,12 @@ Need: TypeAlias = Literal["lessons", "errors", "verdicts", "draft"]
 """What a provider asks of those around it: an episode's lessons, its errors as records, answers
 to its questions about an episode, or a draft before it is asked, with answers about that."""
 
+Hooked: TypeAlias = Program[T] | T
+"""What a hook returns: its value, or, where it needs the store, a program that comes to it."""
+
 Changes: TypeAlias = Sequence[Change] | MemoryDelta
 """What a hook says is to change: a list of changes, or a delta."""
 
-P = ParamSpec("P")
-T = TypeVar("T")
 SettingsT = TypeVar("SettingsT", bound=ProviderSettings)
 
 
@@ -521,7 +525,7 @@ class MemoryProvider(ABC, Generic[SettingsT]):
         """Return the filter of items that may be recalled for the task that asks: all, by default."""
         if self.settings.same_task == "allow":
             return {}
-        return {bank.TASK_FIELD: {"$ne": bank.portable_text(context.task_id)}}
+        return {bank.TASK_FIELD: {"$ne": portable_text(context.task_id)}}
 
     def _standing(self, verdicts: Sequence[Verdict]) -> Program[list[Verdict]]:
         """Keep the verdicts whose item is still there; the others are logged."""
@@ -559,6 +563,27 @@ def _write(path: Path, content: BankContent) -> int:
 
 def _order(item: MemoryItem) -> tuple[int, str]:
     return item.order_index, item.id
+
+
+def program(made: Hooked[T]) -> Program[T]:
+    """Return what a hook somebody wrote made as a program.
+
+    Raises:
+        SettingsError: The hook is `async`.
+    """
+    if isinstance(made, Generator):
+        return made
+    if isinstance(made, Coroutine):
+        made.close()
+        name = getattr(made, "__qualname__", made)
+        msg = f"`{name}` is async: make it a plain function, or a generator that yields operations"
+        raise SettingsError(msg)
+    return _returned(made)
+
+
+def _returned(value: T) -> Program[T]:
+    return value
+    yield
 
 
 def _called(

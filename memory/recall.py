@@ -7,18 +7,18 @@ same, and letters with invisible characters between them. Texts are therefore co
 accents and what cannot be seen, and then as what it looks like.
 """
 
+import math
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
-from typing import Final
+from typing import Final, Protocol
 
 from langgraft._core.arguments import checked_fields
 from langgraft._core.canonical import JSON, digest
 from langgraft._core.errors import SettingsError
-from langgraft._core.texts import TokenCounter, count_tokens_approximately
 from langgraft.memory.deltas import ItemType, MemoryItem
 from langgraft.memory.questions import Verdict
 
@@ -88,6 +88,23 @@ CONTRADICTS: Final = "contradicts the draft"
 """Why an item was dropped: a judge found that it conflicts with the agent's tentative answer."""
 
 _BLOCK = re.compile(rf"{re.escape(BLOCK_START)}.*?(?:{re.escape(BLOCK_END)}\n?|\Z)", re.DOTALL)
+
+
+CHARACTERS_PER_TOKEN = 4.0
+"""The rule of thumb of `langchain_core.messages.utils.count_tokens_approximately`."""
+
+
+class TokenCounter(Protocol):
+    """Anything that counts the tokens of a text: a tokenizer's `lambda t: len(encode(t))`."""
+
+    def __call__(self, text: str, /) -> int:
+        """Return the number of tokens of `text`."""
+        ...
+
+
+def count_tokens_approximately(text: str, /) -> int:
+    """Count tokens at four characters each, without a tokenizer or a download."""
+    return math.ceil(len(text) / CHARACTERS_PER_TOKEN)
 
 
 @checked_fields

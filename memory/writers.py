@@ -28,8 +28,8 @@ from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
 from langgraft._core.canonical import canonical_json
+from langgraft._core.effects import PerStore
 from langgraft._core.errors import InfrastructureError
-from langgraft.memory.stores.drive import PerStore
 
 T = TypeVar("T")
 

@@ -31,7 +31,7 @@ from langgraft.memory.episodes import Episode, Lesson
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.rankers.diversity import Similarity, TfIdf
 from langgraft.memory.rankers.documents import Floats
-from langgraft.memory.rankers.postings import tokenize
+from langgraft.memory.rankers.lexical import tokenize
 from langgraft.nodes.judging import same_words
 from langgraft.nodes.memory import episode_of
 from langgraft.nodes.node import Node, Update

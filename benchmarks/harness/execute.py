@@ -14,6 +14,7 @@ from langchain_core.language_models import BaseChatModel
 
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.clock import Clock, SystemClock
+from langgraft._core.effects import drive
 from langgraft._core.errors import (
     BudgetExceededError,
     InfrastructureError,
@@ -56,8 +57,7 @@ from langgraft.benchmarks.harness.study import (
     RunSpec,
 )
 from langgraft.memory.deltas import BankContent, MemoryDelta
-from langgraft.memory.stores.drive import drive
-from langgraft.memory.stores.paging import erase
+from langgraft.memory.stores.programs import erase
 
 
 class RunStream:

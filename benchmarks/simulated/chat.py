@@ -20,8 +20,8 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import Field
 
 from langgraft._core.canonical import JSON, text_digest
-from langgraft._core.texts import count_tokens_approximately
 from langgraft.benchmarks.harness.replies import SIMULATED_FINGERPRINT
+from langgraft.memory.recall import count_tokens_approximately
 from langgraft.nodes.node import SAMPLE
 
 

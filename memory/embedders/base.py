@@ -33,18 +33,21 @@ class Embedder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingRequest:
-    """Texts that somebody needs the vectors of, and must not wait for while holding a lock."""
+    """Texts that somebody needs the vectors of, and must not wait for while holding a lock.
+
+    It is an effect (`langgraft._core.effects`).
+    """
 
     embedder: Embedder
     texts: tuple[str, ...]
     """Different from each other."""
     role: Role
 
-    def answer(self) -> Vectors:
+    def do(self) -> Vectors:
         """Return one vector per text."""
         return self.embedder.vectors(self.texts, self.role)
 
-    async def aanswer(self) -> Vectors:
+    async def ado(self) -> Vectors:
         """Return one vector per text."""
         return await self.embedder.avectors(self.texts, self.role)
 

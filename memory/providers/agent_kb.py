@@ -15,7 +15,7 @@ from langgraft.memory.questions import Question
 from langgraft.memory.rankers.base import SCORE_DECIMALS, Ranker
 from langgraft.memory.rankers.lexical import BM25
 from langgraft.memory.recall import CONTRADICTS, Dropped, Found, RecallContext
-from langgraft.memory.stores.drive import Program
+from langgraft.memory.stores.programs import Program
 
 CONTRADICTION: Final = "contradiction"
 """Kind of the question which candidates conflict with a draft."""

@@ -16,7 +16,7 @@ from langgraft.memory import bank
 from langgraft.memory.deltas import Change, SetState
 from langgraft.memory.episodes import Attempt, Episode, Outcome, Step
 from langgraft.memory.rankers.diversity import TfIdf
-from langgraft.memory.stores.drive import Namespace, Program
+from langgraft.memory.stores.programs import Namespace, Program
 
 ATTEMPTS: Final = "attempts/"
 """Bookkeeping: prefix of the attempts kept, and of how many there were."""

@@ -16,13 +16,13 @@ from langgraft.memory.bank import ranked_items
 from langgraft.memory.deltas import Add, Change, MemoryDelta, MemoryItem
 from langgraft.memory.episodes import Episode
 from langgraft.memory.forgetting import noted_items
-from langgraft.memory.provider import MemoryProvider, Need
+from langgraft.memory.provider import MemoryProvider, Need, program
 from langgraft.memory.providers.episode_items import FifoOrder, trajectory_of
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.lexical import BM25
 from langgraft.memory.recall import Found, RecallContext
 from langgraft.memory.settings import ProviderSettings, RankedSettings
-from langgraft.memory.stores.drive import Namespace, Program, program
+from langgraft.memory.stores.programs import Namespace, Program
 
 
 class FullHistory(MemoryProvider[ProviderSettings]):

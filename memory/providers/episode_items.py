@@ -34,7 +34,7 @@ from langgraft.memory.deltas import Add, Change, ItemType, MemoryItem, Remove, S
 from langgraft.memory.episodes import Episode, Lesson, Result, Step, render_trajectory
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.settings import RankedSettings
-from langgraft.memory.stores.drive import Namespace, Program
+from langgraft.memory.stores.programs import Namespace, Program
 
 _TYPES: Final[Mapping[bool | None, ItemType]] = {
     True: "strategic",

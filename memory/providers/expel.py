@@ -8,8 +8,9 @@ from pydantic import Field as SettingsField
 from pydantic import SkipValidation, model_validator
 from typing_extensions import override
 
+from langgraft._core.canonical import portable_text
 from langgraft.memory import bank
-from langgraft.memory.bank import Filter, portable_text, ranked_items
+from langgraft.memory.bank import Filter, ranked_items
 from langgraft.memory.deltas import Add, Annotate, BankContent, Change, MemoryItem, SetState
 from langgraft.memory.episodes import Episode
 from langgraft.memory.forgetting import VOTES, NotedItem
@@ -38,7 +39,7 @@ from langgraft.memory.questions import Question
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.lexical import BM25
 from langgraft.memory.recall import Found, Pool, RecallContext
-from langgraft.memory.stores.drive import Program
+from langgraft.memory.stores.programs import Program
 
 logger = logging.getLogger(__name__)
 

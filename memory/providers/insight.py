@@ -7,6 +7,7 @@ from pydantic import Field as SettingsField
 from pydantic import SkipValidation
 from typing_extensions import override
 
+from langgraft._core.effects import adrive, drive
 from langgraft.memory.bank import Filter, ranked_items
 from langgraft.memory.deltas import Add, Change, MemoryItem
 from langgraft.memory.episodes import Attempt, Episode, Lesson
@@ -21,10 +22,9 @@ from langgraft.memory.providers.retrieval import (
     retrieve,
 )
 from langgraft.memory.rankers.base import Ranker
-from langgraft.memory.rankers.lexical import BM25
-from langgraft.memory.rankers.postings import tokenize
+from langgraft.memory.rankers.lexical import BM25, tokenize
 from langgraft.memory.recall import Found, RecallContext
-from langgraft.memory.stores.drive import Program, adrive, drive
+from langgraft.memory.stores.programs import Program
 
 Granularity: TypeAlias = Literal["aggregate", "individual", "adaptive"]
 

@@ -17,7 +17,7 @@ from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.lexical import BM25
 from langgraft.memory.recall import Found, Pool, RecallContext
 from langgraft.memory.settings import RankedSettings
-from langgraft.memory.stores.drive import Program
+from langgraft.memory.stores.programs import Program
 
 LONG_TERM: Final = "long_term"
 """The tier of items from successful episodes."""

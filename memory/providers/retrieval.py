@@ -22,8 +22,9 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field as SettingsField
 
+from langgraft._core.canonical import portable_text
 from langgraft.memory import bank
-from langgraft.memory.bank import Filter, portable_text, ranked_items
+from langgraft.memory.bank import Filter, ranked_items
 from langgraft.memory.deltas import MemoryItem
 from langgraft.memory.episodes import Episode
 from langgraft.memory.rankers.diversity import (
@@ -34,7 +35,7 @@ from langgraft.memory.rankers.diversity import (
 )
 from langgraft.memory.recall import Found, RecallContext
 from langgraft.memory.settings import RankedSettings
-from langgraft.memory.stores.drive import Namespace, Program
+from langgraft.memory.stores.programs import Namespace, Program
 
 Field: TypeAlias = Literal["task", "observation"]
 """`task` is the instruction; `observation` is what the agent sees: at the start of the

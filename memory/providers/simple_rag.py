@@ -11,7 +11,7 @@ from langgraft.memory.providers.episode_items import LatestNotes, LatestNotesSet
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.lexical import TermOverlap
 from langgraft.memory.recall import Found, RecallContext
-from langgraft.memory.stores.drive import Program
+from langgraft.memory.stores.programs import Program
 
 
 class SimpleRAGSettings(LatestNotesSettings):

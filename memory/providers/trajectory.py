@@ -21,7 +21,7 @@ from langgraft.memory.providers.retrieval import (
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.lexical import BM25
 from langgraft.memory.recall import Found, RecallContext
-from langgraft.memory.stores.drive import Program
+from langgraft.memory.stores.programs import Program
 
 
 class TrajectorySettings(RetrievalSettings):

@@ -33,8 +33,7 @@ if TYPE_CHECKING:
         maximal_marginal_relevance,
         mean_pairwise_diversity,
     )
-    from langgraft.memory.rankers.lexical import BM25, TermOverlap
-    from langgraft.memory.rankers.postings import tokenize
+    from langgraft.memory.rankers.lexical import BM25, TermOverlap, tokenize
 
 __all__ = [
     "BM25",
@@ -82,6 +81,6 @@ __getattr__, __dir__ = lazy_exports(
         "fold_near_duplicates": "langgraft.memory.rankers.diversity",
         "maximal_marginal_relevance": "langgraft.memory.rankers.diversity",
         "mean_pairwise_diversity": "langgraft.memory.rankers.diversity",
-        "tokenize": "langgraft.memory.rankers.postings",
+        "tokenize": "langgraft.memory.rankers.lexical",
     },
 )

@@ -382,7 +382,7 @@ class DenseIndex:
         if not query.strip() or not self._documents:
             return None
         for request in self.lacking(query):
-            self.learn(request, request.answer())
+            self.learn(request, request.do())
         sought = self._queries[query]
         return sought if self._mirror.present and sought.lengths[0] else None
 

@@ -1,32 +1,122 @@
-"""The indexes of a ranked store, what they are asked, and what in them may be out of date.
+"""The indexes of a ranked store: what they hold of a record, what they are asked, what may be out of date.
 
 An index is never written when a record is. A write announces the records it touches, and whoever
 searches next reads those records again from the store. So nothing depends on the order in which
 threads and tasks happen to run, and no lock is held while a store works.
 """
 
+import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Any, Final, Literal, TypeAlias, TypeVar
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar
 from weakref import WeakSet
 
+from langgraph.store.base import get_text_at_path
+
+from langgraft._core.canonical import at_path
 from langgraft._core.errors import InputError, ReadOnlyStoreError
 from langgraft.memory.embedders.base import EmbeddingRequest, Vectors
 from langgraft.memory.rankers.base import (
+    Document,
     DurableIndex,
     EmbeddingIndex,
+    Order,
     RankerIndex,
     Scored,
     put_all,
     search_among,
     without_tie_count,
 )
-from langgraft.memory.stores.drive import Address, Namespace
 from langgraft.memory.stores.filters import FieldIndex
 from langgraft.memory.stores.index_directory import IndexDirectory
-from langgraft.memory.stores.records import IndexedRecord
+from langgraft.memory.stores.programs import Address, Namespace
+from langgraft.memory.stores.put_indexes import INDEX
+
+_ESCAPED: Final = re.compile(r"[\x00-\x1f]")
+"""What JSON writes as a letter behind a backslash, which would become a part of a word."""
+
+
+class IndexedRecord(NamedTuple):
+    """A record that is a document."""
+
+    document: Document
+    """As an index takes it, under the record's address."""
+    value: Mapping[str, Any]
+    """The whole record: filters may name any field of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Where a record's text and position are."""
+
+    fields: tuple[str, ...]
+    """Paths of the texts, as LangGraph's `IndexConfig` has them; `$` is the whole record."""
+    order_field: str | None
+
+    def entry(
+        self,
+        address: Address,
+        value: Mapping[str, Any] | None,
+        index: bool | Sequence[str] | None = None,
+    ) -> IndexedRecord | None:
+        """Return a record as a document, or `None` if it is none, gone, or kept for puts.
+
+        Args:
+            address: Of the record.
+            value: What it holds; `None`: it is gone.
+            index: What its put said: `False`, or paths in the place of `fields`.
+        """
+        if value is None or address[0][:1] == (INDEX,):
+            return None
+        text = self.text(value, index)
+        if text is None:
+            return None
+        return IndexedRecord(Document(address, text, self.order(address, value)), value)
+
+    def text(
+        self, value: Mapping[str, Any], index: bool | Sequence[str] | None = None
+    ) -> str | None:
+        """Return the text to rank by, or `None` for a record that is no document.
+
+        A text is taken as it is. Anything else at a path is written as LangGraph writes it for
+        an embedder: numbers as digits, lists and mappings as JSON.
+        """
+        if isinstance(index, bool):
+            return None
+        texts: list[str] = []
+        for path in self.fields if index is None else index:
+            found = at_path(value, path)
+            texts += [found] if isinstance(found, str) else get_text_at_path(_plain(value), path)
+        return "\n".join(texts) if texts else None
+
+    def order(self, address: Address, value: Mapping[str, Any]) -> Order:
+        """Return the record's place among equal scores; no two records share one.
+
+        Records with an integer in `order_field` come by (integer, key), then namespace; all
+        others after them by (namespace, key).
+        """
+        namespace, key = address
+        number = None if self.order_field is None else at_path(value, self.order_field)
+        if isinstance(number, int) and not isinstance(number, bool):
+            return (0, number, key, *namespace)
+        # No label is empty, so "" puts a namespace before those that it is a prefix of.
+        return (1, *namespace, "", key)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value that JSON can hold, and whose texts JSON does not escape."""
+    match value:
+        case str():
+            return _ESCAPED.sub(" ", value)
+        case Mapping():
+            return {str(name): _plain(inner) for name, inner in value.items()}
+        case list() | tuple():
+            return [_plain(inner) for inner in value]
+        case int() | float():
+            return value
+    return None
 
 
 @dataclass(slots=True, eq=False)

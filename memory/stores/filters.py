@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final
 
+from langgraft._core.canonical import at_path
 from langgraft._core.errors import InputError
 from langgraft.memory.rankers.base import DocumentId
-from langgraft.memory.stores.records import at_path
 
 MOST_KEYS: Final = 16
 """Filter keys kept for one corpus; each costs memory for every document."""

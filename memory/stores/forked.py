@@ -18,17 +18,9 @@ from langgraph.store.base import (
 )
 
 from langgraft._core.arguments import checked
+from langgraft._core.effects import acarry_out, adrive, carry_out, drive
 from langgraft._core.errors import InputError, ReadOnlyStoreError, SettingsError
-from langgraft.memory.stores.drive import (
-    Address,
-    Namespace,
-    Program,
-    acarry_out,
-    adrive,
-    carry_out,
-    drive,
-)
-from langgraft.memory.stores.paging import read_all
+from langgraft.memory.stores.programs import Address, Namespace, Program, read_all
 
 FORK: Final = "langgraft-fork"
 """First label of the namespaces, in the overlay, that tombstones are in."""

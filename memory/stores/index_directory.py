@@ -33,7 +33,7 @@ from langgraft._core.canonical import JSON, text_digest
 from langgraft._core.errors import InfrastructureError, InputError, StorePathError
 from langgraft._core.files import sync
 from langgraft.memory.rankers.base import DurableIndex
-from langgraft.memory.stores.drive import Address, Namespace
+from langgraft.memory.stores.programs import Address, Namespace
 
 _INDEX: Final = "index"
 _MANIFEST: Final = "manifest"

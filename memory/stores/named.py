@@ -20,9 +20,9 @@ from urllib.parse import urlsplit
 from langgraph.store.base import BaseStore, Op, Result
 from langgraph.store.memory import InMemoryStore
 
+from langgraft._core.effects import acarry_out, carry_out
 from langgraft._core.errors import InfrastructureError, InputError, LanggraftError, SettingsError
 from langgraft._core.lazy import require
-from langgraft.memory.stores.drive import acarry_out, carry_out
 
 
 class GuardedStore(BaseStore):

@@ -23,6 +23,7 @@ from langgraph.store.base import (
 
 from langgraft._core.arguments import checked
 from langgraft._core.canonical import JSON, digest
+from langgraft._core.effects import adrive, drive
 from langgraft._core.errors import SettingsError
 from langgraft.memory.rankers.base import (
     DurableIndex,
@@ -35,22 +36,21 @@ from langgraft.memory.rankers.base import (
 from langgraft.memory.stores.corpora import (
     Corpora,
     Corpus,
+    IndexedRecord,
     Lacking,
     Learned,
     RankedQuery,
     Ranking,
+    Reading,
     SharedIndexes,
     Watched,
 )
-from langgraft.memory.stores.drive import Address, Namespace, Program, adrive, drive, embed
 from langgraft.memory.stores.filters import FieldIndex, check_filter, passes
 from langgraft.memory.stores.index_directory import IndexDirectory
-from langgraft.memory.stores.paging import read_all
-from langgraft.memory.stores.records import (
-    IndexedRecord,
+from langgraft.memory.stores.programs import Address, Namespace, Program, embed, read_all
+from langgraft.memory.stores.put_indexes import (
     PutIndex,
     PutIndexes,
-    Reading,
     read_indexes,
     read_with_indexes,
 )

@@ -21,8 +21,9 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
-from langgraft._core.texts import Prompt, count_tokens_approximately
+from langgraft._core.texts import Prompt
 from langgraft.environments.sandboxes.result_text import span, trimmed
+from langgraft.memory.recall import count_tokens_approximately
 from langgraft.nodes.chain.tools import Schema
 from langgraft.nodes.chain.visible_history import (
     AgentTurn,

@@ -13,9 +13,11 @@ from langgraph.store.memory import InMemoryStore
 from memory_cases import asking, items, make_episode, make_item, texts
 from paging_stores import PagingStore, shuffling
 
+from langgraft._core.effects import drive
 from langgraft._core.errors import InputError, SettingsError
 from langgraft.memory.bank import (
     RECORDS,
+    WriterLock,
     apply_delta,
     as_if_applied,
     item_of,
@@ -25,11 +27,10 @@ from langgraft.memory.bank import (
     records_namespace,
 )
 from langgraft.memory.deltas import Add, Annotate, MemoryDelta, MemoryItem, Remove, SetState, fold
-from langgraft.memory.open_banks import WriterLock
 from langgraft.memory.providers import TrajectoryMemory
 from langgraft.memory.rankers import BM25
-from langgraft.memory.stores import paging
-from langgraft.memory.stores.drive import Program, drive
+from langgraft.memory.stores import programs
+from langgraft.memory.stores.programs import Program
 
 BANK = records_namespace(("test",))
 
@@ -69,7 +70,7 @@ def test_content_when_the_store_returns_short_pages_is_read_whole() -> None:
 
 def test_content_when_longer_than_a_page_is_read_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages of a store that orders by time could otherwise skip a record."""
-    monkeypatch.setattr(paging, "FIRST_PAGE", 100)
+    monkeypatch.setattr(programs, "FIRST_PAGE", 100)
     store = RecordingStore()
     delta = MemoryDelta(tuple(SetState(f"s{number}", number) for number in range(101)))
     drive(apply_delta(BANK, delta), store)

@@ -15,7 +15,6 @@ from memory_cases import asking, make_episode, make_item
 
 from langgraft._core.canonical import canonical_json
 from langgraft._core.errors import ReadOnlyStoreError
-from langgraft._core.texts import TokenCounter
 from langgraft.memory.bank import ranked_items
 from langgraft.memory.bank_format import write_items
 from langgraft.memory.controls import (
@@ -41,9 +40,9 @@ from langgraft.memory.providers import (
     TrajectoryMemory,
     make_provider,
 )
-from langgraft.memory.rankers.postings import tokenize
-from langgraft.memory.recall import Budget, strip_block
-from langgraft.memory.stores.drive import Program
+from langgraft.memory.rankers.lexical import tokenize
+from langgraft.memory.recall import Budget, TokenCounter, strip_block
+from langgraft.memory.stores.programs import Program
 from langgraft.memory.testing.providers.base import COUNTERS
 
 TASKS = ["open red door", "pick up blue key", "find grey ball", "open green door", "put box down"]

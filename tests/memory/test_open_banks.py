@@ -28,9 +28,8 @@ from memory_cases import asking, make_episode
 from postgres_server import Schemas
 
 from langgraft._core.errors import BankConflictError, InfrastructureError
-from langgraft.memory.bank import records_namespace
+from langgraft.memory.bank import MOST_IDLE, WriterLock, open_bank, records_namespace
 from langgraft.memory.deltas import Add, MemoryDelta, fold
-from langgraft.memory.open_banks import MOST_IDLE, WriterLock, open_bank
 from langgraft.memory.provider import EPISODES, MemoryProvider
 from langgraft.memory.providers import InsightMemory, SimpleRAG, TrajectoryMemory, make_provider
 from langgraft.memory.providers.simple_rag import SimpleRAGSettings
@@ -444,7 +443,7 @@ def test_process_when_it_ends_leaves_no_lock_on_a_file(tmp_path: Path) -> None:
     code = (
         "import os, sys\n"
         "from acceptance.fold import plain_store\n"
-        "from langgraft.memory.open_banks import open_bank\n"
+        "from langgraft.memory.bank import open_bank\n"
         "from pathlib import Path\n"
         "with plain_store(Path(sys.argv[1])) as store:\n"
         "    with open_bank(store, ('langgraft', 'simple_rag', 'langgraft-bank')).lock.held():\n"

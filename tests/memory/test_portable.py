@@ -11,23 +11,21 @@ from langgraph.store.memory import InMemoryStore
 from memory_cases import asking, make_episode, make_item, scalars, texts
 from postgres_server import Schemas
 
-from langgraft._core.canonical import JSON, canonical_json
-from langgraft.memory.bank import (
-    apply_delta,
+from langgraft._core.canonical import (
+    JSON,
+    canonical_json,
     portable_name,
     portable_record,
-    read_content,
-    read_state,
-    records_namespace,
     travels,
     unseal,
 )
+from langgraft._core.effects import drive
+from langgraft.memory.bank import apply_delta, read_content, read_state, records_namespace
 from langgraft.memory.deltas import Add, Annotate, MemoryDelta, Remove, SetState, fold
 from langgraft.memory.episodes import Episode, Lesson, Outcome
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import InsightMemory, InsightSettings, TrajectoryMemory
 from langgraft.memory.stores import ChromaStore
-from langgraft.memory.stores.drive import drive
 
 BANK = records_namespace(("portable",))
 

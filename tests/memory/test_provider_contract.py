@@ -32,7 +32,7 @@ from langgraft.memory.questions import Question, Verdict
 from langgraft.memory.rankers import BM25
 from langgraft.memory.recall import Found, RecallContext
 from langgraft.memory.settings import ProviderSettings, RankedSettings
-from langgraft.memory.stores.drive import Program
+from langgraft.memory.stores.programs import Program
 
 
 def make(identity: str, text: str, episode: Episode, order_index: int) -> MemoryItem:

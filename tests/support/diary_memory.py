@@ -6,14 +6,15 @@ from typing import ClassVar
 from langgraph.store.base import PutOp
 from typing_extensions import override
 
+from langgraft._core.effects import drive
 from langgraft.memory import bank
 from langgraft.memory.deltas import Add, Change, MemoryDelta, MemoryItem, SetState
 from langgraft.memory.episodes import Episode
-from langgraft.memory.provider import MemoryProvider
+from langgraft.memory.provider import MemoryProvider, program
 from langgraft.memory.recall import Found, RecallContext
 from langgraft.memory.settings import ProviderSettings
-from langgraft.memory.stores.drive import Program, drive, program
 from langgraft.memory.stores.forked import ReadOnlyStore
+from langgraft.memory.stores.programs import Program
 
 
 class DiarySettings(ProviderSettings):

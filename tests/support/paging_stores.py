@@ -7,7 +7,7 @@ from typing import cast
 from langgraph.store.base import Op, Result, SearchItem, SearchOp
 from langgraph.store.memory import InMemoryStore
 
-from langgraft.memory.stores.drive import Namespace
+from langgraft.memory.stores.programs import Namespace
 
 Order = Callable[[list[SearchItem]], list[SearchItem]]
 

@@ -11,15 +11,15 @@ from typing import Final, Literal, TypeAlias, cast
 
 from langgraph.store.base import GetOp, Item
 
-from langgraft._core.canonical import JSON
+from langgraft._core.canonical import JSON, portable_text
 from langgraft._core.errors import InputError
 from langgraft.memory import bank
-from langgraft.memory.bank import Filter, portable_text, with_free_ids
+from langgraft.memory.bank import Filter, with_free_ids
 from langgraft.memory.deltas import Add, Annotate, Change, MemoryItem, Remove, Scalar, SetState
 from langgraft.memory.episodes import Episode, ErrorKind, ErrorRecord
 from langgraft.memory.providers.coding.tracebacks import canonical_error
 from langgraft.memory.questions import By
-from langgraft.memory.stores.drive import Namespace, Program
+from langgraft.memory.stores.programs import Namespace, Program
 
 Need: TypeAlias = Literal["", "a new package", "the network"]
 """What a fix needs that is not there."""

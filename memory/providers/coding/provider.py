@@ -15,10 +15,11 @@ from pydantic import Field as SettingsField
 from pydantic import SkipValidation, field_validator, model_validator
 from typing_extensions import override
 
-from langgraft._core.canonical import JSON
+from langgraft._core.canonical import JSON, portable_text
+from langgraft._core.effects import adrive, drive
 from langgraft._core.errors import InputError, SettingsError
 from langgraft.memory import bank
-from langgraft.memory.bank import Filter, portable_text, ranked_items
+from langgraft.memory.bank import Filter, ranked_items
 from langgraft.memory.deltas import Annotate, Change, MemoryItem
 from langgraft.memory.episodes import Episode, ErrorKind, ErrorRecord
 from langgraft.memory.provider import FILED, MemoryProvider, Need
@@ -42,8 +43,8 @@ from langgraft.memory.questions import Question, Verdict
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.dense import Dense
 from langgraft.memory.recall import Found, RecallContext
-from langgraft.memory.stores.drive import Program, adrive, drive
 from langgraft.memory.stores.filters import passes
+from langgraft.memory.stores.programs import Program
 
 KINDS: Final[tuple[ErrorKind, ...]] = ("code", "environment", "resource")
 

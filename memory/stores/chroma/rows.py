@@ -29,7 +29,7 @@ from langgraph.store.base import IndexConfig, Item, ensure_embeddings, get_text_
 
 from langgraft._core.errors import InfrastructureError, InputError, SettingsError
 from langgraft.memory.embedders.base import read_answer
-from langgraft.memory.stores.drive import Address, Namespace
+from langgraft.memory.stores.programs import Address, Namespace
 
 Metadata: TypeAlias = dict[str, str]
 

@@ -41,8 +41,8 @@ from langgraft.memory.stores.chroma.rows import (
     row_id,
 )
 from langgraft.memory.stores.chroma.table import Directory, Fresh, Held, ListedRecord, Table
-from langgraft.memory.stores.drive import Address, Namespace
 from langgraft.memory.stores.filters import check_filter, passes
+from langgraft.memory.stores.programs import Address, Namespace
 
 _FETCH = 100
 """Records read at a time when a filter decides which of them count."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from langgraft._core.errors import InfrastructureError, SettingsError
 from langgraft.memory.stores.chroma.rows import Index, Matrix, Row, placeholder, under
-from langgraft.memory.stores.drive import Namespace
+from langgraft.memory.stores.programs import Namespace
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI

@@ -14,13 +14,18 @@ from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
 from langgraft._core.errors import SettingsError
-from langgraft._core.texts import TokenCounter, count_tokens_approximately
 from langgraft.memory.bank_format import read_items
 from langgraft.memory.deltas import BankContent, ItemType, MemoryDelta, MemoryItem
 from langgraft.memory.episodes import Episode, ErrorRecord, Lesson, Outcome, Step
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.questions import Question, Verdict
-from langgraft.memory.recall import Budget, Recall, RecallContext
+from langgraft.memory.recall import (
+    Budget,
+    Recall,
+    RecallContext,
+    TokenCounter,
+    count_tokens_approximately,
+)
 from langgraft.memory.testing.base import Suite
 
 HOSTILE: Final = (

@@ -11,7 +11,6 @@ from typing import Any
 from hypothesis import strategies as st
 
 from langgraft._core.canonical import canonical_json
-from langgraft._core.texts import count_tokens_approximately
 from langgraft.memory.deltas import Annotate, Remove, fold
 from langgraft.memory.episodes import Episode, Outcome
 from langgraft.memory.forgetting import SUCCESSES, USES
@@ -23,6 +22,7 @@ from langgraft.memory.recall import (
     SAME_TASK,
     Budget,
     Receipt,
+    count_tokens_approximately,
     render_block,
     strip_block,
 )

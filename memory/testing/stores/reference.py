@@ -28,8 +28,8 @@ from langgraph.store.base import (
 )
 from langgraph.store.memory import InMemoryStore
 
-from langgraft.memory.stores.drive import Address
 from langgraft.memory.stores.filters import check_filter, passes
+from langgraft.memory.stores.programs import Address
 from langgraft.memory.testing.stores.base import Calls, Namespace, StoreSuite
 
 Vectors = list[list[float]]

@@ -1,14 +1,12 @@
-"""Texts: prompts with a digest, how long one is in tokens, and those of others on a terminal.
+"""Texts: prompts with a digest, and those of others on a terminal.
 
 Prompts are data, kept in files and passed to nodes. What a server, a plan or a bank says may be
 anything, so it is spelled out before it is shown.
 """
 
-import math
 import string
 from dataclasses import dataclass
 from importlib import resources
-from typing import Protocol
 
 from langgraft._core.canonical import text_digest
 from langgraft._core.errors import SettingsError
@@ -49,23 +47,6 @@ def load_prompt(package: str, name: str) -> Prompt:
     """Read the prompt `<name>.md` that ships in `package`."""
     text = resources.files(package).joinpath(f"{name}.md").read_text(encoding="utf-8")
     return Prompt(name, text)
-
-
-CHARACTERS_PER_TOKEN = 4.0
-"""The rule of thumb of `langchain_core.messages.utils.count_tokens_approximately`."""
-
-
-class TokenCounter(Protocol):
-    """Anything that counts the tokens of a text: a tokenizer's `lambda t: len(encode(t))`."""
-
-    def __call__(self, text: str, /) -> int:
-        """Return the number of tokens of `text`."""
-        ...
-
-
-def count_tokens_approximately(text: str, /) -> int:
-    """Count tokens at four characters each, without a tokenizer or a download."""
-    return math.ceil(len(text) / CHARACTERS_PER_TOKEN)
 
 
 def printable(text: str) -> str:

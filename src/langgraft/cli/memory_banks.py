@@ -12,6 +12,7 @@ from langgraph.store.base import BaseStore
 
 from langgraft._core.arguments import validation_as
 from langgraft._core.canonical import JSON
+from langgraft._core.effects import drive
 from langgraft._core.errors import InputError
 from langgraft._core.untrusted import load_yaml, read_most
 from langgraft.benchmarks.harness.plans import look_here
@@ -21,8 +22,8 @@ from langgraft.memory.deltas import BankContent, MemoryItem, Scalar
 from langgraft.memory.importing import METADATA, ImportChoices
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import make_provider, provider_settings
-from langgraft.memory.stores.drive import Namespace, drive
 from langgraft.memory.stores.named import open_store, shown, store_kind
+from langgraft.memory.stores.programs import Namespace
 
 _DATABASE: Final = "chroma.sqlite3"
 """The file that makes a folder a Chroma database."""

@@ -7,6 +7,7 @@ from typing import Final
 from langgraph.store.memory import InMemoryStore
 
 from langgraft._core.canonical import JSON, canonical_json
+from langgraft._core.effects import drive
 from langgraft._core.errors import InputError, LanggraftError
 from langgraft._core.texts import in_a_line
 from langgraft.cli.memory_banks import Bank, mapping
@@ -22,8 +23,8 @@ from langgraft.memory.bundle import Manifest
 from langgraft.memory.deltas import MemoryItem
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.named import make_ranker
-from langgraft.memory.stores.drive import Namespace, drive
 from langgraft.memory.stores.forked import ReadOnlyStore
+from langgraft.memory.stores.programs import Namespace
 from langgraft.memory.stores.ranked import RankedStore
 
 _WIDTH: Final = 60

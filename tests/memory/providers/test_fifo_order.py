@@ -10,6 +10,7 @@ from langgraph.store.base import SearchOp
 from langgraph.store.memory import InMemoryStore
 from memory_cases import make_episode, make_item, names
 
+from langgraft._core.effects import drive
 from langgraft.memory import bank
 from langgraft.memory.bank_format import write_items
 from langgraft.memory.deltas import MemoryDelta, Remove, SetState, fold
@@ -19,7 +20,6 @@ from langgraft.memory.importing import ImportChoices
 from langgraft.memory.providers import SimpleRAG, SimpleRAGSettings
 from langgraft.memory.providers.episode_items import FifoOrder
 from langgraft.memory.recall import Receipt
-from langgraft.memory.stores.drive import drive
 
 
 def survivors(memory: SimpleRAG) -> list[str]:

@@ -10,12 +10,17 @@ from hypothesis import strategies as st
 from langgraph.store.memory import InMemoryStore
 from memory_cases import asking, make_episode, make_item
 
-from langgraft._core.texts import TokenCounter, count_tokens_approximately
 from langgraft.memory.bank_format import read_items, write_items
 from langgraft.memory.deltas import fold
 from langgraft.memory.episodes import Outcome
 from langgraft.memory.providers import LightweightMemory, LightweightSettings
-from langgraft.memory.recall import OVER_SHARE, Budget, render_block
+from langgraft.memory.recall import (
+    OVER_SHARE,
+    Budget,
+    TokenCounter,
+    count_tokens_approximately,
+    render_block,
+)
 
 ENDINGS: st.SearchStrategy[list[bool | None]] = st.lists(
     st.sampled_from([True, False, None]), max_size=20

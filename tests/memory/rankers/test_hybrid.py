@@ -131,7 +131,7 @@ def test_index_when_parts_share_an_embedder_then_it_is_asked_once() -> None:
     requests = index.lacking("red")
     assert [request.role for request in requests] == ["document", "query"]
     for request in requests:
-        index.learn(request, request.answer())
+        index.learn(request, request.do())
     assert index.lacking("red") == []
     assert [hit.id for hit in index.search("red", limit=1)] == [1]
     assert len(table.calls) == 2

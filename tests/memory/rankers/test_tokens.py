@@ -2,7 +2,7 @@
 
 import pytest
 
-from langgraft.memory.rankers.postings import tokenize
+from langgraft.memory.rankers.lexical import tokenize
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,8 @@ import pytest
 
 from langgraft.memory.rankers import Scored, TermOverlap
 from langgraft.memory.rankers.base import Document
-from langgraft.memory.stores.corpora import Corpora, Corpus
-from langgraft.memory.stores.drive import Address
-from langgraft.memory.stores.records import IndexedRecord
+from langgraft.memory.stores.corpora import Corpora, Corpus, IndexedRecord
+from langgraft.memory.stores.programs import Address
 
 ADDRESS: Address = (("bank", "one"), "k")
 

@@ -10,9 +10,9 @@ from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp, Result
 from langgraph.store.memory import InMemoryStore
 from table_embeddings import TableEmbeddings
 
+from langgraft._core.effects import adrive, drive
 from langgraft.memory.embedders import EmbeddingRequest, make_embedder
-from langgraft.memory.stores.drive import Program, adrive, drive, embed
-from langgraft.memory.stores.paging import read_all
+from langgraft.memory.stores.programs import Program, embed, read_all
 
 NAMESPACE = ("n",)
 

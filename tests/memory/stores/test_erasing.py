@@ -4,8 +4,8 @@ import hypothesis.strategies as st
 from hypothesis import given
 from langgraph.store.memory import InMemoryStore
 
-from langgraft.memory.stores.drive import adrive, drive
-from langgraft.memory.stores.paging import PAGE, erase
+from langgraft._core.effects import adrive, drive
+from langgraft.memory.stores.programs import PAGE, erase
 
 LABELS = st.lists(st.sampled_from(["a", "a1", "b"]), min_size=1, max_size=3).map(tuple)
 ADDRESSES = st.sets(st.tuples(LABELS, st.sampled_from(["k", "l"])), max_size=12)

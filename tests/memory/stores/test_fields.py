@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langgraft.memory.stores import filters as judging
-from langgraft.memory.stores.drive import Address
 from langgraft.memory.stores.filters import MOST_KEYS, FieldIndex, passes
+from langgraft.memory.stores.programs import Address
 
 NAN = float("nan")
 _scalars = st.sampled_from([None, True, False, 0, 1, 2, -0.0, 1.0, 2.5, NAN, "", "1", "a", "b"])

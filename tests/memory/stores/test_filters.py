@@ -6,8 +6,8 @@ import pytest
 from langgraph.store.memory import InMemoryStore
 
 from langgraft._core.errors import InputError
+from langgraft.memory.stores.corpora import Reading
 from langgraft.memory.stores.filters import check_filter, passes
-from langgraft.memory.stores.records import Reading
 
 RECORD: dict[str, Any] = {
     "type": "rule",

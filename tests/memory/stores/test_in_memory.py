@@ -11,9 +11,9 @@ from langgraph.store.base import BaseStore, GetOp, PutOp, SearchOp
 from langgraph.store.memory import InMemoryStore
 from table_embeddings import TableEmbeddings
 
+from langgraft._core.effects import acarry_out, carry_out
 from langgraft.memory.rankers import BM25
 from langgraft.memory.stores import ForkedStore, RankedStore, ReadOnlyStore
-from langgraft.memory.stores.drive import acarry_out, carry_out
 from langgraft.memory.stores.named import GuardedStore
 
 Wrap = Callable[[InMemoryStore], BaseStore]

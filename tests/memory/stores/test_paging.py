@@ -10,10 +10,10 @@ from langgraph.store.base import BaseStore, Op, Result, SearchItem, SearchOp
 from langgraph.store.memory import InMemoryStore
 from paging_stores import Order, PagingStore, fill, shuffling
 
+from langgraft._core.effects import adrive, drive
 from langgraft._core.errors import InfrastructureError
-from langgraft.memory.stores import paging
-from langgraft.memory.stores.drive import Address, adrive, drive
-from langgraft.memory.stores.paging import FIRST_PAGE, read_all
+from langgraft.memory.stores import programs
+from langgraft.memory.stores.programs import FIRST_PAGE, Address, read_all
 
 NAMESPACE = ("bank",)
 
@@ -32,7 +32,7 @@ def test_reading_when_the_store_gives_one_page_is_one_page() -> None:
 
 def test_reading_when_a_page_is_full_asks_for_a_longer_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Order among records cannot matter while all of them are in one page."""
-    monkeypatch.setattr(paging, "FIRST_PAGE", 100)
+    monkeypatch.setattr(programs, "FIRST_PAGE", 100)
     store = PagingStore(shuffling(2))
     keys = fill(store, NAMESPACE, 101)
     assert _keys(drive(read_all(NAMESPACE), store)) == keys

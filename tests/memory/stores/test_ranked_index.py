@@ -16,7 +16,7 @@ from langgraft._core.errors import InputError
 from langgraft.memory.embedders.hashing import HashingEmbeddings
 from langgraft.memory.rankers import BM25
 from langgraft.memory.stores import ForkedStore, RankedStore, ReadOnlyStore
-from langgraft.memory.stores.records import INDEX
+from langgraft.memory.stores.put_indexes import INDEX
 
 NewStore = Callable[[], BaseStore]
 NAMESPACE = ("notes", "ada")

@@ -1,19 +1,36 @@
-"""Reading all records under a prefix, whatever order a store lists them in.
+"""Programs over a store (`langgraft._core.effects`): what they yield, and how one reads all there is.
 
-LangGraph promises no order of what a search returns. A store that lists by time may place ties
+All records under a prefix are read whatever order a store lists them in. LangGraph promises no order of what a search returns. A store that lists by time may place ties
 anew for each query, and a write moves records across the edge between two pages: then one page
 repeats what another had, and something else is in none. So a single page is asked for where the
 store gives it. Where it caps pages, a reading counts only once it is known to hold everything.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, cast
+from typing import Final, TypeAlias, TypeVar, cast
 
-from langgraph.store.base import PutOp, SearchItem, SearchOp
+from langgraph.store.base import Op, PutOp, Result, SearchItem, SearchOp
 
 from langgraft._core.errors import InfrastructureError
-from langgraft.memory.stores.drive import Address, Namespace, Program
+from langgraft.memory.embedders.base import EmbeddingRequest, Vectors
+
+T = TypeVar("T")
+
+Namespace: TypeAlias = tuple[str, ...]
+
+Address: TypeAlias = tuple[Namespace, str]
+"""Namespace and key of a record."""
+
+Step: TypeAlias = Sequence[Op] | EmbeddingRequest
+"""What a program waits for: a store, or an embedder."""
+
+Program: TypeAlias = Generator[Step, list[Result], T]
+"""Yields batches of operations, is sent their results, and returns a `T`.
+
+What a store raises is raised at the `yield`. A program holds no lock and awaits nothing, so the
+same one serves threads and event loops. Vectors it asks for with `yield from embed(request)`.
+"""
 
 FIRST_PAGE: Final = 1_000_000
 """Records asked for at first; where there are as many, more are asked for."""
@@ -29,6 +46,12 @@ _OVERLAP = 4
 
 _REPEATS = 16
 """Rows to one distinct record from which on a store does not page but repeats itself."""
+
+
+def embed(request: EmbeddingRequest) -> Program[Vectors]:
+    """Ask for vectors; what the embedder raises is raised here."""
+    answer: object = yield request
+    return cast("Vectors", answer)
 
 
 def read_all(

@@ -1,4 +1,4 @@
-"""What a ranked store reads in a record: its text, its place among equals, and what its put said.
+"""What puts said of how their records are found, kept beside the records.
 
 LangGraph's stores act on `PutOp.index` and do not tell it again, but a ranked store needs it
 whenever it reads a record, after a restart too. So it is a record of its own in the same store:
@@ -6,11 +6,8 @@ under the same key, in a namespace of its own, and only for puts that say an `in
 what they were, for everybody who reads them.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, Final, NamedTuple, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 from langgraph.store.base import (
     GetOp,
@@ -22,114 +19,13 @@ from langgraph.store.base import (
     Result,
     SearchItem,
     SearchOp,
-    get_text_at_path,
 )
 
 from langgraft._core.errors import InputError
-from langgraft.memory.rankers.base import Document, Order
-from langgraft.memory.stores.drive import Address, Namespace, Program
-from langgraft.memory.stores.paging import read_all
+from langgraft.memory.stores.programs import Address, Namespace, Program, read_all
 
 INDEX: Final = "langgraft-index"
 """First label of the namespaces in which what puts said is kept."""
-_RESERVED: Final = (INDEX,)
-
-_ESCAPED: Final = re.compile(r"[\x00-\x1f]")
-"""What JSON writes as a letter behind a backslash, which would become a part of a word."""
-
-
-_parts: Final = lru_cache(lambda path: tuple(path.split(".")))
-
-
-def at_path(value: Any, path: str) -> Any:
-    """Return what `value` holds at a dotted path of mapping keys, or `None`."""
-    for part in _parts(path):
-        # Nearly all are plain ones, of which that is known ten times as fast.
-        if not isinstance(value, dict) and not isinstance(value, Mapping):
-            return None
-        value = value.get(part)
-    return value
-
-
-class IndexedRecord(NamedTuple):
-    """A record that is a document."""
-
-    document: Document
-    """As an index takes it, under the record's address."""
-    value: Mapping[str, Any]
-    """The whole record: filters may name any field of it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """Where a record's text and position are."""
-
-    fields: tuple[str, ...]
-    """Paths of the texts, as LangGraph's `IndexConfig` has them; `$` is the whole record."""
-    order_field: str | None
-
-    def entry(
-        self,
-        address: Address,
-        value: Mapping[str, Any] | None,
-        index: bool | Sequence[str] | None = None,
-    ) -> IndexedRecord | None:
-        """Return a record as a document, or `None` if it is none, gone, or kept for puts.
-
-        Args:
-            address: Of the record.
-            value: What it holds; `None`: it is gone.
-            index: What its put said: `False`, or paths in the place of `fields`.
-        """
-        if value is None or address[0][:1] == _RESERVED:
-            return None
-        text = self.text(value, index)
-        if text is None:
-            return None
-        return IndexedRecord(Document(address, text, self.order(address, value)), value)
-
-    def text(
-        self, value: Mapping[str, Any], index: bool | Sequence[str] | None = None
-    ) -> str | None:
-        """Return the text to rank by, or `None` for a record that is no document.
-
-        A text is taken as it is. Anything else at a path is written as LangGraph writes it for
-        an embedder: numbers as digits, lists and mappings as JSON.
-        """
-        if isinstance(index, bool):
-            return None
-        texts: list[str] = []
-        for path in self.fields if index is None else index:
-            found = at_path(value, path)
-            texts += [found] if isinstance(found, str) else get_text_at_path(_plain(value), path)
-        return "\n".join(texts) if texts else None
-
-    def order(self, address: Address, value: Mapping[str, Any]) -> Order:
-        """Return the record's place among equal scores; no two records share one.
-
-        Records with an integer in `order_field` come by (integer, key), then namespace; all
-        others after them by (namespace, key).
-        """
-        namespace, key = address
-        number = None if self.order_field is None else at_path(value, self.order_field)
-        if isinstance(number, int) and not isinstance(number, bool):
-            return (0, number, key, *namespace)
-        # No label is empty, so "" puts a namespace before those that it is a prefix of.
-        return (1, *namespace, "", key)
-
-
-def _plain(value: Any) -> Any:
-    """Return a value that JSON can hold, and whose texts JSON does not escape."""
-    match value:
-        case str():
-            return _ESCAPED.sub(" ", value)
-        case Mapping():
-            return {str(name): _plain(inner) for name, inner in value.items()}
-        case list() | tuple():
-            return [_plain(inner) for inner in value]
-        case int() | float():
-            return value
-    return None
 
 
 PutIndex: TypeAlias = bool | Sequence[str] | None
@@ -209,7 +105,7 @@ def read_with_indexes(
 
 def is_reserved(namespace: Namespace) -> bool:
     """Say whether a namespace is one of those kept for this."""
-    return namespace[:1] == _RESERVED
+    return namespace[:1] == (INDEX,)
 
 
 def _said(item: Item) -> PutIndex:
