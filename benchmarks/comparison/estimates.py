@@ -235,12 +235,12 @@ def mean_estimate(
         orders = order_effects([values])
     rows = values.mean(axis=1)
     alike = float(np.ptp(rows)) < ROUNDING
-    if n == 1 and float(np.ptp(values)) >= ROUNDING:
-        nan = math.nan
-        return Estimate(mean, *bounds, 1.0, nan, 0.0, 1, s, 0.0, "unknown", bounds)
     of_items = 0.0 if alike else float(rows.var(ddof=1)) / n
     of_orders = 0.0 if orders is None else orders.variance / s
     constant = alike and (orders is None or of_orders < ROUNDING**2)
+    if n == 1 and (not constant or float(np.ptp(values)) >= ROUNDING):
+        nan = math.nan
+        return Estimate(mean, *bounds, 1.0, nan, 0.0, 1, s, 0.0, "unknown", bounds)
     found = Estimate(
         value=mean,
         low=mean,

@@ -348,3 +348,13 @@ def test_detectable_difference_when_effect_is_that_large_then_is_found_four_in_f
     shift = float(np.interp(np.median(printed), gained, logits))
     found = sum(family(shift)[0].p * 3 < 0.05 for _ in range(150))
     assert 0.68 <= found / 150 <= 0.92
+
+
+def test_mean_estimate_when_one_item_never_varies_but_orders_differ_then_claims_nothing() -> None:
+    """That its runs agree says nothing, where runs of the family are known to differ."""
+    rng = np.random.default_rng(3)
+    orders = order_effects([rng.normal(size=(12, 1)) + rng.normal(size=(1, 4)) for _ in range(3)])
+    assert orders is not None
+    assert orders.variance > 0
+    estimate = mean_estimate(np.ones((1, 4)), orders=orders)
+    assert (estimate.method, estimate.low, estimate.high, estimate.p) == ("unknown", 0.0, 1.0, 1.0)
