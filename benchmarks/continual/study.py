@@ -172,7 +172,7 @@ class ContinualStudy(Study[ContinualPlan]):
             "temperature": plan.temperature,
             **_settings(part),
         }
-        return MeteredChatModel(inner=learner, identity=identity)
+        return MeteredChatModel(inner=learner, identity=identity, call_seconds=None)
 
     @override
     def most_calls(self, plan: ContinualPlan, run: RunSpec) -> int:

@@ -86,8 +86,12 @@ class MeteredChatModel(BaseChatModel):
     """Clock and sleep."""
     max_completion: int = 0
     """Most tokens of a reply, set aside before a call under a cap on tokens; 0 if unknown."""
-    call_seconds: float = CALL_SECONDS
-    """How long a call may take in all; then it has failed, and may be repeated."""
+    call_seconds: float | None = CALL_SECONDS
+    """How long a call may take in all; then it has failed, and may be repeated.
+
+    `None` is for models of this process, which nothing keeps waiting: a synchronous call with a
+    deadline takes a thread of its own.
+    """
 
     _reached: Reached = PrivateAttr(default_factory=Reached)
 
@@ -321,7 +325,7 @@ def _endpoint(inner: BaseChatModel, base_url: str | None) -> str | None:
 
 
 @asynccontextmanager
-async def _deadline(seconds: float) -> AsyncIterator[None]:
+async def _deadline(seconds: float | None) -> AsyncIterator[None]:
     """Cancel what takes longer.
 
     Raises:
@@ -331,7 +335,7 @@ async def _deadline(seconds: float) -> AsyncIterator[None]:
         async with asyncio.timeout(seconds) as limit:
             yield
     except TimeoutError as error:
-        if not limit.expired():
+        if seconds is None or not limit.expired():
             raise
         raise TimeoutError(_late(seconds)) from error
 
@@ -343,14 +347,16 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
         return None
 
 
-def _within(seconds: float, call: Callable[[], T]) -> T:
-    """Call in a thread, and leave it to itself where it takes longer.
+def _within(seconds: float | None, call: Callable[[], T]) -> T:
+    """Call in a thread, and leave it to itself where it takes longer; call here without a limit.
 
     A client that reads what drips cannot be stopped from outside; `bounded_clients` ends it.
 
     Raises:
         TimeoutError: It did.
     """
+    if seconds is None:
+        return call()
     ended: Future[T] = Future()
 
     def work() -> None:

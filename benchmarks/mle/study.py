@@ -165,7 +165,7 @@ class MleStudy(Study[MlePlan]):
         temperature = plan.temperature_of(section)
         learner, known = agent_named(section.name).simulated_model(temperature=temperature)
         identity = {"model": SIMULATED, "temperature": temperature, **known}
-        return MeteredChatModel(inner=learner, identity=identity)
+        return MeteredChatModel(inner=learner, identity=identity, call_seconds=None)
 
     @override
     def most_calls(self, plan: MlePlan, run: RunSpec) -> int:

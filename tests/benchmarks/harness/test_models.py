@@ -5,6 +5,7 @@ import gc
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -335,6 +336,31 @@ async def test_call_when_the_error_is_nobodys_then_it_is_unscored_and_not_repeat
         await ask(model, "crash")
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
     assert inner.asked == 1
+
+
+@pytest.mark.parametrize("call_seconds", [None, 60.0])
+async def test_call_when_it_has_no_deadline_then_is_made_where_it_is_asked_for(
+    ask: Ask, call_seconds: float | None
+) -> None:
+    """A model of this process is called without a thread; its errors, time-outs too, are its own."""
+    asked_in: list[threading.Thread] = []
+
+    class Here(Counter):
+        def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+            asked_in.append(threading.current_thread())
+            if "late" in messages[-1].text:
+                raise TimeoutError("the model's own")
+            return super()._generate(messages, *args, **kwargs)
+
+    patience = RetryPolicy(total_seconds=0, unreachable_seconds=0)
+    model = MeteredChatModel(
+        inner=Here(), identity={"model": "here"}, call_seconds=call_seconds, retry=patience
+    )
+    model.invoke("hello")
+    assert (asked_in == [threading.current_thread()]) is (call_seconds is None)
+    assert (await ask(model, "hello")).text == "answer 2"
+    with pytest.raises(InfrastructureError, match="the model's own"):
+        await ask(model, "late")
 
 
 async def test_call_when_cancelled_then_it_ends_at_once_and_its_reservation_is_returned() -> None:
