@@ -310,11 +310,24 @@ def _path(module: str) -> Path:
 
 def _imports(text: bytes, ours: str) -> Iterator[str]:
     """Name the modules that a file imports, of those whose names begin with `ours`."""
+    for module, name in _named_imports(text):
+        if name is None and module.startswith(ours):
+            yield module
+        elif name is not None and f"{module}.".startswith(ours):
+            yield _home(module, name)
+
+
+# Parsing is most of the work, and each preview, start and resumption of a plan asks for all files.
+@cache
+def _named_imports(text: bytes) -> tuple[tuple[str, str | None], ...]:
+    """Return what a file imports: modules, and names with the modules they are imported from."""
+    found: list[tuple[str, str | None]] = []
     for each in _statements(ast.parse(text).body):
         if isinstance(each, ast.Import):
-            yield from (name.name for name in each.names if name.name.startswith(ours))
-        elif isinstance(each, ast.ImportFrom) and f"{each.module}.".startswith(ours):
-            yield from (_home(str(each.module), name.name) for name in each.names)
+            found += ((name.name, None) for name in each.names)
+        elif isinstance(each, ast.ImportFrom):
+            found += ((str(each.module), name.name) for name in each.names)
+    return tuple(found)
 
 
 def _home(module: str, name: str) -> str:
