@@ -87,12 +87,14 @@ class SyntheticLog:
         self.manifest: Mapping[str, JSON] = {**MANIFEST, **(manifest or {})}
         self._done = dict(done or {})
         self._specs = {run.name: run for run in self.runs}
+        self._results: dict[str, list[Mapping[str, JSON]]] = {}
 
     def results(self, name: str) -> list[Mapping[str, JSON]]:
         """Return the results of a run."""
-        run = self._specs[name]
-        count = self._count(run)
-        return [self._result(run, place) for place in range(count)]
+        if name not in self._results:
+            run = self._specs[name]
+            self._results[name] = [self._result(run, place) for place in range(self._count(run))]
+        return self._results[name]
 
     def deltas(self, name: str) -> list[tuple[MemoryDelta, ...]]:
         """Return one new item per training episode."""

@@ -167,6 +167,7 @@ def test_shortened_when_a_text_is_long_then_says_what_is_left_out() -> None:
     assert shortened("x" * 1_011, 10) == "x" * 10 + " […1,001 more characters]"
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_case_pages_when_texts_are_huge_then_stay_bounded(tmp_path: Path) -> None:
     """A page of texts without end is a page of some hundred kilobytes at most."""
     world = World(
@@ -190,6 +191,7 @@ def test_case_pages_when_texts_are_huge_then_stay_bounded(tmp_path: Path) -> Non
         assert "<b>" not in html
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_report_when_written_again_then_old_cases_are_gone(tmp_path: Path) -> None:
     """A case of an earlier report that is none now does not stay behind."""
     stale = tmp_path / "cases" / "case-99.html"

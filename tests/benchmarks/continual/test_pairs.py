@@ -104,6 +104,7 @@ def test_tables_when_of_a_pair_then_are_those_of_the_pair_alone(
     assert [t for t in together if t.name != "gates"] == [t for t in apart if t.name != "gates"]
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_report_when_written_then_is_one_of_each_pair_and_one_of_all(
     log: PlanLog, tmp_path: Path
 ) -> None:

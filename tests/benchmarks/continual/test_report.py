@@ -11,13 +11,12 @@ from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-import matplotlib as mpl
 import pytest
 import synthetic_log
 from synthetic_log import SyntheticLog, World
 
 from langgraft._core.canonical import JSON
-from langgraft.benchmarks.continual.analysis import analyze
+from langgraft.benchmarks.continual.analysis import Analysis, analyze
 from langgraft.benchmarks.continual.columns import MEANINGS
 from langgraft.benchmarks.continual.report import write_report
 from langgraft.benchmarks.continual.tables import tables
@@ -26,6 +25,7 @@ from langgraft.benchmarks.reporting.words import interval, signed
 from langgraft.memory.deltas import MemoryDelta
 
 WORLD = World(effects={("agg", "", ""): 0.35, ("raw", "", ""): -0.35}, steps=2)
+SMALL = World(conditions=("agg",), controls=(), train_items=2, test_items=4)
 PLAN = Plan(study="continual", title="A synthetic study")
 FIGURES = [
     *("backward", "decomposition", "dilution", "forest", "forward", "learning", "milestones"),
@@ -76,9 +76,16 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> Report:
-    """Write the report of a complete study."""
-    return write_report(PLAN, SyntheticLog(WORLD), tmp_path_factory.mktemp("report"))
+def analysis() -> Analysis:
+    """Analyze a complete study."""
+    return analyze(SyntheticLog(WORLD))
+
+
+@pytest.fixture(scope="module")
+def written(analysis: Analysis, tmp_path_factory: pytest.TempPathFactory) -> Report:
+    """Write its report."""
+    out = tmp_path_factory.mktemp("report")
+    return write_report(PLAN, SyntheticLog(WORLD), out, analysis=analysis)
 
 
 @pytest.fixture(scope="module")
@@ -131,6 +138,7 @@ def test_page_when_read_then_says_what_was_found(html: str) -> None:
     assert "c0ffee" in text
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_report_when_games_are_generated_says_so_before_any_number(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,6 +162,7 @@ def test_page_when_model_is_simulated_then_says_so_before_any_number(html: str) 
     assert text.index("The model is simulated.") < text.index("Of 2 memories")
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_page_when_nothing_is_unfolded_then_answers_in_six_hundred_words(tmp_path: Path) -> None:
     """Whether memory helped, transfer at its best and worst, cost, controls and limits come first."""
     names = ("agg", "raw", *(f"same-{number}" for number in range(10)))
@@ -175,7 +184,10 @@ def test_page_when_nothing_is_unfolded_then_answers_in_six_hundred_words(tmp_pat
             assert re.search(rf"{label} {name} [^A-Z]*[A-Z→ ]*[\d. →]* {re.escape(told)}", text)
 
 
-def test_page_when_replies_were_simulated_behind_another_name_then_says_so(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("no_figures")
+def test_page_when_replies_were_simulated_behind_another_name_then_says_so(
+    analysis: Analysis, tmp_path: Path
+) -> None:
     """What replies say of themselves counts, whatever the plan calls the model."""
 
     class Served(SyntheticLog):
@@ -184,23 +196,29 @@ def test_page_when_replies_were_simulated_behind_another_name_then_says_so(tmp_p
             return [{**result, "usage": usage} for result in super().results(name)]
 
     plan = Plan(study="continual", model="openai:gpt-4.1-mini")
-    report = write_report(plan, Served(WORLD), tmp_path)
+    report = write_report(plan, Served(WORLD), tmp_path, analysis=analysis)
     assert "The model is simulated." in report.page.read_text(encoding="utf-8")
     assert "by construction" in report.lines[0]
 
 
-def test_page_when_model_is_real_then_names_it(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("no_figures")
+def test_page_when_model_is_real_then_names_it(analysis: Analysis, tmp_path: Path) -> None:
     """A real model is named, and not called simulated."""
     plan = Plan(study="continual", model="openai:gpt-4.1-mini")
-    report = write_report(plan, SyntheticLog(WORLD), tmp_path)
+    report = write_report(plan, SyntheticLog(WORLD), tmp_path, analysis=analysis)
     text = Page(report.page.read_text(encoding="utf-8")).text
     assert "simulated" not in text
     assert "model: openai:gpt-4.1-mini" in text
     assert not any("simulated" in line for line in report.lines)
 
 
-def test_report_when_written_twice_then_is_the_same_bytes(written: Report, tmp_path: Path) -> None:
-    """Page, figures and tables depend on the log alone, in another process and style too."""
+def test_report_when_written_twice_then_is_the_same_bytes(
+    written: Report, analysis: Analysis, tmp_path: Path
+) -> None:
+    """Page, figures and tables depend on the log alone, in another process and style too.
+
+    Drawing leaves the user's style as it was, and makes no global figure.
+    """
     code = (
         "import sys; from pathlib import Path; import matplotlib as mpl;"
         "mpl.rcParams['font.size'] = 20; mpl.rcParams['svg.hashsalt'] = 'other';"
@@ -208,7 +226,8 @@ def test_report_when_written_twice_then_is_the_same_bytes(written: Report, tmp_p
         "from synthetic_log import SyntheticLog, World;"
         "from langgraft.benchmarks.harness.study import Plan;"
         "write_report(Plan(study='continual', title='A synthetic study'), SyntheticLog(World("
-        "effects={('agg', '', ''): 0.35, ('raw', '', ''): -0.35}, steps=2)), Path(sys.argv[1]))"
+        "effects={('agg', '', ''): 0.35, ('raw', '', ''): -0.35}, steps=2)), Path(sys.argv[1]));"
+        "assert mpl.rcParams['font.size'] == 20; assert 'matplotlib.pyplot' not in sys.modules"
     )
     support = str(Path(synthetic_log.__file__).parent)
     environment = {**os.environ, "PYTHONHASHSEED": "4711", "PYTHONPATH": support}
@@ -217,19 +236,10 @@ def test_report_when_written_twice_then_is_the_same_bytes(written: Report, tmp_p
     names = sorted(path.relative_to(first) for path in first.rglob("*") if path.is_file())
     assert names == sorted(path.relative_to(second) for path in second.rglob("*") if path.is_file())
     pages = sum(name.parent.name == "cases" for name in names)
-    assert len(names) == 1 + len(FIGURES) + len(tables(analyze(SyntheticLog(WORLD)))) + 1 + pages
+    assert len(names) == 1 + len(FIGURES) + len(tables(analysis)) + 1 + pages
     assert pages > 0
     for name in names:
         assert (first / name).read_bytes() == (second / name).read_bytes(), name
-
-
-def test_figures_when_drawn_then_leave_the_users_style_alone(tmp_path: Path) -> None:
-    """Drawing a report changes no setting of matplotlib, and makes no global figure."""
-    loaded = "matplotlib.pyplot" in sys.modules
-    with mpl.rc_context({"font.size": 17}):
-        write_report(PLAN, SyntheticLog(WORLD), tmp_path)
-        assert mpl.rcParams["font.size"] == 17
-    assert ("matplotlib.pyplot" in sys.modules) is loaded
 
 
 def test_figures_when_opened_alone_then_are_svg(written: Report) -> None:
@@ -241,11 +251,14 @@ def test_figures_when_opened_alone_then_are_svg(written: Report) -> None:
 
 
 class HostileLog(SyntheticLog):
-    """A log in which every name and text that comes from outside wants to be markup."""
+    """An incomplete log in which every name and text from outside wants to be markup."""
 
     def __init__(self) -> None:
-        world = World(conditions=("agg",), controls=(), told=EVIL, train_items=6, test_items=12)
-        super().__init__(world, manifest={"packages": {EVIL: EVIL}})
+        world = World(
+            conditions=("agg",), controls=(), told=EVIL, train_items=6, test_items=12, steps=2
+        )
+        done = {"agg/1/test A after A>B": 7, "agg/0/test B after B": 0}
+        super().__init__(world, done=done, manifest={"packages": {EVIL: EVIL}})
         self.runs = tuple(
             replace(
                 run,
@@ -266,11 +279,16 @@ class HostileLog(SyntheticLog):
 
 
 def test_pages_when_strings_are_hostile_then_escape_them(tmp_path: Path) -> None:
-    """Titles, models, items, runs, manifests, memory and replies cannot become markup."""
+    """Titles, models, items, runs, manifests, memory and replies cannot become markup.
+
+    The study is incomplete too: figures are drawn of what there is.
+    """
     plan = Plan(study="continual", title=EVIL, model=EVIL)
     report = write_report(plan, HostileLog(), tmp_path)
     cases = sorted((tmp_path / "cases").glob("*.html"))
     assert cases
+    assert "The study is incomplete." in report.page.read_text(encoding="utf-8")
+    assert sorted(path.stem for path in tmp_path.glob("figures/*.svg")) == FIGURES
     for path in (report.page, *cases):
         html = path.read_text(encoding="utf-8")
         page = Page(html)
@@ -280,6 +298,7 @@ def test_pages_when_strings_are_hostile_then_escape_them(tmp_path: Path) -> None
         assert "alert('x')" in page.text
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_page_when_study_is_incomplete_then_marks_what_is_missing(tmp_path: Path) -> None:
     """Missing episodes are announced, counted beside their numbers and kept out of tests."""
     log = SyntheticLog(WORLD, done={"raw/1/test A after A>B": 7, "agg/0/test B after B": 0})
@@ -299,6 +318,7 @@ def test_report_when_nothing_is_done_then_is_still_written(tmp_path: Path) -> No
     assert "no data" in html
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_page_when_a_subset_is_small_then_shows_only_its_size(tmp_path: Path) -> None:
     """Under ten items there is an n and a dash."""
     log = SyntheticLog(World(conditions=("agg",), controls=(), solved=0.95))
@@ -310,9 +330,10 @@ def test_page_when_a_subset_is_small_then_shows_only_its_size(tmp_path: Path) ->
     assert f"– n = {row['delta_nl_n_items']}" in text  # noqa: RUF001  (an en dash)
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_page_when_plan_is_limited_then_says_so(tmp_path: Path) -> None:
     """A run of a few items is not mistaken for the plan."""
-    report = write_report(PLAN, SyntheticLog(manifest={"limit": 5}), tmp_path)
+    report = write_report(PLAN, SyntheticLog(SMALL, manifest={"limit": 5}), tmp_path)
     assert "This is a limited run" in report.page.read_text(encoding="utf-8")
 
 
@@ -368,9 +389,10 @@ def test_csv_when_columns_repeat_a_number_then_interval_and_n_go_with_it() -> No
         assert all(MEANINGS.of(column) for column in table.columns), table.name
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_report_when_results_hold_usage_then_tokens_reach_page_and_csv(tmp_path: Path) -> None:
     """Tokens per episode stand in the costs, and only where results hold them."""
-    report = write_report(PLAN, SyntheticLog(World(tokens=(900, 134))), tmp_path)
+    report = write_report(PLAN, SyntheticLog(replace(SMALL, tokens=(900, 134))), tmp_path)
     assert {row["tokens_mean"] for row in read_csv(report, "costs")} == {"1034.0"}
     html = report.page.read_text(encoding="utf-8")
     assert '<th scope="col">tokens</th>' in html
@@ -383,11 +405,12 @@ def test_report_when_results_hold_usage_then_tokens_reach_page_and_csv(tmp_path:
 
 
 @pytest.mark.parametrize("judged", [False, True])
+@pytest.mark.usefixtures("no_figures")
 def test_report_when_memory_asked_a_judge_then_tells_who_answered(
     tmp_path: Path, judged: bool
 ) -> None:
     """What rules answered in a model's place is counted, on the page and in the table."""
-    report = write_report(PLAN, SyntheticLog(World(judged=judged)), tmp_path)
+    report = write_report(PLAN, SyntheticLog(replace(SMALL, judged=judged)), tmp_path)
     assert ("What memory asked a judge" in report.page.read_text(encoding="utf-8")) is judged
     assert {row["by_rules_mean"] for row in read_csv(report, "costs")} == {str(float(judged))}
 
@@ -414,10 +437,13 @@ def test_report_when_differences_are_told_then_shows_what_they_are_made_of(writt
         assert f"{success:.2f} − {baseline:.2f}" in text  # noqa: RUF001  (a minus sign)
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_page_when_fingerprints_are_nested_then_provenance_shows_each(tmp_path: Path) -> None:
     """Every leaf of the manifest has a row, lists and empty parts included."""
     fingerprints: dict[str, JSON] = {"learner": {"rules": {"a": 1}, "none": {}, "list": ["x", 2]}}
-    report = write_report(PLAN, SyntheticLog(manifest={"fingerprints": fingerprints}), tmp_path)
+    report = write_report(
+        PLAN, SyntheticLog(SMALL, manifest={"fingerprints": fingerprints}), tmp_path
+    )
     text = Page(report.page.read_text(encoding="utf-8")).text
     assert "fingerprints.learner.rules.a 1" in text
     assert "fingerprints.learner.none {}" in text
