@@ -40,10 +40,9 @@ from langgraft.benchmarks.continual.conditions import (
     check_readable,
     paper_conditions,
 )
-from langgraft.benchmarks.continual.worlds import World, world_of
+from langgraft.benchmarks.continual.worlds import TaskList, World, world_of
 from langgraft.benchmarks.harness.plans import is_shipped
 from langgraft.benchmarks.harness.study import SIMULATED, BankSource, Plan, RunSpec
-from langgraft.environments.text import TextWorldFactory
 
 Sequence_: TypeAlias = Literal["A>B", "B>A"]
 
@@ -340,7 +339,7 @@ def alone(run: RunSpec) -> RunSpec:
 class RunList:
     """Builds the runs of one pair of task families."""
 
-    def __init__(self, plan: ContinualPlan, world: TextWorldFactory) -> None:
+    def __init__(self, plan: ContinualPlan, world: TaskList) -> None:
         self._plan = plan
         self._domains = {"A": plan.tasks.A, "B": plan.tasks.B}
         self._train = {

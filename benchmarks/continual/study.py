@@ -1,7 +1,7 @@
 """The continual-learning study as the harness sees it."""
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
@@ -11,6 +11,7 @@ from langgraft._core.canonical import JSON, digest, text_digest
 from langgraft._core.errors import PlanError, SettingsError
 from langgraft.benchmarks.continual.conditions import Condition
 from langgraft.benchmarks.continual.plan import PAIR, ContinualPlan, RunList, of_pair
+from langgraft.benchmarks.continual.worlds import TaskList
 from langgraft.benchmarks.harness.plans import is_foreign, provider_modules, source_digests
 from langgraft.benchmarks.harness.study import (
     SIMULATED,
@@ -102,10 +103,19 @@ class ContinualStudy(Study[ContinualPlan]):
         Raises:
             PlanError: A task family does not exist.
         """
-        try:
-            return list_runs(run for name, part in plan.parts.items() for run in _runs(name, part))
-        except SettingsError as error:
-            raise PlanError(str(error)) from error
+        return _listed(plan, lambda part: part.world.factory(part.semantics))
+
+    @override
+    def size(self, plan: ContinualPlan) -> tuple[int, int]:
+        """Count the runs and items of a plan, on tasks that stand in for those of large data.
+
+        Where the data holds fewer tasks than the plan asks for, there will be fewer items.
+
+        Raises:
+            PlanError: A task family does not exist, or there are no data.
+        """
+        runs = _listed(plan, lambda part: part.world.outline(part.semantics))
+        return len(runs), sum(run.length for run in runs)
 
     def fingerprints(self, plan: ContinualPlan) -> Mapping[str, JSON]:
         """Return digests of prompts, code, the worlds' rules and the memories' architectures.
@@ -221,10 +231,22 @@ class ContinualStudy(Study[ContinualPlan]):
         return write_reports(plan, log, out)
 
 
-def _runs(pair: str, part: ContinualPlan) -> Iterator[RunSpec]:
-    """List the runs of a pair."""
-    for run in RunList(part, part.world.factory(part.semantics)).all():
-        yield of_pair(run, pair) if pair else run
+def _listed(
+    plan: ContinualPlan, tasks_of: Callable[[ContinualPlan], TaskList]
+) -> tuple[RunSpec, ...]:
+    """List the runs of each pair.
+
+    Raises:
+        PlanError: A task family does not exist, or there are no data.
+    """
+    try:
+        return list_runs(
+            of_pair(run, name) if name else run
+            for name, part in plan.parts.items()
+            for run in RunList(part, tasks_of(part)).all()
+        )
+    except SettingsError as error:
+        raise PlanError(str(error)) from error
 
 
 def _part_of(plan: ContinualPlan, run: RunSpec) -> ContinualPlan:

@@ -10,17 +10,32 @@ from langgraft._core.arguments import validation_as
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import SettingsError
 from langgraft.environments.alfworld.environment import ALFWorld, GeneratedALFWorld
+from langgraft.environments.alfworld.game_files import find_games
+from langgraft.environments.alfworld.games import parse_domain
 from langgraft.environments.alfworld.installed import alfworld_version, import_part
+from langgraft.environments.alfworld.released import TEST_GAMES, TRAIN_GAMES
 from langgraft.environments.alfworld.semantics import CONVENTIONS, Semantics, convention_of
 from langgraft.environments.babyai import BabyAI
 from langgraft.environments.babyai import Semantics as BabyAISemantics
-from langgraft.environments.text import TextWorldFactory
+from langgraft.environments.text import TextTask, TextWorldFactory
 
 if TYPE_CHECKING:  # listing runs needs none of it
     from langchain_core.language_models import BaseChatModel
 
 _DATA: Final = ("ALFWORLD_DATA", "LANGGRAFT_DATA")
 """Variables that say where games lie: a factory is shared as long as they stay as they are."""
+
+
+class TaskList(Protocol):
+    """What runs are listed from: the tasks of a factory, or as many that stand in for them."""
+
+    def tasks(self, domain: str, split: str) -> Sequence[TextTask]:
+        """List the instances of a task family in one split.
+
+        Raises:
+            SettingsError: There is no such family or split.
+        """
+        ...
 
 
 class World(Protocol):
@@ -47,6 +62,14 @@ class World(Protocol):
         Raises:
             SettingsError: There is no such semantics, or its data is not there.
             MissingExtraError: What it needs is not installed.
+        """
+        ...
+
+    def outline(self, semantics: str) -> TaskList:
+        """Return what lists tasks at once: of data that takes time to read, tasks that stand in.
+
+        Raises:
+            SettingsError: There is no such semantics, or its data is not there.
         """
         ...
 
@@ -85,6 +108,9 @@ class _BabyAI:
     def factory(self, semantics: str) -> TextWorldFactory:
         return _babyai(semantics)
 
+    def outline(self, semantics: str) -> TaskList:
+        return _babyai(semantics)
+
     def max_rounds(self, semantics: str) -> int:
         return _babyai(semantics).max_rounds
 
@@ -120,6 +146,12 @@ class _ALFWorld:
     def factory(self, semantics: str) -> TextWorldFactory:
         return _alfworld(self.name, semantics, *map(os.environ.get, _DATA))
 
+    def outline(self, semantics: str) -> TaskList:
+        if self.name != "alfworld":
+            return self.factory(semantics)
+        find_games()
+        return _ReleasedOutline()
+
     def max_rounds(self, semantics: str) -> int:
         return convention_of(semantics).max_rounds
 
@@ -147,6 +179,15 @@ class _ALFWorld:
 def _alfworld(name: str, semantics: str, *_places: str | None) -> ALFWorld:
     kind = ALFWorld if name == "alfworld" else GeneratedALFWorld
     return kind(semantics=cast("Semantics", semantics))
+
+
+class _ReleasedOutline:
+    """As many tasks as are dealt of a family's released games, under numbers."""
+
+    def tasks(self, domain: str, split: str) -> tuple[TextTask, ...]:
+        parse_domain(domain)
+        count = {"train": TRAIN_GAMES, "test": TEST_GAMES}[split]
+        return tuple(TextTask(f"{domain}/{i}", domain, split) for i in range(count))
 
 
 def _only(settings: Mapping[str, JSON], known: Sequence[str], world: str) -> None:

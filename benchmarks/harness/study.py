@@ -274,6 +274,15 @@ class Study(ABC, Generic[PlanT]):
             PlanError: The plan asks for something impossible.
         """
 
+    def size(self, plan: PlanT) -> tuple[int, int]:
+        """Count the runs and items a plan asks for; of large data, only that it is there is looked up.
+
+        Raises:
+            PlanError: The plan asks for something impossible, or its data is not there.
+        """
+        runs = self.expand(plan)
+        return len(runs), sum(run.length for run in runs)
+
     @abstractmethod
     def fingerprints(self, plan: PlanT) -> Mapping[str, JSON]:
         """Return digests of what the results depend on beside the plan: prompts, data, rules."""

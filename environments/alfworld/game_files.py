@@ -16,6 +16,7 @@ import tarfile
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, Protocol
@@ -61,31 +62,56 @@ def open_library() -> ReleasedLibrary:
         SettingsError: There are no games.
         GameError: They are damaged.
     """
-    own = os.environ.get("ALFWORLD_DATA")
-    if own and (_holds_tree(Path(own)) or not _set_by_alfworld(own)):
-        return _named(Path(own))
-    shared = os.environ.get("LANGGRAFT_DATA")
+    path = find_games()
+    with _told_of(path):
+        return PackLibrary(path) if path.name.endswith(".jsonl.xz") else TreeLibrary(path)
+
+
+def find_games() -> Path:
+    """Find the released games where `open_library` opens them; no game is read.
+
+    Raises:
+        SettingsError: There are none.
+        GameError: Their folder cannot be listed.
+    """
+    own, shared = _own(), os.environ.get("LANGGRAFT_DATA")
+    if own is not None:
+        with _told_of(own):
+            if _is_folder(own):
+                choose_release(_names_in(own), None, own)
+            elif _is_absent(own):
+                raise SettingsError(f"there is nothing at {own}")
+        return own
     if shared and (found := _in_folder(Path(shared) / "alfworld")):
         return found
     where = "ALFWORLD_DATA or LANGGRAFT_DATA/alfworld"
     raise SettingsError(f"there are no ALFWorld games in {where}: {HOW_TO_GET_GAMES}")
 
 
-def _named(path: Path) -> ReleasedLibrary:
+def _own() -> Path | None:
+    """Return what `ALFWORLD_DATA` names, unless the package itself set it, to what nobody filled."""
+    named = os.environ.get("ALFWORLD_DATA")
+    if named and (_holds_tree(Path(named)) or not _set_by_alfworld(named)):
+        return Path(named).expanduser()
+    return None
+
+
+@contextmanager
+def _told_of(path: Path) -> Iterator[None]:
     try:
-        return PackLibrary(path) if path.name.endswith(".jsonl.xz") else TreeLibrary(path)
+        yield
     except SettingsError as error:
+        if path != _own():
+            raise
         raise SettingsError(f"ALFWORLD_DATA leads to no games: {error}") from error
 
 
-def _in_folder(folder: Path) -> ReleasedLibrary | None:
+def _in_folder(folder: Path) -> Path | None:
     if packs := sorted(folder.glob("games-*.jsonl.xz")):
-        return PackLibrary(packs[-1])
+        return packs[-1]
     if _holds_tree(folder):
-        return TreeLibrary(folder)
-    if archives := sorted(folder.glob("games-*.tar.xz")):
-        return TreeLibrary(archives[-1])
-    return None
+        return folder
+    return max(folder.glob("games-*.tar.xz"), default=None)
 
 
 def _holds_tree(folder: Path) -> bool:
@@ -255,6 +281,13 @@ def _is_folder(path: Path) -> bool:
     try:
         return path.is_dir()
     except OSError:  # it may not be looked at: who reads it says why
+        return False
+
+
+def _is_absent(path: Path) -> bool:
+    try:
+        return not path.exists()
+    except OSError:  # as above
         return False
 
 

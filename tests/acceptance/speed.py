@@ -1,7 +1,7 @@
 """Speed, as ratios in one run, several times over; the median is judged."""
 
 from acceptance.figure import Figure, Setting
-from langgraft.benchmarks.performance.command_line import help_seconds
+from langgraft.benchmarks.performance.command_line import help_seconds, plans_cpu_seconds
 from langgraft.benchmarks.performance.harness import overhead_per_item
 from langgraft.benchmarks.performance.react_agent import episode_ratio
 
@@ -43,7 +43,14 @@ def measure_help(setting: Setting) -> list[Figure]:
             [sum(help_seconds(rounds=rounds)) for _ in _times(setting)],
             " s",
             0.5,
-        )
+        ),
+        _judged(
+            "`langgraft plans` answers at once, where data lies too",
+            "CPU time of the whole process, Python's start included, best of a few",
+            [plans_cpu_seconds(rounds=rounds) for _ in _times(setting)],
+            " s",
+            1,
+        ),
     ]
 
 

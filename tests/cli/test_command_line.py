@@ -115,6 +115,7 @@ def test_plans_when_listed_pass_all_checks_and_are_as_large_as_said() -> None:
         prepared = choose(name, model=None, base_url=None, limit=None)
         assert prepared.plan == plan
         assert tuple(run.spec for run in prepared.graph) == runs
+        assert study.size(plan) == (len(runs), sum(run.length for run in runs))
 
 
 def test_preview_when_limited_counts_fewer_items(plan: Path) -> None:

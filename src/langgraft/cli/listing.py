@@ -14,15 +14,14 @@ if TYPE_CHECKING:  # `status` is light
 
 
 def show_plans(*, as_json: bool) -> None:
-    """List the plans that ship; of one whose data is missing, what is missing."""
+    """List the plans that ship, and what each asks for; where its data is missing, what is missing."""
     from langgraft.benchmarks.studies import read_shipped_plans  # noqa: PLC0415
 
     names = ("name", "title", "runs", "items", "missing")
     rows: list[tuple[str, str, int | None, int | None, str | None]] = []
     for name, study, plan in read_shipped_plans():
         try:
-            runs = study.expand(plan)
-            rows.append((name, plan.title, len(runs), sum(run.length for run in runs), None))
+            rows.append((name, plan.title, *study.size(plan), None))
         except PlanError as error:
             rows.append((name, plan.title, None, None, str(error)))
     if as_json:

@@ -246,6 +246,21 @@ def test_plan_when_its_games_are_missing_then_is_refused_and_still_listed(
     assert row["missing"] == str(caught.value)
 
 
+def test_plans_when_listed_then_no_game_is_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Counting needs seconds of unpacking otherwise: that games are there is enough."""
+    (tmp_path / "alfworld").mkdir()
+    (tmp_path / "alfworld" / "games-2.1.2.jsonl.xz").write_bytes(b"no pack")
+    monkeypatch.setenv("LANGGRAFT_DATA", str(tmp_path))
+    monkeypatch.delenv("ALFWORLD_DATA", raising=False)
+    listed = json.loads(CliRunner().invoke(app, ["plans", "--json"]).output)
+    counts = {each["name"]: (each["runs"], each["items"]) for each in listed}
+    assert counts["continual-memory"] == (660, 86_000)
+    assert counts["remedies-alfworld"] == (620, 41_000)
+    assert not any(each["missing"] for each in listed)
+
+
 @pytest.mark.parametrize("name", ["continual-memory", "remedies-alfworld", "demo-alfworld"])
 def test_plan_when_it_ships_then_its_comment_has_the_exact_counts(
     name: str, data_dir: Path, monkeypatch: pytest.MonkeyPatch

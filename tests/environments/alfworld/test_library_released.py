@@ -24,7 +24,12 @@ from hypothesis import strategies as st
 
 from langgraft._core.canonical import digest
 from langgraft._core.errors import GameError, SettingsError
-from langgraft.environments.alfworld.game_files import PackLibrary, TreeLibrary, open_library
+from langgraft.environments.alfworld.game_files import (
+    PackLibrary,
+    TreeLibrary,
+    find_games,
+    open_library,
+)
 from langgraft.environments.alfworld.games import FAMILIES, Game, Library
 from langgraft.environments.alfworld.generated import GeneratedLibrary
 from langgraft.environments.alfworld.released import ReleasedLibrary, deal
@@ -333,16 +338,36 @@ def test_opening_when_alfworld_data_is_set_then_it_comes_first(
         open_library()
     write_archive(own, shared / "alfworld" / "games-2.1.1.tar.xz")
     assert open_library().splits() == ("valid_seen",)
+    assert find_games() == shared / "alfworld" / "games-2.1.1.tar.xz"
     write_tree(shared / "alfworld", games_of(1), "valid_unseen")
     assert open_library().splits() == ("valid_unseen",)
+    assert find_games() == shared / "alfworld"
     write_pack(shared / "alfworld" / "games-2.1.2.jsonl.xz", pack_rows(games_of(1)))
     assert open_library().splits() == ("train", "test")
+    assert find_games() == shared / "alfworld" / "games-2.1.2.jsonl.xz"
     monkeypatch.setenv("ALFWORLD_DATA", str(own))
     assert open_library().splits() == ("valid_seen",)
+    assert find_games() == own
     monkeypatch.setenv("ALFWORLD_DATA", str(shared / "alfworld" / "games-2.1.2.jsonl.xz"))
     assert open_library().splits() == ("train", "test")
     monkeypatch.setenv("ALFWORLD_DATA", str(tmp_path / "absent"))
-    with pytest.raises(SettingsError, match=r"ALFWORLD_DATA leads to no games: .*absent"):
+    (tmp_path / "empty").mkdir()
+    for name in ("absent", "empty"):
+        monkeypatch.setenv("ALFWORLD_DATA", str(tmp_path / name))
+        for look in (open_library, find_games):
+            with pytest.raises(SettingsError, match=rf"ALFWORLD_DATA leads to no games: .*{name}"):
+                look()
+
+
+def test_finding_when_games_are_damaged_or_at_home_then_says_where_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No game is read, and `~` is the home folder."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("ALFWORLD_DATA", "~/games.jsonl.xz")
+    (tmp_path / "games.jsonl.xz").write_bytes(b"no pack")
+    assert find_games() == tmp_path / "games.jsonl.xz"
+    with pytest.raises(GameError, match="cannot be read"):
         open_library()
 
 
