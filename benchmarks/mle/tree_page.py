@@ -95,8 +95,14 @@ def render_tree_page(
 ) -> str:
     """Return the page of a search; see `write_tree_page`."""
     view = TreeView(journal, lower_is_better, chosen)
-    pages = environment(__package__ or "", metric=number, px=px, corners=corners)
-    pages.filters.update(shortened=shortened, sha256=_sha256)
+    pages = environment(
+        __package__ or "",
+        metric=number,
+        px=px,
+        corners=corners,
+        shortened=shortened,
+        sha256=_sha256,
+    )
     picture = picture_of(view)
     page: str = pages.get_template("tree.html.jinja").render(
         view=view,

@@ -9,6 +9,7 @@ escaped by the templates' environment, which has no way around it but for figure
 """
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,8 +33,11 @@ def check_extra() -> None:
         require(module, extra="bench", purpose=_PURPOSE)
 
 
+@cache  # with what it has compiled: a report has a page of one template for each of many trees
 def environment(*packages: str, **filters: Any) -> Any:
     """Return an environment that escapes everything and refuses names that are not there.
+
+    The same packages and filters give the same environment, which is shared: it is not to be changed.
 
     Args:
         packages: Packages with a folder `templates`, the first that has a template first; those
