@@ -95,7 +95,7 @@ class SubprocessSandbox(SupervisedSandbox):
         content: dict[str, Any] = {
             "sandbox": "subprocess",
             "python": [self._python, sys.version],
-            "packages": sorted({f"{d.name} {d.version}" for d in metadata.distributions()}),
+            "packages": _packages(),
             "inputs": self._inputs,
             "limits": self.limits.model_dump(),
         }
@@ -119,6 +119,12 @@ class SubprocessSandbox(SupervisedSandbox):
             stderr=place.without_path(result.stderr),
             error=error and _without_paths(error, place),
         )
+
+
+# Reading what each installed package says of itself takes a quarter of a second.
+@functools.cache
+def _packages() -> list[str]:
+    return sorted({f"{each.name} {each.version}" for each in metadata.distributions()})
 
 
 class _ProcessPlace:
