@@ -10,9 +10,9 @@ import pytest
 
 pytest.importorskip("sklearn")
 
-from boards.__main__ import main, write
+from boards.__main__ import description, leaderboard, main, write
 from boards.attacks import best
-from boards.boards import enter, make_board, predict, separation
+from boards.boards import Made, enter, make_board, predict, separation
 from boards.catalog import IDS, find, load
 from boards.traces import find_traces, probability
 
@@ -25,13 +25,19 @@ from langgraft.environments.competitions.registry import Registry
 FOLDER = Path(next(iter(shipped.__path__)))
 
 
-def test_board_when_made_twice_is_the_same_file(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def weather() -> Made:
+    """Make the board of the smallest contest."""
+    return make_board(find("weather"), load("weather"))
+
+
+def test_board_when_made_twice_is_the_same_file(weather: Made, tmp_path: Path) -> None:
     """Seeds, one thread and fixed rows leave nothing to chance; the files say what was made."""
-    for name in ("first", "second"):
-        write("weather", tmp_path / name)
-    first, second = tmp_path / "first", tmp_path / "second"
-    for file in ("leaderboard.csv", "board.json", "checksums.yaml"):
-        assert (first / file).read_bytes() == (second / file).read_bytes()
+    contest, first = find("weather"), tmp_path / "first"
+    write(contest.id, first)
+    assert (first / "leaderboard.csv").read_text() == leaderboard(weather)
+    again = description(contest, load(contest.id), weather)
+    assert (first / "board.json").read_text() == again
     assert (first / "checksums.yaml").read_bytes() == (
         FOLDER / "weather" / "checksums.yaml"
     ).read_bytes()
@@ -83,12 +89,10 @@ def test_team_when_graded_by_the_competition_has_its_score_on_the_board(
     assert report.score == pytest.approx(enter(contest, data, "", prediction).score, abs=2e-5)
 
 
-def test_separation_when_teams_are_the_same_rows_is_measured_on_pairs() -> None:
+def test_separation_when_teams_are_the_same_rows_is_measured_on_pairs(weather: Made) -> None:
     """The difference is that of the board, its error less than that of unpaired scores."""
-    contest, data = find("weather"), load("weather")
-    made = make_board(contest, data)
-    found = separation(contest, made, draws=200)
-    losses = {entry.team: entry.losses for entry in made.entries}
+    found = separation(find("weather"), weather, draws=200)
+    losses = {entry.team: entry.losses for entry in weather.entries}
     difference = losses[found.median] - losses[found.gold]
     assert found.difference == pytest.approx(difference.mean(), abs=2e-5)
     assert found.error == pytest.approx(difference.std() / np.sqrt(found.units), rel=0.2)

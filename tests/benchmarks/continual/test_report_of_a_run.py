@@ -33,6 +33,7 @@ PLAN = ContinualPlan.model_validate(
             },
         ],
         "probes": [{"retrieval": "wide", "pool": "ind"}],
+        "sequences": ["A>B"],
         "train_items": 4,
         "test_items": 3,
         "runs": 2,
