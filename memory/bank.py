@@ -54,10 +54,9 @@ from langgraft.memory.deltas import (
     Remove,
     SetState,
 )
-from langgraft.memory.embedders.base import EmbeddingRequest
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.recall import Found
-from langgraft.memory.stores.corpora import SharedIndexes
+from langgraft.memory.stores.corpora import Corpora, SharedIndexes
 from langgraft.memory.stores.filters import passes
 from langgraft.memory.stores.forked import ForkedStore, ReadOnlyStore
 from langgraft.memory.stores.named import GuardedStore
@@ -259,7 +258,7 @@ def as_if_applied(
     ranked: list[RankedStore] = []
 
     def answer(step: Step) -> Program[list[Result]]:
-        if isinstance(step, EmbeddingRequest) or not pending:
+        if not isinstance(step, Sequence) or not pending:
             return (yield step)
         asked = [op for op in step if not (is_pending(op) or _searches(op, namespace))]
         answers = iter((yield asked) if asked else ())
@@ -547,23 +546,27 @@ class OpenBank:
         yield from self._catch_up()
         return (yield from program)
 
-    def writing(self, program: Program[T]) -> Program[T]:
+    def writing(self, program: Program[T], corpora: Corpora | None = None) -> Program[T]:
         """Run a program that may write, under the lock; what it sees is as `reading` shows it.
 
+        Args:
+            program: The program.
+            corpora: The indexes of the provider that writes, if it ranks.
+
         Raises:
+            InputError: The directory of these indexes was closed.
             BankConflictError: Somebody who cannot be kept out writes too; nothing was written.
         """
         seen = None if self.alone else (yield from self._catch_up())
 
         def answer(step: Step) -> Program[list[Result]]:
             nonlocal seen
-            touched = [] if isinstance(step, EmbeddingRequest) else list(_touched(step))
+            touched = list(_touched(step)) if isinstance(step, Sequence) else []
             if not touched:
                 return (yield step)
             if self._detects_conflicts:
                 yield from self._check_alone(seen)
-            # A provider without a ranker writes past all that have one.
-            with self.indexes.writing(touched):
+            with (corpora or self.indexes).writing(touched):
                 if self.alone:
                     return (yield step)
                 number = (seen or {}).get("number", 0) + 1

@@ -75,12 +75,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Final, Generic, Literal, ParamSpec, TypeAlias, TypeVar, cast
 
-from langgraph.store.base import BaseStore
-from pydantic import ValidationError
+from langgraph.store.base import BaseStore, Op, Result, SearchOp
 
-from langgraft._core.arguments import check_argument, checked, describe_validation
+from langgraft._core.arguments import check_argument, checked, validation_as
 from langgraft._core.canonical import JSON, digest, portable_text
-from langgraft._core.effects import adrive, drive
+from langgraft._core.effects import adrive, drive, relay
 from langgraft._core.errors import InputError, SettingsError
 from langgraft.memory import bank
 from langgraft.memory.bank import open_bank, present, with_free_ids
@@ -110,7 +109,7 @@ from langgraft.memory.recall import (
 )
 from langgraft.memory.settings import ProviderSettings
 from langgraft.memory.stores.forked import ReadOnlyStore
-from langgraft.memory.stores.programs import Namespace, Program
+from langgraft.memory.stores.programs import Namespace, Program, Step
 from langgraft.memory.stores.ranked import RankedStore
 
 logger = logging.getLogger(__name__)
@@ -196,6 +195,7 @@ class MemoryProvider(ABC, Generic[SettingsT]):
             self._ranked = bank.ranked_store(
                 store, ranker, directory=index_directory, indexes=self._bank.indexes
             )
+        self._kept = store
         self.store = self._ranked or store
 
     def refresh(self) -> None:
@@ -538,21 +538,43 @@ class MemoryProvider(ABC, Generic[SettingsT]):
     # How programs are run -----------------------------------------------------------------
 
     def _read(self, program: Program[T]) -> T:
-        return drive(self._up_to_date(program), self.store)
+        return drive(self._up_to_date(program), self._kept)
 
     async def _aread(self, program: Program[T]) -> T:
-        return await adrive(self._up_to_date(program), self.store)
+        return await adrive(self._up_to_date(program), self._kept)
 
     def _up_to_date(self, program: Program[T]) -> Program[T]:
-        return program if self._bank.alone else self._bank.reading(program)
+        ranked = self._with_ranking(program)
+        return ranked if self._bank.alone else self._bank.reading(ranked)
+
+    def _writing(self, program: Program[T]) -> Program[T]:
+        corpora = None if self._ranked is None else self._ranked.corpora
+        return self._bank.writing(self._with_ranking(program), corpora)
+
+    def _with_ranking(self, program: Program[T]) -> Program[T]:
+        """Have searches answered by rank; all else goes to the store as it is."""
+        ranked = self._ranked
+        if ranked is None:
+            return program
+
+        def answer(step: Step) -> Program[list[Result]]:
+            if isinstance(step, Sequence) and any(map(_asks, step)):
+                return (yield from ranked.program(step))
+            return (yield step)
+
+        return relay(program, answer)
 
     def _write(self, program: Program[T]) -> T:
         with self._bank.lock.held(here=self._frozen):
-            return drive(self._bank.writing(program), self.store)
+            return drive(self._writing(program), self._kept)
 
     async def _awrite(self, program: Program[T]) -> T:
         async with self._bank.lock.aheld(here=self._frozen):
-            return await adrive(self._bank.writing(program), self.store)
+            return await adrive(self._writing(program), self._kept)
+
+
+def _asks(op: Op) -> bool:
+    return isinstance(op, SearchOp) and bool(op.query)
 
 
 def _write(path: Path, content: BankContent) -> int:
@@ -604,10 +626,8 @@ def _called(
 def _refusals_about(what: str) -> Iterator[None]:
     """Refuse in one line what no item, question or log can hold."""
     try:
-        yield
-    except ValidationError as error:
-        msg = f"{what} cannot be remembered: {describe_validation(error)}"
-        raise InputError(msg) from error
+        with validation_as(InputError, f"{what} cannot be remembered: "):
+            yield
     except UnicodeEncodeError as error:
         msg = f"{what} holds a lone surrogate, which no log can hold"
         raise InputError(msg) from error

@@ -159,6 +159,12 @@ class Corpus(Watched):
     read: dict[Address, int] = field(default_factory=dict)
     """Versions as of which changed records were read; an older reading never replaces one."""
 
+    embeddings: EmbeddingIndex | None = field(init=False)
+    """The index, if it ranks by vectors: known once, for asking takes as long as a short search."""
+
+    def __post_init__(self) -> None:
+        self.embeddings = self.index if isinstance(self.index, EmbeddingIndex) else None
+
     def enter(self, address: Address, entry: IndexedRecord | None) -> None:
         """Bring one record up to date, given what the store has; `None`: no document."""
         if entry is None:
@@ -239,10 +245,10 @@ class RankedQuery:
         index = corpus.index
         fields = corpus.fields.unread(self.conditions) if self.conditions else ()
         requests: Sequence[EmbeddingRequest] = ()
-        if isinstance(index, EmbeddingIndex):
+        if corpus.embeddings is not None:
             for request, vectors in learned:
-                index.learn(request, vectors)
-            requests = index.lacking(self.query)
+                corpus.embeddings.learn(request, vectors)
+            requests = corpus.embeddings.lacking(self.query)
         if requests or fields:
             return Lacking(requests, fields)
         if not self.conditions:

@@ -12,6 +12,7 @@ from typing import Final, TypeAlias, TypeVar, cast
 
 from langgraph.store.base import Op, PutOp, Result, SearchItem, SearchOp
 
+from langgraft._core.effects import Effect
 from langgraft._core.errors import InfrastructureError
 from langgraft.memory.embedders.base import EmbeddingRequest, Vectors
 
@@ -22,8 +23,8 @@ Namespace: TypeAlias = tuple[str, ...]
 Address: TypeAlias = tuple[Namespace, str]
 """Namespace and key of a record."""
 
-Step: TypeAlias = Sequence[Op] | EmbeddingRequest
-"""What a program waits for: a store, or an embedder."""
+Step: TypeAlias = Sequence[Op] | Effect
+"""What a program waits for: a store, or an effect, such as an `EmbeddingRequest`."""
 
 Program: TypeAlias = Generator[Step, list[Result], T]
 """Yields batches of operations, is sent their results, and returns a `T`.

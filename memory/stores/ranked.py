@@ -27,7 +27,6 @@ from langgraft._core.effects import adrive, drive
 from langgraft._core.errors import SettingsError
 from langgraft.memory.rankers.base import (
     DurableIndex,
-    EmbeddingIndex,
     Ranker,
     Scored,
     ranker_name,
@@ -61,6 +60,24 @@ read beyond the last one needed costs a database less than being asked again."""
 
 _READ = 1_000
 """Changed records read at a time."""
+
+
+class _Turn:
+    """An effect: waits until no other task of the event loop builds an index; threads do not wait."""
+
+    def __init__(self) -> None:
+        self._locks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = (
+            WeakKeyDictionary()
+        )
+
+    def do(self) -> None:
+        """Go on."""
+
+    async def ado(self) -> asyncio.Lock:
+        """Take the turn; who gets it gives it back."""
+        lock = self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+        await lock.acquire()
+        return lock
 
 
 class RankedItem(SearchItem):
@@ -160,6 +177,7 @@ class RankedStore(BaseStore):
         store: The wrapped store.
         ranker: The ranker.
         fields: Paths of the texts that are ranked where a put says nothing.
+        corpora: What is indexed.
         order_field: As given.
 
     Raises:
@@ -194,10 +212,8 @@ class RankedStore(BaseStore):
         self.supports_ttl = store.supports_ttl
         self.ttl_config = store.ttl_config
         self._put_indexes = PutIndexes() if heed_index else None
-        self._corpora = self._opened(max_indexes, directory, indexes)
-        self._gates: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = (
-            WeakKeyDictionary()
-        )
+        self.corpora = self._opened(max_indexes, directory, indexes)
+        self._turn = _Turn()
         self._reading = Reading(self.fields, order_field)
         self._ranker_name = ranker_name(ranker)
 
@@ -227,7 +243,7 @@ class RankedStore(BaseStore):
 
     def close(self) -> None:
         """Save the indexes and leave the directory, if there is one; writes are refused then."""
-        self._corpora.close()
+        self.corpora.close()
 
     def __enter__(self) -> Self:
         return self
@@ -253,17 +269,11 @@ class RankedStore(BaseStore):
                 that is neither `False` nor paths; nothing was done.
             InfrastructureError: The wrapped store caps searches and did not list all records.
         """
-        operations = list(ops)
-        if not self._builds(operations):
-            return await adrive(self.program(operations), self.store)
-        # Of a thousand tasks that find no index, one builds it and the others wait.
-        loop = asyncio.get_running_loop()
-        async with self._gates.setdefault(loop, asyncio.Lock()):
-            return await adrive(self.program(operations), self.store)
+        return await adrive(self.program(ops), self.store)
 
     def refresh(self) -> None:
         """Forget all indexes; the next search of each prefix reads the wrapped store again."""
-        self._corpora.clear()
+        self.corpora.clear()
         if self._put_indexes is not None:
             self._put_indexes.forget()
 
@@ -285,19 +295,10 @@ class RankedStore(BaseStore):
             results.update(zip(others, passed, strict=True))
         return [results[i] for i in range(len(operations))]
 
-    def _builds(self, ops: Iterable[Op]) -> bool:
-        """Say whether a batch has a search of a prefix that is not indexed yet."""
-        return any(
-            isinstance(op, SearchOp)
-            and op.query
-            and not self._corpora.has(tuple(op.namespace_prefix))
-            for op in ops
-        )
-
     def _pass(self, ops: Sequence[Op]) -> Program[list[Result]]:
         """Hand operations on, announcing what they write."""
         touched = [(op.namespace, op.key) for op in ops if isinstance(op, PutOp)]
-        with self._corpora.writing(touched) if touched else nullcontext():
+        with self.corpora.writing(touched) if touched else nullcontext():
             if self._put_indexes is None:
                 return (yield ops)
             return (yield from self._put_indexes.carry_out(ops))
@@ -353,12 +354,12 @@ class RankedStore(BaseStore):
         read.update(zip(unread, cast("list[Item | None]", items), strict=True))
         gone = [address for address in unread if read[address] is None]
         if gone:
-            self._corpora.mark(gone)
+            self.corpora.mark(gone)
 
     def _rank(self, op: SearchOp, *, limit: int) -> Program[Ranking]:
         """Rank the documents under a prefix after bringing its index up to date."""
         asked = RankedQuery(op.query or "", op.filter)
-        while (opened := self._corpora.open(op.namespace_prefix)) is None:
+        while (opened := self.corpora.open(op.namespace_prefix)) is None:
             yield from self._build(op.namespace_prefix, asked)
         corpus, versions = opened
         addresses = list(versions)
@@ -366,7 +367,7 @@ class RankedStore(BaseStore):
         for i in range(0, len(addresses), _READ):
             entries |= yield from self._changed(addresses[i : i + _READ])
         ask = partial(asked.ask, limit=limit)
-        answer = self._corpora.search(corpus, entries, versions, ask)
+        answer = self.corpora.search(corpus, entries, versions, ask)
         # Others may enter documents while what is lacking is fetched.
         while isinstance(answer, Lacking):
             learned: list[Learned] = []
@@ -375,36 +376,46 @@ class RankedStore(BaseStore):
                 learned.append((request, vectors))
             if answer.fields:
                 yield from self._fill(corpus, answer.fields)
-            answer = self._corpora.search(corpus, {}, {}, partial(ask, learned=learned))
+            answer = self.corpora.search(corpus, {}, {}, partial(ask, learned=learned))
         return answer
 
     def _build(self, prefix: Namespace, asked: RankedQuery) -> Program[None]:
         """Index a prefix, or take its index from the directory."""
-        if self._corpora.reopen(prefix, self.ranker.index()):
+        # Of a thousand tasks that find no index, one builds it and the others wait.
+        turn: object = yield self._turn
+        try:
+            if not self.corpora.has(prefix):
+                yield from self._build_in_turn(prefix, asked)
+        finally:
+            if isinstance(turn, asyncio.Lock):
+                turn.release()
+
+    def _build_in_turn(self, prefix: Namespace, asked: RankedQuery) -> Program[None]:
+        if self.corpora.reopen(prefix, self.ranker.index()):
             return
         index = self.ranker.index()
-        with self._corpora.building(prefix, index) as corpus:
+        with self.corpora.building(prefix, index) as corpus:
             corpus.fields = FieldIndex(FieldIndex().unread(asked.conditions or {}))
             records = yield from self._all(corpus)
-            if self._corpora.has(prefix):
+            if self.corpora.has(prefix):
                 return  # another thread or task was faster; its index follows every write as well
             corpus.enter_all(records)
-            if isinstance(index, EmbeddingIndex):
-                for request in index.lacking(None):
-                    index.learn(request, (yield from embed(request)))
-            self._corpora.install(corpus)
+            if corpus.embeddings is not None:
+                for request in corpus.embeddings.lacking(None):
+                    corpus.embeddings.learn(request, (yield from embed(request)))
+            self.corpora.install(corpus)
 
     def _fill(self, corpus: Corpus, keys: Sequence[str]) -> Program[None]:
         """Read fields that a corpus lacks."""
         fields = FieldIndex(keys)
-        with self._corpora.filling(corpus) as filling:
+        with self.corpora.filling(corpus) as filling:
             for document, value in (yield from self._all(filling)):
                 fields.put(document.id, value)
-            self._corpora.fill(corpus, filling, fields)
+            self.corpora.fill(corpus, filling, fields)
 
     def _all(self, watched: Watched) -> Program[Iterable[IndexedRecord]]:
         """Read all documents under a prefix."""
-        undisturbed = partial(self._corpora.undisturbed, watched)
+        undisturbed = partial(self.corpora.undisturbed, watched)
         items = yield from read_all(watched.prefix, undisturbed=undisturbed)
         said: Mapping[Address, PutIndex] = {}
         if self._put_indexes is not None:
