@@ -195,7 +195,6 @@ class MemoryProvider(ABC, Generic[SettingsT]):
             self._ranked = bank.ranked_store(
                 store, ranker, directory=index_directory, indexes=self._bank.indexes
             )
-        self._kept = store
         self.store = self._ranked or store
 
     def refresh(self) -> None:
@@ -536,6 +535,11 @@ class MemoryProvider(ABC, Generic[SettingsT]):
         return [verdict for verdict in verdicts if verdict.item_id not in gone]
 
     # How programs are run -----------------------------------------------------------------
+
+    @property
+    def _kept(self) -> BaseStore:
+        """The store that programs go to."""
+        return self.store if self._ranked is None else self._ranked.store
 
     def _read(self, program: Program[T]) -> T:
         return drive(self._up_to_date(program), self._kept)
