@@ -53,24 +53,35 @@ def solve(*arguments: object, study: MleStudy | None = None) -> Done:
     return Done(int(code or 0), out.getvalue(), err.getvalue())
 
 
+def small(folder: Path) -> tuple[object, ...]:
+    """Return the options of a small search for the toy competition, whose programs are harmless."""
+    write_competition(folder / "mine")
+    return (
+        *("--folder", folder / "mine", "--data-dir", folder / "data", "--out", folder / "out"),
+        *("--steps", 6, "--seconds", 20, "--sandbox", "subprocess"),
+    )
+
+
 @pytest.fixture
 def options(tmp_path: Path) -> tuple[object, ...]:
-    """Return the options of a small search for the toy competition, whose programs are harmless."""
-    write_competition(tmp_path / "mine")
-    return (
-        "--folder",
-        tmp_path / "mine",
-        "--data-dir",
-        tmp_path / "data",
-        "--steps",
-        6,
-        "--seconds",
-        20,
-        "--sandbox",
-        "subprocess",
-        "--out",
-        tmp_path / "out",
-    )
+    """Return the options of a small search in a folder of the test's own."""
+    return small(tmp_path)
+
+
+class Solved(NamedTuple):
+    """A search that has ended: how, and with which options."""
+
+    done: Done
+    options: tuple[object, ...]
+    out: Path
+
+
+@pytest.fixture(scope="module")
+def solved(tmp_path_factory: pytest.TempPathFactory) -> Solved:
+    """Run a small search that no test changes."""
+    folder = tmp_path_factory.mktemp("solved")
+    options = small(folder)
+    return Solved(solve(ID, *options), options, folder / "out")
 
 
 def events(done: Done) -> list[Any]:
@@ -79,12 +90,11 @@ def events(done: Done) -> list[Any]:
 
 
 def test_solve_when_run_then_ends_with_submission_program_journal_page_and_grade(
-    tmp_path: Path, options: tuple[object, ...]
+    solved: Solved,
 ) -> None:
     """One command prepares the data, tells of each program, and leaves what a user wants."""
-    done = solve(ID, *options)
+    done, _, out = solved
     assert done.code == 0, done.stderr
-    out = tmp_path / "out"
     lines = done.stdout.splitlines()
     assert sum(line.lstrip()[:1].isdigit() and "/6 " in line for line in lines) == 6
     assert any("(best so far)" in line for line in lines)
@@ -112,16 +122,15 @@ def test_solve_when_asked_for_json_then_tells_the_same_in_objects(
 
 
 def test_solve_when_repeated_then_runs_nothing_again_and_leaves_the_same_files(
-    tmp_path: Path, options: tuple[object, ...]
+    solved: Solved,
 ) -> None:
     """The same command in the same folder is the same search, which has ended."""
-    solve(ID, *options)
     names = ("submission.csv", "solution.py", "journal.json", "tree.html", "grade.json")
-    before = {name: (tmp_path / "out" / name).read_bytes() for name in names}
-    again = events(solve(ID, *options, "--json"))[-1]
+    before = {name: (solved.out / name).read_bytes() for name in names}
+    again = events(solve(ID, *solved.options, "--json"))[-1]
     assert again["resumed"]
-    assert "this search is done" in solve(ID, *options).stdout
-    assert {name: (tmp_path / "out" / name).read_bytes() for name in names} == before
+    assert "this search is done" in solve(ID, *solved.options).stdout
+    assert {name: (solved.out / name).read_bytes() for name in names} == before
 
 
 @pytest.mark.parametrize("name", ["checkpoints.sqlite", "usage.jsonl"])
@@ -227,7 +236,7 @@ def test_solve_when_there_is_no_engine_then_says_how_to_get_one_and_writes_nothi
 
 
 def test_solve_when_the_folder_is_not_its_own_then_leaves_it_alone(
-    tmp_path: Path, options: tuple[object, ...]
+    tmp_path: Path, options: tuple[object, ...], solved: Solved
 ) -> None:
     """A folder with other files, or of another search, is refused and stays as it is."""
     (tmp_path / "out").mkdir()
@@ -236,12 +245,10 @@ def test_solve_when_the_folder_is_not_its_own_then_leaves_it_alone(
     assert done.code == 2
     assert "thesis.tex" in done.stderr
     assert [each.name for each in (tmp_path / "out").iterdir()] == ["thesis.tex"]
-    given = (*options, "--out", tmp_path / "mine-too")
-    assert solve(ID, *given).code == 0
-    other = solve(ID, *given, "--steps", 7)
+    other = solve(ID, *solved.options, "--steps", 7)
     assert other.code == 2
     assert "plan.agents[0].steps: 6 → 7" in other.stderr
-    other = solve(ID, *given, "--agent", "chain", "--seconds", 30)
+    other = solve(ID, *solved.options, "--agent", "chain", "--seconds", 30)
     assert other.stderr.endswith("plan.agents[0].name: tree → chain; plan.seconds: 20.0 → 30.0\n")
 
 
