@@ -142,6 +142,13 @@ def _normal() -> tuple[Matrix, Matrix]:
     return nodes, weights / weights.sum()
 
 
+@cache
+def _ranks() -> tuple[Matrix, Matrix]:
+    """Return points and weights that average over (-1, 1)."""
+    points, weights = np.polynomial.legendre.leggauss(_POWER_NODES)
+    return points, weights
+
+
 def _power(
     estimate: Estimate, level: float, difference: float, variance: float, ratio: float
 ) -> float:
@@ -163,7 +170,7 @@ def _power(
     others = orders.contrasts - 1
     pooled = orders.variance * (others + ratio**2) / orders.contrasts
     noise = orders.noise * (others + ratio) / orders.contrasts
-    points, weights = np.polynomial.legendre.leggauss(_POWER_NODES)
+    points, weights = _ranks()
     spreads = (pooled + noise) * special.gammaincinv(half, (points + 1) / 2) / half
     judged = replace(found, orders=replace(orders, noise=noise))
     needed = np.array([quantile(judged, level, spread=float(each)) for each in spreads])
