@@ -115,9 +115,11 @@ def run(
 ) -> None:
     """Run a plan, or go on where it was stopped; then write the report."""
     from langgraft.benchmarks import studies  # noqa: PLC0415
-    from langgraft.cli import running  # noqa: PLC0415
 
     prepared = studies.choose(plan, model=model, base_url=base_url, limit=limit)
+    # After the plan is found to be good: models take a second to import.
+    from langgraft.cli import running  # noqa: PLC0415
+
     raise typer.Exit(running.run(prepared, out, workers=workers, store=store, as_json=json))
 
 
