@@ -1,7 +1,8 @@
 """Memory: items and episodes, the provider contract, providers, stores and rankers.
 
-episodes, recall          the words: what is stored, filed and recalled
-deltas, bank              memory as the fold of its changes, over any LangGraph store; one writer at a time
+model                     the words: items, episodes, questions, and deltas, of which memory is the fold
+bank                      where that is kept: over any LangGraph store, by one writer at a time
+recall                    what an agent is given of it: a block of text, and its receipt
 provider                  the contract, and the base class that fulfills it
 forgetting                what upkeep removes, and the credit that it goes by
 providers/                memory systems
@@ -33,28 +34,28 @@ if TYPE_CHECKING:
         Shuffled,
         WriteOnly,
     )
-    from langgraft.memory.deltas import (
+    from langgraft.memory.importing import ImportChoices
+    from langgraft.memory.model import (
         Add,
         Annotate,
         BankContent,
+        Episode,
+        ErrorRecord,
+        Lesson,
         MemoryDelta,
         MemoryItem,
+        Outcome,
+        Question,
+        Receipt,
         Remove,
         SetState,
+        Step,
+        Verdict,
         fold,
-    )
-    from langgraft.memory.episodes import Episode, ErrorRecord, Lesson, Outcome, Step
-    from langgraft.memory.importing import ImportChoices
-    from langgraft.memory.provider import MemoryProvider
-    from langgraft.memory.questions import Question, Verdict
-    from langgraft.memory.recall import (
-        Budget,
-        Found,
-        Recall,
-        RecallContext,
-        Receipt,
         strip_block,
     )
+    from langgraft.memory.provider import MemoryProvider
+    from langgraft.memory.recall import Budget, Found, Recall, RecallContext
     from langgraft.memory.settings import ProviderSettings, RankedSettings
 
 __all__ = [
@@ -102,22 +103,29 @@ _MODULES = {
     "bank_format": ("item_schema", "read_items", "write_items"),
     "bundle": ("Bundle", "Manifest", "Provenance", "read_bundle", "write_bundle"),
     "controls": ("Frozen", "Placebo", "RandomRetrieval", "Shuffled", "WriteOnly"),
-    "deltas": (
+    "importing": ("ImportChoices",),
+    "model": (
         "Add",
         "Annotate",
         "BankContent",
+        "Episode",
+        "ErrorRecord",
+        "Lesson",
         "MemoryDelta",
         "MemoryItem",
+        "Outcome",
+        "Question",
+        "Receipt",
         "Remove",
         "SetState",
+        "Step",
+        "Verdict",
         "fold",
+        "strip_block",
     ),
-    "episodes": ("Episode", "ErrorRecord", "Lesson", "Outcome", "Step"),
-    "importing": ("ImportChoices",),
     "provider": ("MemoryProvider",),
-    "questions": ("Question", "Verdict"),
     "settings": ("ProviderSettings", "RankedSettings"),
-    "recall": ("Budget", "Found", "Recall", "RecallContext", "Receipt", "strip_block"),
+    "recall": ("Budget", "Found", "Recall", "RecallContext"),
 }
 
 __getattr__, __dir__ = lazy_exports(

@@ -44,7 +44,7 @@ from langgraph.store.memory import InMemoryStore
 from langgraft._core.canonical import JSON, portable_name, portable_record, unseal
 from langgraft._core.effects import PerStore, relay
 from langgraft._core.errors import BankConflictError, InputError, SettingsError
-from langgraft.memory.deltas import (
+from langgraft.memory.model import (
     Add,
     Annotate,
     BankContent,

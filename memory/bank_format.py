@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, Final
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.errors import BankFormatError, InputError
 from langgraft._core.files import write_whole
-from langgraft.memory.deltas import MemoryItem
+from langgraft.memory.model import MemoryItem
 
 SCHEMA_VERSION: Final = 1
 """Version of the line format; a file may say it in `schema_version` of each line."""

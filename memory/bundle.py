@@ -44,7 +44,7 @@ from langgraft.memory.bank_format import (
     split_lines,
     write_file,
 )
-from langgraft.memory.deltas import BankContent, MemoryItem
+from langgraft.memory.model import BankContent, MemoryItem
 
 FORMAT: Final = "langgraft-bundle"
 FORMAT_VERSION: Final = 1

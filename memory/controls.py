@@ -30,11 +30,9 @@ from typing_extensions import override
 from langgraft._core.arguments import checked
 from langgraft._core.canonical import JSON, seeded_fraction
 from langgraft.memory import bank
-from langgraft.memory.deltas import Change, MemoryDelta, MemoryItem
-from langgraft.memory.episodes import Episode
 from langgraft.memory.importing import ImportChoices
+from langgraft.memory.model import Change, Episode, MemoryDelta, MemoryItem, Question
 from langgraft.memory.provider import MemoryProvider, Need, program
-from langgraft.memory.questions import Question
 from langgraft.memory.rankers.lexical import tokenize
 from langgraft.memory.recall import Budget, Found, Recall, RecallContext, make_recall, render_block
 from langgraft.memory.settings import ProviderSettings

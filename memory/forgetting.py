@@ -31,9 +31,16 @@ from typing_extensions import override
 
 from langgraft._core.canonical import JSON
 from langgraft.memory import bank
-from langgraft.memory.deltas import Annotate, BankContent, Change, MemoryItem, Remove, SetState
-from langgraft.memory.episodes import Episode
-from langgraft.memory.recall import Receipt
+from langgraft.memory.model import (
+    Annotate,
+    BankContent,
+    Change,
+    Episode,
+    MemoryItem,
+    Receipt,
+    Remove,
+    SetState,
+)
 from langgraft.memory.stores.programs import Namespace, Program
 
 USES: Final = "uses"

@@ -24,7 +24,7 @@ from langgraft._core.canonical import canonical_json
 from langgraft._core.errors import BankFormatError
 from langgraft.memory.bank_format import read_items
 from langgraft.memory.bundle import Bundle, read_bank_file
-from langgraft.memory.deltas import Add, Change, MemoryItem, Remove, Scalar
+from langgraft.memory.model import Add, Change, MemoryItem, Remove, Scalar
 
 OnConflict: TypeAlias = Literal["refuse", "skip", "replace", "rename"]
 """What happens to an item whose id is already in the bank."""

@@ -84,29 +84,23 @@ from langgraft._core.errors import InputError, SettingsError
 from langgraft.memory import bank
 from langgraft.memory.bank import open_bank, present, with_free_ids
 from langgraft.memory.bank_format import write_items
-from langgraft.memory.deltas import (
+from langgraft.memory.forgetting import credit, forgotten
+from langgraft.memory.importing import ImportChoices, import_changes
+from langgraft.memory.model import (
     Add,
     BankContent,
     Change,
+    Dropped,
+    Episode,
     MemoryDelta,
     MemoryItem,
+    Question,
     Scalar,
     SetState,
+    Verdict,
     fold,
 )
-from langgraft.memory.episodes import Episode
-from langgraft.memory.forgetting import credit, forgotten
-from langgraft.memory.importing import ImportChoices, import_changes
-from langgraft.memory.questions import Question, Verdict
-from langgraft.memory.recall import (
-    SAME_TASK,
-    Budget,
-    Dropped,
-    Found,
-    Recall,
-    RecallContext,
-    make_recall,
-)
+from langgraft.memory.recall import SAME_TASK, Budget, Found, Recall, RecallContext, make_recall
 from langgraft.memory.settings import ProviderSettings
 from langgraft.memory.stores.forked import ReadOnlyStore
 from langgraft.memory.stores.programs import Namespace, Program, Step

@@ -28,11 +28,18 @@ from langgraft._core.canonical import canonical_json
 from langgraft._core.effects import Call, Program, ado, arun, do, run
 from langgraft._core.errors import InputError, SettingsError
 from langgraft._core.texts import Prompt
-from langgraft.memory.deltas import MemoryDelta
-from langgraft.memory.episodes import Episode, Lesson, Outcome, Step
+from langgraft.memory.model import (
+    Episode,
+    Lesson,
+    MemoryDelta,
+    Outcome,
+    Receipt,
+    Step,
+    Verdict,
+    strip_block,
+)
 from langgraft.memory.provider import MemoryProvider
-from langgraft.memory.questions import Verdict
-from langgraft.memory.recall import Budget, Recall, RecallContext, Receipt, strip_block
+from langgraft.memory.recall import Budget, Recall, RecallContext
 from langgraft.nodes.dialogue import ChatModel, Dialogue, Request, chat_model, responding
 from langgraft.nodes.judge import Judgment, answering_all, drafting
 from langgraft.nodes.memory import (

@@ -22,7 +22,7 @@ from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.preview import data_preview
 from langgraft.environments.sandboxes.programs import ExecutionResult, Job, PythonProgram
 from langgraft.environments.sandboxes.sandbox import Sandbox
-from langgraft.memory.deltas import BankContent, MemoryDelta, MemoryItem, fold
+from langgraft.memory.model import BankContent, MemoryDelta, MemoryItem, fold
 from langgraft.memory.provider import MemoryProvider
 from langgraft.nodes.artifacts import Artifacts, keep_json, read_json
 from langgraft.nodes.replies import encodable

@@ -27,7 +27,7 @@ from langchain_core.runnables import Runnable
 from langgraft._core.arguments import checked
 from langgraft._core.effects import Call, Program
 from langgraft._core.errors import SettingsError
-from langgraft.memory.episodes import Episode, Lesson
+from langgraft.memory.model import Episode, Lesson
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.rankers.diversity import Similarity, TfIdf
 from langgraft.memory.rankers.documents import Floats

@@ -21,9 +21,8 @@ from pydantic import BaseModel, BeforeValidator
 from langgraft._core.arguments import checked
 from langgraft._core.canonical import JSON
 from langgraft._core.texts import Prompt
-from langgraft.memory.episodes import ErrorKind, ErrorRecord
+from langgraft.memory.model import ErrorKind, ErrorRecord, strip_block
 from langgraft.memory.providers.coding.entries import fix_needs
-from langgraft.memory.recall import strip_block
 from langgraft.nodes.dialogue import (
     ChatModel,
     Dialogue,

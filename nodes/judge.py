@@ -21,9 +21,8 @@ from langgraft._core.arguments import checked, validation_as
 from langgraft._core.effects import Call, Program
 from langgraft._core.errors import InputError, SettingsError
 from langgraft._core.texts import Prompt
+from langgraft.memory.model import By, Question, Verdict, strip_block
 from langgraft.memory.provider import MemoryProvider
-from langgraft.memory.questions import By, Question, Verdict
-from langgraft.memory.recall import strip_block
 from langgraft.nodes.dialogue import (
     ChatModel,
     Dialogue,

@@ -22,7 +22,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from typing_extensions import override
 
 from langgraft._core.canonical import JSON
-from langgraft.memory.questions import By
+from langgraft.memory.model import By
 from langgraft.nodes.structured import Read, Reader, listed, typed
 
 _SPACE = re.compile(r"\s+")
@@ -30,7 +30,7 @@ _SPACE = re.compile(r"\s+")
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """One judgment; with the question's id it is a `langgraft.memory.questions.Verdict`."""
+    """One judgment; with the question's id it is a `langgraft.memory.model.Verdict`."""
 
     action: str
     item_id: str | None = None

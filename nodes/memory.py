@@ -15,11 +15,19 @@ from langchain_core.runnables import Runnable
 from langgraft._core.arguments import checked
 from langgraft._core.canonical import JSON
 from langgraft._core.effects import Call, Program
-from langgraft.memory.deltas import MemoryDelta
-from langgraft.memory.episodes import Attempt, Episode, ErrorRecord, Lesson, Outcome
+from langgraft.memory.model import (
+    Attempt,
+    Episode,
+    ErrorRecord,
+    Lesson,
+    MemoryDelta,
+    Outcome,
+    Question,
+    Receipt,
+    Verdict,
+)
 from langgraft.memory.provider import MemoryProvider
-from langgraft.memory.questions import Question, Verdict
-from langgraft.memory.recall import Budget, Recall, RecallContext, Receipt
+from langgraft.memory.recall import Budget, Recall, RecallContext
 from langgraft.nodes.node import Node, Update
 from langgraft.nodes.reflect import episode_steps
 from langgraft.nodes.state import AgentState

@@ -28,7 +28,7 @@ from langgraft._core.texts import Prompt
 from langgraft._core.untrusted import parse_program
 from langgraft.environments.sandboxes.programs import ExecutionResult
 from langgraft.environments.sandboxes.result_text import span
-from langgraft.memory.recall import strip_block
+from langgraft.memory.model import strip_block
 from langgraft.nodes.dialogue import Dialogue, Request
 from langgraft.nodes.replies import encodable, in_turns
 from langgraft.nodes.structured import REPLY_SHOWN

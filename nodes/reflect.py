@@ -18,8 +18,7 @@ from pydantic import BaseModel, BeforeValidator, Field
 from langgraft._core.arguments import checked
 from langgraft._core.effects import Call, Program
 from langgraft._core.texts import Prompt
-from langgraft.memory.episodes import Attempt, Lesson, Outcome, Step, render_trajectory
-from langgraft.memory.recall import strip_block
+from langgraft.memory.model import Attempt, Lesson, Outcome, Step, render_trajectory, strip_block
 from langgraft.nodes.dialogue import ChatModel, Dialogue, chat_model, dialogue_node
 from langgraft.nodes.node import Node, Update
 from langgraft.nodes.prompts import prompt as shipped

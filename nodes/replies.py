@@ -17,7 +17,7 @@ from typing import Any, Final
 from langchain_core.messages import AIMessage, BaseMessage, merge_message_runs
 from langchain_core.utils.json import parse_json_markdown
 
-from langgraft.memory.recall import BLOCK_END, BLOCK_START, strip_block
+from langgraft.memory.model import BLOCK_END, BLOCK_START, strip_block
 
 FIX_SENTENCES: Final = 2
 """Of what was said beside a repair, which are filed as the fix that worked."""

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 
 
 class StepState(TypedDict):
-    """One turn, as kept in a graph's state (see `langgraft.memory.episodes.Step`)."""
+    """One turn, as kept in a graph's state (see `langgraft.memory.model.Step`)."""
 
     said: str
     """The reply, word for word: what the model is shown as its own words."""
@@ -66,7 +66,7 @@ class AgentState(AgentInput, total=False):
     draft: str
     """A tentative answer, for memory that looks for contradictions."""
     draft_verdicts: list[dict[str, Any]]
-    """What a judge said about it, as `langgraft.memory.questions.Verdict`."""
+    """What a judge said about it, as `langgraft.memory.model.Verdict`."""
     recalled: str
     """The block of recalled memory now in the prompt."""
     receipts: Annotated[list[dict[str, Any]], operator.add]
@@ -84,7 +84,7 @@ class AgentState(AgentInput, total=False):
     """The world's reward for the last action that reached it."""
     reason: str
     lessons: list[dict[str, Any]]
-    """Lessons drawn from it, as `langgraft.memory.episodes.Lesson`."""
+    """Lessons drawn from it, as `langgraft.memory.model.Lesson`."""
     reflection: str
     """What came of reflecting: `ok`, or why there are no lessons."""
     validation: list[dict[str, Any]]
@@ -92,19 +92,19 @@ class AgentState(AgentInput, total=False):
     says so."""
     counterpart: dict[str, Any]
     """An earlier attempt that this one is compared with for lessons, as
-    `langgraft.memory.episodes.Attempt`; empty: none."""
+    `langgraft.memory.model.Attempt`; empty: none."""
     compared_with: str
     """The episode that the counterpart was; empty: none."""
     dropped: list[DroppedLesson]
     """Lessons that were drawn and not kept, in the order in which they were dropped."""
     errors: list[dict[str, Any]]
-    """Errors met on the way, as `langgraft.memory.episodes.ErrorRecord`."""
+    """Errors met on the way, as `langgraft.memory.model.ErrorRecord`."""
     verdicts: list[dict[str, Any]]
     """Answers to memory's questions about the episode, as `Verdict`."""
     judging: list[dict[str, Any]]
     """How each question was answered: by a model or by rules, why, and after how many calls."""
     deltas: Annotated[list[list[Any]], operator.add]
-    """What the episode changed in memory: the journal of `langgraft.memory.deltas`."""
+    """What the episode changed in memory: the journal of `langgraft.memory.model`."""
 
 
 class AgentOutput(TypedDict, total=False):

@@ -21,7 +21,7 @@ from langgraft._core.effects import Call, Program
 from langgraft._core.errors import ActionFormatError, InputError, SettingsError
 from langgraft._core.texts import Prompt
 from langgraft.environments.text import Reset, TextEnvironment, TextWorldFactory, Transition
-from langgraft.memory.recall import strip_block
+from langgraft.memory.model import strip_block
 from langgraft.nodes.dialogue import ChatModel, chat_model, read_response
 from langgraft.nodes.node import Node, Update
 from langgraft.nodes.prompts import prompt as shipped

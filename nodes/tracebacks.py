@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from langgraft._core.untrusted import parse_program
-from langgraft.memory.episodes import ErrorKind
+from langgraft.memory.model import ErrorKind
 from langgraft.memory.providers.coding.entries import GENERAL
 from langgraft.memory.providers.coding.tracebacks import (
     Frame,

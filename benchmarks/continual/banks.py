@@ -7,7 +7,7 @@ from typing import cast
 
 from langgraft.benchmarks.continual.cells import RunResults, StudyLog
 from langgraft.benchmarks.harness.study import PlanLogReader, RunSpec
-from langgraft.memory.deltas import Add, BankContent, MemoryDelta, MemoryItem, Remove
+from langgraft.memory.model import Add, BankContent, MemoryDelta, MemoryItem, Remove
 
 
 @dataclass

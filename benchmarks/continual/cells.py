@@ -17,7 +17,7 @@ from langgraft.benchmarks.comparison.estimates import OrderEffects, order_effect
 from langgraft.benchmarks.comparison.outcomes import Scores, matrices
 from langgraft.benchmarks.continual.plan import PAIR, alone
 from langgraft.benchmarks.harness.study import PlanLogReader, RunSpec
-from langgraft.memory.deltas import MemoryDelta
+from langgraft.memory.model import MemoryDelta
 
 BASELINE = "none"
 RERUN = "rerun"

@@ -10,7 +10,7 @@ from langgraft._core.canonical import JSON
 from langgraft.benchmarks.comparison.outcomes import Spread, pooled_spread, spread_of
 from langgraft.benchmarks.continual.cells import RunResults, StudyLog
 from langgraft.benchmarks.harness.study import PlanLogReader
-from langgraft.memory.deltas import Add, MemoryDelta, Remove
+from langgraft.memory.model import Add, MemoryDelta, Remove
 
 Fault: TypeAlias = tuple[str, str]
 """Node that dropped a lesson, and why."""

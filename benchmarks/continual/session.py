@@ -16,7 +16,7 @@ from langgraft.benchmarks.harness.usage import metered
 from langgraft.environments.text import TextWorldFactory
 from langgraft.graphs.react import build_react_agent
 from langgraft.memory.controls import REPLACEMENTS
-from langgraft.memory.deltas import MemoryDelta, fold
+from langgraft.memory.model import MemoryDelta, fold
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import make_provider
 from langgraft.memory.recall import Budget

@@ -23,7 +23,7 @@ from langgraft.benchmarks.harness.study import (
     Study,
     list_runs,
 )
-from langgraft.memory.deltas import MemoryDelta
+from langgraft.memory.model import MemoryDelta
 from langgraft.memory.providers import (
     make_provider,
     provider_class,

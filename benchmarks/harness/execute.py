@@ -56,7 +56,7 @@ from langgraft.benchmarks.harness.study import (
     RunSession,
     RunSpec,
 )
-from langgraft.memory.deltas import BankContent, MemoryDelta
+from langgraft.memory.model import BankContent, MemoryDelta
 from langgraft.memory.stores.programs import erase
 
 

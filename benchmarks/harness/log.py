@@ -31,7 +31,7 @@ from langgraft._core.errors import InputError, PlanError, RunDirectoryError
 from langgraft._core.files import disk_errors, each_whole_line, read_bytes, whole_lines, write_all
 from langgraft._core.untrusted import check_number, load_json
 from langgraft.benchmarks.harness.study import PlannedRun, RunGraph, RunSpec, runs_from_json
-from langgraft.memory.deltas import BankContent, MemoryDelta, fold
+from langgraft.memory.model import BankContent, MemoryDelta, fold
 
 _CRC_LENGTH = 8
 _LIKE_A_RECORD = re.compile(rb"^[0-9a-f]{8} \{.*\}$", re.MULTILINE)

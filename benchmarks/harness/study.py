@@ -29,7 +29,7 @@ from pydantic_core import PydanticCustomError
 from langgraft._core.arguments import CONFIDENTIAL
 from langgraft._core.canonical import JSON, digest
 from langgraft._core.errors import PlanError
-from langgraft.memory.deltas import MemoryDelta
+from langgraft.memory.model import MemoryDelta
 
 if TYPE_CHECKING:  # a log is read without them
     from langchain_core.language_models import BaseChatModel

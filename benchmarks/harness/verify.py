@@ -27,7 +27,7 @@ from langgraft.benchmarks.harness.log import (
     start_deltas,
 )
 from langgraft.benchmarks.harness.study import WORK, PlannedRun, run_to_json
-from langgraft.memory.deltas import BankContent
+from langgraft.memory.model import BankContent
 
 REPORT: Final = "report"
 """Folder of a run directory that holds the report."""

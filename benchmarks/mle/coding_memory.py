@@ -15,8 +15,7 @@ from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
 from langgraft._core.errors import InputError
-from langgraft.memory.deltas import MemoryItem
-from langgraft.memory.episodes import Episode, ErrorRecord, Outcome, Step
+from langgraft.memory.model import Episode, ErrorRecord, MemoryItem, Outcome, Step
 from langgraft.memory.providers.coding import CodingMemory
 from langgraft.memory.providers.coding.provider import CodingSettings
 from langgraft.nodes.diagnose import Failure, diagnose_by_rules

@@ -11,7 +11,7 @@ from langgraft._core.errors import LanggraftError
 from langgraft.benchmarks.harness.study import PlanLogReader, RunSpec
 from langgraft.benchmarks.mle.behaviour.runs import Share, resource_entries
 from langgraft.benchmarks.mle.searches import TREE, Search, Searches
-from langgraft.memory.deltas import MemoryDelta, fold
+from langgraft.memory.model import MemoryDelta, fold
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ from langgraft.benchmarks.mle.runs import agent_of, memory_of, seed_of, seed_of_
 from langgraft.benchmarks.mle.sandboxes import Borrowed
 from langgraft.environments.competitions.competition import Competition
 from langgraft.memory.controls import REPLACEMENTS
-from langgraft.memory.deltas import MemoryDelta, fold
+from langgraft.memory.model import MemoryDelta, fold
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import provider_class
 

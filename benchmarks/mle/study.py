@@ -36,7 +36,7 @@ from langgraft.benchmarks.mle.data import (
 from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.benchmarks.mle.runs import agent_of, competition_of, memory_of, runs_at
 from langgraft.benchmarks.mle.sandboxes import Sandboxes, check_engine_and_image
-from langgraft.memory.deltas import MemoryDelta
+from langgraft.memory.model import MemoryDelta
 from langgraft.memory.providers import provider_class
 from langgraft.nodes.prompts import prompt
 

@@ -22,7 +22,7 @@ from langgraft.benchmarks.harness.directory import places_in_memory
 from langgraft.benchmarks.harness.plans import PreparedPlan, prepare
 from langgraft.benchmarks.harness.schedule import run_plan
 from langgraft.benchmarks.harness.study import BankPlace, ItemOutcome, RunSession, RunSpec
-from langgraft.memory.deltas import MemoryDelta
+from langgraft.memory.model import MemoryDelta
 
 Outcomes = Mapping[str, Sequence[ItemOutcome]]
 """What each run's items gave, by the run's name."""

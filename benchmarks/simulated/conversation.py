@@ -15,7 +15,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langgraft._core.canonical import seeded_fraction, text_digest
 from langgraft.benchmarks.simulated.chat import Sampling, SimulatedChatModel
 from langgraft.benchmarks.simulated.judging import judging_reply
-from langgraft.memory.recall import BLOCK_END, BLOCK_START, strip_block
+from langgraft.memory.model import BLOCK_END, BLOCK_START, strip_block
 
 CACHED_TEXTS: Final = 4096
 """How many texts each parser remembers. Parsers are pure: forgetting costs time, nothing else."""

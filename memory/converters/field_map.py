@@ -11,7 +11,7 @@ from langgraft._core.arguments import validation_as
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.errors import BankFormatError, InputError, SettingsError
 from langgraft.memory.bank_format import BUNDLE_START, open_lines, parse_line
-from langgraft.memory.deltas import MemoryItem, Scalar
+from langgraft.memory.model import MemoryItem, Scalar
 
 _ALWAYS: Final = ("id", "text", "type", "source_domain", "episode_id")
 _SOMETIMES: Final = ("success", "task_id", "key")

@@ -13,8 +13,7 @@ from typing import Any, Final, cast
 
 from langgraft._core.canonical import JSON
 from langgraft.memory import bank
-from langgraft.memory.deltas import Change, SetState
-from langgraft.memory.episodes import Attempt, Episode, Outcome, Step
+from langgraft.memory.model import Attempt, Change, Episode, Outcome, SetState, Step
 from langgraft.memory.rankers.diversity import TfIdf
 from langgraft.memory.stores.programs import Namespace, Program
 

@@ -13,9 +13,8 @@ from typing_extensions import override
 from langgraft._core.arguments import checked
 from langgraft.memory import bank
 from langgraft.memory.bank import ranked_items
-from langgraft.memory.deltas import Add, Change, MemoryDelta, MemoryItem
-from langgraft.memory.episodes import Episode
 from langgraft.memory.forgetting import noted_items
+from langgraft.memory.model import Add, Change, Episode, MemoryDelta, MemoryItem
 from langgraft.memory.provider import MemoryProvider, Need, program
 from langgraft.memory.providers.episode_items import FifoOrder, trajectory_of
 from langgraft.memory.rankers.base import Ranker

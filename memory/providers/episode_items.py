@@ -30,8 +30,20 @@ from typing_extensions import override
 
 from langgraft.memory import bank
 from langgraft.memory.bank import with_free_ids
-from langgraft.memory.deltas import Add, Change, ItemType, MemoryItem, Remove, Scalar, SetState
-from langgraft.memory.episodes import Episode, Lesson, Result, Step, render_trajectory
+from langgraft.memory.model import (
+    Add,
+    Change,
+    Episode,
+    ItemType,
+    Lesson,
+    MemoryItem,
+    Remove,
+    Result,
+    Scalar,
+    SetState,
+    Step,
+    render_trajectory,
+)
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.settings import RankedSettings
 from langgraft.memory.stores.programs import Namespace, Program

@@ -11,10 +11,18 @@ from typing_extensions import override
 from langgraft._core.canonical import portable_text
 from langgraft.memory import bank
 from langgraft.memory.bank import Filter, ranked_items
-from langgraft.memory.deltas import Add, Annotate, BankContent, Change, MemoryItem, SetState
-from langgraft.memory.episodes import Episode
 from langgraft.memory.forgetting import VOTES, NotedItem
 from langgraft.memory.forgetting import Votes as ForgetByVotes
+from langgraft.memory.model import (
+    Add,
+    Annotate,
+    BankContent,
+    Change,
+    Episode,
+    MemoryItem,
+    Question,
+    SetState,
+)
 from langgraft.memory.provider import FILED, MemoryProvider, Need
 from langgraft.memory.providers.episode_items import FifoOrder, trajectory_of
 from langgraft.memory.providers.expel_rules import (
@@ -35,7 +43,6 @@ from langgraft.memory.providers.expel_rules import (
     with_other_outcome,
 )
 from langgraft.memory.providers.retrieval import RetrievalSettings, choose, retrieve
-from langgraft.memory.questions import Question
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.lexical import BM25
 from langgraft.memory.recall import Found, Pool, RecallContext

@@ -16,12 +16,22 @@ from pydantic import Field as SettingsField
 from langgraft._core.arguments import Settings
 from langgraft._core.canonical import JSON
 from langgraft.memory.bank import Filter
-from langgraft.memory.deltas import Add, Annotate, BankContent, Change, MemoryItem, Remove
-from langgraft.memory.episodes import Episode, render_trajectory
 from langgraft.memory.forgetting import VOTES
+from langgraft.memory.model import (
+    Add,
+    Annotate,
+    BankContent,
+    By,
+    Change,
+    Episode,
+    MemoryItem,
+    Question,
+    Remove,
+    Verdict,
+    render_trajectory,
+)
 from langgraft.memory.provider import FEEDBACK, with_feedback
 from langgraft.memory.providers.episode_items import authors, render_lesson
-from langgraft.memory.questions import By, Question, Verdict
 
 Count = Annotated[int, SettingsField(ge=1)]
 

@@ -9,8 +9,7 @@ from typing_extensions import override
 
 from langgraft._core.effects import adrive, drive
 from langgraft.memory.bank import Filter, ranked_items
-from langgraft.memory.deltas import Add, Change, MemoryItem
-from langgraft.memory.episodes import Attempt, Episode, Lesson
+from langgraft.memory.model import Add, Attempt, Change, Episode, Lesson, MemoryItem
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers.attempts import find_counterpart, keep_attempt
 from langgraft.memory.providers.episode_items import authors, render_lesson

@@ -9,8 +9,7 @@ from typing_extensions import override
 
 from langgraft.memory import bank
 from langgraft.memory.bank import ranked_items
-from langgraft.memory.deltas import Change, MemoryItem
-from langgraft.memory.episodes import Episode
+from langgraft.memory.model import Change, Episode, MemoryItem
 from langgraft.memory.provider import EPISODES, MemoryProvider
 from langgraft.memory.providers.episode_items import FifoOrder, note_of
 from langgraft.memory.rankers.base import Ranker

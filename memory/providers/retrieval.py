@@ -25,8 +25,7 @@ from pydantic import Field as SettingsField
 from langgraft._core.canonical import portable_text
 from langgraft.memory import bank
 from langgraft.memory.bank import Filter, ranked_items
-from langgraft.memory.deltas import MemoryItem
-from langgraft.memory.episodes import Episode
+from langgraft.memory.model import Episode, MemoryItem
 from langgraft.memory.rankers.diversity import (
     Similarity,
     TfIdf,

@@ -7,8 +7,7 @@ from pydantic import Field as SettingsField
 from pydantic import SkipValidation
 from typing_extensions import override
 
-from langgraft.memory.deltas import Add, Change
-from langgraft.memory.episodes import Episode
+from langgraft.memory.model import Add, Change, Episode
 from langgraft.memory.provider import MemoryProvider, Need
 from langgraft.memory.providers.episode_items import trajectory_of
 from langgraft.memory.providers.retrieval import (

@@ -14,7 +14,7 @@ from langchain_core.messages import HumanMessage
 from langgraft._core.arguments import checked
 from langgraft._core.effects import Call, Program
 from langgraft.environments.sandboxes.result_text import trimmed
-from langgraft.memory.recall import strip_block
+from langgraft.memory.model import strip_block
 from langgraft.nodes.dialogue import Dialogue, Model, Request, Response, responding
 from langgraft.nodes.mlab import tools
 from langgraft.nodes.mlab.deps import LONGEST_SHOWN, MLABDeps, MLABPrompts, sample_name

@@ -18,7 +18,7 @@ from typing import Any, Final, Literal
 
 from pydantic import JsonValue
 
-from langgraft.memory.recall import strip_block
+from langgraft.memory.model import strip_block
 from langgraft.nodes.replies import cleaned, encodable, json_values
 
 LIST_FILES: Final = "List Files"

@@ -25,7 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
 
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.errors import InputError
-from langgraft.memory.deltas import MemoryDelta
+from langgraft.memory.model import MemoryDelta
 from langgraft.nodes.artifacts import Artifacts, RecordChain, check_reference
 from langgraft.nodes.replies import encodable
 
@@ -73,7 +73,7 @@ class JournalNode(BaseModel):
     receipt: dict[str, JsonValue] | None = None
     """Receipt of that recall, as `langgraft.memory.recall.Receipt`; `None`: memory was not asked."""
     error: dict[str, JsonValue] | None = None
-    """The diagnosis of its failure, as `langgraft.memory.episodes.ErrorRecord`."""
+    """The diagnosis of its failure, as `langgraft.memory.model.ErrorRecord`."""
     asked: dict[str, JsonValue] = Field(default_factory=dict)
     """How each model call of it went: by `write`, `review`, `diagnose`, `judge`."""
 

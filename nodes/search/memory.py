@@ -13,11 +13,19 @@ from typing import Any, Literal
 
 from langgraft._core.arguments import checked
 from langgraft._core.effects import Call, Program
-from langgraft.memory.deltas import MemoryDelta
-from langgraft.memory.episodes import Attempt, Episode, ErrorRecord, Lesson, Outcome, Step
+from langgraft.memory.model import (
+    Attempt,
+    Episode,
+    ErrorRecord,
+    Lesson,
+    MemoryDelta,
+    Outcome,
+    Receipt,
+    Step,
+    Verdict,
+)
 from langgraft.memory.provider import MemoryProvider
-from langgraft.memory.questions import Verdict
-from langgraft.memory.recall import Budget, RecallContext, Receipt
+from langgraft.memory.recall import Budget, RecallContext
 from langgraft.nodes.competition_run import domain, instruction
 from langgraft.nodes.diagnose import diagnosing, execution_failure
 from langgraft.nodes.dialogue import Dialogue, Model, dialogue_node, responding

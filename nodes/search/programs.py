@@ -23,8 +23,7 @@ from langgraft.environments.competitions.attempts import Attempt, aattempt, atte
 from langgraft.environments.competitions.attempts import told as attempt_text
 from langgraft.environments.sandboxes.programs import Limits, PythonProgram
 from langgraft.environments.sandboxes.result_text import span
-from langgraft.memory.questions import By
-from langgraft.memory.recall import strip_block
+from langgraft.memory.model import By, strip_block
 from langgraft.nodes.dialogue import Dialogue, Model, dialogue_node
 from langgraft.nodes.node import Node, Update
 from langgraft.nodes.program_text import (

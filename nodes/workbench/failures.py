@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from langgraft.memory.episodes import Episode, ErrorRecord, Outcome, Step
-from langgraft.memory.questions import Verdict
-from langgraft.memory.recall import Receipt
+from langgraft.memory.model import Episode, ErrorRecord, Outcome, Receipt, Step, Verdict
 from langgraft.nodes.competition_run import domain, instruction
 from langgraft.nodes.diagnose import Failure, execution_failure
 from langgraft.nodes.memory import verified

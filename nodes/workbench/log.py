@@ -25,7 +25,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, T
 
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.errors import InputError
-from langgraft.memory.deltas import MemoryDelta
+from langgraft.memory.model import MemoryDelta
 from langgraft.nodes.artifacts import Artifacts, RecordChain
 from langgraft.nodes.replies import encodable
 

@@ -11,8 +11,7 @@ from langgraft._core.arguments import checked
 from langgraft._core.effects import Call, Program
 from langgraft._core.errors import SettingsError
 from langgraft._core.texts import Prompt
-from langgraft.memory.deltas import MemoryDelta
-from langgraft.memory.episodes import Episode
+from langgraft.memory.model import Episode, MemoryDelta
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget, RecallContext
 from langgraft.nodes.competition_run import domain, instruction

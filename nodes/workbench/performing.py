@@ -17,7 +17,7 @@ from langgraft.environments.sandboxes import result_text
 from langgraft.environments.sandboxes.programs import Command, ExecutionResult, Limits
 from langgraft.environments.sandboxes.requests import check_name
 from langgraft.environments.sandboxes.sandbox import Kernel
-from langgraft.memory.recall import strip_block
+from langgraft.memory.model import strip_block
 from langgraft.nodes.program_text import LONGEST_MESSAGE, raised_by, without_memory
 from langgraft.nodes.replies import encodable
 from langgraft.nodes.tracebacks import parse_traceback

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from langgraft._core.arguments import checked
 from langgraft._core.effects import Call, Program, ado, arun, do, run
-from langgraft.memory.deltas import BankContent
+from langgraft.memory.model import BankContent
 from langgraft.memory.provider import MemoryProvider
 from langgraft.nodes.artifacts import Artifacts
 from langgraft.nodes.competition_run import bank_after, beginning, restoring

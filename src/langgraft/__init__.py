@@ -23,8 +23,16 @@ if TYPE_CHECKING:
     from langgraft.graphs.mlab import build_mlab_agent
     from langgraft.graphs.react import build_react_agent
     from langgraft.graphs.tree import build_tree_agent
-    from langgraft.memory.deltas import MemoryDelta, MemoryItem, fold
-    from langgraft.memory.episodes import Episode, ErrorRecord, Lesson, Outcome, Step
+    from langgraft.memory.model import (
+        Episode,
+        ErrorRecord,
+        Lesson,
+        MemoryDelta,
+        MemoryItem,
+        Outcome,
+        Step,
+        fold,
+    )
     from langgraft.memory.provider import MemoryProvider
     from langgraft.memory.providers.agent_kb import AgentKB, AgentKBSettings
     from langgraft.memory.providers.baselines import NoMemory
@@ -102,8 +110,16 @@ _MODULES = {
     "langgraft.graphs.mlab": ("build_mlab_agent",),
     "langgraft.graphs.react": ("build_react_agent",),
     "langgraft.graphs.tree": ("build_tree_agent",),
-    "langgraft.memory.deltas": ("MemoryDelta", "MemoryItem", "fold"),
-    "langgraft.memory.episodes": ("Episode", "ErrorRecord", "Lesson", "Outcome", "Step"),
+    "langgraft.memory.model": (
+        "Episode",
+        "ErrorRecord",
+        "Lesson",
+        "MemoryDelta",
+        "MemoryItem",
+        "Outcome",
+        "Step",
+        "fold",
+    ),
     "langgraft.memory.provider": ("MemoryProvider",),
     "langgraft.memory.providers.agent_kb": ("AgentKB", "AgentKBSettings"),
     "langgraft.memory.providers.coding": ("CodingMemory", "CodingSettings"),

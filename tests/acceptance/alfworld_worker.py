@@ -25,7 +25,7 @@ from langgraft.environments.alfworld import ALFWorld, AlfworldEnvironment, Gener
 from langgraft.environments.text import TextTask, Transition
 from langgraft.graphs.react import build_react_agent
 from langgraft.memory.bank_format import write_items
-from langgraft.memory.deltas import MemoryItem
+from langgraft.memory.model import MemoryItem
 from langgraft.memory.providers.insight import InsightMemory, InsightSettings
 
 CONFIG: Final[Any] = {"configurable": {"thread_id": "episode"}}

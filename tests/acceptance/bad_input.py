@@ -21,7 +21,7 @@ from acceptance.hostile_files import SIZE, attacks, usual
 from acceptance.kill import small_plan
 from langgraft._core.errors import BankFormatError
 from langgraft.memory.bank_format import write_items
-from langgraft.memory.deltas import MemoryItem
+from langgraft.memory.model import MemoryItem
 from langgraft.memory.providers import TrajectoryMemory
 
 Spoil = Callable[[list[bytes]], bytes]

@@ -20,7 +20,7 @@ from langgraph.store.base import BaseStore
 from acceptance.fold import plain_store, random_episode
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import BankConflictError
-from langgraft.memory.deltas import MemoryDelta
+from langgraft.memory.model import MemoryDelta
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import make_provider
 from langgraft.memory.stores import open_store

@@ -23,7 +23,7 @@ from acceptance.bank_worker import SMALL, file_all, opened, provider
 from acceptance.command import worker_environment
 from acceptance.figure import Figure, Setting, share
 from acceptance.fold import random_episode
-from langgraft.memory.deltas import Add, MemoryDelta, SetState, fold
+from langgraft.memory.model import Add, MemoryDelta, SetState, fold
 from langgraft.memory.provider import EPISODES
 
 SIDES: Final = 4

@@ -23,7 +23,7 @@ from langgraft.benchmarks.mle.coding_memory import (
     write_table,
 )
 from langgraft.benchmarks.mle.journals import read_journals
-from langgraft.memory.deltas import fold
+from langgraft.memory.model import fold
 from langgraft.memory.providers.coding import CodingMemory
 from langgraft.memory.recall import RecallContext
 from langgraft.nodes.search.journal import Journal

@@ -18,11 +18,18 @@ from langgraft.benchmarks.reporting.words import several
 from langgraft.benchmarks.simulated import SimulatedBabyAI
 from langgraft.environments.babyai import BabyAI
 from langgraft.graphs.react import build_react_agent
-from langgraft.memory.deltas import MemoryDelta, fold
-from langgraft.memory.episodes import Episode, ErrorRecord, Lesson, Outcome, Step
+from langgraft.memory.model import (
+    Episode,
+    ErrorRecord,
+    Lesson,
+    MemoryDelta,
+    Outcome,
+    Step,
+    Verdict,
+    fold,
+)
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import PROVIDERS, make_provider
-from langgraft.memory.questions import Verdict
 from langgraft.memory.recall import Budget, RecallContext
 from langgraft.memory.stores import ReadOnlyStore
 

@@ -16,12 +16,23 @@ from langgraft._core.canonical import JSON
 from langgraft._core.errors import BankFormatError
 from langgraft.memory.bank_format import write_items
 from langgraft.memory.converters import REME, FieldSource, convert_jsonl
-from langgraft.memory.deltas import Add, BankContent, MemoryDelta, MemoryItem, Remove
-from langgraft.memory.episodes import Episode, ErrorRecord, Lesson, Outcome, Step
 from langgraft.memory.forgetting import CREDITED, USES, noted_items
+from langgraft.memory.model import (
+    Add,
+    BankContent,
+    Episode,
+    ErrorRecord,
+    Lesson,
+    MemoryDelta,
+    MemoryItem,
+    Outcome,
+    Receipt,
+    Remove,
+    Step,
+)
 from langgraft.memory.provider import EPISODES, MemoryProvider
 from langgraft.memory.providers import PROVIDERS, make_provider
-from langgraft.memory.recall import RecallContext, Receipt
+from langgraft.memory.recall import RecallContext
 
 SETTINGS: Final[Mapping[str, Mapping[str, JSON]]] = {"coding": {"tasks": "all"}}
 """Settings under which a provider looks at entries of other tasks, as libraries are."""

@@ -12,8 +12,7 @@ from acceptance.figure import Figure, Setting
 from langgraft.benchmarks.simulated import SimulatedBabyAI
 from langgraft.environments.babyai import BabyAI
 from langgraft.graphs.react import build_react_agent
-from langgraft.memory.deltas import MemoryDelta
-from langgraft.memory.episodes import Episode
+from langgraft.memory.model import Episode, MemoryDelta
 from langgraft.memory.providers import InsightMemory, InsightSettings
 from langgraft.memory.rankers import mean_pairwise_diversity
 from langgraft.memory.recall import RecallContext

@@ -24,7 +24,7 @@ from langgraft.environments.competitions.preview import data_preview
 from langgraft.environments.sandboxes.result_text import span
 from langgraft.graphs.building import shipped_packages
 from langgraft.memory.controls import Placebo
-from langgraft.memory.episodes import Episode, ErrorRecord, Outcome
+from langgraft.memory.model import Episode, ErrorRecord, Outcome
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers.coding import CodingMemory, coding_preset
 from langgraft.memory.recall import RecallContext

@@ -25,8 +25,8 @@ from langgraft.cli.memory_banks import read_file
 from langgraft.cli.memory_showing import _found
 from langgraft.memory.bank_format import read_items, write_items
 from langgraft.memory.bundle import read_bundle, write_bundle
-from langgraft.memory.deltas import BankContent, MemoryItem
 from langgraft.memory.embedders import make_embedder
+from langgraft.memory.model import BankContent, MemoryItem
 from langgraft.memory.rankers import Dense
 
 REPOSITORY = Path(__file__).resolve().parents[2]

@@ -13,7 +13,7 @@ from tree_cases import BROKEN, feedback, good, reviewing, sandbox, toy
 from langgraft import CodingMemory, CodingSettings
 from langgraft.environments.competitions.competition import Competition
 from langgraft.graphs import build_chain_agent
-from langgraft.memory.deltas import BankContent, fold
+from langgraft.memory.model import BankContent, fold
 from langgraft.nodes.artifacts import FolderArtifacts, MemoryArtifacts
 from langgraft.nodes.workbench.limits import RunLimits
 from langgraft.nodes.workbench.log import RECALL, Action, EventLog, log_lines, read_log, steps_of

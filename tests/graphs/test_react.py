@@ -18,7 +18,7 @@ from toy_world import Corridors, RuleModel, acting, playing
 from langgraft._core.canonical import canonical_json
 from langgraft._core.errors import InputError, SettingsError
 from langgraft.graphs import build_react_agent
-from langgraft.memory.deltas import MemoryDelta, fold
+from langgraft.memory.model import BLOCK_START, MemoryDelta, fold
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import (
     InsightMemory,
@@ -26,7 +26,7 @@ from langgraft.memory.providers import (
     NoMemory,
     TrajectoryMemory,
 )
-from langgraft.memory.recall import BLOCK_START, OVER_BUDGET, Budget
+from langgraft.memory.recall import OVER_BUDGET, Budget
 from langgraft.nodes import AgentInput
 
 TASK = "toy/corridor/3"

@@ -12,7 +12,7 @@ from toy_world import Corridors, RuleModel, acting
 
 from langgraft._core.errors import SettingsError
 from langgraft.graphs import build_react_agent
-from langgraft.memory.deltas import MemoryDelta, fold
+from langgraft.memory.model import MemoryDelta, fold
 from langgraft.memory.providers import make_provider
 from langgraft.memory.recall import CONTRADICTS
 from langgraft.nodes import AgentInput

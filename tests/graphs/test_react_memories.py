@@ -11,9 +11,9 @@ from toy_world import LESSONS, RuleModel
 
 from langgraft.environments import BabyAI
 from langgraft.graphs import build_react_agent
-from langgraft.memory.deltas import MemoryDelta, fold
+from langgraft.memory.model import BLOCK_START, MemoryDelta, fold, strip_block
 from langgraft.memory.providers import make_provider
-from langgraft.memory.recall import BLOCK_START, Budget, strip_block
+from langgraft.memory.recall import Budget
 from langgraft.nodes import AgentInput
 
 STREAM = tuple(f"babyai/action_obj_door/{seed}" for seed in (4, 3, 17, 37))

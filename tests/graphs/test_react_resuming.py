@@ -15,7 +15,7 @@ from langgraph.store.memory import InMemoryStore
 from toy_world import LESSONS, Corridors, RuleModel
 
 from langgraft.graphs import build_react_agent
-from langgraft.memory.deltas import Add, MemoryDelta
+from langgraft.memory.model import Add, MemoryDelta
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import make_provider
 from langgraft.nodes import AgentInput

@@ -9,7 +9,7 @@ from tree_cases import ABSENT, BROKEN, FIX, feedback, good, reply, reviewing, sa
 
 from langgraft import CodingMemory
 from langgraft.graphs.tree import build_tree_agent
-from langgraft.memory.deltas import fold
+from langgraft.memory.model import fold
 from langgraft.memory.providers.coding import coding_preset
 from langgraft.nodes.artifacts import MemoryArtifacts
 from langgraft.nodes.search.journal import Search, read_search

@@ -22,10 +22,9 @@ from tree_cases import (
 from langgraft.environments.competitions.competition import Competition
 from langgraft.graphs import build_tree_agent
 from langgraft.memory.controls import Frozen, Placebo, RandomRetrieval, WriteOnly
-from langgraft.memory.deltas import fold
+from langgraft.memory.model import BLOCK_START, fold
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import make_provider
-from langgraft.memory.recall import BLOCK_START
 from langgraft.nodes.search import AIDEPolicy, MemoryArtifacts, Search, restore_memory
 
 pytest.importorskip("pandas", reason="needs pandas: pip install 'langgraft[mle]'")

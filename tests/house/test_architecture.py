@@ -24,7 +24,7 @@ def test_page_when_a_room_is_of_some_size_then_is_named() -> None:
     assert [each for each in rooms if f"{each.split('/')[-1]}/" not in PAGE] == []
 
 
-@pytest.mark.parametrize(("way", "most"), [("take_in", 9), ("provide", 12)])
+@pytest.mark.parametrize(("way", "most"), [("take_in", 8), ("provide", 12)])
 def test_page_when_a_call_enters_files_then_lists_them_and_they_are_few(
     way: str, most: int
 ) -> None:

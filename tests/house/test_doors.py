@@ -28,7 +28,7 @@ from langgraft.environments.sandboxes import Limits
 from langgraft.graphs import build_react_agent
 from langgraft.memory import ImportChoices, controls, providers, stores
 from langgraft.memory.controls import Control
-from langgraft.memory.episodes import Episode
+from langgraft.memory.model import Episode
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import (
     PROVIDERS,

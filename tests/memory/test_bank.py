@@ -26,7 +26,7 @@ from langgraft.memory.bank import (
     read_state,
     records_namespace,
 )
-from langgraft.memory.deltas import Add, Annotate, MemoryDelta, MemoryItem, Remove, SetState, fold
+from langgraft.memory.model import Add, Annotate, MemoryDelta, MemoryItem, Remove, SetState, fold
 from langgraft.memory.providers import TrajectoryMemory
 from langgraft.memory.rankers import BM25
 from langgraft.memory.stores import programs

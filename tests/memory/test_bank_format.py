@@ -15,7 +15,7 @@ from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.errors import BankFormatError, InputError
 from langgraft.memory import bank_format
 from langgraft.memory.bank_format import item_schema, read_items, write_items
-from langgraft.memory.deltas import MemoryItem
+from langgraft.memory.model import MemoryItem
 
 lists_of_items = st.lists(items(), max_size=4, unique_by=lambda item: item.id)
 

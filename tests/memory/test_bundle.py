@@ -28,7 +28,7 @@ from langgraft.memory.bundle import (
     read_bundle,
     write_bundle,
 )
-from langgraft.memory.deltas import BankContent
+from langgraft.memory.model import BankContent
 from langgraft.memory.providers import InsightMemory
 
 NOTES: dict[str, JSON] = {"votes": 3, "tier": "long", "seen": [1, 2.5, None]}

@@ -28,8 +28,7 @@ from langgraft.memory.controls import (
     Shuffled,
     WriteOnly,
 )
-from langgraft.memory.deltas import Change, Remove, fold
-from langgraft.memory.episodes import Lesson, Outcome
+from langgraft.memory.model import Change, Lesson, Outcome, Remove, fold, strip_block
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import (
     AgentKB,
@@ -41,7 +40,7 @@ from langgraft.memory.providers import (
     make_provider,
 )
 from langgraft.memory.rankers.lexical import tokenize
-from langgraft.memory.recall import Budget, TokenCounter, strip_block
+from langgraft.memory.recall import Budget, TokenCounter
 from langgraft.memory.stores.programs import Program
 from langgraft.memory.testing.providers.base import COUNTERS
 

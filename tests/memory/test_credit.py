@@ -11,12 +11,10 @@ from langgraph.store.memory import InMemoryStore
 from memory_cases import asking, make_episode
 
 from langgraft.memory.controls import Placebo
-from langgraft.memory.deltas import MemoryDelta, SetState, fold
-from langgraft.memory.episodes import Episode, Outcome
 from langgraft.memory.forgetting import CREDITED, Capacity, FrequencyUtility, SuccessRate
+from langgraft.memory.model import Episode, MemoryDelta, Outcome, Receipt, SetState, fold
 from langgraft.memory.provider import EPISODES, MemoryProvider
 from langgraft.memory.providers import NoMemory, TrajectoryMemory, TrajectorySettings
-from langgraft.memory.recall import Receipt
 
 ITEM = "seed/trajectory"
 

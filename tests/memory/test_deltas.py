@@ -10,7 +10,7 @@ from memory_cases import items, make_item, names, texts
 
 from langgraft._core.canonical import JSON, canonical_json
 from langgraft._core.errors import InputError
-from langgraft.memory.deltas import (
+from langgraft.memory.model import (
     Add,
     Annotate,
     BankContent,

@@ -10,17 +10,20 @@ from memory_cases import episodes, make_episode
 
 from langgraft._core.canonical import canonical_json
 from langgraft._core.errors import InputError
-from langgraft.memory.episodes import (
+from langgraft.memory.model import (
+    Dropped,
     Episode,
     ErrorRecord,
     Lesson,
     Outcome,
+    Question,
+    Receipt,
     Step,
+    Verdict,
     render_trajectory,
 )
 from langgraft.memory.providers.episode_items import note_of
-from langgraft.memory.questions import Question, Verdict
-from langgraft.memory.recall import OVER_BUDGET, Dropped, Receipt, render_block
+from langgraft.memory.recall import OVER_BUDGET, render_block
 
 
 @given(episodes())

@@ -13,8 +13,6 @@ from memory_cases import asking, make_episode, make_item
 
 from langgraft._core.errors import SettingsError
 from langgraft.memory.bank_format import write_items
-from langgraft.memory.deltas import BankContent, MemoryDelta, Remove, fold
-from langgraft.memory.episodes import Outcome
 from langgraft.memory.forgetting import (
     Capacity,
     Forgetting,
@@ -25,6 +23,7 @@ from langgraft.memory.forgetting import (
     forgotten,
     noted_items,
 )
+from langgraft.memory.model import BankContent, MemoryDelta, Outcome, Remove, Verdict, fold
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import (
     ExpeL,
@@ -34,7 +33,6 @@ from langgraft.memory.providers import (
     make_provider,
     provider_settings,
 )
-from langgraft.memory.questions import Verdict
 
 POLICIES: list[Forgetting] = [
     Capacity(limit=2),

@@ -15,7 +15,9 @@ from typing_extensions import override
 from langgraft._core.errors import BankFormatError, InputError, SettingsError
 from langgraft.memory.bank_format import read_items, write_items
 from langgraft.memory.bundle import write_bundle
-from langgraft.memory.deltas import (
+from langgraft.memory.forgetting import Capacity
+from langgraft.memory.importing import REPLACED, ImportChoices
+from langgraft.memory.model import (
     Add,
     Annotate,
     BankContent,
@@ -25,8 +27,6 @@ from langgraft.memory.deltas import (
     SetState,
     fold,
 )
-from langgraft.memory.forgetting import Capacity
-from langgraft.memory.importing import REPLACED, ImportChoices
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import (
     PROVIDERS,

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from langgraft._core.canonical import canonical_json
 from langgraft._core.errors import InputError
-from langgraft.memory.deltas import MemoryItem
+from langgraft.memory.model import MemoryItem
 
 
 @given(items())

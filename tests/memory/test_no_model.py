@@ -11,7 +11,7 @@ from memory_cases import asking, make_episode
 
 import langgraft.memory
 from langgraft.memory.controls import CONTROLS
-from langgraft.memory.deltas import fold
+from langgraft.memory.model import fold
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import PROVIDERS, make_provider
 from langgraft.memory.testing.providers.base import models_refused, sample_episode

@@ -29,7 +29,7 @@ from postgres_server import Schemas
 
 from langgraft._core.errors import BankConflictError, InfrastructureError
 from langgraft.memory.bank import MOST_IDLE, WriterLock, open_bank, records_namespace
-from langgraft.memory.deltas import Add, MemoryDelta, fold
+from langgraft.memory.model import Add, MemoryDelta, fold
 from langgraft.memory.provider import EPISODES, MemoryProvider
 from langgraft.memory.providers import InsightMemory, SimpleRAG, TrajectoryMemory, make_provider
 from langgraft.memory.providers.simple_rag import SimpleRAGSettings

@@ -21,8 +21,17 @@ from langgraft._core.canonical import (
 )
 from langgraft._core.effects import drive
 from langgraft.memory.bank import apply_delta, read_content, read_state, records_namespace
-from langgraft.memory.deltas import Add, Annotate, MemoryDelta, Remove, SetState, fold
-from langgraft.memory.episodes import Episode, Lesson, Outcome
+from langgraft.memory.model import (
+    Add,
+    Annotate,
+    Episode,
+    Lesson,
+    MemoryDelta,
+    Outcome,
+    Remove,
+    SetState,
+    fold,
+)
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import InsightMemory, InsightSettings, TrajectoryMemory
 from langgraft.memory.stores import ChromaStore

@@ -15,20 +15,22 @@ from langgraft._core.canonical import JSON
 from langgraft._core.errors import SettingsError
 from langgraft.memory import bank
 from langgraft.memory.bank import ranked_items
-from langgraft.memory.deltas import (
+from langgraft.memory.model import (
     Add,
     Annotate,
     BankContent,
     Change,
+    Episode,
+    ErrorRecord,
     MemoryDelta,
     MemoryItem,
+    Question,
     Remove,
+    Verdict,
     fold,
 )
-from langgraft.memory.episodes import Episode, ErrorRecord
 from langgraft.memory.provider import EPISODES, MemoryProvider
 from langgraft.memory.providers import InsightMemory, InsightSettings
-from langgraft.memory.questions import Question, Verdict
 from langgraft.memory.rankers import BM25
 from langgraft.memory.recall import Found, RecallContext
 from langgraft.memory.settings import ProviderSettings, RankedSettings

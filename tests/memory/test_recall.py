@@ -12,20 +12,15 @@ from memory_cases import asking, items, make_item, texts
 from langgraft._core.canonical import canonical_json
 from langgraft._core.errors import SettingsError
 from langgraft.memory import recall as recall_module
-from langgraft.memory.deltas import MemoryItem
+from langgraft.memory.model import BLOCK_END, BLOCK_START, Dropped, MemoryItem, Receipt, strip_block
 from langgraft.memory.recall import (
-    BLOCK_END,
-    BLOCK_START,
     OVER_BUDGET,
     OVER_SHARE,
     Budget,
-    Dropped,
     Found,
     Pool,
-    Receipt,
     make_recall,
     render_block,
-    strip_block,
 )
 
 FOUND = Found(

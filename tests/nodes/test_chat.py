@@ -17,11 +17,10 @@ from toy_world import LESSONS, RuleModel
 from typing_extensions import TypedDict
 
 from langgraft._core.errors import InputError, SettingsError
-from langgraft.memory.deltas import MemoryDelta, fold
-from langgraft.memory.episodes import Episode, Outcome, Step
+from langgraft.memory.model import BLOCK_START, Episode, MemoryDelta, Outcome, Step, fold
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import CodingMemory, InsightMemory, TrajectoryMemory, make_provider
-from langgraft.memory.recall import BLOCK_START, Budget
+from langgraft.memory.recall import Budget
 from langgraft.nodes import recall_for_messages, remember_messages
 
 

@@ -9,7 +9,7 @@ from langgraph.store.memory import InMemoryStore
 from memory_cases import make_episode
 
 from langgraft._core.errors import SettingsError
-from langgraft.memory.episodes import Lesson
+from langgraft.memory.model import Lesson
 from langgraft.memory.providers import InsightMemory, InsightSettings, SimpleRAG
 from langgraft.nodes import deduplicate_node
 from langgraft.nodes.deduplicate import ALIKE, CANDIDATES, KNOWN, SAID_TWICE, repetitions

@@ -13,7 +13,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.store.memory import InMemoryStore
 from memory_cases import asking, make_episode
 
-from langgraft.memory.episodes import ErrorRecord
+from langgraft.memory.model import ErrorRecord
 from langgraft.memory.providers import CodingMemory
 from langgraft.nodes.diagnose import (
     Failure,

@@ -12,11 +12,10 @@ from toy_world import RuleModel
 
 from langgraft._core.errors import InputError, SettingsError
 from langgraft._core.texts import Prompt
-from langgraft.memory.episodes import Episode, Lesson, Outcome, Step
+from langgraft.memory.model import BLOCK_START, Episode, Lesson, Outcome, Question, Step, Verdict
 from langgraft.memory.providers import AgentKB, ExpeL, ExpeLSettings, VoteSettings
 from langgraft.memory.providers.agent_kb import AgentKBSettings
-from langgraft.memory.questions import Question, Verdict
-from langgraft.memory.recall import BLOCK_START, CONTRADICTS, render_block
+from langgraft.memory.recall import CONTRADICTS, render_block
 from langgraft.nodes.dialogue import NO_MODEL
 from langgraft.nodes.judge import KINDS, aanswer, answer, draft_node, judge_node
 from langgraft.nodes.judging import final_answer, masked

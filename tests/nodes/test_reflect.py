@@ -7,7 +7,7 @@ from langchain_core.messages import HumanMessage
 from toy_world import RuleModel
 
 from langgraft._core.texts import Prompt
-from langgraft.memory.episodes import Attempt, Lesson, Outcome, Step
+from langgraft.memory.model import Attempt, Lesson, Outcome, Step
 from langgraft.memory.recall import render_block
 from langgraft.nodes.dialogue import run_dialogue
 from langgraft.nodes.reflect import (

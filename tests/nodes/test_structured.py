@@ -12,7 +12,8 @@ from pydantic import BaseModel, TypeAdapter
 from toy_world import RuleModel
 
 from langgraft._core.canonical import canonical_json
-from langgraft.memory.recall import BLOCK_END, BLOCK_START, render_block
+from langgraft.memory.model import BLOCK_END, BLOCK_START
+from langgraft.memory.recall import render_block
 from langgraft.nodes.dialogue import NO_MODEL, arun_dialogue, run_dialogue
 from langgraft.nodes.replies import cleaned, json_values
 from langgraft.nodes.structured import (

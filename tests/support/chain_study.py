@@ -29,7 +29,7 @@ from langgraft.benchmarks.harness.study import (
     RunSpec,
     Study,
 )
-from langgraft.memory.deltas import (
+from langgraft.memory.model import (
     Add,
     Annotate,
     Change,

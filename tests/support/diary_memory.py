@@ -8,8 +8,7 @@ from typing_extensions import override
 
 from langgraft._core.effects import drive
 from langgraft.memory import bank
-from langgraft.memory.deltas import Add, Change, MemoryDelta, MemoryItem, SetState
-from langgraft.memory.episodes import Episode
+from langgraft.memory.model import Add, Change, Episode, MemoryDelta, MemoryItem, SetState
 from langgraft.memory.provider import MemoryProvider, program
 from langgraft.memory.recall import Found, RecallContext
 from langgraft.memory.settings import ProviderSettings

@@ -31,8 +31,7 @@ from langgraph.types import Send
 from typing_extensions import TypedDict
 
 from langgraft._core.canonical import canonical_json
-from langgraft.memory.deltas import BankContent, MemoryDelta, fold
-from langgraft.memory.episodes import Episode, Lesson, Outcome, Step
+from langgraft.memory.model import BankContent, Episode, Lesson, MemoryDelta, Outcome, Step, fold
 from langgraft.memory.providers import InsightMemory, InsightSettings
 from langgraft.memory.recall import RecallContext
 

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from langgraft.memory.deltas import MemoryItem
-from langgraft.memory.episodes import Episode, Lesson, Outcome, Step
+from langgraft.memory.model import Episode, Lesson, MemoryItem, Outcome, Step
 from langgraft.memory.recall import RecallContext
 from langgraft.memory.testing.providers.base import (
     HOSTILE,

@@ -10,7 +10,7 @@ from typing import Any
 from langgraft._core.canonical import JSON
 from langgraft.benchmarks.harness.study import BankSource, RunSpec
 from langgraft.benchmarks.mle.journals import read_journals
-from langgraft.memory.deltas import Add, MemoryDelta, MemoryItem
+from langgraft.memory.model import Add, MemoryDelta, MemoryItem
 from langgraft.nodes.search.journal import JournalNode
 from langgraft.nodes.workbench.log import StepRecord
 

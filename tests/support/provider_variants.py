@@ -15,10 +15,9 @@ from langgraft.memory.controls import (
     Shuffled,
     WriteOnly,
 )
-from langgraft.memory.episodes import Episode
+from langgraft.memory.model import Episode, Question, Verdict
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import PROVIDERS, make_provider
-from langgraft.memory.questions import Question, Verdict
 from langgraft.memory.rankers import BM25, MMR, Dense, Hybrid
 from langgraft.memory.recall import RecallContext
 from langgraft.memory.testing.providers.base import Make

@@ -7,7 +7,7 @@ from typing import Any
 
 from langgraft._core.canonical import JSON, seeded_fraction
 from langgraft.benchmarks.harness.study import BankSource, RunSpec
-from langgraft.memory.deltas import Add, MemoryDelta, MemoryItem
+from langgraft.memory.model import Add, MemoryDelta, MemoryItem
 
 DOMAINS = {"A": "babyai/action_obj_door", "B": "babyai/find_obj"}
 MANIFEST: dict[str, JSON] = {

@@ -21,7 +21,7 @@ from langgraft.benchmarks.mle.agents.settings import AgentName, AgentSettings
 from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.sandboxes.sandbox import Sandbox
-from langgraft.memory.deltas import BankContent, MemoryDelta
+from langgraft.memory.model import BankContent, MemoryDelta
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget
 from langgraft.nodes.artifacts import FolderArtifacts

@@ -27,7 +27,7 @@ from langgraft.benchmarks.mle.agents.base import (
     must_be,
 )
 from langgraft.benchmarks.mle.agents.settings import AgentSettings, StepSettings
-from langgraft.memory.deltas import BankContent
+from langgraft.memory.model import BankContent
 from langgraft.memory.provider import MemoryProvider
 from langgraft.nodes.workbench.limits import RunLimits, TokenPrices
 from langgraft.nodes.workbench.log import (

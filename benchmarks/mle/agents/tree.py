@@ -23,7 +23,7 @@ from langgraft.benchmarks.mle.agents.base import (
 )
 from langgraft.benchmarks.mle.agents.settings import AgentName, AgentSettings, TreeSettings
 from langgraft.graphs.tree import build_tree_agent, tree_memory_needs
-from langgraft.memory.deltas import BankContent
+from langgraft.memory.model import BankContent
 from langgraft.memory.provider import MemoryProvider
 from langgraft.nodes.search.choose import FRESH_SPLITS
 from langgraft.nodes.search.journal import Journal, JournalNode, node_json, read_search

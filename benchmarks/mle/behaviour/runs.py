@@ -13,7 +13,7 @@ from itertools import accumulate
 from typing import Final
 
 from langgraft.benchmarks.mle.behaviour.programs import CountUses, effective_number
-from langgraft.memory.deltas import MemoryItem
+from langgraft.memory.model import MemoryItem
 
 EARLY: Final = 10
 """Steps that are early: 0 to 9, as in Tables 7 and 9."""

@@ -7,7 +7,7 @@ from typing import Final
 from langgraft.benchmarks.simulated.conversation import Dice
 from langgraft.benchmarks.simulated.data_scientist.programs import sections_of, title_of
 from langgraft.benchmarks.simulated.data_scientist.tasks import FilledPrompt
-from langgraft.memory.episodes import ErrorRecord
+from langgraft.memory.model import ErrorRecord
 from langgraft.nodes.diagnose import Failure, diagnose_by_rules
 from langgraft.nodes.judging import Novelty
 

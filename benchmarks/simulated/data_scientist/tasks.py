@@ -15,7 +15,7 @@ from typing import Final, Literal, TypeAlias
 
 from langgraft._core.canonical import text_digest
 from langgraft.benchmarks.simulated.conversation import Dice
-from langgraft.memory.recall import BLOCK_END, BLOCK_START, strip_block
+from langgraft.memory.model import BLOCK_END, BLOCK_START, strip_block
 from langgraft.nodes.prompts import prompt
 
 Form: TypeAlias = Literal["table", "text", "pictures", "restoring"]

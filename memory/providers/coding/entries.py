@@ -15,10 +15,20 @@ from langgraft._core.canonical import JSON, portable_text
 from langgraft._core.errors import InputError
 from langgraft.memory import bank
 from langgraft.memory.bank import Filter, with_free_ids
-from langgraft.memory.deltas import Add, Annotate, Change, MemoryItem, Remove, Scalar, SetState
-from langgraft.memory.episodes import Episode, ErrorKind, ErrorRecord
+from langgraft.memory.model import (
+    Add,
+    Annotate,
+    By,
+    Change,
+    Episode,
+    ErrorKind,
+    ErrorRecord,
+    MemoryItem,
+    Remove,
+    Scalar,
+    SetState,
+)
 from langgraft.memory.providers.coding.tracebacks import canonical_error
-from langgraft.memory.questions import By
 from langgraft.memory.stores.programs import Namespace, Program
 
 Need: TypeAlias = Literal["", "a new package", "the network"]

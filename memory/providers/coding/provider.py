@@ -20,8 +20,16 @@ from langgraft._core.effects import adrive, drive
 from langgraft._core.errors import InputError, SettingsError
 from langgraft.memory import bank
 from langgraft.memory.bank import Filter, ranked_items
-from langgraft.memory.deltas import Annotate, Change, MemoryItem
-from langgraft.memory.episodes import Episode, ErrorKind, ErrorRecord
+from langgraft.memory.model import (
+    Annotate,
+    Change,
+    Episode,
+    ErrorKind,
+    ErrorRecord,
+    MemoryItem,
+    Question,
+    Verdict,
+)
 from langgraft.memory.provider import FILED, MemoryProvider, Need
 from langgraft.memory.providers.coding.entries import (
     KIND,
@@ -39,7 +47,6 @@ from langgraft.memory.providers.coding.entries import (
 )
 from langgraft.memory.providers.coding.tracebacks import canonical_error, parse_traceback
 from langgraft.memory.providers.retrieval import RetrievalSettings, retrieve
-from langgraft.memory.questions import Question, Verdict
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.dense import Dense
 from langgraft.memory.recall import Found, RecallContext

@@ -15,10 +15,20 @@ from langgraph.store.memory import InMemoryStore
 
 from langgraft._core.errors import SettingsError
 from langgraft.memory.bank_format import read_items
-from langgraft.memory.deltas import BankContent, ItemType, MemoryDelta, MemoryItem
-from langgraft.memory.episodes import Episode, ErrorRecord, Lesson, Outcome, Step
+from langgraft.memory.model import (
+    BankContent,
+    Episode,
+    ErrorRecord,
+    ItemType,
+    Lesson,
+    MemoryDelta,
+    MemoryItem,
+    Outcome,
+    Question,
+    Step,
+    Verdict,
+)
 from langgraft.memory.provider import MemoryProvider
-from langgraft.memory.questions import Question, Verdict
 from langgraft.memory.recall import (
     Budget,
     Recall,

@@ -13,10 +13,19 @@ from hypothesis import strategies as st
 
 from langgraft._core.errors import InputError, ReadOnlyStoreError
 from langgraft.memory.bank_format import write_items
-from langgraft.memory.deltas import Add, MemoryDelta, MemoryItem, SetState, fold
-from langgraft.memory.episodes import Episode, Feedback, Outcome
+from langgraft.memory.model import (
+    BLOCK_START,
+    Add,
+    Episode,
+    Feedback,
+    MemoryDelta,
+    MemoryItem,
+    Outcome,
+    SetState,
+    fold,
+)
 from langgraft.memory.provider import EPISODES, MemoryProvider
-from langgraft.memory.recall import BLOCK_START, Budget, render_block
+from langgraft.memory.recall import Budget, render_block
 from langgraft.memory.stores.forked import ReadOnlyStore
 from langgraft.memory.testing.base import needs
 from langgraft.memory.testing.providers import base

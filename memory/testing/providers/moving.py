@@ -12,8 +12,8 @@ from langgraph.store.memory import InMemoryStore
 from langgraft._core.canonical import canonical_json
 from langgraft._core.errors import BankFormatError, InputError, ReadOnlyStoreError
 from langgraft.memory.bank_format import read_items, write_items
-from langgraft.memory.deltas import MemoryDelta, MemoryItem, Remove, fold
 from langgraft.memory.forgetting import SUCCESSES, USES
+from langgraft.memory.model import MemoryDelta, MemoryItem, Remove, fold
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import PROVIDERS, make_provider
 from langgraft.memory.stores.forked import ReadOnlyStore

@@ -11,20 +11,25 @@ from typing import Any
 from hypothesis import strategies as st
 
 from langgraft._core.canonical import canonical_json
-from langgraft.memory.deltas import Annotate, Remove, fold
-from langgraft.memory.episodes import Episode, Outcome
 from langgraft.memory.forgetting import SUCCESSES, USES
+from langgraft.memory.model import (
+    Annotate,
+    Episode,
+    Outcome,
+    Receipt,
+    Remove,
+    Verdict,
+    fold,
+    strip_block,
+)
 from langgraft.memory.provider import MemoryProvider
-from langgraft.memory.questions import Verdict
 from langgraft.memory.recall import (
     OVER_BUDGET,
     OVER_SHARE,
     SAME_TASK,
     Budget,
-    Receipt,
     count_tokens_approximately,
     render_block,
-    strip_block,
 )
 from langgraft.memory.stores.forked import ReadOnlyStore
 from langgraft.memory.testing.base import needs

@@ -18,8 +18,8 @@ from langgraft._core.untrusted import load_yaml, read_most
 from langgraft.benchmarks.harness.plans import look_here
 from langgraft.memory.bank import read_content, records_namespace
 from langgraft.memory.bundle import Bundle, Manifest, read_bank_file
-from langgraft.memory.deltas import BankContent, MemoryItem, Scalar
 from langgraft.memory.importing import METADATA, ImportChoices
+from langgraft.memory.model import BankContent, MemoryItem, Scalar
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import make_provider, provider_settings
 from langgraft.memory.stores.named import open_store, shown, store_kind

@@ -14,8 +14,8 @@ from langgraft.memory.bank_format import write_items
 from langgraft.memory.bundle import Provenance, read_bank_file, write_bundle
 from langgraft.memory.converters.field_map import FieldMap, convert_jsonl
 from langgraft.memory.converters.reme import REME_FORMS
-from langgraft.memory.deltas import Add, MemoryDelta, Remove
 from langgraft.memory.importing import REPLACED, ImportChoices
+from langgraft.memory.model import Add, MemoryDelta, Remove
 
 _LISTED: Final = 10
 FORMATS: Final[Mapping[str, Mapping[str, FieldMap]]] = {"reme": REME_FORMS}

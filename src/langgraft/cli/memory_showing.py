@@ -20,7 +20,7 @@ from langgraft.memory.bank import (
     replace_content,
 )
 from langgraft.memory.bundle import Manifest
-from langgraft.memory.deltas import MemoryItem
+from langgraft.memory.model import MemoryItem
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.named import make_ranker
 from langgraft.memory.stores.forked import ReadOnlyStore

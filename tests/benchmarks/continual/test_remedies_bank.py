@@ -10,7 +10,7 @@ from acceptance.remedies import (
     retrieved,
 )
 
-from langgraft.memory.episodes import Episode
+from langgraft.memory.model import Episode
 
 Played = tuple[list[Episode], Asked]
 

@@ -22,7 +22,7 @@ from langgraft.benchmarks.continual.report import write_report
 from langgraft.benchmarks.continual.tables import tables
 from langgraft.benchmarks.harness.study import Plan, Report
 from langgraft.benchmarks.reporting.words import interval, signed
-from langgraft.memory.deltas import MemoryDelta
+from langgraft.memory.model import MemoryDelta
 
 WORLD = World(effects={("agg", "", ""): 0.35, ("raw", "", ""): -0.35}, steps=2)
 SMALL = World(conditions=("agg",), controls=(), train_items=2, test_items=4)

@@ -12,7 +12,7 @@ from langgraft.benchmarks.harness.log import PlanLog
 from langgraft.benchmarks.harness.plans import prepare
 from langgraft.benchmarks.harness.schedule import run_plan
 from langgraft.benchmarks.harness.study import Report
-from langgraft.memory.deltas import BankContent
+from langgraft.memory.model import BankContent
 from langgraft.memory.rankers.diversity import mean_pairwise_diversity
 
 STUDY = ContinualStudy()

@@ -17,7 +17,7 @@ from langgraft.benchmarks.continual.retrieval import (
     measure,
 )
 from langgraft.benchmarks.harness.study import RunSpec
-from langgraft.memory.deltas import Add, MemoryDelta, MemoryItem
+from langgraft.memory.model import Add, MemoryDelta, MemoryItem
 
 OWN, OTHER = "babyai/find_obj", "babyai/action_obj_door"
 

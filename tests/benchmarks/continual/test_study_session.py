@@ -21,8 +21,7 @@ from langgraft.benchmarks.harness.schedule import run_plan
 from langgraft.benchmarks.harness.verify import verify_directory
 from langgraft.benchmarks.simulated.babyai import SimulatedBabyAI
 from langgraft.memory.controls import FILLER
-from langgraft.memory.deltas import fold
-from langgraft.memory.recall import BLOCK_END, BLOCK_START
+from langgraft.memory.model import BLOCK_END, BLOCK_START, fold
 
 STUDY = ContinualStudy()
 SEQUENCES = ("A", "B", "A>B", "B>A")

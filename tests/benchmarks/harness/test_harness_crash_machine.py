@@ -19,7 +19,7 @@ from langgraft.benchmarks.harness.log import PlanLog, encode_record, read_log, r
 from langgraft.benchmarks.harness.plans import prepare
 from langgraft.benchmarks.harness.schedule import run_plan
 from langgraft.benchmarks.harness.study import ItemOutcome, RunSession
-from langgraft.memory.deltas import BankContent, MemoryDelta, fold
+from langgraft.memory.model import BankContent, MemoryDelta, fold
 
 ITEMS = 12
 STUDY = ChainStudy()

@@ -30,7 +30,7 @@ from langgraft.benchmarks.harness.progress import NoProgress, ProgressEvent, Run
 from langgraft.benchmarks.harness.schedule import run_plan
 from langgraft.benchmarks.harness.study import ItemOutcome, RunSpec
 from langgraft.benchmarks.harness.verify import verify_directory
-from langgraft.memory.deltas import MemoryDelta, Remove, SetState
+from langgraft.memory.model import MemoryDelta, Remove, SetState
 
 
 class Recorder(NoProgress):

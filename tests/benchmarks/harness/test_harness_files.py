@@ -13,7 +13,7 @@ from langgraft._core.errors import InfrastructureError, InputError
 from langgraft.benchmarks.harness.log import PlanLog, run_folder
 from langgraft.benchmarks.harness.study import BankPlace, ItemOutcome, RunSession, RunSpec
 from langgraft.benchmarks.harness.verify import verify_directory
-from langgraft.memory.deltas import MemoryDelta
+from langgraft.memory.model import MemoryDelta
 
 
 class Writing:

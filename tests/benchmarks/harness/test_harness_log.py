@@ -13,7 +13,7 @@ from langgraft._core.errors import RunDirectoryError
 from langgraft.benchmarks.harness.log import PlanLog, encode_record, run_folder
 from langgraft.benchmarks.harness.study import PlanLogReader
 from langgraft.benchmarks.harness.verify import verify_directory
-from langgraft.memory.deltas import MemoryDelta, Remove, SetState, fold
+from langgraft.memory.model import MemoryDelta, Remove, SetState, fold
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ from langgraft.benchmarks.harness.directory import hold_places
 from langgraft.benchmarks.harness.log import PlanLog, read_events, run_folder
 from langgraft.benchmarks.harness.plans import prepare
 from langgraft.benchmarks.harness.study import BankPlace, RunSession, RunSpec
-from langgraft.memory.deltas import MemoryDelta
+from langgraft.memory.model import MemoryDelta
 
 PREPARED = prepare(ChainStudy(), chain_plan())
 

@@ -15,7 +15,7 @@ from langgraft.benchmarks.harness.log import (
     parse_log,
     read_log,
 )
-from langgraft.memory.deltas import MemoryDelta, SetState
+from langgraft.memory.model import MemoryDelta, SetState
 
 PATH = Path("items.jsonl")
 LINES = [

@@ -4,7 +4,7 @@ from typing import Any
 
 from langgraft.benchmarks.simulated import SimulatedBabyAI
 from langgraft.benchmarks.simulated.reflecting import DOUBTS, SEES_VAGUE, SEES_WRONG
-from langgraft.memory.episodes import Attempt, Outcome, Step
+from langgraft.memory.model import Attempt, Outcome, Step
 from langgraft.nodes.dialogue import run_dialogue
 from langgraft.nodes.reflect import distilling
 from langgraft.nodes.validate import validating

@@ -16,8 +16,7 @@ from pydantic import SecretStr
 from langgraft._core.canonical import JSON
 from langgraft.benchmarks.simulated import SimulatedBabyAI, judging, serve
 from langgraft.benchmarks.simulated.judging import judging_reply
-from langgraft.memory.episodes import Attempt, Lesson, Outcome, Step
-from langgraft.memory.questions import Question
+from langgraft.memory.model import Attempt, Lesson, Outcome, Question, Step
 from langgraft.nodes.dialogue import run_dialogue
 from langgraft.nodes.judge import Judgment, aanswer, answer, draft_node
 from langgraft.nodes.prompts import prompt

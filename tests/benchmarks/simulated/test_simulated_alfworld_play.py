@@ -14,7 +14,7 @@ from langgraft.environments.alfworld.environment import GeneratedALFWorld
 from langgraft.environments.alfworld.games import FAMILIES
 from langgraft.environments.alfworld.semantics import Semantics
 from langgraft.graphs.react import build_react_agent
-from langgraft.memory.episodes import Episode, Lesson, Outcome
+from langgraft.memory.model import Episode, Lesson, Outcome
 from langgraft.memory.providers import InsightMemory
 
 pytestmark = needs_alfworld

@@ -13,7 +13,7 @@ from langgraft._core.canonical import JSON
 from langgraft._core.errors import BankFormatError
 from langgraft.memory.bank_format import read_items, write_items
 from langgraft.memory.converters import REME, REME_FORMS, FieldSource, convert_jsonl
-from langgraft.memory.deltas import Add, MemoryItem, Remove, fold
+from langgraft.memory.model import Add, MemoryItem, Remove, fold
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import PROVIDERS, make_provider
 

@@ -11,11 +11,9 @@ from langgraph.store.memory import InMemoryStore
 from memory_cases import asking, item_types, make_episode, make_item, texts
 
 from langgraft.memory.bank_format import write_items
-from langgraft.memory.deltas import ItemType
-from langgraft.memory.episodes import Outcome
+from langgraft.memory.model import Dropped, ItemType, Outcome, Question, Verdict
 from langgraft.memory.providers import AgentKB, AgentKBSettings
-from langgraft.memory.questions import Question, Verdict
-from langgraft.memory.recall import CONTRADICTS, Dropped, RecallContext
+from langgraft.memory.recall import CONTRADICTS, RecallContext
 
 QUERY = "open the red door"
 

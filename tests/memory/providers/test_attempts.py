@@ -7,8 +7,7 @@ import pytest
 from langgraph.store.memory import InMemoryStore
 from memory_cases import asking, make_episode
 
-from langgraft.memory.deltas import fold
-from langgraft.memory.episodes import Episode, Lesson, Outcome, Step
+from langgraft.memory.model import Episode, Lesson, Outcome, Step, fold
 from langgraft.memory.providers import InsightMemory, InsightSettings
 from langgraft.memory.providers.attempts import LONGEST_ATTEMPT, LONGEST_TEXT, shortened
 

@@ -15,12 +15,18 @@ from langgraph.store.memory import InMemoryStore
 from memory_cases import asking, episodes, make_episode, texts
 
 from langgraft._core.errors import InputError, SettingsError
-from langgraft.memory.deltas import MemoryDelta, fold
-from langgraft.memory.episodes import Episode, ErrorKind, ErrorRecord
 from langgraft.memory.importing import ImportChoices
+from langgraft.memory.model import (
+    Episode,
+    ErrorKind,
+    ErrorRecord,
+    MemoryDelta,
+    Question,
+    Verdict,
+    fold,
+)
 from langgraft.memory.providers import CodingMemory, CodingSettings, make_provider
 from langgraft.memory.providers.coding.entries import fix_needs
-from langgraft.memory.questions import Question, Verdict
 from langgraft.memory.recall import RecallContext
 
 STOPPING = "TypeError: train() got an unexpected keyword argument 'early_stopping_rounds'"

@@ -12,8 +12,7 @@ from memory_cases import asking, episodes, make_episode, make_item, texts
 from langgraft._core.canonical import canonical_json
 from langgraft._core.errors import SettingsError
 from langgraft.memory.bank_format import write_items
-from langgraft.memory.deltas import MemoryDelta, fold
-from langgraft.memory.episodes import Lesson, Outcome, Step
+from langgraft.memory.model import Dropped, Lesson, MemoryDelta, Outcome, Step, fold
 from langgraft.memory.providers import (
     ExpeL,
     ExpeLSettings,
@@ -22,7 +21,7 @@ from langgraft.memory.providers import (
     provider_settings,
 )
 from langgraft.memory.rankers import BM25
-from langgraft.memory.recall import OVER_SHARE, Budget, Dropped, render_block
+from langgraft.memory.recall import OVER_SHARE, Budget, render_block
 
 TASK = "open the red door"
 

@@ -9,11 +9,19 @@ from hypothesis import strategies as st
 from langgraph.store.memory import InMemoryStore
 from memory_cases import HOSTILE, asking, make_episode, texts
 
-from langgraft.memory.deltas import BankContent, MemoryDelta, SetState, fold
-from langgraft.memory.episodes import Episode, Lesson, Outcome
+from langgraft.memory.model import (
+    BankContent,
+    By,
+    Episode,
+    Lesson,
+    MemoryDelta,
+    Outcome,
+    SetState,
+    Verdict,
+    fold,
+)
 from langgraft.memory.provider import EPISODES
 from langgraft.memory.providers import ExpeL, ExpeLSettings, VoteSettings
-from langgraft.memory.questions import By, Verdict
 from langgraft.memory.recall import Budget
 
 SMALL = ExpeLSettings(

@@ -10,10 +10,17 @@ from memory_cases import asking, make_episode, make_item
 
 from langgraft._core.errors import InputError
 from langgraft.memory.bank_format import write_items
-from langgraft.memory.deltas import MemoryDelta, fold
-from langgraft.memory.episodes import Episode, Feedback, Outcome, Step
+from langgraft.memory.model import (
+    Episode,
+    Feedback,
+    MemoryDelta,
+    Outcome,
+    Question,
+    Step,
+    Verdict,
+    fold,
+)
 from langgraft.memory.providers import ExpeL, ExpeLSettings
-from langgraft.memory.questions import Question, Verdict
 from langgraft.memory.recall import Budget
 
 Answer = tuple[str, str | None, str]

@@ -13,13 +13,11 @@ from memory_cases import make_episode, make_item, names
 from langgraft._core.effects import drive
 from langgraft.memory import bank
 from langgraft.memory.bank_format import write_items
-from langgraft.memory.deltas import MemoryDelta, Remove, SetState, fold
-from langgraft.memory.episodes import Outcome
 from langgraft.memory.forgetting import SuccessRate, noted_items
 from langgraft.memory.importing import ImportChoices
+from langgraft.memory.model import MemoryDelta, Outcome, Receipt, Remove, SetState, fold
 from langgraft.memory.providers import SimpleRAG, SimpleRAGSettings
 from langgraft.memory.providers.episode_items import FifoOrder
-from langgraft.memory.recall import Receipt
 
 
 def survivors(memory: SimpleRAG) -> list[str]:

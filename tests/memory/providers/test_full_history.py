@@ -9,7 +9,7 @@ from langgraph.store.memory import InMemoryStore
 from memory_cases import asking, episodes, make_episode, make_item, texts
 
 from langgraft.memory.bank_format import write_items
-from langgraft.memory.episodes import Episode, Outcome
+from langgraft.memory.model import Episode, Outcome
 from langgraft.memory.providers import FullHistory
 from langgraft.memory.recall import OVER_BUDGET, Budget
 

@@ -7,7 +7,7 @@ from memory_cases import asking, make_episode
 from table_embeddings import TableEmbeddings
 
 from langgraft.memory.embedders import make_embedder
-from langgraft.memory.episodes import Lesson, Outcome, Step
+from langgraft.memory.model import Lesson, Outcome, Step
 from langgraft.memory.providers import InsightMemory, InsightSettings
 from langgraft.memory.rankers import Dense
 

@@ -11,8 +11,7 @@ from langgraph.store.memory import InMemoryStore
 from memory_cases import asking, make_episode, make_item
 
 from langgraft.memory.bank_format import read_items, write_items
-from langgraft.memory.deltas import fold
-from langgraft.memory.episodes import Outcome
+from langgraft.memory.model import Outcome, fold
 from langgraft.memory.providers import LightweightMemory, LightweightSettings
 from langgraft.memory.recall import (
     OVER_SHARE,

@@ -15,10 +15,10 @@ from langgraph.store.memory import InMemoryStore
 from memory_cases import asking, episodes, make_episode, texts
 
 from langgraft._core.errors import InputError, SettingsError
-from langgraft.memory.episodes import Episode, Lesson, Outcome, Step
+from langgraft.memory.model import BLOCK_START, Episode, Lesson, Outcome, Receipt, Step
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import PROVIDERS, make_provider, provider_settings
-from langgraft.memory.recall import BLOCK_START, OVER_BUDGET, OVER_SHARE, Budget, Receipt
+from langgraft.memory.recall import OVER_BUDGET, OVER_SHARE, Budget
 
 NAMES = ("agent_kb", "full_history", "lightweight", "recency", "self_examples", "simple_rag")
 BUDGETS = st.builds(

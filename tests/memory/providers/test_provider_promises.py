@@ -6,8 +6,7 @@ from langgraph.store.memory import InMemoryStore
 from memory_cases import make_item
 
 from langgraft.memory.bank_format import write_items
-from langgraft.memory.deltas import fold
-from langgraft.memory.episodes import Episode, Outcome, Step
+from langgraft.memory.model import Episode, Outcome, Step, fold
 from langgraft.memory.providers import TrajectoryMemory
 
 

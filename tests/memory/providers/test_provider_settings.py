@@ -7,7 +7,7 @@ from langgraph.store.memory import InMemoryStore
 
 from langgraft._core.canonical import canonical_json
 from langgraft._core.errors import SettingsError
-from langgraft.memory.episodes import Episode, Outcome, Step
+from langgraft.memory.model import Episode, Outcome, Step
 from langgraft.memory.providers import (
     PROVIDERS,
     InsightMemory,
@@ -27,7 +27,7 @@ from langgraft.memory.rankers import BM25, TermOverlap
         ("trajectroy", {}, "unknown provider 'trajectroy': did you mean 'trajectory'?"),
         ("", {}, "unknown provider ''"),
         ("no.such.module:Memory", {}, "cannot be imported: No module named 'no'"),
-        ("langgraft.memory.deltas:Nothing", {}, "cannot be imported: "),
+        ("langgraft.memory.model:Nothing", {}, "cannot be imported: "),
         (":Memory", {}, "cannot be imported: Empty module name"),
         (".here:Memory", {}, "cannot be imported: "),
         ("json:loads", {}, "is no `MemoryProvider`, but <function loads"),

@@ -10,9 +10,8 @@ from langgraph.store.memory import InMemoryStore
 from memory_cases import asking, make_episode, make_item, texts
 
 from langgraft.memory.bank_format import write_items
-from langgraft.memory.deltas import fold
-from langgraft.memory.episodes import Outcome
 from langgraft.memory.forgetting import Capacity
+from langgraft.memory.model import Outcome, fold
 from langgraft.memory.providers import RecencyFewShot, RecencySettings
 from langgraft.memory.recall import Budget
 

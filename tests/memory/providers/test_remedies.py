@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from langgraph.store.memory import InMemoryStore
 from memory_cases import asking, make_item
 
-from langgraft.memory.deltas import BankContent, MemoryItem
+from langgraft.memory.model import BankContent, MemoryItem
 from langgraft.memory.providers import InsightMemory, InsightSettings
 from langgraft.memory.providers.retrieval import RetrievalSettings, choose
 from langgraft.memory.rankers import BM25

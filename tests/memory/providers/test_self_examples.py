@@ -7,7 +7,7 @@ from langgraph.store.memory import InMemoryStore
 from memory_cases import asking, make_episode, make_item
 
 from langgraft.memory.bank_format import write_items
-from langgraft.memory.episodes import Outcome
+from langgraft.memory.model import Outcome
 from langgraft.memory.providers import SelfExamplesSettings, SelfGeneratedExamples, make_provider
 from langgraft.memory.recall import Budget
 

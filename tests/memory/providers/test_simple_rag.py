@@ -7,8 +7,7 @@ from langgraph.store.memory import InMemoryStore
 from memory_cases import asking, make_episode, make_item
 
 from langgraft.memory.bank_format import write_items
-from langgraft.memory.deltas import MemoryItem
-from langgraft.memory.episodes import Episode, Lesson, Outcome, Step
+from langgraft.memory.model import Episode, Lesson, MemoryItem, Outcome, Step
 from langgraft.memory.providers import SimpleRAG, SimpleRAGSettings
 
 

@@ -4,7 +4,7 @@ import pytest
 from langgraph.store.memory import InMemoryStore
 from memory_cases import asking, make_episode
 
-from langgraft.memory.episodes import Outcome, Step
+from langgraft.memory.model import Outcome, Step
 from langgraft.memory.providers import TrajectoryMemory, TrajectorySettings
 
 

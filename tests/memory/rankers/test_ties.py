@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from langgraph.store.memory import InMemoryStore
 from memory_cases import asking, make_item
 
-from langgraft.memory.deltas import BankContent
 from langgraft.memory.embedders import HashingEmbeddings
+from langgraft.memory.model import BankContent
 from langgraft.memory.providers import TrajectoryMemory, TrajectorySettings
 from langgraft.memory.rankers import BM25, MMR, Dense, Hybrid, Ranker, TermOverlap
 

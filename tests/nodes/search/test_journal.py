@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from langgraft._core.canonical import canonical_json
 from langgraft._core.errors import InputError
-from langgraft.memory.deltas import MemoryDelta, SetState
+from langgraft.memory.model import MemoryDelta, SetState
 from langgraft.nodes.artifacts import Artifacts, FolderArtifacts, MemoryArtifacts
 from langgraft.nodes.search.journal import JournalNode, append_record, read_search
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from typing_extensions import override
 
 from langgraft._core.errors import InputError
-from langgraft.memory.deltas import MemoryDelta, SetState
+from langgraft.memory.model import MemoryDelta, SetState
 from langgraft.nodes.artifacts import FolderArtifacts, MemoryArtifacts
 from langgraft.nodes.workbench.log import (
     DIAGNOSIS,

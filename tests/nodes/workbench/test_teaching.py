@@ -15,8 +15,8 @@ from workbench_cases import HandRun, desk_of, performer, sandbox, workspaces
 
 from langgraft import CodingMemory, InsightMemory
 from langgraft._core.errors import SettingsError
-from langgraft.memory.episodes import ErrorRecord, Outcome
 from langgraft.memory.forgetting import USES
+from langgraft.memory.model import ErrorRecord, Outcome
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers.coding import coding_preset
 from langgraft.nodes.artifacts import MemoryArtifacts

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from langgraph.store.memory import InMemoryStore
 
 from langgraft import CodingMemory, CodingSettings, Episode, ErrorRecord, Outcome, RecallContext
-from langgraft.memory.deltas import MemoryDelta, MemoryItem, fold
-from langgraft.memory.questions import Question, Verdict
+from langgraft.memory.model import MemoryDelta, MemoryItem, Question, Verdict, fold
 
 TASK = "melanoma"
 

@@ -5,7 +5,7 @@ from langgraph.store.memory import InMemoryStore
 
 from langgraft import CodingMemory, Episode, ErrorRecord, Outcome, RecallContext
 from langgraft._core.errors import SettingsError
-from langgraft.memory.episodes import ErrorKind
+from langgraft.memory.model import ErrorKind
 from langgraft.memory.providers.coding import CODING_PRESETS, CodingSettings, coding_preset
 
 DOMAIN, TASK = "mle/leaf", "leaf"

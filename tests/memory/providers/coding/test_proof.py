@@ -10,9 +10,8 @@ import pytest
 from langgraph.store.memory import InMemoryStore
 
 from langgraft import CodingMemory, Episode, ErrorRecord, Outcome, RecallContext
-from langgraft.memory.deltas import Remove, fold
+from langgraft.memory.model import Remove, Verdict, fold
 from langgraft.memory.providers.coding import coding_preset
-from langgraft.memory.questions import Verdict
 
 ERROR = "KeyError: 'sex'"
 
