@@ -4,6 +4,7 @@ import ast
 import builtins
 import dis
 import errno
+import fcntl
 import os
 import sys
 from collections import Counter
@@ -18,7 +19,12 @@ from hypothesis import strategies as st
 from langgraft.environments.sandboxes.inside.channels import MAX_REPORT, KernelChild
 from langgraft.environments.sandboxes.inside.exceptions import describe
 from langgraft.environments.sandboxes.inside.files import Patterns, Puts, Putting
-from langgraft.environments.sandboxes.inside.running import parsed_report
+from langgraft.environments.sandboxes.inside.running import (
+    open_pipe,
+    parsed_report,
+    read_report,
+    told_exit,
+)
 from langgraft.environments.sandboxes.inside.watching import Relay
 from langgraft.environments.sandboxes.places import (
     kernel_script,
@@ -183,6 +189,115 @@ def test_report_when_a_program_forges_it_then_it_is_an_exception_or_nothing(told
     if parsed is not None:
         assert parsed["type"].strip()
         assert all(frame["line"] >= 0 for frame in parsed["frames"])
+
+
+def _told(*fields: str) -> bytes:
+    return "".join(f"{field}\0" for field in fields).encode()
+
+
+def test_report_when_it_is_sound_then_is_told_as_it_is() -> None:
+    """A type, a message, and four fields a frame, in their order."""
+    told = _told("E", "m", "a.py", "7", "f", "x = 1", "b.py", "123456789", "g", "y")
+    assert parsed_report(told) == {
+        "type": "E",
+        "message": "m",
+        "frames": [
+            {"file": "a.py", "line": 7, "function": "f", "text": "x = 1"},
+            {"file": "b.py", "line": 123_456_789, "function": "g", "text": "y"},
+        ],
+    }
+    assert parsed_report(_told("E", "m")) == {"type": "E", "message": "m", "frames": []}
+
+
+@pytest.mark.parametrize("told", [b"", b"E\0", _told(" ", "m"), _told("", "m"), b"E\0m"])
+def test_report_when_it_names_no_exception_then_there_is_none(told: bytes) -> None:
+    """A type that says something and a message that ended are the least."""
+    assert parsed_report(told) is None
+
+
+@pytest.mark.parametrize("line", ["1234567890", "-1", "", "1.0", "x"])
+def test_report_when_a_line_is_no_number_of_one_then_it_is_0(line: str) -> None:
+    """Nine digits at the most."""
+    parsed = parsed_report(_told("E", "m", "a.py", line, "f", "x"))
+    assert parsed is not None
+    assert parsed["frames"][0]["line"] == 0
+
+
+@pytest.mark.parametrize(
+    ("fields", "frames"), [(3, 0), (4, 1), (7, 1), (8, 2), (4 * 200, 200), (4 * 201, 200)]
+)
+def test_report_when_it_has_many_frames_then_whole_ones_are_told_up_to_200(
+    fields: int, frames: int
+) -> None:
+    """What is cut off, or beyond the bound, is left out."""
+    parsed = parsed_report(_told("E", "m", *("1" for _ in range(fields))))
+    assert parsed is not None
+    assert len(parsed["frames"]) == frames
+
+
+def test_report_when_a_field_is_long_then_it_is_cut() -> None:
+    """At 50,000 characters, whichever field it is."""
+    parsed = parsed_report(_told("E" * 60_000, "m" * 50_000, "a" * 50_001, "1", "f", "x"))
+    assert parsed is not None
+    lengths = len(parsed["type"]), len(parsed["message"]), len(parsed["frames"][0]["file"])
+    assert lengths == (50_000, 50_000, 50_000)
+
+
+def test_pipe_when_opened_then_is_large_and_only_its_reading_end_does_not_block() -> None:
+    """A program that prints much wakes nobody for every line, and waits where nobody reads."""
+    reading, writing = open_pipe()
+    try:
+        assert fcntl.fcntl(reading, fcntl.F_GETPIPE_SZ) == 1 << 20
+        assert not os.get_blocking(reading)
+        assert os.get_blocking(writing)
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+def test_reading_a_report_when_it_may_go_on_says_so_up_to_its_bound() -> None:
+    """Not where nothing waits, at its end, or where it is as long as any may be."""
+    reading, writing = open_pipe()
+    try:
+        told = bytearray()
+        assert not read_report(reading, told)
+        os.write(writing, b"x")
+        assert read_report(reading, told)
+        told += bytes(MAX_REPORT - 3)
+        os.write(writing, b"y")
+        assert read_report(reading, told)
+        assert len(told) == MAX_REPORT - 1
+        os.write(writing, b"z")
+        assert not read_report(reading, told)
+        told.clear()
+        os.write(writing, b"w")
+        os.close(writing)
+        writing = -1
+        assert read_report(reading, told)
+        assert not read_report(reading, told)
+        assert bytes(told) == b"w"
+    finally:
+        os.close(reading)
+        if writing >= 0:
+            os.close(writing)
+
+
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [
+        (None, (137, "SIGKILL")),
+        (0, (0, None)),
+        (7 << 8, (7, None)),
+        (11, (139, "SIGSEGV")),
+        (11 | 0x80, (139, "SIGSEGV")),
+        (63, (191, "signal 63")),
+    ],
+)
+def test_exit_when_told_is_a_shells_code_and_the_signals_name(
+    status: int | None, told: tuple[int, str | None]
+) -> None:
+    """Without a status the process was killed and is stuck."""
+    assert told_exit(status) == told
 
 
 def test_kernel_child_when_a_report_claims_to_be_huge_then_it_is_broken() -> None:
