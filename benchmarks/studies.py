@@ -1,15 +1,14 @@
 """The studies there are, the plans that ship, and the way from either to a prepared plan."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pydantic_core import to_jsonable_python
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import PlanError
 from langgraft._core.untrusted import load_yaml
-from langgraft.benchmarks.continual.study import ContinualStudy
 from langgraft.benchmarks.harness.plans import (
     SHIPPED,
     PreparedPlan,
@@ -18,15 +17,46 @@ from langgraft.benchmarks.harness.plans import (
     prepare,
 )
 from langgraft.benchmarks.harness.study import Plan, Study
-from langgraft.benchmarks.mle.study import MleStudy
 
 SUFFIXES = (".yaml", ".yml")
 
 
-def studies() -> dict[str, Study[Any]]:
+class _Studies(Mapping[str, Study[Any]]):
+    """Studies by name; one is imported when it is first asked for."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Study[Any]] = {}
+
+    def __getitem__(self, name: str) -> Study[Any]:
+        if name not in self._made:
+            self._made[name] = _STUDIES[name]()
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_STUDIES)
+
+    def __len__(self) -> int:
+        return len(_STUDIES)
+
+
+def _continual() -> Study[Any]:
+    from langgraft.benchmarks.continual.study import ContinualStudy  # noqa: PLC0415
+
+    return ContinualStudy()
+
+
+def _mle() -> Study[Any]:
+    from langgraft.benchmarks.mle.study import MleStudy  # noqa: PLC0415
+
+    return MleStudy()
+
+
+_STUDIES: Final[Mapping[str, Callable[[], Study[Any]]]] = {"continual": _continual, "mle": _mle}
+
+
+def studies() -> Mapping[str, Study[Any]]:
     """Return all studies by name."""
-    found: list[Study[Any]] = [ContinualStudy(), MleStudy()]
-    return {study.name: study for study in found}
+    return _Studies()
 
 
 def shipped_plans() -> dict[str, Path]:

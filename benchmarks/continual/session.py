@@ -8,8 +8,7 @@ from langgraph.store.base import BaseStore
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import LanggraftError
-from langgraft.benchmarks.continual.conditions import Condition
-from langgraft.benchmarks.continual.plan import ContinualPlan
+from langgraft.benchmarks.continual.plan import Condition, ContinualPlan
 from langgraft.benchmarks.harness.cache import replicate_scope
 from langgraft.benchmarks.harness.study import SIMULATED, BankPlace, ItemOutcome, RunSpec
 from langgraft.benchmarks.harness.usage import metered

@@ -9,8 +9,7 @@ from typing_extensions import override
 
 from langgraft._core.canonical import JSON, digest, text_digest
 from langgraft._core.errors import PlanError, SettingsError
-from langgraft.benchmarks.continual.conditions import Condition
-from langgraft.benchmarks.continual.plan import PAIR, ContinualPlan, RunList, of_pair
+from langgraft.benchmarks.continual.plan import PAIR, Condition, ContinualPlan, RunList, of_pair
 from langgraft.benchmarks.continual.worlds import TaskList
 from langgraft.benchmarks.harness.plans import is_foreign, provider_modules, source_digests
 from langgraft.benchmarks.harness.study import (

@@ -6,7 +6,7 @@ model. What happens to a request:
 1. A kept reply of the response cache is returned; it costs nothing and no cap stops it.
 2. A cap that would be exceeded raises `BudgetExceededError` before the call.
 3. The inner model is called; its client must not retry by itself. A call has a deadline, and of
-   OpenAI's family a reply has a most size: see `http_replies`.
+   OpenAI's family a reply has a most size: see `replies`.
 4. A transient failure is repeated after a while, as `RetryPolicy` says, and raises
    `InfrastructureError` when patience ends. A permanent one (key, model name, unsupported
    parameter) raises `InputError`. Where the *model* failed (context exceeded, refusal,

@@ -15,8 +15,7 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from typing_extensions import override
 
-from langgraft.benchmarks.continual.conditions import Condition
-from langgraft.benchmarks.continual.plan import ContinualPlan
+from langgraft.benchmarks.continual.plan import Condition, ContinualPlan
 from langgraft.benchmarks.continual.study import ContinualStudy
 from langgraft.benchmarks.harness.directory import places_in_memory
 from langgraft.benchmarks.harness.plans import PreparedPlan, prepare

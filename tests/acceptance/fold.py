@@ -13,7 +13,7 @@ from langgraph.store.memory import InMemoryStore
 
 from acceptance.figure import Figure, Setting, share
 from langgraft._core.canonical import JSON, canonical_json, digest
-from langgraft.benchmarks.continual.conditions import paper_conditions
+from langgraft.benchmarks.continual.plan import paper_conditions
 from langgraft.benchmarks.reporting.words import several
 from langgraft.benchmarks.simulated import SimulatedBabyAI
 from langgraft.environments.babyai import BabyAI

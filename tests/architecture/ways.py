@@ -1,6 +1,7 @@
 """Which files of langgraft are entered while something is done."""
 
 import asyncio
+import inspect
 import sys
 import tempfile
 import threading
@@ -28,7 +29,13 @@ def entered(work: Callable[[], object]) -> list[str]:
     found: dict[str, None] = {}
 
     def enter(frame: FrameType, event: str, _argument: Any) -> None:
-        if event == "call" and frame.f_code.co_name != "<module>":
+        # Bodies of modules and classes are not optimized; a comprehension may be of such a body.
+        code = frame.f_code
+        if (
+            event == "call"
+            and code.co_flags & inspect.CO_OPTIMIZED
+            and not code.co_name.endswith(("comp>", "genexpr>"))
+        ):
             found.setdefault(frame.f_code.co_filename)
 
     threading.setprofile(enter)

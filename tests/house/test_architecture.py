@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from architecture.imports import HOME, sizes
+from architecture.imports import HOME, modules, sizes
 from architecture.ways import way_of_an_episode
 
 ROOT = Path(__file__).parents[2]
@@ -24,13 +24,29 @@ def test_page_when_a_room_is_of_some_size_then_is_named() -> None:
     assert [each for each in rooms if f"{each.split('/')[-1]}/" not in PAGE] == []
 
 
+def _listed(way: str) -> list[str]:
+    block = PAGE.split(f"<!-- files: {way} -->")[1].split("<!-- end")[0]
+    return re.findall(r"^1\. `(.*?)`", block, re.MULTILINE)
+
+
 @pytest.mark.parametrize(("way", "most"), [("take_in", 8), ("provide", 12)])
 def test_page_when_a_call_enters_files_then_lists_them_and_they_are_few(
     way: str, most: int
 ) -> None:
     """The lists are those of today's code; `make architecture` writes them."""
-    listed = re.findall(
-        r"^1\. `(.*?)`", PAGE.split(f"<!-- files: {way} -->")[1].split("<!-- end")[0], re.MULTILINE
-    )
+    listed = _listed(way)
     assert sorted(listed) == sorted(way_of_an_episode()[way])
     assert len(listed) <= most
+
+
+def test_page_when_a_plan_comes_to_items_then_it_enters_few_files() -> None:
+    """From its name to `items.jsonl`, as `make architecture` found."""
+    entered = {*_listed("plan → runs"), *_listed("runs → items.jsonl")}
+    assert 10 < len(entered) <= 25
+
+
+def test_modules_when_counted_are_few_and_none_is_long() -> None:
+    """An idea with one importer lives with it, and a module is read in one sitting."""
+    files = modules().values()
+    assert len(files) <= 430
+    assert [each for each in files if len(each.read_text("utf-8").splitlines()) > 700] == []

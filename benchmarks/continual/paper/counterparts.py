@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from langgraft.benchmarks.continual.analysis import Analysis
-from langgraft.benchmarks.continual.conditions import Condition, paper_conditions
 from langgraft.benchmarks.continual.metrics import Direction, Transfer
-from langgraft.benchmarks.continual.plan import ContinualPlan
+from langgraft.benchmarks.continual.plan import Condition, ContinualPlan, paper_conditions
 from langgraft.benchmarks.harness.plans import provider_place
 from langgraft.benchmarks.published import (
     ROLES,

@@ -6,7 +6,6 @@ from typing import Final, Literal, TypeAlias
 
 from langgraft.benchmarks.comparison.outcomes import Metric, Spread
 from langgraft.benchmarks.continual.cells import CellKey
-from langgraft.benchmarks.continual.conditions import Condition
 from langgraft.benchmarks.continual.metrics import Direction, Transfer
 from langgraft.benchmarks.continual.paper.counterparts import (
     Cast,
@@ -16,7 +15,7 @@ from langgraft.benchmarks.continual.paper.counterparts import (
     paper_condition,
     roles,
 )
-from langgraft.benchmarks.continual.plan import ContinualPlan
+from langgraft.benchmarks.continual.plan import Condition, ContinualPlan
 from langgraft.benchmarks.published import (
     ROLES,
     STUDY_1,

@@ -8,9 +8,8 @@ import yaml
 
 from langgraft.benchmarks.continual.analysis import Analysis
 from langgraft.benchmarks.continual.columns import MEANINGS
-from langgraft.benchmarks.continual.conditions import paper_conditions
 from langgraft.benchmarks.continual.paper.counterparts import departures, paper_condition, roles
-from langgraft.benchmarks.continual.plan import ContinualPlan
+from langgraft.benchmarks.continual.plan import ContinualPlan, paper_conditions
 from langgraft.benchmarks.studies import shipped_plans
 
 REPOSITORY = Path(__file__).resolve().parents[3]

@@ -9,8 +9,7 @@ import pytest
 
 from langgraft._core.errors import PlanError, SettingsError
 from langgraft.benchmarks import plans
-from langgraft.benchmarks.continual.conditions import Condition, paper_conditions
-from langgraft.benchmarks.continual.plan import ContinualPlan
+from langgraft.benchmarks.continual.plan import Condition, ContinualPlan, paper_conditions
 from langgraft.benchmarks.continual.study import ContinualStudy
 from langgraft.benchmarks.harness.directory import hold_directory
 from langgraft.benchmarks.harness.plans import PreparedPlan, load_plan, plan_from_data, prepare
