@@ -42,7 +42,7 @@ a standard error near zero: p values of 1e-113 from nothing.
 
 _NODES = 48
 """Points at which the chi-squared distribution of an order variance is averaged over."""
-_RAREST = 0.02
+_RAREST = 0.05
 """Order variances that the runs make rarer than this are taken for the largest that is not: with
 three runs of one memory they would widen intervals beyond 99 % coverage where orders do nothing."""
 
