@@ -23,16 +23,29 @@ us holds no lock of ours: where that disturbs a walk, the walk is made again.
 
 import asyncio
 import contextvars
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, cast
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Final,
+    Generic,
+    ParamSpec,
+    Protocol,
+    TypeAlias,
+    TypeGuard,
+    TypeVar,
+    cast,
+)
 from weakref import ref
 
-from langgraph.store.base import BaseStore, Op, PutOp, Result, SearchOp
-from langgraph.store.memory import InMemoryStore
+if TYPE_CHECKING:  # who runs a program in a sandbox needs no store
+    from langgraph.store.base import BaseStore, Op, Result
+    from langgraph.store.memory import InMemoryStore
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -153,20 +166,22 @@ def relay(
     return step.value
 
 
-def drive(program: Generator[Sequence[Op] | Effect, list[Result], T], store: BaseStore) -> T:
+def drive(program: "Generator[Sequence[Op] | Effect, list[Result], T]", store: "BaseStore") -> T:
     """Run a program to its end with `store.batch`."""
 
-    def perform(step: Sequence[Op] | Effect) -> list[Result]:
+    def perform(step: "Sequence[Op] | Effect") -> "list[Result]":
         # Programs say what they are sent for operations; who yields another effect knows its answer.
         return carry_out(store, step) if isinstance(step, Sequence) else cast("Any", step.do())
 
     return run(program, perform)
 
 
-async def adrive(program: Generator[Sequence[Op] | Effect, list[Result], T], store: BaseStore) -> T:
+async def adrive(
+    program: "Generator[Sequence[Op] | Effect, list[Result], T]", store: "BaseStore"
+) -> T:
     """Run a program to its end with `store.abatch`."""
 
-    async def perform(step: Sequence[Op] | Effect) -> list[Result]:
+    async def perform(step: "Sequence[Op] | Effect") -> "list[Result]":
         if isinstance(step, Sequence):
             return await acarry_out(store, step)
         return cast("list[Result]", await step.ado())
@@ -185,7 +200,7 @@ class PerStore(Generic[T]):
         self._make = make
         self._kept: dict[int, tuple[ref[BaseStore], T]] = {}
 
-    def of(self, store: BaseStore) -> T:
+    def of(self, store: "BaseStore") -> T:
         """Return what is kept for a store; any number of threads get the same."""
         found = self._kept.get(id(store))
         if found is None:
@@ -198,9 +213,9 @@ class PerStore(Generic[T]):
 _LOCKS: Final = PerStore(threading.RLock)
 
 
-def carry_out(store: BaseStore, ops: Iterable[Op]) -> list[Result]:
+def carry_out(store: "BaseStore", ops: "Iterable[Op]") -> "list[Result]":
     """Do as `store.batch` does; a store in memory does it by itself."""
-    if not isinstance(store, InMemoryStore):
+    if not _is_in_memory(store):
         return store.batch(ops)
     operations = list(ops)
     if _embeds(store, operations):
@@ -209,11 +224,13 @@ def carry_out(store: BaseStore, ops: Iterable[Op]) -> list[Result]:
         return _undisturbed(store, operations)
 
 
-async def acarry_out(store: BaseStore, ops: Iterable[Op]) -> list[Result]:
+async def acarry_out(store: "BaseStore", ops: "Iterable[Op]") -> "list[Result]":
     """Do as `store.abatch` does; a store in memory does it by itself."""
-    if not isinstance(store, InMemoryStore):
+    if not _is_in_memory(store):
         return await store.abatch(ops)
     operations = list(ops)
+    from langgraph.store.memory import InMemoryStore  # noqa: PLC0415  (`store` is one)
+
     own = type(store).batch, type(store).abatch
     if own == (InMemoryStore.batch, InMemoryStore.abatch) and not _embeds(store, operations):
         # Nothing to wait for, so it can be done at once, and under a lock that threads share.
@@ -225,7 +242,13 @@ async def acarry_out(store: BaseStore, ops: Iterable[Op]) -> list[Result]:
             _check_walk(error)
 
 
-def _undisturbed(store: InMemoryStore, operations: Sequence[Op]) -> list[Result]:
+def _is_in_memory(store: "BaseStore") -> "TypeGuard[InMemoryStore]":
+    """Say whether a store is LangGraph's own; before its module is imported there is none."""
+    module = sys.modules.get("langgraph.store.memory")
+    return module is not None and isinstance(store, module.InMemoryStore)
+
+
+def _undisturbed(store: "InMemoryStore", operations: "Sequence[Op]") -> "list[Result]":
     while True:
         try:
             return store.batch(operations)
@@ -239,9 +262,13 @@ def _check_walk(error: RuntimeError) -> None:
         raise error
 
 
-def _embeds(store: InMemoryStore, operations: Sequence[Op]) -> bool:
+def _embeds(store: "InMemoryStore", operations: "Sequence[Op]") -> bool:
     """Say whether a model may be called, for which nobody else must wait."""
-    return store.embeddings is not None and any(
+    if store.embeddings is None:
+        return False
+    from langgraph.store.base import PutOp, SearchOp  # noqa: PLC0415  (there is a store)
+
+    return any(
         (isinstance(op, SearchOp) and op.query)
         or (isinstance(op, PutOp) and op.value is not None and op.index is not False)
         for op in operations
