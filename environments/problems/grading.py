@@ -18,7 +18,8 @@ from threading import Lock
 from types import TracebackType
 from typing import Final, Self
 
-from langgraft._core.errors import SettingsError
+from langgraft._core.errors import InfrastructureError, SettingsError
+from langgraft._core.lazy import require
 from langgraft.environments.problems.answers import final_answer
 from langgraft.environments.problems.equality import Stage, equal
 
@@ -82,6 +83,10 @@ class AnswerGrader:
         Args:
             reply: All that a solver said.
             right: The right answer, without its box.
+
+        Raises:
+            MissingExtraError: The extra `math` is not installed.
+            InfrastructureError: The process that compares does not start.
         """
         answer = final_answer(reply)
         return self.compare(answer, right) if answer else Grade(correct=False, answer="")
@@ -109,7 +114,13 @@ class AnswerGrader:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
         self._process = process
-        _received(process, _START_SECONDS)
+        try:
+            _received(process, _START_SECONDS)
+        except OSError as error:
+            self._end()
+            require("math_verify", extra="math", purpose="Grading by algebra")
+            msg = "the process that compares answers did not start"
+            raise InfrastructureError(msg) from error
         return process
 
     def _end(self) -> None:

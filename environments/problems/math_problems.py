@@ -56,11 +56,6 @@ def read_math(source: str | Path | Iterable[Mapping[str, Any]]) -> tuple[MathPro
     return found
 
 
-def normalized(text: str) -> str:
-    """Return a problem's text as it is compared: the training set holds some twice under two ids."""
-    return re.sub(r"[\s$]+", "", text).casefold()
-
-
 def _rows(source: str | Path | Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str, Any]]:
     """Yield where each row stands, the id that it has from there, and the row."""
     if not isinstance(source, str | Path):

@@ -1,11 +1,12 @@
 """Grading within bounds: what hangs or takes all memory costs one answer, and not the run."""
 
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from langgraft._core.errors import SettingsError
+from langgraft._core.errors import InfrastructureError, MissingExtraError, SettingsError
 from langgraft.environments.problems import AnswerGrader, Grade
 
 
@@ -41,6 +42,18 @@ def test_grader_is_shared_by_threads(grader: AnswerGrader) -> None:
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda n: grader.compare(f"{n}.0", str(n % 7)), range(20)))
     assert [each.correct for each in found] == [n < 7 for n in range(20)]
+
+
+def test_grader_when_its_process_does_not_start_then_says_why(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The missing extra by name, else that it did not start."""
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with AnswerGrader() as broken, pytest.raises(InfrastructureError, match="did not start"):
+        broken.compare("1", "2")
+    monkeypatch.setitem(sys.modules, "math_verify", None)
+    with AnswerGrader() as lacking, pytest.raises(MissingExtraError, match=r"langgraft\[math\]"):
+        lacking.compare("1", "2")
 
 
 @pytest.mark.parametrize("bounds", [{"seconds": 0}, {"megabytes": -1}])
