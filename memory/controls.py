@@ -13,13 +13,15 @@ name           takes away                                  keeps (memory-transpl
 `frozen`       learning; recall too, if asked              the bank, as it is
 =============  ==========================================  ======================================
 
-The first four recall in place of the provider they wrap, by a seed, and file nothing: they are
-for evaluation on a bank that is there. A difference to that provider is then due to *what* is
-recalled.
+The first four recall in place of the provider they wrap, by a seed. A difference to that provider
+is then due to *what* is recalled. They file nothing, for evaluation on a bank that is there, or
+with `learn=True` what the wrapped provider would: then a study in which memory learns has its
+controls too.
 """
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import chain, islice
 from pathlib import Path
@@ -34,37 +36,54 @@ from langgraft.memory.importing import ImportChoices
 from langgraft.memory.model import Change, Episode, MemoryDelta, MemoryItem, Question
 from langgraft.memory.provider import MemoryProvider, Need, program
 from langgraft.memory.rankers.lexical import tokenize
-from langgraft.memory.recall import Budget, Found, Recall, RecallContext, make_recall, render_block
+from langgraft.memory.recall import (
+    Budget,
+    Found,
+    Pool,
+    Recall,
+    RecallContext,
+    fits,
+    make_recall,
+    render_block,
+)
 from langgraft.memory.settings import ProviderSettings
 from langgraft.memory.stores.forked import ReadOnlyStore
 from langgraft.memory.stores.programs import Program
 
 
 class Control(MemoryProvider[ProviderSettings]):
-    """Base of the controls: asked as the wrapped provider is, and files nothing.
+    """Base of the controls: asked as the wrapped provider is; files as it does, or nothing.
 
-    What is to be filed passes by; an import is refused.
+    Where nothing is filed, episodes pass by, and an import is refused. Where it learns, questions and
+    needs are the wrapped provider's, so that the agent does all else that it would do, drafts
+    included; receipts are taken off, so that no item earns credit for what it was not.
 
     Args:
-        inner: The provider to imitate; its bank is read, and not written.
+        inner: The provider to imitate; its bank is read, and written where it learns.
+        learn: Whether it files and manages as the wrapped provider does.
 
     Attributes:
         inner: The wrapped provider.
+        learns: Whether it files.
     """
 
     @checked
-    def __init__(self, inner: MemoryProvider[Any]) -> None:
+    def __init__(self, inner: MemoryProvider[Any], *, learn: bool = False) -> None:
         settings = ProviderSettings(same_task=inner.settings.same_task)
         super().__init__(ReadOnlyStore(inner.store), settings=settings)
         self.namespace = inner.namespace
         self._bank = inner._bank  # noqa: SLF001 - one lock, whichever of the two is called
         self.inner = inner
+        self.learns = learn
+        if learn:
+            self.store = inner.store
+            self._frozen = inner._frozen  # noqa: SLF001 - written, unless the inner one is not
 
     @property
     @override
     def needs(self) -> frozenset[Need]:
-        """A draft, where the wrapped provider wants one to recall; nothing for filing."""
-        return self.inner.needs & {"draft"}
+        """What the wrapped provider needs; where nothing is filed, only a draft to recall by."""
+        return self.inner.needs if self.learns else self.inner.needs & {"draft"}
 
     @override
     def refresh(self) -> None:
@@ -85,6 +104,10 @@ class Control(MemoryProvider[ProviderSettings]):
         return {"control": self.name, "of": self.inner.describe()}
 
     @override
+    def _pool(self, item: MemoryItem) -> Pool | None:
+        return self.inner._pool(item)  # noqa: SLF001
+
+    @override
     def _ask_draft(self, query: str, context: RecallContext) -> Program[Sequence[Question]]:
         return program(self.inner._ask_draft(query, context))  # noqa: SLF001
 
@@ -97,8 +120,28 @@ class Control(MemoryProvider[ProviderSettings]):
         return self.inner._provide(query, context, budget)  # noqa: SLF001
 
     @override
+    def _ask(self, episode: Episode) -> Program[Sequence[Question]]:
+        return program(self.inner._ask(episode) if self.learns else ())  # noqa: SLF001
+
+    @override
     def _file(self, episode: Episode) -> Program[MemoryDelta]:
-        return program(MemoryDelta())
+        if not self.learns:
+            return program(MemoryDelta())
+        return self.inner._file(replace(episode, recalls=()))  # noqa: SLF001
+
+    @override
+    def _manage(self, *, dry_run: bool = False) -> Program[MemoryDelta]:
+        if self.learns:
+            return self.inner._manage(dry_run=dry_run)  # noqa: SLF001
+        return super()._manage(dry_run=dry_run)
+
+    @override
+    def _import(
+        self, path: Path, choices: ImportChoices | None, *, dry_run: bool
+    ) -> Program[MemoryDelta]:
+        if self.learns:
+            return self.inner._import(path, choices, dry_run=dry_run)  # noqa: SLF001
+        return super()._import(path, choices, dry_run=dry_run)
 
     @override
     def _learn(self, episode: Episode, position: int, order_index: int) -> Sequence[Change]:
@@ -159,8 +202,7 @@ class WriteOnly(Control):
     """Files and manages as the wrapped provider does, and recalls nothing (§4.5, *write-only*).
 
     Tells what reflection and filing do to an agent without retrieval (memory-transplants §4.5,
-    H4). Questions and needs are the wrapped provider's, so that the agent does all else that it
-    would do, drafts included. Receipts are of nothing, so that no item earns credit.
+    H4).
 
     Args:
         inner: The provider that learns; its bank is written through it.
@@ -170,37 +212,11 @@ class WriteOnly(Control):
 
     @checked
     def __init__(self, inner: MemoryProvider[Any]) -> None:
-        super().__init__(inner)
-        self.store = inner.store
-        self._frozen = inner._frozen  # noqa: SLF001 - it is written, unless the inner one is not
-
-    @property
-    @override
-    def needs(self) -> frozenset[Need]:
-        """What the wrapped provider needs."""
-        return self.inner.needs
+        super().__init__(inner, learn=True)
 
     @override
     def _provide(self, query: str, context: RecallContext, budget: Budget) -> Program[Recall]:
         return program(empty_recall(query, context, budget))
-
-    @override
-    def _ask(self, episode: Episode) -> Program[Sequence[Question]]:
-        return program(self.inner._ask(episode))  # noqa: SLF001
-
-    @override
-    def _file(self, episode: Episode) -> Program[MemoryDelta]:
-        return self.inner._file(episode)  # noqa: SLF001
-
-    @override
-    def _manage(self, *, dry_run: bool = False) -> Program[MemoryDelta]:
-        return self.inner._manage(dry_run=dry_run)  # noqa: SLF001
-
-    @override
-    def _import(
-        self, path: Path, choices: ImportChoices | None, *, dry_run: bool
-    ) -> Program[MemoryDelta]:
-        return self.inner._import(path, choices, dry_run=dry_run)  # noqa: SLF001
 
 
 class Replacement(Control):
@@ -210,19 +226,21 @@ class Replacement(Control):
     that provider recalls nothing, so does the control.
 
     Args:
-        inner: The provider to imitate; its bank is read, and not written.
+        inner: The provider to imitate; its bank is read, and written where it learns.
         seed: Decides between equals.
+        learn: Whether it files and manages as the wrapped provider does.
     """
 
     @checked
-    def __init__(self, inner: MemoryProvider[Any], *, seed: int = 0) -> None:
-        super().__init__(inner)
+    def __init__(self, inner: MemoryProvider[Any], *, seed: int = 0, learn: bool = False) -> None:
+        super().__init__(inner, learn=learn)
         self.seed = seed
 
     @override
     def describe(self) -> dict[str, JSON]:
-        """Return the control, its seed and the architecture it wraps."""
-        return {"control": self.name, "seed": self.seed, "of": self.inner.describe()}
+        """Return the control, its seed and the architecture it wraps; `learn` where it learns."""
+        learn: dict[str, JSON] = {"learn": True} if self.learns else {}
+        return {"control": self.name, "seed": self.seed, **learn, "of": self.inner.describe()}
 
     @override
     def _provide(self, query: str, context: RecallContext, budget: Budget) -> Program[Recall]:
@@ -246,18 +264,11 @@ class Replacement(Control):
             return items
         return [item for item in items if item.task_id != context.task_id]
 
-
-def without_scores(items: Iterable[MemoryItem], real: Recall) -> Found:
-    """Return items as what was found in the place of a real recall; they have no scores."""
-    scored = tuple((item, 0.0) for item in items)
-    return Found(scored, query=real.receipt.searched, tied=real.receipt.tied)
-
-
-def fits(items: Sequence[MemoryItem], budget: Budget) -> bool:
-    """Say whether the block of some items is within a budget."""
-    if budget.tokens is None:
-        return True
-    return budget.count(render_block([item.text for item in items])) <= budget.tokens
+    def _instead(self, items: Iterable[MemoryItem], real: Recall) -> Found:
+        """Return items as what was found in the place of a real recall; they have no scores."""
+        scored = tuple((item, 0.0) for item in items)
+        pools = tuple(pool for item, _ in scored if (pool := self._pool(item)) is not None)
+        return Found(scored, real.receipt.searched, real.receipt.tied, pools)
 
 
 FILLER: Final = (
@@ -347,11 +358,12 @@ class RandomRetrieval(Replacement):
     """Recalls random items of the same bank, matched in count and roughly in tokens (§4.5).
 
     It is the control of memory-transplants §4.5 for relevance. For each item that was delivered,
-    `DRAWS` are drawn from the others of the bank, by the seed, the query, the task and the step,
-    and the one nearest in tokens is taken, by the budget's own counter; what one slot is too long
-    or too short, the next makes good. Items that were delivered themselves are drawn only where
-    there are no others. The budget is never exceeded: an item without room is passed over, and
-    where none has room, fewer are recalled.
+    `DRAWS` are drawn from the bank, by the seed, the query, the task and the step, and the one
+    nearest in tokens is taken, by the budget's own counter; what one slot is too long or too short,
+    the next makes good. Where the wrapped provider keeps tiers with shares of the budget, an item is
+    replaced by one of its own tier. Items that were delivered come as often as chance has it: were
+    they left out, those of a small bank would be worse than random. The budget and its shares are
+    never exceeded: an item without room is passed over, and where none has room, fewer are recalled.
 
     How close it comes, on ReMe's four libraries (30 to 1,392 items), three items a recall, by a
     budget of 400 or 800 tokens or none: library by library, the block differs from the real one
@@ -372,27 +384,28 @@ class RandomRetrieval(Replacement):
             return budget.count(items[position].text)
 
         delivered = {item.id for item in real.items}
-        others = [n for n, item in enumerate(items) if item.id not in delivered]
-        same = [n for n, item in enumerate(items) if item.id in delivered]
-        draws = max(1, min(DRAWS, len(others) // 4))
         chosen: list[int] = []
         missing = 0  # tokens
         for slot, item in enumerate(real.items):
             wanted = budget.count(item.text) + missing
-            drawn = _drawn([n for n in others if n not in chosen], [*asked, slot])
-            nearest = sorted(islice(drawn, draws), key=lambda n: abs(size(n) - wanted))
-            rest = _drawn([n for n in same if n not in chosen], [*asked, slot, "same"])
+            pool = self._pool(item)
+            tier = [n for n, each in enumerate(items) if self._pool(each) == pool]
+            drawn = _drawn([n for n in tier if n not in chosen], [*asked, slot])
+            some = list(islice(drawn, max(1, min(DRAWS, len(tier) // 4))))
+            # Its length is just right: chosen by length, what was delivered would come too often.
+            if some and items[some[0]].id not in delivered:
+                fresh = [n for n in some if items[n].id not in delivered]
+                some = sorted(fresh, key=lambda n: abs(size(n) - wanted))
             rooms = (
                 n
-                for n in chain(nearest, drawn, rest)
-                if fits([items[each] for each in (*chosen, n)], budget)
+                for n in chain(some, drawn)
+                if fits(self._instead([items[each] for each in (*chosen, n)], real), budget)
             )
             position = next(rooms, None)
-            if position is None:
-                break
-            chosen.append(position)
-            missing = wanted - size(position)
-        return without_scores([items[n] for n in chosen], real)
+            if position is not None:
+                chosen.append(position)
+                missing = wanted - size(position)
+        return self._instead([items[n] for n in chosen], real)
 
 
 def _drawn(positions: Sequence[int], seed: Sequence[JSON]) -> Iterator[int]:
@@ -446,9 +459,9 @@ class Shuffled(Replacement):
         for item in sorted((yield from self._others(context)), key=unlikeness):
             if len(chosen) == len(real.items):
                 break
-            if fits([*chosen, item], budget):
+            if fits(self._instead([*chosen, item], real), budget):
                 chosen.append(item)
-        return without_scores(chosen, real)
+        return self._instead(chosen, real)
 
 
 __all__ = [

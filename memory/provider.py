@@ -52,8 +52,8 @@ answers it, and the judge is asked once more. What is filed never depends on whi
 finished first.
 
 *LightweightMemory's cadence.* "Every third episode" is `index % 3 == 0` with `index` taken
-from `RecallContext.episode_index` or, where an application has no stream, from the number of
-episodes in the bank. Both are functions of the log; there is no counter to lose in a crash.
+from `RecallContext.episode_index`; where an application has no stream, the episode's id draws
+lots, one in three. Both are functions of the arguments; there is no counter to lose in a crash.
 
 *Cond-Step's re-query.* After each turn the graph asks `asks_again`, a pure function of where the
 agent stands and where it stood at the last recall: after so many steps, or when what it sees has
@@ -100,7 +100,15 @@ from langgraft.memory.model import (
     Verdict,
     fold,
 )
-from langgraft.memory.recall import SAME_TASK, Budget, Found, Recall, RecallContext, make_recall
+from langgraft.memory.recall import (
+    SAME_TASK,
+    Budget,
+    Found,
+    Pool,
+    Recall,
+    RecallContext,
+    make_recall,
+)
 from langgraft.memory.settings import ProviderSettings
 from langgraft.memory.stores.forked import ReadOnlyStore
 from langgraft.memory.stores.programs import Namespace, Program, Step
@@ -404,15 +412,26 @@ class MemoryProvider(ABC, Generic[SettingsT]):
         """
         return ()
 
+    def _pool(self, item: MemoryItem) -> Pool | None:  # noqa: ARG002  (for subclasses)
+        """Return the part of the budget that an item draws on; `None`: the whole of it."""
+        return None
+
     # How it is put together ---------------------------------------------------------------
 
     def _provide(self, query: str, context: RecallContext, budget: Budget) -> Program[Recall]:
         with _refusals_about(f"what episode {context.episode_id!r} asks memory"):
             found: Found = yield from _called(Found, self._recall, query, context)
-            found.query.encode()  # here, and not when its receipt is logged
-            if self.settings.same_task == "exclude":
-                found = _of_other_tasks(found, context.task_id)
-            return make_recall(query, context, budget, found)
+            recall = self._fitted(query, context, budget, found)
+            if recall.lacks_room and found.further is not None:
+                found = yield from _called(Found, found.further)
+                recall = self._fitted(query, context, budget, found)
+            return recall
+
+    def _fitted(self, query: str, context: RecallContext, budget: Budget, found: Found) -> Recall:
+        found.query.encode()  # here, and not when its receipt is logged
+        if self.settings.same_task == "exclude":
+            found = _of_other_tasks(found, context.task_id)
+        return make_recall(query, context, budget, found)
 
     def _unanswered_draft(self, query: str, context: RecallContext) -> Program[list[Question]]:
         with _refusals_about(f"what episode {context.episode_id!r} asks memory"):

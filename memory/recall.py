@@ -10,9 +10,9 @@ accents and what cannot be seen, and then as what it looks like.
 import math
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
 from itertools import islice
 from typing import Final, Protocol
 
@@ -28,6 +28,7 @@ from langgraft.memory.model import (
     Receipt,
     Verdict,
 )
+from langgraft.memory.stores.programs import Program
 
 DEFUSED: Final = "[marker removed]"
 """What stands in a text where it held a marker."""
@@ -165,6 +166,8 @@ class Pool:
     name: str
     share: float
     """Part of the room inside the block's frame, in (0, 1]."""
+    most: int | None = None
+    """Most items of the pool that are given: the first that fit. `None`: all that do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +188,20 @@ class Found:
     The budget is filled best first in either case."""
     dropped: tuple[Dropped, ...] = ()
     """What the provider left out itself."""
+    most: int | None = None
+    """Most items given: the first that fit. `None`: all that do."""
+    further: "Callable[[], Program[Found]] | None" = field(default=None, compare=False)
+    """The same search further down the ranking, asked where something found has no room."""
+
+
+FURTHER: Final = 10
+"""How many times as far down a ranking items are looked for where those found first have no room."""
+
+
+def searched(search: Callable[[int], Program[Found]]) -> Program[Found]:
+    """Search once as far as asked, and `FURTHER` times as far where items found have no room."""
+    found = yield from search(1)
+    return replace(found, further=partial(search, FURTHER))
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +221,11 @@ class Recall:
 
     def __bool__(self) -> bool:
         return bool(self.items)
+
+    @property
+    def lacks_room(self) -> bool:
+        """Whether something was found that the budget had no room for."""
+        return any(drop.reason in (OVER_BUDGET, OVER_SHARE) for drop in self.dropped)
 
 
 def render_block(texts: Sequence[str]) -> str:
@@ -232,13 +254,14 @@ def make_recall(
     """Fit what was found into the budget, best first, and render it.
 
     Items are taken whole. One that does not fit is dropped and a later, shorter one may still
-    be taken. The limit holds for the block as rendered, by whatever counter; the share of a pool
+    be taken, until there are as many as may be; what comes behind the last is not looked at. The limit holds for the block as rendered, by whatever counter; the share of a pool
     holds for its items in a block of their own, as part of the room inside the frame.
     """
     fitting = _Fitting(budget, best_last=found.best_last)
     pools = found.pools or (None,) * len(found.items)
     for (item, score), pool in zip(found.items, pools, strict=True):
-        fitting.offer(item, score, pool)
+        if found.most is None or len(fitting.kept) < found.most:
+            fitting.offer(item, score, pool)
     items = tuple(item for item, _ in fitting.kept)
     scores = tuple(score for _, score in fitting.kept)
     ids = tuple(item.id for item in items)
@@ -273,6 +296,8 @@ class _Fitting:
 
     def offer(self, item: MemoryItem, score: float, pool: Pool | None) -> None:
         """Keep an item if there is room for it."""
+        if pool is not None and len(self.pooled.get(pool.name, ())) == pool.most:
+            return
         text = without_markers(item.text)
         if self.budget.tokens is not None:
             if self._size([*self.texts, text]) > self.budget.tokens:
@@ -300,6 +325,15 @@ class _Fitting:
 
     def _ordered(self, texts: Sequence[str]) -> Sequence[str]:
         return texts[::-1] if self.best_last else texts
+
+
+def fits(found: Found, budget: Budget) -> bool:
+    """Say whether all that was found is within a budget, each pool within its share."""
+    fitting = _Fitting(budget, best_last=found.best_last)
+    pools = found.pools or (None,) * len(found.items)
+    for (item, score), pool in zip(found.items, pools, strict=True):
+        fitting.offer(item, score, pool)
+    return not fitting.dropped
 
 
 def _receipt_id(query: str, context: RecallContext, ids: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ agents whose programs and logs are kept by reference.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 from langchain_core.runnables import Runnable
 
@@ -19,6 +19,8 @@ from langgraft.memory.model import (
     Attempt,
     Episode,
     ErrorRecord,
+    Feedback,
+    ItemType,
     Lesson,
     MemoryDelta,
     Outcome,
@@ -91,17 +93,18 @@ def journal(delta: MemoryDelta) -> list[list[JSON]]:
 
 @checked
 def recall_node(
-    memory: MemoryProvider[Any], *, budget: Budget | None = None
+    memory: MemoryProvider[Any], *, budget: Budget | None = None, wanted: ItemType | None = None
 ) -> Runnable[AgentState, Update]:
     """Make the node that asks memory; what it recalls replaces what was recalled before.
 
     Args:
         memory: The provider to ask.
         budget: Room for recalled text; `None`: that of `Budget()`.
+        wanted: The kind of item wanted (`RecallContext.type`), which some memory prefers.
     """
 
     def recall(state: AgentState) -> Program[Call, Update]:
-        context = recall_context(state)
+        context = replace(recall_context(state), type=wanted)
         recalled = yield from provided(memory, state["instruction"], context, budget)
         return {"recalled": recalled.text, "receipts": [recalled.receipt.to_json()]}
 
@@ -152,7 +155,12 @@ def episode_of(state: AgentState) -> Episode:
         task_id=state["task_id"],
         task=state["instruction"],
         steps=episode_steps(state["steps"]),
-        outcome=Outcome(state["success"], state["score"], state["reason"]),
+        outcome=Outcome(
+            state["success"],
+            state["score"],
+            state["reason"],
+            cast("Feedback", state.get("feedback") or "environment"),
+        ),
         lessons=tuple(Lesson(**lesson) for lesson in state["lessons"]),
         errors=tuple(ErrorRecord(**error) for error in state.get("errors", ())),
         verdicts=tuple(Verdict(**verdict) for verdict in state.get("verdicts", ())),

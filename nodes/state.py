@@ -83,6 +83,8 @@ class AgentState(AgentInput, total=False):
     score: float
     """The world's reward for the last action that reached it."""
     reason: str
+    feedback: str
+    """Whose word `success` is, as `langgraft.memory.model.Feedback`; empty: the world's."""
     lessons: list[dict[str, Any]]
     """Lessons drawn from it, as `langgraft.memory.model.Lesson`."""
     reflection: str

@@ -34,7 +34,7 @@ class AgentKBSettings(LatestNotesSettings):
     max_items: int = SettingsField(default=220, ge=1)
     """Items the bank holds (§4.2: 220). What leaves is not said: the first in, first out."""
     top_k: int = SettingsField(default=5, ge=1)
-    """Items per recall, before the budget; twice as many are candidates (§4.2, App. B). The paper
+    """Most items per recall: the first that fit the budget; twice as many are candidates (§4.2, App. B). The paper
     does not say how many; 5 is the default of the published system's class."""
     success_weight: float = SettingsField(default=1.0, ge=0)
     """App. B's w_s, for items of successful episodes."""
@@ -109,7 +109,8 @@ class AgentKB(LatestNotes[AgentKBSettings]):
         against = self._against(query, context, found)
         kept = tuple(scored for scored in ranking if scored[0].id not in against)
         dropped = (Dropped(item.id, CONTRADICTS) for item, _ in ranking if item.id in against)
-        return Found(kept[: self.settings.top_k], found.query, dropped=tuple(dropped))
+        most = self.settings.top_k
+        return Found(kept, found.query, dropped=tuple(dropped), most=most)
 
     def _candidates(self, query: str, context: RecallContext) -> Program[Found]:
         return ranked_items(

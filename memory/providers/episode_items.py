@@ -9,8 +9,10 @@ Memory-transplants gives capacities and cadences, and not what an item says. Her
 * the lessons, if some were drawn, each on a line of its own; or else what the agent thought and
   did last, which where an answer is asked for is the answer.
 
-Nothing is cut: a note is short because it holds one turn at most. Both kinds are retrieved by the
-task, unless a provider gives another key.
+A note holds one turn at most, and of a long task or turn what its settings allow (`excerpt`): a
+problem of a contest is longer than all that was learned of it, and a note of 400 tokens fits no
+budget of 400. Both kinds are retrieved by the whole task, unless a provider
+gives another key.
 
 LangGraph stores list records in no promised order, and filters of a plain listing do not reach
 into an item. So providers that forget or recall by age keep a queue of items in their bookkeeping
@@ -21,7 +23,7 @@ they settle (`MemoryProvider._settle`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, TypeVar, cast
 
 from langgraph.store.base import GetOp, Item
@@ -56,28 +58,62 @@ _TYPES: Final[Mapping[bool | None, ItemType]] = {
 _RESULTS: Final[Mapping[bool | None, Result]] = {True: "success", False: "failure", None: ""}
 
 
-def note_of(episode: Episode, order_index: int) -> MemoryItem:
-    """Make the note of an episode.
+def note_of(episode: Episode, order_index: int, *, part_characters: int) -> MemoryItem:
+    """Make the note of an episode, of each of whose parts it says so many characters at most.
 
     Its type is that of memory-transplants §4.2 (`LIGHTWEIGHT_MEMORY`): `strategic` after a
     success, `error_trace` after a failure; `other`, ours, where nobody can tell. One with lessons
     by rules says so in its metadata.
     """
-    lines = [f"Task: {episode.task}", _ending(episode)]
-    if episode.lessons:
-        lines += map(render_lesson, episode.lessons)
-    else:
-        lines.append(_last_turn(episode))
-    text = "\n".join(line for line in lines if line)
+    text = render_note(episode, part_characters=part_characters)
     note = _item(episode, "note", text, _TYPES[episode.outcome.success], order_index)
     return note.model_copy(update={"metadata": authors(episode.lessons)})
 
 
-def trajectory_of(episode: Episode, order_index: int, *, key: str | None = None) -> MemoryItem:
-    """Make an item of an episode as it happened, turn by turn; it is found by `key`, or the task."""
-    trajectory = render_trajectory(episode.steps, result=_RESULTS[episode.outcome.success])
-    text = f"Task: {episode.task}\n{trajectory}"
+def render_note(episode: Episode, *, part_characters: int) -> str:
+    """Write what a note says: the task, the end, and the lessons or else the last turn."""
+    lines = [f"Task: {excerpt(episode.task, part_characters)}", _ending(episode)]
+    if episode.lessons:
+        lines += map(render_lesson, episode.lessons)
+    else:
+        lines.append(_last_turn(episode, part_characters))
+    return "\n".join(line for line in lines if line)
+
+
+def trajectory_of(
+    episode: Episode,
+    order_index: int,
+    *,
+    key: str | None = None,
+    characters: int | None = None,
+) -> MemoryItem:
+    """Make an item of an episode as it happened, turn by turn; it is found by `key`, or the task.
+
+    Of `characters`, where there is a limit, the task has a third at most.
+    """
+    text = render_trajectory(episode.steps, result=_RESULTS[episode.outcome.success])
+    task = episode.task
+    if characters is not None:
+        task = excerpt(task, characters // 3)
+        text = excerpt(text, characters - len(f"Task: {task}\n"))
+    text = f"Task: {task}\n{text}"
     return _item(episode, "trajectory", text, "operational", order_index, key=key)
+
+
+def excerpt(text: str, characters: int) -> str:
+    """Leave out the middle of a text that is longer: how it begins and how it ends tell the most.
+
+    What stands for the middle counts too.
+    """
+    if len(text) <= characters:
+        return text
+    mark = "\n[… {} characters left out …]\n"
+    kept = characters - len(mark.format(len(text)))
+    if kept <= 0:
+        return text[: max(0, characters)]
+    end = kept // 2
+    left_out = mark.format(len(text) - kept)
+    return text[: kept - end] + left_out + text[len(text) - end :]
 
 
 def _ending(episode: Episode) -> str:
@@ -88,9 +124,12 @@ def _ending(episode: Episode) -> str:
     return f"Result: {result or 'not known'}" + (f" ({reason})" if reason else "")
 
 
-def _last_turn(episode: Episode) -> str:
+def _last_turn(episode: Episode, characters: int) -> str:
     turns = [each for each in episode.steps if (each.thought or each.action) and not each.malformed]
-    last = [replace(turns[-1], observation="")] if turns else list[Step]()
+    last = [
+        Step(excerpt(turn.thought, characters), excerpt(turn.action, characters), "")
+        for turn in turns[-1:]
+    ]
     return render_trajectory(last, result="")
 
 
@@ -252,7 +291,16 @@ class FifoOrder:
         ]
 
 
-class LatestNotesSettings(RankedSettings):
+class NoteSettings(RankedSettings):
+    """Settings of providers that keep notes."""
+
+    part_characters: int = SettingsField(default=400, ge=1)
+    """Most characters that a note says of the task, and of the last turn's thought and action where
+    it tells them; of a longer one the middle is left out. 400 are about 100 tokens, of the 178 that
+    half a block of 400 has room for (memory-transplants §4.4)."""
+
+
+class LatestNotesSettings(NoteSettings):
     """Settings of a bank that holds the latest notes."""
 
     max_items: int = SettingsField(ge=1)
@@ -273,7 +321,8 @@ class LatestNotes(MemoryProvider[NotesT]):
     def _learn(
         self, episode: Episode, position: int, order_index: int
     ) -> Program[Sequence[Change]]:
-        return self._fifo.add(note_of(episode, order_index))
+        note = note_of(episode, order_index, part_characters=self.settings.part_characters)
+        return self._fifo.add(note)
 
     @override
     def _maintain(self) -> Program[Sequence[Change]]:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from functools import partial
 from typing import ClassVar, Final, Self, cast
 
 from pydantic import Field as SettingsField
@@ -31,7 +32,7 @@ from langgraft.memory.providers.expel_rules import (
     Count,
     VoteSettings,
     changes_of,
-    insights_of,
+    insight_of,
     is_insight,
     latest_successes,
     one_per_task,
@@ -45,7 +46,7 @@ from langgraft.memory.providers.expel_rules import (
 from langgraft.memory.providers.retrieval import RetrievalSettings, choose, retrieve
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.lexical import BM25
-from langgraft.memory.recall import Found, Pool, RecallContext
+from langgraft.memory.recall import Found, Pool, RecallContext, searched
 from langgraft.memory.stores.programs import Program
 
 logger = logging.getLogger(__name__)
@@ -63,11 +64,17 @@ class ExpeLSettings(RetrievalSettings):
     """Trajectories that `manage` leaves, the newest ones (§4.2)."""
     insight_share: float = SettingsField(default=0.65, gt=0, lt=1)
     """Part of the token budget for insights; the rest is for trajectories (§4.2: 65/35)."""
+    part_characters: Count = 400
+    """As `NoteSettings` has it, for insights that no lesson made."""
+    trajectory_characters: Count | None = None
+    """Most characters of a trajectory, a third of them for the task; of a longer one the middle is
+    left out. `None`: all of it, which a share of a small budget may never have room for: 35 % of
+    400 tokens are about 480 characters."""
     top_k: Count = 5
-    """Insights per recall; with votes all rules come, as far as their share goes. The paper names
+    """Most insights per recall: the first that fit their share; with votes all rules come, as far as their share goes. The paper names
     shares of the budget and no number of items; 5 as in `SimpleRAG`."""
     top_k_trajectories: Count = 2
-    """Trajectories per recall. Not in the paper either; ExpeL shows 2 in ALFWorld."""
+    """Most trajectories per recall: the first that fit theirs. Not in the paper either; ExpeL shows 2 in ALFWorld."""
     votes: VoteSettings | None = None
     """Let a judge add, agree with, edit and remove rules, as ExpeL does; `None` keeps what
     reflection says of each episode, as memory-transplants does."""
@@ -91,8 +98,8 @@ class ExpeL(MemoryProvider[ExpeLSettings]):
     """Keeps what was learned of each episode and the episode itself, and recalls both.
 
     As memory-transplants simplifies it (§4.2, App. B), an episode leaves an insight, made of its
-    lessons, and a trajectory; one that no lesson was drawn from leaves the trajectory alone, for
-    memory calls no model that could draw one. Each kind has its own capacity, first in first out,
+    lessons, and a trajectory; where no lesson was drawn, the insight is what a note says, for memory
+    calls no model that could draw one. Each kind has its own capacity, first in first out,
     and its own share of the token budget: what insights leave of theirs, trajectories do not get.
     Both are ranked against the query, insights by their text and trajectories by their task.
 
@@ -153,38 +160,48 @@ class ExpeL(MemoryProvider[ExpeLSettings]):
     @override
     def _recall(self, query: str, context: RecallContext) -> Program[Found]:
         if self.settings.votes is None:
-            insights = yield from self._ranked_insights(query, context)
-            trajectories = yield from self._ranked_trajectories(query, context)
-        else:
-            insights = yield from self._rules(query, self.settings.votes)
-            trajectories = yield from self._successes(query, context)
+            return (yield from searched(partial(self._both, query, context)))
+        insights = yield from self._rules(query, self.settings.votes)
+        trajectories = yield from self._successes(query, context)
         return self._side_by_side(insights, trajectories)
 
+    @override
+    def _pool(self, item: MemoryItem) -> Pool:
+        settings = self.settings
+        if is_insight(item):
+            most = settings.top_k if settings.votes is None else None
+            return Pool("insights", settings.insight_share, most)
+        return Pool("trajectories", 1 - settings.insight_share, settings.top_k_trajectories)
+
     def _side_by_side(self, insights: Found, trajectories: Found) -> Found:
-        share = self.settings.insight_share
+        items = (*insights.items, *trajectories.items)
         ranked = [found for found in (insights, trajectories) if found.tied]
         best = max((found.items[0][1] for found in ranked), default=0.0)
         return Found(
-            (*insights.items, *trajectories.items),
+            items,
             trajectories.query,
             sum(found.tied for found in ranked if found.items[0][1] == best),
-            (
-                *(Pool("insights", share) for _ in insights.items),
-                *(Pool("trajectories", 1 - share) for _ in trajectories.items),
-            ),
+            tuple(self._pool(item) for item, _ in items),
         )
 
-    def _ranked_insights(self, query: str, context: RecallContext) -> Program[Found]:
-        where = {**self._task_filter(context), **INSIGHTS}
-        return retrieve(self.namespace, query, self.settings, domain=context.domain, where=where)
-
-    def _ranked_trajectories(self, query: str, context: RecallContext) -> Program[Found]:
-        settings = self.settings
-        where = {**self._task_filter(context), **TRAJECTORIES}
-        limit = settings.top_k_trajectories
-        return retrieve(
-            self.namespace, query, settings, domain=context.domain, limit=limit, where=where
-        )
+    def _both(self, query: str, context: RecallContext, times: int) -> Program[Found]:
+        settings, found = self.settings, list[Found]()
+        kinds = ((settings.top_k, INSIGHTS), (settings.top_k_trajectories, TRAJECTORIES))
+        for limit, kind in kinds:
+            where = {**self._task_filter(context), **kind}
+            found.append(
+                (
+                    yield from retrieve(
+                        self.namespace,
+                        query,
+                        settings,
+                        domain=context.domain,
+                        limit=times * limit,
+                        where=where,
+                    )
+                )
+            )
+        return self._side_by_side(*found)
 
     def _rules(self, query: str, votes: VoteSettings) -> Program[Found]:
         content = yield from bank.read_content(self.namespace)
@@ -239,14 +256,17 @@ class ExpeL(MemoryProvider[ExpeLSettings]):
         self, episode: Episode, position: int, order_index: int
     ) -> Program[Sequence[Change]]:
         changes: list[Change] = []
-        if self.settings.votes is None:
-            for item in insights_of(episode, order_index):
-                changes += yield from self._insights.add(item)
+        settings = self.settings
+        if settings.votes is None:
+            made = insight_of(episode, order_index, part_characters=settings.part_characters)
+            changes += yield from self._insights.add(made)
         else:
-            changes += yield from self._judged(episode, order_index, self.settings.votes)
+            changes += yield from self._judged(episode, order_index, settings.votes)
         new = sum(isinstance(change, Add) for change in changes)
-        kept = yield from self._trajectories.add(trajectory_of(episode, order_index + new))
-        return [*changes, *kept]
+        trajectory = trajectory_of(
+            episode, order_index + new, characters=settings.trajectory_characters
+        )
+        return [*changes, *(yield from self._trajectories.add(trajectory))]
 
     def _judged(
         self, episode: Episode, order_index: int, votes: VoteSettings

@@ -31,7 +31,7 @@ from langgraft.memory.model import (
     render_trajectory,
 )
 from langgraft.memory.provider import FEEDBACK, with_feedback
-from langgraft.memory.providers.episode_items import authors, render_lesson
+from langgraft.memory.providers.episode_items import authors, excerpt, render_lesson, render_note
 
 Count = Annotated[int, SettingsField(ge=1)]
 
@@ -59,7 +59,7 @@ class VoteSettings(Settings):
     """Each time as many episodes have succeeded, the latest successes are shown together with the
     episode, for what they have in common. ExpeL does so offline, in chunks of 8; `None`: never."""
     shown_characters: Count = 4000
-    """Characters shown of each trajectory, half of them from its end. ExpeL shows all that the
+    """Characters shown of each trajectory, its middle left out. ExpeL shows all that the
     model's window holds; eight times 4,000 are about 8,000 tokens."""
 
 
@@ -78,13 +78,15 @@ def is_insight(item: MemoryItem) -> bool:
     return item.type == "strategic"
 
 
-def insights_of(episode: Episode, order_index: int) -> list[MemoryItem]:
-    """Put an episode's lessons into one insight, found by its own text; no lessons give none."""
-    if not episode.lessons:
-        return []
+def insight_of(episode: Episode, order_index: int, *, part_characters: int) -> MemoryItem:
+    """Put an episode's lessons into one insight, found by its own text.
+
+    Where no lesson was drawn, it is what a note would say, and its author the rules.
+    """
     text = "\n".join(map(render_lesson, episode.lessons))
-    by: By = "rules" if authors(episode.lessons) else "model"
-    return [insight(episode, f"{episode.id}/insight", text, order_index, by=by)]
+    by: By = "rules" if authors(episode.lessons) or not text else "model"
+    text = text or render_note(episode, part_characters=part_characters)
+    return insight(episode, f"{episode.id}/insight", text, order_index, by=by)
 
 
 def insight(episode: Episode, identity: str, text: str, order_index: int, *, by: By) -> MemoryItem:
@@ -329,7 +331,7 @@ def votes_question(
 
     The verdicts' actions are `add` (with a text), `agree`, `edit` (with a text) and `remove`.
     """
-    bounded = partial(_bounded, limit=settings.shown_characters)
+    bounded = partial(excerpt, characters=settings.shown_characters)
     shows: dict[str, JSON] = {
         "task": episode.task,
         "outcome": _OUTCOMES[episode.outcome.success],
@@ -354,12 +356,3 @@ def trajectories_shown(question: Question) -> list[str]:
     other = cast("Mapping[str, str]", question.shows.get("other", {}))
     successes = cast("Mapping[str, str]", question.shows.get("successes", {}))
     return [*([other["id"]] if other else []), *successes]
-
-
-def _bounded(text: str, limit: int) -> str:
-    """Leave out the middle of a long text: how it began, and how it ended, tell the most."""
-    if len(text) <= limit:
-        return text
-    end = limit // 2
-    left_out = f"\n[… {len(text) - limit} characters left out …]\n"
-    return text[: limit - end] + left_out + text[len(text) - end :]

@@ -1,21 +1,21 @@
 """`LightweightMemory`: two tiers by success, asked every few episodes (memory-transplants §4.2)."""
 
 from collections.abc import Sequence
-from typing import ClassVar, Final, cast
+from functools import partial
+from typing import ClassVar, Final
 
 from pydantic import Field as SettingsField
 from pydantic import SkipValidation
 from typing_extensions import override
 
-from langgraft.memory import bank
+from langgraft._core.canonical import seeded_fraction
 from langgraft.memory.bank import ranked_items
 from langgraft.memory.model import Change, Episode, MemoryItem
-from langgraft.memory.provider import EPISODES, MemoryProvider
-from langgraft.memory.providers.episode_items import FifoOrder, note_of
+from langgraft.memory.provider import MemoryProvider
+from langgraft.memory.providers.episode_items import FifoOrder, NoteSettings, note_of
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.lexical import BM25
-from langgraft.memory.recall import Found, Pool, RecallContext
-from langgraft.memory.settings import RankedSettings
+from langgraft.memory.recall import Found, Pool, RecallContext, searched
 from langgraft.memory.stores.programs import Program
 
 LONG_TERM: Final = "long_term"
@@ -24,7 +24,7 @@ SHORT_TERM: Final = "short_term"
 """The tier of all others."""
 
 
-class LightweightSettings(RankedSettings):
+class LightweightSettings(NoteSettings):
     """Settings of `LightweightMemory`; the defaults are those of memory-transplants §4.2, App. B."""
 
     max_short_term: int = SettingsField(default=80, ge=1)
@@ -36,7 +36,7 @@ class LightweightSettings(RankedSettings):
     long_term_share: float = SettingsField(default=0.5, gt=0, lt=1)
     """Part of the token budget for the long-term tier; the other has the rest (§4.2: 50/50)."""
     top_k: int = SettingsField(default=5, ge=1)
-    """Items per recall of each tier, before the budget. The paper does not say; 5 is the default
+    """Most items per recall of each tier: the first that fit its share. The paper does not say; 5 is the default
     for long-term items in the code of MemEvolve."""
     ranker: SkipValidation[Ranker] = BM25(ties="newest")
     """The paper does not say how either tier is searched, nor how ties are ordered; the latest
@@ -50,8 +50,8 @@ class LightweightMemory(MemoryProvider[LightweightSettings]):
     finds its own. What succeeded is long-term; what failed, or ended nobody knows how, is
     short-term. Each tier is pruned by itself, the first in first out.
 
-    The position of an episode is `RecallContext.episode_index`, or else how many were taken in:
-    then a frozen bank stands still, and recalls always or never.
+    The position of an episode is `RecallContext.episode_index`. Without one its id draws lots, one
+    in `every`: the number of episodes in a bank stands still where it is frozen or imported.
 
     ===============  =====================================  ===================================
     what             MemEvolve's `LIGHTWEIGHT_MEMORY`       here, after §4.2 and App. B
@@ -76,42 +76,50 @@ class LightweightMemory(MemoryProvider[LightweightSettings]):
 
     @override
     def _recall(self, query: str, context: RecallContext) -> Program[Found]:
-        if not (yield from self._is_due(context)):
+        if not self._is_due(context):
             return Found()
-        settings, share = self.settings, self.settings.long_term_share
+        return (yield from searched(partial(self._search, query, context)))
+
+    def _search(self, query: str, context: RecallContext, times: int) -> Program[Found]:
         where = self._task_filter(context)
-        listed: list[tuple[tuple[MemoryItem, float], Pool]] = []
+        listed: list[tuple[MemoryItem, float]] = []
         tied: list[tuple[float, int]] = []
         found = Found()
-        for success, pool in (
-            (True, Pool(LONG_TERM, share)),
-            ({"$ne": True}, Pool(SHORT_TERM, 1 - share)),
-        ):
+        for success in (True, {"$ne": True}):
             found = yield from ranked_items(
-                self.namespace, query, settings.top_k, where={**where, "item.success": success}
+                self.namespace,
+                query,
+                times * self.settings.top_k,
+                where={**where, "item.success": success},
             )
-            listed += [(scored, pool) for scored in found.items]
+            listed += found.items
             tied += [(found.items[0][1], found.tied)] if found.items else []
-        listed.sort(key=lambda entry: -entry[0][1])
+        listed.sort(key=lambda scored: -scored[1])
         return Found(
-            tuple(scored for scored, _ in listed),
+            tuple(listed),
             found.query,
-            sum(count for score, count in tied if score == listed[0][0][1]),
-            tuple(pool for _, pool in listed),
+            sum(count for score, count in tied if score == listed[0][1]),
+            tuple(self._pool(item) for item, _ in listed),
         )
 
-    def _is_due(self, context: RecallContext) -> Program[bool]:
-        index = context.episode_index
-        if index is None:
-            (taken_in,) = yield from bank.read_state(self.namespace, [EPISODES])
-            index = cast("int", taken_in or 0)
-        return index % self.settings.every == 0
+    @override
+    def _pool(self, item: MemoryItem) -> Pool:
+        share, most = self.settings.long_term_share, self.settings.top_k
+        if item.success is True:
+            return Pool(LONG_TERM, share, most)
+        return Pool(SHORT_TERM, 1 - share, most)
+
+    def _is_due(self, context: RecallContext) -> bool:
+        every = self.settings.every
+        if context.episode_index is None:
+            return seeded_fraction("cadence", context.episode_id) * every < 1
+        return context.episode_index % every == 0
 
     @override
     def _learn(
         self, episode: Episode, position: int, order_index: int
     ) -> Program[Sequence[Change]]:
-        item = note_of(episode, order_index)
+        item = note_of(episode, order_index, part_characters=self.settings.part_characters)
         return self._tier(success=item.success is True).add(item)
 
     @override

@@ -1,5 +1,7 @@
 """`SimpleRAG`: a flat store of notes, found by shared words (memory-transplants §4.2)."""
 
+from dataclasses import replace
+from functools import partial
 from typing import ClassVar
 
 from pydantic import Field as SettingsField
@@ -10,7 +12,7 @@ from langgraft.memory.bank import ranked_items
 from langgraft.memory.providers.episode_items import LatestNotes, LatestNotesSettings
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.lexical import TermOverlap
-from langgraft.memory.recall import Found, RecallContext
+from langgraft.memory.recall import Found, RecallContext, searched
 from langgraft.memory.stores.programs import Program
 
 
@@ -20,7 +22,7 @@ class SimpleRAGSettings(LatestNotesSettings):
     max_items: int = SettingsField(default=200, ge=1)
     """Items the bank holds (§4.2: 200); the first ones in are the first ones out."""
     top_k: int = SettingsField(default=5, ge=1)
-    """Items per recall, before the budget. The paper does not say; 5 is what Agent-KB's class and
+    """Most items per recall: the first that fit the budget. The paper does not say; 5 is what Agent-KB's class and
     the lightweight memory of MemEvolve have as defaults."""
     ranker: SkipValidation[Ranker] = TermOverlap(ties="newest")
     """Shared words (§4.2, *term-overlap*). Ties are frequent, and the paper does not say how they
@@ -48,5 +50,9 @@ class SimpleRAG(LatestNotes[SimpleRAGSettings]):
 
     @override
     def _recall(self, query: str, context: RecallContext) -> Program[Found]:
-        where = self._task_filter(context)
-        return ranked_items(self.namespace, query, self.settings.top_k, where=where)
+        return searched(partial(self._search, query, context))
+
+    def _search(self, query: str, context: RecallContext, times: int) -> Program[Found]:
+        top_k, where = self.settings.top_k, self._task_filter(context)
+        found = yield from ranked_items(self.namespace, query, times * top_k, where=where)
+        return replace(found, most=top_k)

@@ -161,7 +161,8 @@ def test_trajectory_when_replies_held_no_action_shows_what_was_said_to_them() ->
         "Observation: a door",
         "Observation: Nothing was done.",
     ]
-    note = note_of(Episode("e", "d", "t", "task", tuple(steps), Outcome(success=False)), 0)
+    episode = Episode("e", "d", "t", "task", tuple(steps), Outcome(success=False))
+    note = note_of(episode, 0, part_characters=400)
     assert note.text.endswith("Thought: on\nAction: go")
 
 

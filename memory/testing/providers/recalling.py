@@ -241,7 +241,7 @@ class BudgetCases(ProviderSuite):
     def test_items_when_found_are_recalled_or_dropped_whatever_the_budget(
         self, make: Make, make_writer: Make, new_store: NewStore
     ) -> None:
-        """A budget decides what is given of what was found, and not what is found."""
+        """A budget decides what is given of what is found; only what lacks room is replaced."""
         memory = self.filled(make, make_writer, new_store())
         for episode in self.stream():
             found = [
@@ -249,7 +249,7 @@ class BudgetCases(ProviderSuite):
                 for tokens in (None, 0, 40, 60, 90, 200)
                 for recall in [self.ask(memory, episode, Budget(tokens))]
             ]
-            assert all(each == found[0] for each in found)
+            assert all(found[0] <= each for each in found)
 
     @needs("recalls")
     def test_item_when_larger_than_the_budget_is_dropped_with_the_reason(

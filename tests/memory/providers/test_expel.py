@@ -46,11 +46,26 @@ def test_episode_when_taken_in_leaves_an_insight_and_a_trajectory() -> None:
     assert memory.questions(make_episode("e2")) == []
 
 
-def test_episode_when_no_lesson_was_drawn_leaves_its_trajectory_alone() -> None:
-    """Memory calls no model that could draw one."""
-    memory = expel()
-    memory.file(make_episode("e1", lessons=()))
-    assert list(memory.content().items) == ["e1/trajectory"]
+def test_episode_when_no_lesson_was_drawn_leaves_an_insight_by_rules() -> None:
+    """Memory calls no model that could draw one: it says what a note says, and who says it."""
+    memory = expel(part_characters=8)
+    memory.file(make_episode("e1", task="open the red door", lessons=()))
+    insight, trajectory = memory.content().items.values()
+    assert insight.text.splitlines()[:2] == ["Task: open the", "Result: success (goal reached)"]
+    assert (insight.type, insight.key, insight.metadata) == ("strategic", None, {"by": "rules"})
+    assert trajectory.id == "e1/trajectory"
+
+
+def test_trajectory_when_it_may_have_so_many_characters_has_no_more() -> None:
+    """Its share of a small budget has room for it, and it ends as it ended."""
+    memory = expel(trajectory_characters=300)
+    steps = (Step("", "", "long " * 400), Step("so", "answer 42", ""))
+    memory.file(make_episode("e1", task="a problem " * 200, steps=steps))
+    item = memory.content().items["e1/trajectory"]
+    assert len(item.text) <= 300
+    assert item.text.startswith("Task: a problem")
+    assert item.text.endswith("Action: answer 42\nResult: success")
+    assert item.key == "a problem " * 200
 
 
 def test_items_when_rules_stood_in_or_nobody_could_judge_say_so() -> None:
@@ -77,10 +92,10 @@ def test_capacities_when_exceeded_forget_the_oldest_of_each_kind() -> None:
         lessons = () if number == 4 else (Lesson(f"lesson {number}"),)
         memory.file(make_episode(f"e{number}", lessons=lessons))
     assert sorted(memory.content().items) == [
-        "e2/insight",
         "e2/trajectory",
         "e3/insight",
         "e3/trajectory",
+        "e4/insight",
         "e4/trajectory",
     ]
 
@@ -107,7 +122,10 @@ def test_recall_when_the_budget_is_short_keeps_each_kind_to_its_share() -> None:
     assert len(unlimited.items) == 5
     recall = memory.provide(TASK, asking(), Budget(tokens=unlimited.tokens + 60))
     assert {item.type for item in recall.items} == {"strategic", "operational"}
-    assert recall.dropped == (Dropped("e1/trajectory", OVER_SHARE),)
+    assert recall.dropped == (
+        Dropped("e1/trajectory", OVER_SHARE),
+        Dropped("e0/trajectory", OVER_SHARE),  # looked for where that one had no room
+    )
 
     frame = Budget().count(render_block([""]))
     for tokens in range(0, unlimited.tokens + 300, 7):

@@ -126,10 +126,10 @@ def test_question_when_batches_are_off_never_shows_successes() -> None:
 
 def test_question_when_a_trajectory_is_long_leaves_out_its_middle() -> None:
     """How it began and how it ended are shown, with how much is missing."""
-    memory = voting(votes={"shown_characters": 21})
+    memory = voting(votes={"shown_characters": 55})
     steps = (Step("", "", "begin" + "x" * 500 + "the end"),)
     text = asked(memory, make_episode(steps=steps)).shows["trajectory"]
-    assert text == "Observation\n[… 504 characters left out …]\nxxxthe end"
+    assert text == "Observation:\n[… 501 characters left out …]\nxxxxxthe end"
 
 
 def test_votes_when_verdicts_come_follow_them() -> None:

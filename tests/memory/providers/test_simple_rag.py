@@ -9,6 +9,7 @@ from memory_cases import asking, make_episode, make_item
 from langgraft.memory.bank_format import write_items
 from langgraft.memory.model import Episode, Lesson, MemoryItem, Outcome, Step
 from langgraft.memory.providers import SimpleRAG, SimpleRAGSettings
+from langgraft.memory.recall import Budget
 
 
 def noted(episode: Episode) -> MemoryItem:
@@ -29,6 +30,31 @@ def test_note_when_lessons_were_drawn_tells_task_ending_and_lessons() -> None:
         "- look around",
     ]
     assert (item.id, item.key, item.task_id) == ("e1/note", "open the red door", "task of e1")
+
+
+def test_note_when_the_task_and_the_last_turn_are_long_leaves_out_their_middles() -> None:
+    """Problems of contests are longer than a budget of 400 tokens; what finds the note is whole."""
+    task = "Given n numbers. " * 100
+    episode = make_episode(lessons=(), steps=(Step("so " * 400, "print(42)\n", ""),), task=task)
+    item = noted(episode)
+    assert len(item.text) < 900
+    assert item.text.startswith("Task: Given n numbers.")
+    assert item.text.count("characters left out") == 2
+    assert item.key == task
+
+
+def test_recall_when_the_best_have_no_room_gives_the_first_that_fit() -> None:
+    """A budget that long notes exceed is filled with shorter ones further down the ranking."""
+    memory = SimpleRAG(InMemoryStore(), settings=SimpleRAGSettings(top_k=2))
+    for number in range(9):
+        lesson = Lesson("long " * 300 if number > 3 else f"short {number}")
+        memory.file(make_episode(f"e{number}", lessons=(lesson,)))
+    recall = memory.provide("open the red door", asking(), Budget(400))
+    assert [item.id for item in recall.items] == ["e3/note", "e2/note"]
+    assert [drop.id for drop in recall.dropped] == [f"e{n}/note" for n in (8, 7, 6, 5, 4)]
+    unlimited = memory.provide("open the red door", asking(), Budget(None))
+    assert [item.id for item in unlimited.items] == ["e8/note", "e7/note"]
+    assert unlimited.dropped == ()
 
 
 def test_note_when_there_are_no_lessons_tells_what_the_agent_did_last() -> None:
