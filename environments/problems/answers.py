@@ -73,7 +73,19 @@ _SYMBOLS: Final = {
     "¼": r"\frac{1}{4}",
     "¾": r"\frac{3}{4}",
     "\u00a0": " ",
+    "€": "",
+    "£": "",
+    r"\leqslant": r"\le ",
+    r"\geqslant": r"\ge ",
+    r"\dots": r"\ldots",
+    r"\lg ": r"\log_{10} ",
 }
+_POWERS: Final = {"thousand": 3, "million": 6, "billion": 9, "trillion": 12}
+_LARGE: Final = re.compile(
+    rf"(?<=\d)\s*(?:\\text\s*\{{)?\s*({'|'.join(_POWERS)})(?![a-z])\s*\}}?", re.IGNORECASE
+)
+_CASES: Final = re.compile(r"\\begin\{cases\}([^&]*)\\end\{cases\}")
+_CHOSEN: Final = re.compile(r"\\text(?:bf|rm)?\s*\{\s*(\([A-Z]\))\s*\}\s*(\S.*)")
 _SQUARE_ROOT: Final = re.compile(r"√\s*(\d+|\([^()]*\))|(?<![\\a-z])sqrt\(([^()]*)\)")
 
 _UNITS: Final = {
@@ -156,7 +168,9 @@ _SPACE: Final = re.compile(
     r"(?<!\\)\\[,;:! ]|\\q?quad(?![a-zA-Z])|\\displaystyle|\\textstyle|(?<!\\)~"
 )
 _SIZE: Final = re.compile(r"\\(?:left|right|[bB]igg?[lrm]?)(?![a-zA-Z])\s*\.?")
-_THOUSANDS: Final = re.compile(r"(?<![\d.,])(\d{1,3}(?:(?:\{,\}|,|\\,)\d{3})+)(?!\d|,\d)")
+_THOUSANDS: Final = re.compile(
+    r"(?<![\d.,])(\d{1,3}(?:(?:\{,\}|,|\\,| )(?:\\!)?\d{3})+)(?!\d|,\d| ?/)"
+)
 _DEGREE: Final = re.compile(r"\s*\^\s*\{?\s*\\circ\s*\}?|\s*\\degree(?![a-zA-Z])")
 _TRIGONOMETRY: Final = re.compile(r"\\?(?:sin|cos|tan|cot|sec|csc)(?![a-z])")
 _SHORT_FRACTION: Final = re.compile(r"\\[dtc]?frac\s*(\d)\s*(\d)")
@@ -165,22 +179,67 @@ _OVER: Final = re.compile(r"\{\s*([^{}]*?)\s*\\over(?![a-zA-Z])\s*([^{}]*?)\s*\}
 _MIXED: Final = re.compile(
     r"(?<![\w.^}\\])(-?)\s*(\d+)\s*(?:\\frac\{(\d+)\}\{(\d+)\}|\s(\d+)/(\d+))(?![\d/])"
 )
-_REPEATING: Final = re.compile(r"(\d*)\.(\d*)\\(?:overline|bar)\s*\{?(\d+)\}?")
+_REPEATING: Final = re.compile(r"(\d*)\.(\d*)\\(?:overline|bar|dot)\s*\{?(\d+)\}?")
 _SCIENTIFIC: Final = re.compile(r"(?<![\w.])(\d+(?:\.\d*)?|\.\d+)[eE]([+-]?\d{1,3})(?!\w)")
 _NAMED: Final = re.compile(
-    r"^(?:(?:\\angle|\\triangle)\s*)?(\(?\s*(?:\\?[a-zA-Z]+)(?:_\{?\w+\}?)?(?:\s*,\s*\\?[a-zA-Z]+)*\s*\)?"
+    r"^(?:(?:\\angle|\\triangle)\s*)?(\(?\s*(?:\\?[a-zA-Z]+|\\(?:math(?:bf|rm)|vec)\{\w+\}|P\([^()=]*\)|\\frac\{d\w\}\{d\w\})(?:_(?:\w+|\{\w+\}))?(?:\s*,\s*\\?[a-zA-Z]+)*\s*\)?"
     r"(?:\(\s*[a-zA-Z]\s*\))?)\s*(?:=|\\in(?![a-zA-Z]))\s*(?=\S)"
 )
 _JOINED: Final = re.compile(
-    r"\s*,?\s*(?:\\text\s*\{\s*,?\s*(?:and|or)\s*\}|(?<![a-zA-Z\\])(?:and|or)(?![a-zA-Z]))\s*"
+    r"\s*,?\s*(?:;|\\text\s*\{\s*,?\s*(?:and|or)\s*\}|(?<![a-zA-Z\\])(?:and|or)(?![a-zA-Z]))\s*"
 )
 _MATRIX: Final = re.compile(
     r"\\begin\{([pbvBV]?matrix|array)\}(?:\s*\{[clr|\s]*\})?(.*?)\\end\{\1\}", re.DOTALL
 )
 _COMPARED: Final = re.compile(r"\\leq?(?![a-z])|\\geq?(?![a-z])|\\lt(?![a-z])|\\gt(?![a-z])|[<>]=?")
 _FLIPPED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_EMPTY: Final = re.compile(r"\\(?:emptyset|varnothing)|\\\{\s*\\\}")
+_EMPTY: Final = re.compile(
+    r"\\(?:emptyset|varnothing)|\\\{\s*\\\}|(?:\\text\s*\{)?\s*(?:there (?:is|are) )?no (?:real )?solutions?\s*\}?",
+    re.IGNORECASE,
+)
 _LETTERS: Final = re.compile(r"[a-zA-Z]{3,}")
+_RATIO: Final = re.compile(r" ?: ?")
+_TIME: Final = re.compile(r"\d{1,2}:[0-5]\d")
+_REALS: Final = re.compile(
+    r"\\mathbb\s*\{?\s*R\s*\}?|\\Re|(?:\\text\s*\{)?\s*all (?:reals|real (?:numbers|values))(?: of [a-z])?\s*\}?",
+    re.IGNORECASE,
+)
+_BUILT: Final = re.compile(
+    r"\\\{\s*(\w)\s*(?:\\in\s*\\mathbb\s*\{?\s*R\s*\}?\s*)?(?:\\mid|\\vert|[|:])\s*(\S.*)\\\}"
+)
+"""Set-builder notation over the reals: its variable and its condition."""
+_EXCEPT: Final = re.compile(
+    r"(?:\\?[a-zA-Z]+\s*\\neq?(?![a-z])|\\mathbb\s*\{?R\}?\s*\\(?:setminus|backslash)\s*\\\{(?=[^,]*\\\}$))"
+    r"\s*(.+?)(?:\\\})?"
+)
+_NUMERALS: Final = {
+    word: str(number)
+    for number, word in enumerate(
+        [
+            "zero",
+            "one",
+            "two",
+            "three",
+            "four",
+            "five",
+            "six",
+            "seven",
+            "eight",
+            "nine",
+            "ten",
+            "eleven",
+            "twelve",
+            "thirteen",
+            "fourteen",
+            "fifteen",
+            "sixteen",
+            "seventeen",
+            "eighteen",
+            "nineteen",
+            "twenty",
+        ]
+    )
+}
 _OPENING: Final = "([{⟨"
 _CLOSING: Final = ")]}⟩"
 
@@ -194,8 +253,17 @@ def readings(text: str) -> tuple[Answer, ...]:
     if len(text) > LONGEST:
         return ()
     ways = dict.fromkeys((_joined_thousands(text), re.sub(r"(?<=\d),(?=\d)", ", ", text)))
-    read = (_read(_plain(way), 0) for way in ways)
+    plain = [_plain(way) for way in ways]
+    plain += [_RATIO.sub("/", way) for way in plain if _is_ratio(way)]
+    if chosen := _CHOSEN.fullmatch(plain[0]):
+        plain += chosen.groups()  # a choice with what it says: either will do
+    read = (_read(way, 0) for way in plain)
     return tuple(dict.fromkeys(each for each in read if each is not None))
+
+
+def _is_ratio(text: str) -> bool:
+    """Say whether a text is two whole numbers with a colon between them, and no time of day."""
+    return re.fullmatch(r"\d+ ?: ?\d+", text) is not None and not _TIME.fullmatch(text)
 
 
 def _joined_thousands(text: str) -> str:
@@ -208,11 +276,27 @@ def _plain(text: str) -> str:
     for symbol, latex in _SYMBOLS.items():
         text = text.replace(symbol, latex)
     text = _SQUARE_ROOT.sub(lambda found: rf"\sqrt{{{(found[1] or found[2]).strip('()')}}}", text)
-    text = re.sub(r"\\[()\[\]](?![a-zA-Z])", " ", re.sub(r"(?<!\\)\$", " ", text))
+    text = re.sub(r"(?<!\\)\\[()\[\]](?![a-zA-Z])", " ", re.sub(r"(?<!\\)\$", " ", text))
     text = re.sub(r"\*\*|__", " ", text)
     text = _SIZE.sub(" ", _SPACE.sub(" ", text))
     text = text.replace(r"\langle", "⟨").replace(r"\rangle", "⟩")
-    text = re.sub(r"\\math(?:rm|bf|it)\s*\{\s*([ie]|-?\d[\d.]*)\s*\}", r"\1", text)
+    text = re.sub(r"\\lbrace(?![a-zA-Z])", r"\\{", re.sub(r"\\rbrace(?![a-zA-Z])", r"\\}", text))
+    text = re.sub(
+        r"\\(?:math(?:rm|bf|it)|boldsymbol|bm)\s*\{\s*([ie]|-?\d[\d.]*)\s*\}", r"\1", text
+    )
+    text = re.sub(
+        r"\\(?:operatorname|mathrm|text)\s*\{\s*((?:arc)?(?:sin|cos|tan|cot|sec|csc)|ln|log)\s*\}",
+        r"\\\1 ",
+        text,
+    )
+    text = re.sub(r"\\sqrt\s*(\[[^\[\]]*\])\s*(\w)", r"\\sqrt\1{\2}", text)
+    text = re.sub(r"\\underline\s*\{([^{}]*)\}", r"\1", text)
+    text = re.sub(r"\s*\\pmod\s*\{[^{}]*\}$", "", text)
+    text = re.sub(r"\}\s*/\s*\\(?:text|mathrm)\s*\{\s*", "/", text)
+    text = re.sub(r"(?<=\d)\\text\s*\{([A-Z])\}(?=\w*_)", r"\1", text)
+    text = _CASES.sub(lambda found: found[1].replace(r"\\", ","), text)
+    text = _LARGE.sub(lambda found: rf"\cdot 10^{{{_POWERS[found[1].casefold()]}}}", text)
+    text = re.sub(r"_\s*\{?\s*\\text\s*\{\s*(\w+)\s*\}\s*\}?", _subscript, text)
     text = re.sub(r"\\[dtc]frac", r"\\frac", _OVER.sub(r"\\frac{\1}{\2}", text))
     text = _SHORT_FRACTION.sub(r"\\frac{\1}{\2}", text)
     text = _HALF_SHORT.sub(
@@ -222,6 +306,10 @@ def _plain(text: str) -> str:
     text = _REPEATING.sub(_repeating, text)
     text = _SCIENTIFIC.sub(r"\1\\cdot 10^{\2}", text)
     return re.sub(r"\s+", " ", text).strip().rstrip(".,;").strip()
+
+
+def _subscript(found: re.Match[str]) -> str:
+    return rf"_{{{_NUMERALS.get(found[1].casefold(), found[1])}}}"
 
 
 def _repeating(found: re.Match[str]) -> str:
@@ -237,6 +325,10 @@ def _read(text: str, depth: int) -> Answer | None:
         return None
     if _EMPTY.fullmatch(text):
         return Several("set", ())
+    if _REALS.fullmatch(text):
+        return _several("()", [r"-\infty", r"\infty"], depth)
+    if built := _BUILT.fullmatch(text):
+        return _read(built[2], depth + 1)
     if ":" in text:
         return Words(_words(text))
     inner = _TEXT.fullmatch(text)
@@ -247,7 +339,7 @@ def _read(text: str, depth: int) -> Answer | None:
     name, text = _name_of(text)
     if parts := _parts(text):
         return _several(*parts, depth)
-    if re.fullmatch(r"\(\s*[A-Z]\s*\)", text):
+    if re.fullmatch(r"\(\s*[A-Za-z]\s*\)", text):
         return Words(_words(text[1:-1]))
     return _interval(text, depth) or _read_single(name, text)
 
@@ -260,7 +352,9 @@ def _parts(text: str) -> tuple[str, list[str]] | None:
     listed = _JOINED.sub(",", text)
     parts = _split(listed, ",")
     if len(parts) > 1:
-        return "set", parts
+        # Inequalities that "or" joins are all of their intervals.
+        either = "or" in text and all(map(_COMPARED.search, parts))
+        return "union" if either else "set", parts
     if text.startswith(r"\{") and text.endswith(r"\}"):
         return "set", _split(listed[2:-2], ",")
     if _is_enclosed(text) and len(parts := _split(text[1:-1], ",")) > 1:
@@ -331,11 +425,16 @@ def _read_matrix(text: str, found: re.Match[str], depth: int) -> Answer | None:
     read = [_several("row", row.split("&"), depth) for row in rows]
     if not rows or None in read:
         return None
+    if len(rows) > 1 and not any("&" in row for row in rows):
+        return _several("()", rows, depth)  # a column is a vector, as `(1,2)` is
     return Several("matrix", tuple(each for each in read if each is not None))
 
 
 def _interval(text: str, depth: int) -> Answer | None:
     """Read inequalities of one variable as the interval that they say."""
+    if but := _EXCEPT.fullmatch(text):
+        sides = [rf"(-\infty,{but[1]})", rf"({but[1]},\infty)"]
+        return _several("union", sides, depth)
     signs = _COMPARED.findall(text)
     if not 1 <= len(signs) <= 2:  # noqa: PLR2004  (one-sided, two-sided)
         return None
@@ -373,7 +472,13 @@ def _read_words(text: str, depth: int) -> Answer | None:
     parts = _JOINED.sub(",", text).split(",")
     if len(parts) > 1:
         return _several("set", [rf"\text{{{part.strip()}}}" for part in parts], depth)
-    return Words(_words(text))
+    return _word(text)
+
+
+def _word(text: str) -> Answer:
+    """Read words, or the number that they spell."""
+    words = _words(text)
+    return Expression(_NUMERALS[words]) if words in _NUMERALS else Words(words)
 
 
 def _words(text: str) -> str:
@@ -400,7 +505,9 @@ def _measured(text: str) -> tuple[str, str] | None:
     unit = _TEXT.sub(r"\1", found["unit"]).strip()
     plain = unit == found["unit"]
     if plain and (
-        unit.casefold() in _KNOWN_WORDS or (not text[0].isdigit() and text[0] not in "-+.$\\")
+        unit.casefold() in _KNOWN_WORDS
+        or (len(re.sub(r"\W", "", unit)) < 3 and not _unit(unit))  # noqa: PLR2004  (`6xy` has no unit)
+        or (not text[0].isdigit() and text[0] not in "-+.$\\")
     ):
         return None
     return found["amount"], unit
@@ -433,7 +540,7 @@ def _read_single(name: str, text: str) -> Answer | None:
     if not text:
         return None
     if _TEXT.search(text) or (not unit and _is_prose(text)):
-        return Words(_words(text))
+        return _word(text)
     return Expression(_MIXED.sub(_as_sum, text), unit, percent, name)
 
 
@@ -485,6 +592,8 @@ def final_answer(reply: str) -> str:
 def _stated(said: str) -> str:
     """Return the answer at the beginning of what is said: its formula, or else its first sentence."""
     said = said.strip()
+    if again := _SAID.search(said):
+        return _stated(again[1])
     if said.startswith("$") and (formula := re.match(r"\$+([^$]+)\$+", said)):
         return formula[1].strip()
     return re.split(r"\.(?:\s|$)", said, maxsplit=1)[0].strip()
