@@ -171,6 +171,8 @@ _SIZE: Final = re.compile(r"\\(?:left|right|[bB]igg?[lrm]?)(?![a-zA-Z])\s*\.?")
 _THOUSANDS: Final = re.compile(
     r"(?<![\d.,])(\d{1,3}(?:(?:\{,\}|,|\\,| )(?:\\!)?\d{3})+)(?!\d|,\d| ?/)"
 )
+_COMMA_INSIDE: Final = re.compile(r"frac\s*(?:\{[^{}]*\})?\s*\{[^{}]*\d,")
+"""A comma in a fraction, which parts thousands and no list."""
 _DEGREE: Final = re.compile(r"\s*\^\s*\{?\s*\\circ\s*\}?|\s*\\degree(?![a-zA-Z])")
 _TRIGONOMETRY: Final = re.compile(r"\\?(?:sin|cos|tan|cot|sec|csc)(?![a-z])")
 _SHORT_FRACTION: Final = re.compile(r"\\[dtc]?frac\s*(\d)\s*(\d)")
@@ -252,7 +254,9 @@ def readings(text: str) -> tuple[Answer, ...]:
     """
     if len(text) > LONGEST:
         return ()
-    ways = dict.fromkeys((_joined_thousands(text), re.sub(r"(?<=\d),(?=\d)", ", ", text)))
+    ways = dict.fromkeys([_joined_thousands(text)])
+    if not _COMMA_INSIDE.search(text):
+        ways[re.sub(r"(?<=\d),(?=\d)", ", ", text)] = None
     plain = [_plain(way) for way in ways]
     plain += [_RATIO.sub("/", way) for way in plain if _is_ratio(way)]
     if chosen := _CHOSEN.fullmatch(plain[0]):
@@ -298,6 +302,7 @@ def _plain(text: str) -> str:
     text = _LARGE.sub(lambda found: rf"\cdot 10^{{{_POWERS[found[1].casefold()]}}}", text)
     text = re.sub(r"_\s*\{?\s*\\text\s*\{\s*(\w+)\s*\}\s*\}?", _subscript, text)
     text = re.sub(r"\\[dtc]frac", r"\\frac", _OVER.sub(r"\\frac{\1}{\2}", text))
+    text = re.sub(r"\\frac\s*(\\pi|\w)\s*(\\pi(?![a-z])|\w)", r"\\frac{\1}{\2}", text)
     text = _SHORT_FRACTION.sub(r"\\frac{\1}{\2}", text)
     text = _HALF_SHORT.sub(
         lambda found: rf"\frac{{{found[1]}}}" if found[1] else rf"\frac{found[2]}{{{found[3]}}}",

@@ -134,16 +134,27 @@ def _different(grader: AnswerGrader, problems: Sequence[MathProblem], count: int
     accepted, began = [], time.monotonic()
     for given, right in _pairs(problems, count):
         if (grade := grader.compare(given, right)).correct:
-            agrees = "math-verify agrees: right" if _math_verify(given, right) else "ours alone"
-            accepted.append(f"{given} = {right} ({grade.stage}; {agrees})")
+            agrees = _judgment(given, right, str(grade.stage))
+            accepted.append(f"{given} = {right} ({agrees})")
     return Figure(
         "Different answers are not accepted",
         f"{count:,} pairs of MATH's answers whose normalized texts differ, half of one subject, half near misses,"
-        f" in {time.monotonic() - began:.0f} s; an accepted pair is right where math-verify finds the two equal",
+        f" in {time.monotonic() - began:.0f} s; an accepted pair is right if it differs in a zero's sign or in the name of the unknown only; numbers may lie within the tolerance",
         f"{len(accepted)} accepted{': ' if accepted else ''}{'; '.join(accepted)}",
         f"at most {MOST_WRONG:.1%}",
         len(accepted) <= MOST_WRONG * count,
     )
+
+
+def _judgment(given: str, right: str, stage: str) -> str:
+    """Judge an accepted pair by its text alone: no grader is its own witness."""
+    if stage == "number" and re.sub(r"-(?=0(?![.\d]))", "", given) == re.sub(
+        r"-(?=0(?![.\d]))", "", right
+    ):
+        return "right: zero has no sign"
+    if re.sub(r"^[a-z] ?= ?", "", given) == re.sub(r"^[a-z] ?= ?", "", right):
+        return "right: the value of the unknown"
+    return "within the tolerance" if stage == "number" else "WRONG, unless algebra says so"
 
 
 def _pairs(problems: Sequence[MathProblem], count: int) -> Iterator[tuple[str, str]]:
