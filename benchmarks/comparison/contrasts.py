@@ -65,14 +65,18 @@ def equivalent(estimate: Estimate, margin: float) -> bool | None:
     return False if estimate.excludes_zero else None
 
 
-def corrected(family: Sequence[tuple[Estimate | None, bool]]) -> tuple[float, ...]:
+def corrected(
+    family: Sequence[tuple[Estimate | None, bool]], *, families: int = 1
+) -> tuple[float, ...]:
     """Correct the p values of a declared family.
 
     Args:
         family: Each difference, and whether it is complete. What is not counts in the size of the
             family as if its p value were 1.
+        families: As in `holm`.
     """
-    return holm([found.p if found and complete else 1.0 for found, complete in family])
+    values = [found.p if found and complete else 1.0 for found, complete in family]
+    return holm(values, families=families)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +248,7 @@ def compare_outcomes(
     rerun: str | None = None,
     margin: float = MARGIN,
     active: Collection[str] = (),
+    families: int = 1,
 ) -> Comparison:
     """Compare conditions whose outcomes a study has read already.
 
@@ -254,10 +259,11 @@ def compare_outcomes(
         rerun: As in `compare`.
         margin: As in `compare`.
         active: Controls that may well make a difference: no equivalence is asked of them.
+        families: Families that the study judges, this one included: as in `holm`.
     """
     untreated = {baseline, *(() if rerun is None else (rerun,))}
     beside = {*untreated, *controls}
-    sides = _Sides(outcomes, untreated)
+    sides = _Sides(outcomes, untreated, families)
     again = sides.beside([] if rerun is None else [rerun])
     return Comparison(
         family=sides.family([name for name in outcomes if name not in beside]),
@@ -275,10 +281,13 @@ class _Sides:
     Args:
         outcomes: By condition.
         untreated: Names of the baseline and of its re-run.
+        families: Families that the study judges.
     """
 
-    def __init__(self, outcomes: Mapping[str, Outcomes], untreated: Collection[str]) -> None:
-        self._outcomes = outcomes
+    def __init__(
+        self, outcomes: Mapping[str, Outcomes], untreated: Collection[str], families: int
+    ) -> None:
+        self._outcomes, self._families = outcomes, families
         self._untreated = {name: outcomes[name] for name in sorted(untreated)}
         self._runs = {
             (name, run): found
@@ -294,10 +303,10 @@ class _Sides:
         """
         sides = self._sides(names)
         estimates = _estimates(sides)
-        adjusted = _adjusted(sides, estimates)
-        verdicts = _verdicts(sides, estimates)
+        adjusted = self._adjusted(sides, estimates)
+        verdicts = self._verdicts(sides, estimates)
         without = {
-            run: _verdicts(left, _estimates(left))
+            run: self._verdicts(left, _estimates(left))
             for run in (self._runs if len(self._runs) > 1 else ())
             for left in [self._sides(names, run)]
         }
@@ -306,7 +315,7 @@ class _Sides:
             against = [run for run, each in without.items() if each[place] != verdicts[place]]
             own = None if side.values is None else order_effects([side.values])
             contrast = replace(
-                side.contrast(estimate, len(sides)),
+                side.contrast(estimate, len(sides) * self._families),
                 p_adjusted=adjusted[place] if side.complete else None,
                 verdict="unclear" if against else verdicts[place],
                 overturned_by=tuple(f"{n} {self._outcomes[n].label(run)}" for n, run in against),
@@ -316,7 +325,7 @@ class _Sides:
             if own is not None and len(values) > 1:
                 alone = [*estimates]
                 alone[place] = side.estimate(order_effects(values))
-                contrast = replace(contrast, verdict_of_others=_verdicts(sides, alone)[place])
+                contrast = replace(contrast, verdict_of_others=self._verdicts(sides, alone)[place])
             found.append(contrast)
         return tuple(found)
 
@@ -330,6 +339,23 @@ class _Sides:
             )
             for side, estimate in zip(sides, _estimates(sides), strict=True)
         )
+
+    def _adjusted(
+        self, sides: Sequence["_Side"], estimates: Sequence[Estimate | None]
+    ) -> tuple[float, ...]:
+        pairs = zip(sides, estimates, strict=True)
+        known = [(found, side.complete) for side, found in pairs]
+        return corrected(known, families=self._families)
+
+    def _verdicts(
+        self, sides: Sequence["_Side"], estimates: Sequence[Estimate | None]
+    ) -> list[Verdict]:
+        """Judge contrasts as one family, by their corrected p values."""
+        adjusted = self._adjusted(sides, estimates)
+        return [
+            judge(found, p, complete=side.complete)
+            for side, found, p in zip(sides, estimates, adjusted, strict=True)
+        ]
 
     def _sides(
         self, names: Sequence[str], left_out: tuple[str, int] | None = None
@@ -352,20 +378,6 @@ def _estimates(sides: Sequence["_Side"]) -> list[Estimate | None]:
         side.values for side in sides if side.shared_effects and side.values is not None
     )
     return [side.estimate(orders) for side in sides]
-
-
-def _adjusted(sides: Sequence["_Side"], estimates: Sequence[Estimate | None]) -> tuple[float, ...]:
-    pairs = zip(sides, estimates, strict=True)
-    return corrected([(found, side.complete) for side, found in pairs])
-
-
-def _verdicts(sides: Sequence["_Side"], estimates: Sequence[Estimate | None]) -> list[Verdict]:
-    """Judge contrasts as one family, by their corrected p values."""
-    adjusted = _adjusted(sides, estimates)
-    return [
-        judge(found, p, complete=side.complete)
-        for side, found, p in zip(sides, estimates, adjusted, strict=True)
-    ]
 
 
 class _Side:
@@ -409,7 +421,7 @@ class _Side:
         return mean_estimate(self.values, bounds=(-1.0, 1.0), shared_effects=shared, orders=orders)
 
     def contrast(self, estimate: Estimate | None, size: int) -> Contrast:
-        """Return the contrast, in a family of `size`; not judged yet."""
+        """Return the contrast, one of `size` that share a level; not judged yet."""
         orders = None if estimate is None else estimate.orders
         success = mean_of(self._treated, shared_effects=self.shared_effects, orders=orders)
         baseline = mean_of(self._untreated, shared_effects=False)

@@ -73,14 +73,16 @@ def _difference(
     items = _LogitNormal.fitted(treated, estimate.within)
     within, effects = items.within(treated), items.effects(baseline, treated)
 
+    always = None if rates else _Test(estimate, level, max(estimate.items_variance, ROUNDING), 1.0)
+
     def missing(difference: float) -> float:
-        variance, ratio = estimate.items_variance, 1.0
-        if rates:
-            rate = min(max(baseline + (difference if up else -difference), least), 1 - least)
-            ratio = items.within(rate) / within
-            variance += (items.effects(baseline, rate) - effects) / n
-            variance += (ratio - 1) * estimate.within / (n * s)
-        return POWER - _power(estimate, level, difference, max(variance, ROUNDING), ratio)
+        if always:
+            return POWER - always.power(difference)
+        rate = min(max(baseline + (difference if up else -difference), least), 1 - least)
+        ratio = items.within(rate) / within
+        variance = estimate.items_variance + (items.effects(baseline, rate) - effects) / n
+        variance += (ratio - 1) * estimate.within / (n * s)
+        return POWER - _Test(estimate, level, max(variance, ROUNDING), ratio).power(difference)
 
     room = 1 - baseline if up else baseline
     if missing(room) > 0:
@@ -149,33 +151,39 @@ def _ranks() -> tuple[Matrix, Matrix]:
     return points, weights
 
 
-def _power(
-    estimate: Estimate, level: float, difference: float, variance: float, ratio: float
-) -> float:
-    """Return how probable it is that a difference is found.
+class _Test:
+    """What a test needs to find a difference, and how far chance goes.
 
     Args:
         estimate: What chance does.
         level: The level of the test.
-        difference: The true one.
         variance: That of the mean at the true difference, without what orders do.
         ratio: How many times as much an item's outcome varies there as in the estimate.
     """
-    special: Any = require("scipy.special", extra="bench", purpose="The analysis")
-    found = replace(estimate, items_variance=variance, se=math.sqrt(variance))
-    if estimate.orders is None:
-        return float(special.ndtr((difference - quantile(found, level)) / found.se))
-    # What orders do is pooled over the family, whose other contrasts stay as they are.
-    orders, half = estimate.orders, estimate.orders.df / 2
-    others = orders.contrasts - 1
-    pooled = orders.variance * (others + ratio**2) / orders.contrasts
-    noise = orders.noise * (others + ratio) / orders.contrasts
-    points, weights = _ranks()
-    spreads = (pooled + noise) * special.gammaincinv(half, (points + 1) / 2) / half
-    judged = replace(found, orders=replace(orders, noise=noise))
-    needed = np.array([quantile(judged, level, spread=float(each)) for each in spreads])
-    se = math.sqrt(variance + ratio**2 * orders.variance / estimate.n_replicates)
-    return float(weights @ special.ndtr((difference - needed) / se) / 2)
+
+    def __init__(self, estimate: Estimate, level: float, variance: float, ratio: float) -> None:
+        special: Any = require("scipy.special", extra="bench", purpose="The analysis")
+        found = replace(estimate, items_variance=variance, se=math.sqrt(variance))
+        if estimate.orders is None:
+            self._needed, self._weights = np.array([quantile(found, level)]), np.ones(1)
+            self._se = found.se
+            return
+        # What orders do is pooled over the family, whose other contrasts stay as they are.
+        orders, half = estimate.orders, estimate.orders.df / 2
+        others = orders.contrasts - 1
+        pooled = orders.variance * (others + ratio**2) / orders.contrasts
+        noise = orders.noise * (others + ratio) / orders.contrasts
+        points, weights = _ranks()
+        spreads = (pooled + noise) * special.gammaincinv(half, (points + 1) / 2) / half
+        judged = replace(found, orders=replace(orders, noise=noise))
+        self._needed = np.array([quantile(judged, level, spread=float(each)) for each in spreads])
+        self._weights = weights / 2
+        self._se = math.sqrt(variance + ratio**2 * orders.variance / estimate.n_replicates)
+
+    def power(self, difference: float) -> float:
+        """Return how probable it is that a true difference is found."""
+        special: Any = require("scipy.special", extra="bench", purpose="The analysis")
+        return float(self._weights @ special.ndtr((difference - self._needed) / self._se))
 
 
 def planned_difference(

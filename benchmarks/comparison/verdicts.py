@@ -24,15 +24,21 @@ Verdict: TypeAlias = Literal[
 than `FEWEST_RUNS`, which say next to nothing of how runs differ."""
 
 
-def holm(p_values: Sequence[float]) -> tuple[float, ...]:
+def holm(p_values: Sequence[float], *, families: int = 1) -> tuple[float, ...]:
     """Adjust the p values of one declared family by Holm's (1979) step-down procedure.
 
     By hand: statsmodels' collects all garbage at every call, a third of a second each.
+
+    Args:
+        p_values: One for each contrast.
+        families: Families that a study judges, this one included. They share its level: adjusted
+            p values are multiplied by their number (Bonferroni).
     """
     adjusted = [0.0] * len(p_values)
     least = 0.0
     for step, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
-        least = max(least, min(1.0, (len(p_values) - step) * p_values[place]))
+        steps = families * (len(p_values) - step)
+        least = max(least, min(1.0, steps * p_values[place]))
         adjusted[place] = least
     return tuple(adjusted)
 

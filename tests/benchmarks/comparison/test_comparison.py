@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from langgraft._core.errors import InputError
 from langgraft.benchmarks.comparison import Comparison, compare, holm
-from langgraft.benchmarks.comparison.contrasts import corrected
+from langgraft.benchmarks.comparison.contrasts import compare_outcomes, corrected
 from langgraft.benchmarks.comparison.estimates import Matrix
+from langgraft.benchmarks.comparison.outcomes import read_outcomes
 
 ROLES: dict[str, Any] = {"baseline": "none", "controls": ["placebo"], "rerun": "again"}
 
@@ -204,6 +205,24 @@ def test_detectable_when_the_family_grows_then_grows() -> None:
     assert one is not None
     assert many is not None
     assert one < many < 1
+
+
+def test_families_when_a_study_has_several_then_share_one_level() -> None:
+    """Their number multiplies p values, verdicts follow, and it takes more to be detected."""
+    raw = read_outcomes(drawn(6, items=80, gains={"a": 0.15}))
+    one, many = (
+        compare_outcomes(raw, baseline="none", controls=["placebo", "again"], families=families)[
+            "a"
+        ]
+        for families in (1, 40)
+    )
+    assert one.p_adjusted is not None
+    assert one.p_adjusted * 40 == pytest.approx(many.p_adjusted)
+    assert (one.verdict, many.verdict) == ("helped", "no detectable difference")
+    assert one.detectable is not None
+    assert many.detectable is not None
+    assert one.detectable < many.detectable
+    assert holm([0.001, 0.2], families=10) == (0.02, 1.0)
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8), st.randoms(use_true_random=False))
