@@ -321,11 +321,16 @@ def fixed_items_estimate(rows: Sequence[Sequence[float]], most: float) -> Estima
 def _nodes() -> tuple[Matrix, Matrix]:
     """Return probabilities in (0, 1) and their weights, close together near 0.
 
-    There order variances are largest, and small p values are made.
+    There order variances are largest, and small p values are made. Those up to `_RAREST` are one.
     """
     points, weights = np.polynomial.legendre.leggauss(_NODES)
     root = (points + 1) / 2
-    return root**3, 1.5 * weights * root**2
+    probabilities, weights = root**3, 1.5 * weights * root**2
+    rare = probabilities <= _RAREST
+    return (
+        np.append(_RAREST, probabilities[~rare]),
+        np.append(weights[rare].sum(), weights[~rare]),
+    )
 
 
 def _tails(found: Estimate, spread: float) -> Callable[[float], float]:
@@ -344,7 +349,7 @@ def _tails(found: Estimate, spread: float) -> Callable[[float], float]:
     else:
         df = found.n_items - 1.0
         probabilities, weights = _nodes()
-        u = 2 * special.gammaincinv(orders.df / 2, np.maximum(probabilities, _RAREST))
+        u = 2 * special.gammaincinv(orders.df / 2, probabilities)
         order = np.maximum(spread * orders.df / u - orders.noise, 0.0)
         variances = found.items_variance + order / found.n_replicates
     scale = np.sqrt(np.maximum(variances, ROUNDING**2))
