@@ -6,9 +6,8 @@ and gate before recall, judge before remember.
 """
 
 from collections.abc import Callable
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
-from langchain_core.runnables import Runnable
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Checkpointer
@@ -18,31 +17,13 @@ from langgraft._core.errors import SettingsError
 from langgraft._core.texts import Prompt
 from langgraft.environments.text import TextWorldFactory
 from langgraft.graphs.building import add_chain
+from langgraft.graphs.teaching import Chain, Distillation, after_episode, before_recall
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget
-from langgraft.nodes.deduplicate import deduplicate_node
-from langgraft.nodes.dialogue import ChatModel, Model, chat_model
-from langgraft.nodes.judge import draft_node, judge_node
-from langgraft.nodes.memory import (
-    KeepsAttempts,
-    asks_again,
-    counterpart_node,
-    recall_node,
-    remember_node,
-)
-from langgraft.nodes.node import Update
-from langgraft.nodes.reflect import reflect_by_outcome_node, reflect_node
+from langgraft.nodes.dialogue import ChatModel, chat_model
+from langgraft.nodes.memory import asks_again, recall_node
 from langgraft.nodes.state import AgentInput, AgentOutput, AgentState
 from langgraft.nodes.text_world import EnvironmentSessions, act_node, start_node, think_node
-from langgraft.nodes.validate import validate_node
-
-Chain: TypeAlias = dict[str, Runnable[AgentState, Update]]
-"""Nodes by name, in the order they run."""
-
-Distillation: TypeAlias = Literal["plain", "by_outcome"]
-"""How lessons come of an episode: one question whatever the outcome, its answer taken as it is
-(continual-memory §3); or ReMe's (arXiv:2512.10696 §3): questions by outcome, or about two attempts
-side by side, and of the lessons those that hold and that say something new."""
 
 LONGEST_EPISODE = 1000
 """Rounds after which a graph stops whatever the world says: a runaway guard."""
@@ -110,11 +91,11 @@ def build_react_agent(
         graph.add_conditional_edges("act", _until_done, {"go on": "think", "end": END})
     else:
         asked = {"recall": recall_node(memory, budget=budget)}
-        add_chain(graph, {**_before_recall(memory, model, judge), **asked}, after="start")
+        add_chain(graph, {**before_recall(memory, model, judge), **asked}, after="start")
         graph.add_edge("recall", "think")
         learning: Chain = {}
         if learn:
-            learning = _after_episode(memory, reflecting, judge, reflect_prompt, distillation)
+            learning = after_episode(memory, reflecting, judge, reflect_prompt, distillation)
             add_chain(graph, learning)
             graph.add_edge("remember", END)
         graph.add_conditional_edges(
@@ -125,51 +106,6 @@ def build_react_agent(
     limit = 3 * (max_rounds or LONGEST_EPISODE) + 10
     compiled = graph.compile(checkpointer=checkpointer, name=name)
     return compiled.with_config(recursion_limit=limit)
-
-
-def _before_recall(memory: MemoryProvider[Any], model: Model, judge_model: Model) -> Chain:
-    """Return what has to happen before memory is asked for the first time."""
-    if "draft" not in memory.needs:
-        return {}
-    return {"draft": draft_node(model), "gate": judge_node(memory, judge_model, about="draft")}
-
-
-def _after_episode(
-    memory: MemoryProvider[Any],
-    reflection_model: Model,
-    judge_model: Model,
-    prompt: Prompt | None,
-    distillation: Distillation,
-) -> Chain:
-    """Return what makes memory of an episode, in order."""
-    if "errors" in memory.needs:
-        msg = (
-            f"{type(memory).__name__} learns from error records, and a text world has no"
-            " tracebacks to diagnose: build a graph with `diagnose_node`, or pass learn=False"
-        )
-        raise SettingsError(msg)
-    nodes: Chain = {}
-    if "lessons" in memory.needs:
-        if distillation == "plain":
-            nodes = {"reflect": reflect_node(reflection_model, prompt=prompt)}
-        else:
-            nodes = _distilling(memory, reflection_model)
-    if "verdicts" in memory.needs:
-        nodes["judge"] = judge_node(memory, judge_model)
-    return {**nodes, "remember": remember_node(memory)}
-
-
-def _distilling(memory: MemoryProvider[Any], model: Model) -> Chain:
-    """Return what draws lessons by outcome, and keeps those that hold and are new."""
-    comparing: Chain = {}
-    if isinstance(memory, KeepsAttempts):
-        comparing = {"counterpart": counterpart_node(memory)}
-    return {
-        **comparing,
-        "reflect": reflect_by_outcome_node(model),
-        "validate": validate_node(model),
-        "deduplicate": deduplicate_node(memory),
-    }
 
 
 def _check_distillation(distillation: str, prompt: Prompt | None) -> None:

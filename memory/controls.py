@@ -9,11 +9,12 @@ name           takes away                                  keeps (memory-transpl
                random items of the domain that asks        them, and about how many tokens
 `placebo`      meaning: neutral filler                     how many items, and how many tokens
 `shuffled`     relevance: the items least like the query   how many items
+`framing`      every item                                  that there are said to be notes
 `write_only`   retrieval: nothing is recalled              reflection, filing and upkeep
 `frozen`       learning; recall too, if asked              the bank, as it is
 =============  ==========================================  ======================================
 
-The first four recall in place of the provider they wrap, by a seed. A difference to that provider
+The first five recall in place of the provider they wrap. A difference to that provider
 is then due to *what* is recalled. They file nothing, for evaluation on a bank that is there, or
 with `learn=True` what the wrapped provider would: then a study in which memory learns has its
 controls too.
@@ -217,6 +218,32 @@ class WriteOnly(Control):
     @override
     def _provide(self, query: str, context: RecallContext, budget: Budget) -> Program[Recall]:
         return program(empty_recall(query, context, budget))
+
+
+class Framing(Control):
+    """Recalls the frame of a block and its introduction around no item.
+
+    Tells what being told that there are notes does to an agent. Where the wrapped provider recalls
+    nothing, there is no frame either; receipts are of nothing.
+    """
+
+    name: ClassVar[str] = "framing"
+
+    @override
+    def describe(self) -> dict[str, JSON]:
+        """Return the control and the architecture it wraps; `learn` where it learns."""
+        learn: dict[str, JSON] = {"learn": True} if self.learns else {}
+        return {**super().describe(), **learn}
+
+    @override
+    def _provide(self, query: str, context: RecallContext, budget: Budget) -> Program[Recall]:
+        empty = empty_recall(query, context, budget)
+        if not (yield from self._real(query, context, budget)):
+            return empty
+        text = render_block([""])
+        tokens = budget.count(text)
+        receipt = replace(empty.receipt, tokens=tokens)
+        return replace(empty, text=text, tokens=tokens, receipt=receipt)
 
 
 class Replacement(Control):
@@ -469,6 +496,7 @@ __all__ = [
     "FILLER",
     "REPLACEMENTS",
     "Control",
+    "Framing",
     "Frozen",
     "Placebo",
     "RandomOwn",
@@ -485,6 +513,7 @@ REPLACEMENTS: Final[Mapping[str, type[Replacement]]] = {
 
 CONTROLS: Final[Mapping[str, type[Control]]] = {
     **REPLACEMENTS,
+    Framing.name: Framing,
     WriteOnly.name: WriteOnly,
     Frozen.name: Frozen,
 }

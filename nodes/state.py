@@ -130,6 +130,27 @@ class AgentOutput(TypedDict, total=False):
     deltas: list[list[Any]]
 
 
+class SolverState(AgentState, total=False):
+    """State of one attempt at a problem."""
+
+    asked: str
+    """SHA-256 of what the solver was sent."""
+    stage: str
+    """What found the answer equal to the right one."""
+    by_last_token: bool | None
+    """What the reply's last token alone would count as; `None`: that says nothing here."""
+
+
+class SolverOutput(AgentOutput, total=False):
+    """What a solver gives back."""
+
+    said: str
+    recalled: str
+    asked: str
+    stage: str
+    by_last_token: bool | None
+
+
 _KEPT: Final = {*AgentInput.__annotations__, "attempt"}
 
 

@@ -31,7 +31,7 @@ from contextlib import asynccontextmanager
 from contextvars import copy_context
 from functools import partial
 from threading import Thread
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -204,6 +204,16 @@ class MeteredChatModel(BaseChatModel):
             msg = f"{self._label()}: its way of binding tools cannot be wrapped"
             raise NotImplementedError(msg)
         return self.bind(**bound.kwargs)
+
+
+_SHARED: Final = ("responses", "budget", "retry", "timing")
+
+
+def sharing(made: MeteredChatModel, model: BaseChatModel) -> MeteredChatModel:
+    """Return a model with the cache, caps and patience of another: of an agent that has its own."""
+    if not isinstance(model, MeteredChatModel):
+        return made
+    return made.model_copy(update={shared: getattr(model, shared) for shared in _SHARED})
 
 
 def make_model(

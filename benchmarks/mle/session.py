@@ -6,7 +6,7 @@ itself is, and its memory.
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from langchain_core.language_models import BaseChatModel
 from langgraph.store.base import BaseStore
@@ -15,7 +15,7 @@ from langgraph.store.memory import InMemoryStore
 from langgraft._core.errors import PlanError, SettingsError
 from langgraft.benchmarks.harness.cache import replicate_scope
 from langgraft.benchmarks.harness.execute import in_thread
-from langgraft.benchmarks.harness.models import MeteredChatModel, make_model
+from langgraft.benchmarks.harness.models import make_model, sharing
 from langgraft.benchmarks.harness.study import (
     SIMULATED,
     BankPlace,
@@ -193,9 +193,6 @@ def check_models(plan: MlePlan) -> None:
                 _made(plan, agent, named, None)
 
 
-_SHARED: Final = ("responses", "budget", "retry", "timing")
-"""What an agent's own models have in common with that of the plan."""
-
 _Named: TypeAlias = tuple[str, str | None]
 """A model's name, and where its server listens."""
 
@@ -230,6 +227,4 @@ def _made(
         call_seconds=plan.call_seconds,
         reply_bytes=plan.reply_bytes,
     )
-    if not isinstance(model, MeteredChatModel):
-        return made
-    return made.model_copy(update={shared: getattr(model, shared) for shared in _SHARED})
+    return made if model is None else sharing(made, model)

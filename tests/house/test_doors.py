@@ -24,6 +24,7 @@ from tree_cases import sandbox, toy
 import langgraft
 from langgraft._core.errors import SettingsError
 from langgraft.environments.competitions.competition import Competition
+from langgraft.environments.problems.domain import AnswerDomain, Problem
 from langgraft.environments.sandboxes import Limits
 from langgraft.graphs import build_react_agent
 from langgraft.memory import ImportChoices, controls, providers, stores
@@ -138,6 +139,7 @@ def parts(tmp_path: Path) -> Iterator[Mapping[str, Any]]:
             "memory": TrajectoryMemory(InMemoryStore()),
             "environment": Corridors(),
             "competition": competition,
+            "domain": AnswerDomain("sums", [Problem("p", "What is 1 + 1?", "Sums", "1", "2")]),
             "sandbox": place,
             "name": "draft",
             "begin": lambda state: None,

@@ -1,0 +1,98 @@
+"""A transplant: the items of one bank, read into an empty bank of another architecture (memory-transplants §3.2).
+
+Items go verbatim; whatever the donor derived from them (notes, queues, counters, vectors) stays behind
+and is made anew by the recipient's rules and its upkeep. No model is called.
+"""
+
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from langgraft._core.canonical import JSON, digest
+from langgraft._core.errors import InputError
+from langgraft.memory.bank_format import write_items
+from langgraft.memory.model import (
+    BankContent,
+    Change,
+    MemoryDelta,
+    MemoryItem,
+    Remove,
+    SetState,
+)
+from langgraft.memory.provider import MemoryProvider
+
+LEFT_BEHIND = "left behind by a transplant"
+"""Reason of a removal: the donor's item, before the recipient's own of it comes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transplant:
+    """What came of a transplant."""
+
+    delta: MemoryDelta
+    """What the recipient's bank got: items, and what it derived from them."""
+    exported: int
+    """Items of the donor."""
+    digest: str
+    """Of the items as exported: equal wherever the same content is read."""
+    dropped: tuple[tuple[str, str], ...]
+    """Items that the recipient's upkeep did not keep, with its reasons."""
+    derived: int
+    """Notes and places of bookkeeping that the recipient made anew."""
+
+    @property
+    def kept(self) -> int:
+        """Items of the donor that are in the recipient's bank."""
+        return self.exported - len(self.dropped)
+
+    def to_json(self) -> dict[str, JSON]:
+        """Return what is logged of it, without the items."""
+        return {
+            "exported": self.exported,
+            "kept": self.kept,
+            "dropped": [list(each) for each in self.dropped],
+            "derived": self.derived,
+            "digest": self.digest,
+        }
+
+
+def transplant_items(items: Iterable[MemoryItem], recipient: MemoryProvider[Any]) -> Transplant:
+    """Read a donor's items into a recipient whose bank is empty.
+
+    Args:
+        items: The donor's, such as `donor.content().items.values()`.
+        recipient: Takes them in by its own architecture.
+
+    Raises:
+        InputError: The recipient's bank holds something, or items learned from gold answers come to
+            one whose settings do not declare that. Nothing is changed.
+        ReadOnlyStoreError: The recipient is frozen.
+    """
+    given = sorted(items, key=lambda item: (item.order_index, item.id))
+    if recipient.content() != BankContent():
+        msg = (
+            "a transplant needs an empty bank; import into one that holds items with `import_items`"
+        )
+        raise InputError(msg)
+    with tempfile.TemporaryDirectory(prefix="langgraft-transplant-") as folder:
+        path = Path(folder) / "items.jsonl"
+        write_items(path, given)
+        delta = recipient.import_items(path)
+    dropped = [(each.id, each.reason) for each in delta.changes if isinstance(each, Remove)]
+    content = recipient.content()
+    return Transplant(
+        delta,
+        len(given),
+        digest([item.to_json() for item in given]),
+        tuple(dropped),
+        len(content.state) + sum(map(len, content.notes.values())),
+    )
+
+
+def in_place_of(donor: BankContent, transplant: Transplant) -> MemoryDelta:
+    """Return what turns the donor's own bank into the recipient's: for a log that goes on from it."""
+    changes: list[Change] = [Remove(name, LEFT_BEHIND) for name in donor.items]
+    changes += [SetState(key, None) for key in donor.state]
+    return MemoryDelta(tuple(changes)) + transplant.delta
