@@ -16,7 +16,7 @@ ALFWORLD_WHEELS ?=
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-mle demo-mle-chain alfworld demo-alfworld test test-all check lint format type acceptance architecture base-image boards build clean links
+.PHONY: help demo demo-mle demo-mle-chain alfworld demo-alfworld demo-transplant test test-all check lint format type acceptance architecture base-image boards build clean links
 
 help: ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -50,7 +50,7 @@ ifdef UV
 else
 	@$(BIN)/python -m pip install --quiet -e '.[all]' --group dev
 endif
-	@touch $@ $(VENV)/.demo $(VENV)/.demo-mle
+	@touch $@ $(VENV)/.demo $(VENV)/.demo-mle $(VENV)/.demo-math
 
 demo: $(VENV)/.demo ## Run the demo study on BabyAI and write its report
 	@$(BIN)/langgraft run demo --out $(DEMO_OUT)
@@ -83,6 +83,17 @@ alfworld: $(VENV)/.alfworld ## Install ALFWorld too (compiles: g++ and make; ALF
 
 demo-alfworld: $(VENV)/.alfworld ## Run the demo on generated ALFWorld games
 	@$(BIN)/langgraft run demo-alfworld --out $(DEMO_OUT)-alfworld
+
+demo-transplant: $(VENV)/.demo-math ## Run the demo of memory transplants, and write its report
+	@$(BIN)/langgraft run demo-transplant --out $(DEMO_OUT)-transplant
+
+$(VENV)/.demo-math: $(VENV)/.demo
+ifdef UV
+	@$(UV) pip install --quiet --python $(BIN)/python -e '.[bench,math]'
+else
+	@$(BIN)/python -m pip install --quiet -e '.[bench,math]'
+endif
+	@touch $@
 
 # Two processes and more, a class or a module each: what a module sets up is set up once or twice.
 # Tests start hundreds of processes, which would compile again whatever they import.

@@ -51,7 +51,17 @@ def _mle() -> Study[Any]:
     return MleStudy()
 
 
-_STUDIES: Final[Mapping[str, Callable[[], Study[Any]]]] = {"continual": _continual, "mle": _mle}
+def _transplant() -> Study[Any]:
+    from langgraft.benchmarks.transplant.study import TransplantStudy  # noqa: PLC0415
+
+    return TransplantStudy()
+
+
+_STUDIES: Final[Mapping[str, Callable[[], Study[Any]]]] = {
+    "continual": _continual,
+    "mle": _mle,
+    "transplant": _transplant,
+}
 
 
 def studies() -> Mapping[str, Study[Any]]:
