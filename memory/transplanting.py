@@ -1,5 +1,8 @@
 """A transplant: the items of one bank, read into an empty bank of another architecture (memory-transplants §3.2).
 
+    done = transplant(donor, recipient)
+    print(done.kept, done.dropped)
+
 Items go verbatim; whatever the donor derived from them (notes, queues, counters, vectors) stays behind
 and is made anew by the recipient's rules and its upkeep. No model is called.
 """
@@ -56,6 +59,16 @@ class Transplant:
             "derived": self.derived,
             "digest": self.digest,
         }
+
+
+def transplant(donor: MemoryProvider[Any], recipient: MemoryProvider[Any]) -> Transplant:
+    """Read one memory's items into another, whose bank is empty; the donor stays as it is.
+
+    Raises:
+        InputError: As `transplant_items` does.
+        ReadOnlyStoreError: The recipient is frozen.
+    """
+    return transplant_items(donor.content().items.values(), recipient)
 
 
 def transplant_items(items: Iterable[MemoryItem], recipient: MemoryProvider[Any]) -> Transplant:

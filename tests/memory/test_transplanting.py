@@ -10,7 +10,7 @@ from langgraft._core.errors import InputError
 from langgraft.memory.model import Outcome, fold
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import make_provider
-from langgraft.memory.transplanting import in_place_of, transplant_items
+from langgraft.memory.transplanting import in_place_of, transplant, transplant_items
 
 DONORS = ("simple_rag", "lightweight", "agent_kb", "expel")
 
@@ -27,9 +27,11 @@ def donor(name: str, episodes: int = 8) -> MemoryProvider[Any]:
 @pytest.mark.parametrize("name", DONORS)
 def test_items_when_transplanted_are_the_donors_word_for_word(name: str, recipient: str) -> None:
     """Into any architecture; the log that goes on from the donor's bank gives the recipient's."""
-    given = donor(name).content()
+    giver = donor(name)
+    given = giver.content()
     taker = make_provider(recipient, InMemoryStore(), settings={})
-    done = transplant_items(given.items.values(), taker)
+    done = transplant(giver, taker)
+    assert giver.content() == given
     held = taker.content()
     assert held.items == given.items
     assert (done.exported, done.kept, done.dropped) == (len(given.items), len(given.items), ())

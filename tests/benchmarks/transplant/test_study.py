@@ -11,8 +11,12 @@ from transplant_log import transplant_plan
 
 from langgraft._core.errors import InputError, LanggraftError, PlanError
 from langgraft.benchmarks.harness import PlanLog, prepare, run_plan
+from langgraft.benchmarks.harness.cache import ResponseCache
+from langgraft.benchmarks.harness.models import MeteredChatModel, make_model
 from langgraft.benchmarks.harness.progress import NoProgress, ProgressEvent
+from langgraft.benchmarks.simulated.server import serve
 from langgraft.benchmarks.studies import studies
+from langgraft.benchmarks.transplant.domains import simulated_solver
 from langgraft.benchmarks.transplant.plan import TransplantPlan
 from langgraft.nodes.problem import solve_prompt
 
@@ -234,3 +238,35 @@ def test_plan_when_problems_have_a_bad_line_names_it(tmp_path: Path) -> None:
     plan = transplant_plan(target={"name": "math", "problems": "math", "file": str(path)})
     with pytest.raises(InputError, match=r"math\.jsonl, line 2: unknown level 'hard'"):
         prepare(studies()["transplant"], plan)
+
+
+async def test_items_when_the_solver_is_behind_http_are_those_of_the_solver_itself(
+    tmp_path: Path, log: PlanLog
+) -> None:
+    """Through ChatOpenAI, with a cache: equal prompts are paid once, and only usage differs."""
+    study = studies()["transplant"]
+    inner = simulated_solver(SMALL, SMALL.solvers[0], SMALL.seed)
+    async with serve(inner) as server:
+        plan = SMALL.model_copy(update={"model": "openai:simulated", "base_url": server.base_url})
+        prepared = prepare(study, plan)
+        with ResponseCache(tmp_path / "cache.sqlite") as kept:
+
+            def model_for(_: object, __: object) -> MeteredChatModel:
+                return make_model(
+                    "openai:simulated",
+                    base_url=server.base_url,
+                    temperature=0,
+                    api_key="none",
+                    responses=kept,
+                )
+
+            outcome = await run_plan(prepared, tmp_path / "http", model_for=model_for)
+    assert outcome.complete
+    again = PlanLog(tmp_path / "http")
+    for each in log.runs:
+        for ours, theirs in zip(log.results(each.name), again.results(each.name), strict=True):
+            assert {**ours, "usage": None} == {**theirs, "usage": None}
+    # Solutions and reflections: of equal prompts, only those of the noise arm are paid again.
+    solved = {result["prompt"] for result in of(again)}
+    noise = len(of(again, condition="NOISE"))
+    assert len(server.calls) <= 2 * (len(solved) + noise) < 2 * len(of(again))
