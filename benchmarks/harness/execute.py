@@ -6,7 +6,7 @@ import json
 import shutil
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ParamSpec, TypeAlias, TypeVar
 
@@ -32,6 +32,7 @@ from langgraft.benchmarks.harness.log import (
     encode_record,
     fold_log,
     read_deltas,
+    read_earlier,
     read_json,
     read_log,
     run_folder,
@@ -49,6 +50,7 @@ from langgraft.benchmarks.harness.progress import (
 from langgraft.benchmarks.harness.study import (
     WORK,
     BankPlace,
+    EarlierRun,
     ItemOutcome,
     Plan,
     PlannedRun,
@@ -80,9 +82,11 @@ class RunStream:
         self.run = run
         self.folder = run_folder(out, run)
         start = start_deltas(out, graph, run)
+        self.earlier = read_earlier(out, graph, run)
+        """The runs that it reads, by name."""
         self._bank = fold_log(start, self.folder)
         make_directory(self.folder)
-        _keep_spec(self.folder, run, self._bank)
+        _keep_spec(self.folder, spec_json(run, self._bank, self.earlier))
         content = read_items(self.folder, run)
         own = read_deltas(content.records, self.folder / "items.jsonl")
         self._bank = fold_log([*start, *own], self.folder / "items.jsonl")
@@ -206,15 +210,18 @@ def is_done(out: Path, run: PlannedRun) -> bool:
     return check_done(folder, run, read_items(folder, run))
 
 
-def spec_json(run: PlannedRun, bank: BankContent) -> dict[str, JSON]:
-    """Return what `spec.json` holds."""
+def spec_json(
+    run: PlannedRun, bank: BankContent, earlier: Mapping[str, EarlierRun]
+) -> dict[str, JSON]:
+    """Return what `spec.json` holds: the run, the bank it starts from, the logs it reads."""
     digest = None if run.spec.source is None else bank.digest
-    return {"run_id": run.id, "identity": run.identity, "bank": digest}
+    read: dict[str, JSON] = {name: each.sha256 for name, each in earlier.items()}
+    logs: dict[str, JSON] = {"read": read} if read else {}
+    return {"run_id": run.id, "identity": run.identity, "bank": digest, **logs}
 
 
-def _keep_spec(folder: Path, run: PlannedRun, bank: BankContent) -> None:
+def _keep_spec(folder: Path, spec: Mapping[str, JSON]) -> None:
     path = folder / "spec.json"
-    spec = spec_json(run, bank)
     if not path.exists():
         atomic_write(path, f"{canonical_json(spec)}\n".encode())
         return
@@ -228,6 +235,8 @@ def _keep_spec(folder: Path, run: PlannedRun, bank: BankContent) -> None:
             f"({_short(found, 'bank')} → {_short(spec, 'bank')}); restore the log, or delete "
             "this folder to redo the run"
         )
+    elif found.get("read") != spec.get("read"):
+        msg = "a log that the run read has changed since; restore it, or delete this folder to redo the run"
     raise RunDirectoryError(msg, path=path)
 
 
@@ -333,7 +342,7 @@ class _Execution:
 
     async def _work_in_session(self) -> RunOutcome | None:
         """Return why the run was stopped, or `None` when all items are committed."""
-        place = self._shared.places.of(self._run)
+        place = replace(self._shared.places.of(self._run), earlier=self._stream.earlier)
         try:
             await self._empty(place)  # of what a killed process may have left
             try:

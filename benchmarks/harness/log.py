@@ -30,7 +30,13 @@ from langgraft._core.clock import Clock
 from langgraft._core.errors import InputError, PlanError, RunDirectoryError
 from langgraft._core.files import disk_errors, each_whole_line, read_bytes, whole_lines, write_all
 from langgraft._core.untrusted import check_number, load_json
-from langgraft.benchmarks.harness.study import PlannedRun, RunGraph, RunSpec, runs_from_json
+from langgraft.benchmarks.harness.study import (
+    EarlierRun,
+    PlannedRun,
+    RunGraph,
+    RunSpec,
+    runs_from_json,
+)
 from langgraft.memory.model import BankContent, MemoryDelta, fold
 
 _CRC_LENGTH = 8
@@ -462,6 +468,22 @@ def start_deltas(out: Path, graph: RunGraph, run: PlannedRun) -> list[MemoryDelt
         content = read_log(run_folder(out, source) / "items.jsonl")
         deltas.extend(_first_deltas(out, source, content, items))
     return deltas
+
+
+def read_earlier(out: Path, graph: RunGraph, run: PlannedRun) -> dict[str, EarlierRun]:
+    """Return what the runs left that a run reads, by name.
+
+    Raises:
+        RunDirectoryError: One of them is not finished.
+    """
+    found = {}
+    for name in run.spec.reads:
+        other = graph[name]
+        content = read_log(run_folder(out, other) / "items.jsonl")
+        deltas = _first_deltas(out, other, content, other.length)
+        results = [record.result for record in content.records]
+        found[name] = EarlierRun(results, deltas, content.sha256)
+    return found
 
 
 def _first_deltas(out: Path, run: PlannedRun, content: LogContent, items: int) -> list[MemoryDelta]:

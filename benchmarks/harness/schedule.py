@@ -110,7 +110,7 @@ class _Dispatcher:
         self._stop = stop
         self._grace = grace
         self._committed = {run.name: 0 for run in self._graph}
-        self._sources = {run.spec.source.run for run in self._graph if run.spec.source}
+        self._sources = {name for run in self._graph for name in run.spec.parents}
         self._waiting = {run.name: run for run in self._graph}
         self._running: dict[asyncio.Task[RunOutcome], PlannedRun] = {}
         self._outcomes: dict[str, RunOutcome] = {}
@@ -164,9 +164,13 @@ class _Dispatcher:
 
     def _ready(self) -> Iterator[PlannedRun]:
         for run in self._waiting.values():
-            needed = self._graph.needed(run)
-            if needed is None or self._committed[needed[0].name] >= needed[1]:
+            if self._missing(run) is None:
                 yield run
+
+    def _missing(self, run: PlannedRun) -> tuple[PlannedRun, int] | None:
+        """Return a run that has not come as far as `run` needs, and how many of its items that is."""
+        awaited = self._graph.awaited(run)
+        return next((each for each in awaited if self._committed[each[0].name] < each[1]), None)
 
     def _start(self, run: PlannedRun) -> None:
         del self._waiting[run.name]
@@ -224,10 +228,10 @@ class _Dispatcher:
         if run.name not in self._waiting:
             return RunOutcome(run.name, "interrupted", done, run.length)
         done = run_progress(self._execution.out, run).done
-        needed = self._graph.needed(run)
-        if needed is None or self._committed[needed[0].name] >= needed[1]:
+        missing = self._missing(run)
+        if missing is None:
             return RunOutcome(run.name, "waiting", done, run.length)
-        message = f"needs {needed[1]} items of {needed[0].name!r}"
+        message = f"needs {missing[1]} items of {missing[0].name!r}"
         return RunOutcome(run.name, "blocked", done, run.length, message)
 
     def _report(self, kind: EventKind, run: PlannedRun | None = None, text: str = "") -> None:

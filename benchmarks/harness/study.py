@@ -1,8 +1,8 @@
 """What a study is to the harness: a plan that expands to runs, runs that are streams of items.
 
 A *run* is one stream of items, worked through in order. Its unit of commit is one item with
-the memory deltas it caused. A run may start from the bank another run left behind; that
-makes the runs of a plan a directed acyclic graph (`RunGraph`). The harness knows nothing else of
+the memory deltas it caused. A run may start from the bank another run left behind, and read
+what others found; that makes the runs of a plan a directed acyclic graph (`RunGraph`). The harness knows nothing else of
 what is studied, and a study knows nothing of logs, locks, resuming or workers.
 """
 
@@ -155,11 +155,23 @@ class RunFiles:
 
 
 @dataclass(frozen=True, slots=True)
-class BankPlace:
-    """Where a run keeps its bank while it is under way; it decides no result.
+class EarlierRun:
+    """What a finished run left, as another one reads it (`RunSpec.reads`)."""
 
-    The harness hands it over empty, and empties it when the run is closed: a bank is folded from
-    the deltas, wherever the records of another time may lie.
+    results: Sequence[Mapping[str, JSON]]
+    """The result of each item, in order."""
+    deltas: Sequence[MemoryDelta]
+    """What its items did to its bank, in order, without what that bank started from."""
+    sha256: str
+    """Of its log."""
+
+
+@dataclass(frozen=True, slots=True)
+class BankPlace:
+    """Where a run keeps its bank while it is under way, and what it may read of other runs.
+
+    Where the bank lies decides no result. The harness hands it over empty, and empties it when the
+    run is closed: a bank is folded from the deltas, wherever the records of another time may lie.
     """
 
     store: "BaseStore"
@@ -168,6 +180,8 @@ class BankPlace:
     """The run's own."""
     files: RunFiles | None = None
     """Where the run keeps files; `None` where there is no run directory."""
+    earlier: Mapping[str, EarlierRun] = field(default_factory=dict)
+    """The runs that it reads, by name."""
 
 
 @dataclass(frozen=True)
@@ -185,12 +199,20 @@ class RunSpec:
     """The bank to start from; `None` starts empty."""
     frozen: bool = False
     """The bank does not change: items are independent and may run side by side."""
+    reads: tuple[str, ...] = ()
+    """Names of runs whose results and deltas it reads; it is opened when they are finished."""
 
-    def identity(self, source_id: str | None) -> dict[str, JSON]:
-        """Return what `run_id` is the digest of; `source_id` is the run id of the source."""
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """The runs that it needs: its source, and those that it reads."""
+        return self.reads if self.source is None else (self.source.run, *self.reads)
+
+    def identity(self, ids: Mapping[str, str]) -> dict[str, JSON]:
+        """Return what `run_id` is the digest of; `ids` are those of its parents, by name."""
         source: JSON = None
         if self.source is not None:
-            source = {"run": source_id, "items": self.source.items}
+            source = {"run": ids[self.source.run], "items": self.source.items}
+        read: dict[str, JSON] = {"reads": [ids[name] for name in self.reads]} if self.reads else {}
         return {
             "study": self.study,
             "name": self.name,
@@ -198,6 +220,7 @@ class RunSpec:
             "item_ids": list(self.item_ids),
             "source": source,
             "frozen": self.frozen,
+            **read,
         }
 
     @cached_property
@@ -412,7 +435,8 @@ class PlannedRun:
 
     spec: RunSpec
     id: str
-    source_id: str | None
+    parent_ids: Mapping[str, str]
+    """Ids of the runs that it needs, by name."""
 
     @property
     def name(self) -> str:
@@ -427,7 +451,7 @@ class PlannedRun:
     @property
     def identity(self) -> dict[str, JSON]:
         """What the id is the digest of."""
-        return self.spec.identity(self.source_id)
+        return self.spec.identity(self.parent_ids)
 
 
 @dataclass(frozen=True)
@@ -459,6 +483,12 @@ class RunGraph:
             return None
         other = self[source.run]
         return other, other.length if source.items is None else source.items
+
+    def awaited(self, run: PlannedRun) -> list[tuple[PlannedRun, int]]:
+        """Return the runs that must have come so far, each with its number of items, before `run` can start."""
+        needed = self.needed(run)
+        read = [(self[name], self[name].length) for name in run.spec.reads]
+        return read if needed is None else [needed, *read]
 
     def lineage(self, run: PlannedRun) -> list[tuple[PlannedRun, int]]:
         """Return the sources of a run, the oldest first, each with its number of items."""
@@ -505,8 +535,8 @@ def build_graph(specs: Sequence[RunSpec], limit: int | None = None) -> RunGraph:
             run has another id than a whole one.
 
     Raises:
-        PlanError: Two runs share a name, a source is unknown or too short, or runs start from
-            each other in a circle.
+        PlanError: Two runs share a name, a run that another one needs is unknown or too short, or
+            runs need each other in a circle.
     """
     if limit is not None:
         if limit < 1:
@@ -520,13 +550,13 @@ def build_graph(specs: Sequence[RunSpec], limit: int | None = None) -> RunGraph:
             raise PlanError(msg)
         by_name[spec.name] = spec
     for spec in specs:
-        _check_source(spec, by_name)
+        _check_parents(spec, by_name)
     ids: dict[str, str] = {}
     for spec in specs:
         _name_lineage(spec, by_name, ids)
     return RunGraph(
         tuple(
-            PlannedRun(spec, ids[spec.name], ids[spec.source.run] if spec.source else None)
+            PlannedRun(spec, ids[spec.name], {name: ids[name] for name in spec.parents})
             for spec in specs
         )
     )
@@ -539,7 +569,10 @@ def _limited(spec: RunSpec, limit: int) -> RunSpec:
     return replace(spec, item_ids=tuple(spec.item_ids[:limit]), source=source)
 
 
-def _check_source(spec: RunSpec, by_name: Mapping[str, RunSpec]) -> None:
+def _check_parents(spec: RunSpec, by_name: Mapping[str, RunSpec]) -> None:
+    if unknown := [name for name in spec.reads if name not in by_name]:
+        msg = f"run {spec.name!r} reads {unknown[0]!r}, which no run is called"
+        raise PlanError(msg)
     source = spec.source
     if source is None:
         return
@@ -556,20 +589,23 @@ def _check_source(spec: RunSpec, by_name: Mapping[str, RunSpec]) -> None:
 
 
 def _name_lineage(spec: RunSpec, by_name: Mapping[str, RunSpec], ids: dict[str, str]) -> None:
-    """Give ids to a run and to its sources; a loop, so that long chains need no deep stack."""
+    """Give ids to a run and to those it needs; a loop, so that long chains need no deep stack."""
     chain = [spec]
-    while (source := chain[-1].source) is not None and source.run not in ids:
-        if any(source.run == member.name for member in chain):
-            names = " → ".join(repr(member.name) for member in chain)
-            msg = f"runs start from each other in a circle: {names} → {source.run!r}"
-            raise PlanError(msg)
-        chain.append(by_name[source.run])
-    for member in reversed(chain):
-        source_id = ids[member.source.run] if member.source else None
+    while chain:
+        last = chain[-1]
+        unnamed = next((name for name in last.parents if name not in ids), None)
+        if unnamed is not None:
+            if any(unnamed == member.name for member in chain):
+                names = " → ".join(repr(member.name) for member in chain)
+                msg = f"runs need each other in a circle: {names} → {unnamed!r}"
+                raise PlanError(msg)
+            chain.append(by_name[unnamed])
+            continue
+        chain.pop()
         try:
-            ids[member.name] = run_id(member.identity(source_id))
+            ids[last.name] = run_id(last.identity(ids))
         except (TypeError, ValueError) as error:
-            msg = f"the factors of run {member.name!r} are not JSON: {error}"
+            msg = f"the factors of run {last.name!r} are not JSON: {error}"
             raise PlanError(msg) from error
 
 
@@ -610,6 +646,10 @@ def _spec_from_json(identity: Mapping[str, JSON], names: Mapping[str, str]) -> R
     if isinstance(source, Mapping):
         items = source["items"]
         bank = BankSource(names[str(source["run"])], items if isinstance(items, int) else None)
+    reads = identity.get("reads", ())
+    if not isinstance(reads, Sequence):
+        msg = f"what {identity['name']!r} reads has the wrong type"
+        raise TypeError(msg)
     return RunSpec(
         study=str(identity["study"]),
         name=str(identity["name"]),
@@ -617,4 +657,5 @@ def _spec_from_json(identity: Mapping[str, JSON], names: Mapping[str, str]) -> R
         item_ids=tuple(str(item) for item in item_ids),
         source=bank,
         frozen=bool(identity["frozen"]),
+        reads=tuple(names[str(each)] for each in reads),
     )

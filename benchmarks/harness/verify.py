@@ -21,13 +21,13 @@ from langgraft.benchmarks.harness.log import (
     PlanLog,
     fold_log,
     read_deltas,
+    read_earlier,
     read_events,
     read_json,
     run_folder,
     start_deltas,
 )
 from langgraft.benchmarks.harness.study import WORK, PlannedRun, run_to_json
-from langgraft.memory.model import BankContent
 
 REPORT: Final = "report"
 """Folder of a run directory that holds the report."""
@@ -232,7 +232,8 @@ def _verify_run(log: PlanLog, run: PlannedRun, folder: Path) -> Iterator[Finding
             yield Finding(folder / "spec.json", "is missing")
         return
     start = start_deltas(log.path, log.graph, run)
-    yield from _verify_spec(run, folder, fold_log(start, folder))
+    expected = spec_json(run, fold_log(start, folder), read_earlier(log.path, log.graph, run))
+    yield from _verify_spec(run, folder / "spec.json", expected)
     fold_log([*start, *read_deltas(content.records, items)], items)
 
 
@@ -242,10 +243,8 @@ def _changes(content: LogContent) -> Iterator[bool]:
         yield any(len(changes) > 0 for changes in record.raw_deltas)
 
 
-def _verify_spec(run: PlannedRun, folder: Path, bank: BankContent) -> Iterator[Finding]:
-    path = folder / "spec.json"
+def _verify_spec(run: PlannedRun, path: Path, expected: Mapping[str, JSON]) -> Iterator[Finding]:
     found = read_json(path)
-    expected = spec_json(run, bank)
     try:
         same_identity = digest(found.get("identity")) == digest(expected["identity"])
     except (TypeError, ValueError):
@@ -254,3 +253,5 @@ def _verify_spec(run: PlannedRun, folder: Path, bank: BankContent) -> Iterator[F
         yield Finding(path, f"does not describe run {run.name!r}, whose id is {run.id}")
     if found.get("bank") != expected["bank"]:
         yield Finding(path, "the bank the run started from no longer comes out of its source's log")
+    if found.get("read") != expected.get("read"):
+        yield Finding(path, "a log that the run read has changed since")

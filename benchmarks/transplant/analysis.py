@@ -35,9 +35,15 @@ from langgraft.benchmarks.comparison.outcomes import Outcomes
 from langgraft.benchmarks.comparison.power import detectable_difference, planned_difference
 from langgraft.benchmarks.comparison.verdicts import Gate, Verdict, holm
 from langgraft.benchmarks.harness.study import PlanLogReader
-from langgraft.benchmarks.transplant.cells import Cell, Place, read_cells
+from langgraft.benchmarks.transplant.cells import (
+    Cell,
+    Place,
+    read_admitted,
+    read_cells,
+    read_chosen,
+)
 from langgraft.benchmarks.transplant.gates import claims_hold, gates_of
-from langgraft.benchmarks.transplant.plan import NOISE, NONE, TransplantPlan
+from langgraft.benchmarks.transplant.plan import NOISE, NONE, Side, TransplantPlan
 
 NM: Final = "NM"
 MODERATION: Final = "M"
@@ -87,6 +93,21 @@ class ControlResult:
     """Whether all its prompts are those without memory."""
 
 
+@dataclass(frozen=True, slots=True)
+class RemedyResult:
+    """A condition with a remedy, beside no memory and beside the condition without it."""
+
+    cell: Cell
+    before: Estimate | None
+    """The condition as it is, less no memory."""
+    after: Estimate | None
+    """With the remedy, less no memory."""
+    gained: Estimate | None
+    """With the remedy less without."""
+    admitted: tuple[int, int] | None
+    """Items that replay admitted, and of how many, over all draws; `None`: the remedy is another."""
+
+
 @dataclass(frozen=True)
 class Analysis:
     """What the runs show."""
@@ -105,6 +126,9 @@ class Analysis:
     modes: Mapping[str, Estimate]
     """By solver: dynamic less static conditions, over systems and budgets."""
     controls: tuple[ControlResult, ...]
+    remedies: tuple[RemedyResult, ...]
+    chosen: Mapping[tuple[str, str], Mapping[Side, Mapping[str, JSON]]]
+    """By solver and system: what each domain selected of the grid."""
     noise: Mapping[str, tuple[float, float, float]]
     """By solver: least and greatest accuracy of the runs that share no reply, and the share of
     problems on which they differ."""
@@ -155,7 +179,8 @@ def analyze(plan: TransplantPlan, log: PlanLogReader) -> Analysis:
         for place, cell in cells.items()
         if cell.asked and cell.done and _same_prompts(cell, bare[place[0]])
     )
-    design = _Design(plan, cells, bare, untested)
+    chosen = read_chosen(log)
+    design = _Design(plan, cells, bare, untested, chosen)
     return Analysis(
         plan=plan,
         cells=cells,
@@ -166,6 +191,8 @@ def analyze(plan: TransplantPlan, log: PlanLogReader) -> Analysis:
         budgets=design.budgets(),
         modes=design.modes(),
         controls=tuple(design.controls()),
+        remedies=tuple(design.remedies(read_admitted(log))),
+        chosen=chosen,
         noise=design.noise(),
         gates=gates_of(plan, log, cells),
         planned={
@@ -233,8 +260,10 @@ class _Design:
         cells: Mapping[Place, Cell],
         bare: Mapping[str, Cell | None],
         untested: frozenset[Place],
+        chosen: Mapping[tuple[str, str], Mapping[Side, Mapping[str, JSON]]],
     ) -> None:
         self._plan, self._cells, self._bare, self._untested = plan, cells, bare, untested
+        self._chosen = chosen
         self._systems = [each for each in plan.systems if each.provider != NONE]
         source, target = plan.source.name.upper(), plan.target.name.upper()
         self._dynamic = [f"E_{target}", f"E_{source}"]
@@ -319,7 +348,8 @@ class _Design:
     ) -> _Sum | str:
         """Return the cells of a contrast, or why it cannot be tested."""
         found = next(each for each in self._systems if each.name == where[2])
-        if name in {"H1", "H3"} and self._plan.same_architecture(found):
+        chosen = self._chosen.get((where[0], where[2]))
+        if name in {"H1", "H3"} and self._plan.same_architecture(found, chosen):
             return ONE_ARCHITECTURE
         cells: list[tuple[int, Cell]] = []
         for sign, condition in terms:
@@ -364,7 +394,8 @@ class _Design:
                     f"{place[2]} {place[3]}": _outcomes(cell)
                     for place, cell in sorted(self._cells.items())
                     if place[:2] == (solver.name, budget)
-                    if cell.asked and not place[4] and place not in self._untested
+                    if cell.asked and not place[4] and not cell.remedied
+                    if place not in self._untested
                 }
                 if bare is not None and outcomes:
                     once = replace(bare, scores={each: bare.scores[each] for each in bare.seeds})
@@ -380,7 +411,7 @@ class _Design:
         pairs: dict[Place, Matrix | None] = {}
         for place, cell in self._cells.items():
             other = self._cells.get((place[0], least, *place[2:]))
-            if place[1] != most or most == least or place[4] or not cell.asked:
+            if place[1] != most or most == least or place[4] or cell.remedied or not cell.asked:
                 continue
             if other is not None and cell.complete and other.complete:
                 pairs[place] = _values([(1, cell), (-1, other)])
@@ -478,6 +509,24 @@ class _Design:
                 _estimate(beside.get(place), theirs),
                 _same_prompts(self._cells[place], self._bare[place[0]]),
             )
+
+    def remedies(
+        self, admitted: Mapping[tuple[str, str, str], tuple[int, int]]
+    ) -> Iterable[RemedyResult]:
+        """Set every condition with a remedy beside no memory, and beside the one without."""
+        found = []
+        for place, cell in sorted(self._cells.items()):
+            plain = self._cells.get((*place[:3], place[3].split("+")[0], place[4]))
+            bare = self._bare[place[0]]
+            if not (cell.remedied and plain and bare and cell.complete and plain.complete):
+                continue
+            pairs = ((plain, bare), (cell, bare), (cell, plain))
+            found.append((cell, [_values([(1, one), (-1, other)]) for one, other in pairs]))
+        orders = [_orders(values[n] for _, values in found) for n in range(3)]
+        for cell, values in found:
+            before, after, gained = map(_estimate, values, orders)
+            items = admitted.get((cell.place[0], cell.place[2], cell.place[3]))
+            yield RemedyResult(cell, before, after, gained, items)
 
     def noise(self) -> dict[str, tuple[float, float, float]]:
         """Say how much runs without memory differ that share no reply."""

@@ -7,9 +7,10 @@ from typing import TypeAlias, cast
 
 import numpy as np
 
+from langgraft._core.canonical import JSON
 from langgraft.benchmarks.comparison.estimates import Matrix
 from langgraft.benchmarks.harness.study import PlanLogReader
-from langgraft.benchmarks.transplant.plan import NOISE
+from langgraft.benchmarks.transplant.plan import NOISE, Side
 
 Place: TypeAlias = tuple[str, int, str, str, str]
 """Solver, budget, system, condition, control."""
@@ -34,6 +35,8 @@ class Cell:
     """Those of them in which nothing was recalled."""
     partial: int
     """Those in which something was recalled, and something else found had no room."""
+    remedied: bool = False
+    """Whether it is a condition with a remedy."""
 
     @property
     def done(self) -> int:
@@ -70,6 +73,33 @@ class Cell:
         return np.array(rows, dtype=np.float64)
 
 
+def read_chosen(log: PlanLogReader) -> dict[tuple[str, str], dict[Side, Mapping[str, JSON]]]:
+    """Return what each domain selected, by solver and system; what is not selected yet is left out."""
+    found: dict[tuple[str, str], dict[Side, Mapping[str, JSON]]] = {}
+    for run in log.runs:
+        f = run.factors
+        if f["kind"] == "select" and (results := log.results(run.name)):
+            sides = found.setdefault((str(f["solver"]), str(f["system"])), {})
+            chosen = cast("Mapping[str, JSON]", results[0]["chosen"])
+            sides[cast("Side", f["architecture"])] = chosen
+    return found
+
+
+def read_admitted(log: PlanLogReader) -> dict[tuple[str, str, str], tuple[int, int]]:
+    """Return how many items were admitted, and of how many, by solver, system and condition."""
+    found: dict[tuple[str, str, str], tuple[int, int]] = {}
+    for run in log.runs:
+        f = run.factors
+        last = log.results(run.name)[-1:] if f["kind"] == "admit" else []
+        for result in last:
+            if "admitted" in result:
+                place = str(f["solver"]), str(f["system"]), str(f["condition"])
+                kept, offered = found.get(place, (0, 0))
+                here = cast("int", result["admitted"]), cast("int", result["offered"])
+                found[place] = kept + here[0], offered + here[1]
+    return found
+
+
 def read_cells(log: PlanLogReader) -> dict[Place, Cell]:
     """Read the evaluated runs of a log, cell by cell; the order of runs and items plays no part."""
     cells: dict[Place, Cell] = {}
@@ -82,7 +112,9 @@ def read_cells(log: PlanLogReader) -> dict[Place, Cell]:
         )
         place = solver, cast("int", f["budget"]), system, condition, control
         seed, results = cast("int", f["seed"]), log.results(run.name)
-        known = cells.get(place) or Cell(place, str(f["mode"]), 0, {}, {}, {}, 0, 0, 0)
+        known = cells.get(place) or Cell(
+            place, str(f["mode"]), 0, {}, {}, {}, 0, 0, 0, remedied=f["remedy"] is not None
+        )
         asked = [each for each in results if each["asked"]]
         tokens = {
             str(each["problem"]): float(bool(each["by_last_token"]))

@@ -51,7 +51,12 @@ def _complete(log: PlanLogReader) -> Gate:
 def _splits(log: PlanLogReader) -> Gate:
     name = "G1: splits"
     evaluated = {item for run in log.runs if run.factors["kind"] == "eval" for item in run.item_ids}
-    built = {item for run in log.runs if run.factors["kind"] == "build" for item in run.item_ids}
+    built = {
+        item
+        for run in log.runs
+        if run.factors["kind"] in {"build", "admit"}
+        for item in run.item_ids
+    }
     shared = sorted(evaluated & built)
     told = f"{len(evaluated)} evaluated problems, {len(built)} that banks were built from"
     if shared:
@@ -61,7 +66,8 @@ def _splits(log: PlanLogReader) -> Gate:
 
 def _template(log: PlanLogReader) -> Gate:
     name = "G2: one template"
-    found = {str(each["template"]) for run in log.runs for each in log.results(run.name)}
+    asking = [run.name for run in log.runs if run.factors["kind"] != "select"]
+    found = {str(each["template"]) for name in asking for each in log.results(name)}
     if not found:
         return Gate(name, "open", "There are no results.")
     told = ", ".join(sorted(sha[:12] for sha in found))

@@ -18,13 +18,16 @@ condition      architecture  content  mode
 
 A bank is built once for each solver, system, domain and draw of problems, by its own domain's
 architecture and under `build_budget`; evaluation seed *n* reads the bank of draw *n*, whatever the
-budget and the condition.
+budget and the condition. Where a system has a `grid`, a bank is built with each of its candidates, and
+each domain *selects* the one whose builds solved the most of its own build problems.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
+from math import prod
 from pathlib import Path
-from typing import Literal, Self, TypeAlias
+from typing import Final, Literal, Self, TypeAlias
 
 from pydantic import (
     BaseModel,
@@ -47,11 +50,20 @@ from langgraft.benchmarks.harness.study import SIMULATED, BankSource, Plan, RunS
 Side: TypeAlias = Literal["source", "target"]
 Mode: TypeAlias = Literal["static", "dynamic"]
 Control: TypeAlias = Literal["random", "placebo", "framing", "write_only", "frozen"]
+Remedy: TypeAlias = Literal["admitted", "gated"]
+"""What may mend negative transfer: only items that paired replay says to help, or AgentKB's gate."""
 
 NONE = "none"
 """The provider of the system without memory, and the architecture of `NM`."""
 NOISE = "NOISE"
 """The condition of runs without memory that share no reply with any other."""
+MOST_CANDIDATES: Final = 64
+"""Of a grid."""
+NO_POLICY: Final = frozenset(
+    {"feedback", "same_task", "credit", "forgetting", "ranker", "part_characters"}
+)
+"""Settings that no grid holds: what counts as an outcome, and what items are and are found by. Nor
+does one hold capacities (`max_…`), which do not bind on streams as short as these."""
 
 
 class _Part(BaseModel):
@@ -83,11 +95,43 @@ class System(_Part):
     """What the source domain's sets otherwise."""
     target: dict[str, JsonValue] = Field(default_factory=dict)
     """What the target domain's sets otherwise."""
+    grid: dict[str, tuple[JsonValue, ...]] = Field(default_factory=dict)
+    """Setting → values, of which each domain selects on its own build problems; none: nothing is
+    selected."""
 
-    def settings_of(self, side: Side) -> dict[str, JSON]:
-        """Return the settings of an architecture. Outcomes are an oracle's, and so declared."""
+    def settings_of(self, side: Side, chosen: Mapping[str, JSON] | None = None) -> dict[str, JSON]:
+        """Return the settings of an architecture. Outcomes are an oracle's, and so declared.
+
+        Args:
+            side: Whose.
+            chosen: What was selected of the grid; `None`: nothing yet.
+        """
         own = self.source if side == "source" else self.target
-        return {"feedback": "oracle", **self.settings, **own}
+        return {"feedback": "oracle", **self.settings, **own, **(chosen or {})}
+
+    @property
+    def candidates(self) -> tuple[dict[str, JSON], ...]:
+        """What the grid holds: every combination, in its order; without a grid none."""
+        if not self.grid:
+            return ()
+        return tuple(
+            dict(zip(self.grid, values, strict=True)) for values in product(*self.grid.values())
+        )
+
+    @field_validator("grid")
+    @classmethod
+    def _binding(cls, grid: dict[str, tuple[JsonValue, ...]]) -> dict[str, tuple[JsonValue, ...]]:
+        for name, values in grid.items():
+            if name in NO_POLICY or name.startswith("max_") or name.endswith("_characters"):
+                msg = f"{name!r} is no policy that can bind here: leave it out of the grid"
+                raise ValueError(msg)
+            if not values or any(value in values[:n] for n, value in enumerate(values)):
+                msg = f"{name!r} needs values, each once, got {list(values)}"
+                raise ValueError(msg)
+        if prod(map(len, grid.values())) > MOST_CANDIDATES:
+            msg = f"a grid has at most {MOST_CANDIDATES} candidates"
+            raise ValueError(msg)
+        return grid
 
     @model_validator(mode="after")
     def _known(self, info: ValidationInfo) -> Self:
@@ -95,13 +139,16 @@ class System(_Part):
             return self
         try:
             for side in SIDES:
-                check_provider(self.provider, self.settings_of(side))
+                for chosen in self.candidates or (None,):
+                    check_provider(self.provider, self.settings_of(side, chosen))
         except SettingsError as error:
             raise ValueError(str(error)) from error
         return self
 
 
 SIDES: tuple[Side, Side] = ("source", "target")
+GATE: Final[Mapping[str, JSON]] = {"gate": True}
+"""The setting of the remedy `gated`."""
 
 
 class Solver(_Part):
@@ -123,6 +170,7 @@ class Condition:
     architecture: Side | Literal["none"]
     content: Side | Literal["empty", "none"]
     mode: Mode
+    remedy: Remedy | None = None
 
 
 class TransplantPlan(Plan):
@@ -157,6 +205,10 @@ class TransplantPlan(Plan):
     """Systems whose conditions have controls (§4.5: LIGHTWEIGHT_MEMORY)."""
     controls: tuple[Control, ...] = ("random", "placebo", "framing", "write_only", "frozen")
     """Which. `write_only` is of dynamic conditions, and `frozen`, recall off, of static ones."""
+    admitted: tuple[str, ...] = ()
+    """Systems whose static conditions are played, too, with the items alone that help in paired replay."""
+    gated: tuple[str, ...] = ()
+    """Systems whose static conditions are played, too, with the disagreement gate (their setting `gate`)."""
     noise_runs: int = Field(default=3, ge=0, le=1000)
     """Runs without memory that share no reply: how much the endpoint itself varies."""
     margin: float = Field(default=MARGIN, gt=0, lt=1)
@@ -191,9 +243,21 @@ class TransplantPlan(Plan):
             msg = f"source and target are both called {self.source.name!r}"
             raise ValueError(msg)
         known = {each.name for each in self.systems if each.provider != NONE}
-        if astray := sorted(set(self.controlled) - known):
-            msg = f"controlled: {astray[0]!r} is no system with memory in {sorted(known)}"
-            raise ValueError(msg)
+        for name in ("controlled", "admitted", "gated"):
+            if astray := sorted(set(getattr(self, name)) - known):
+                msg = f"{name}: {astray[0]!r} is no system with memory in {sorted(known)}"
+                raise ValueError(msg)
+        return self
+
+    @model_validator(mode="after")
+    def _have_gates(self, info: ValidationInfo) -> Self:
+        try:
+            for each in self.systems:
+                if each.name in self.gated and not is_shipped(info):
+                    check_provider(each.provider, {**each.settings_of("target"), **GATE})
+        except SettingsError as error:
+            msg = f"gated: {error}"
+            raise ValueError(msg) from error
         return self
 
     @property
@@ -222,9 +286,30 @@ class TransplantPlan(Plan):
             ]
         return tuple(found)
 
-    def same_architecture(self, system: System) -> bool:
-        """Return whether a system's two architectures are one: then nothing of them can transfer."""
-        return system.settings_of("source") == system.settings_of("target")
+    def same_architecture(
+        self, system: System, chosen: Mapping[Side, Mapping[str, JSON]] | None = None
+    ) -> bool:
+        """Return whether a system's two architectures are one: then nothing of them can transfer.
+
+        Args:
+            system: The system.
+            chosen: What each domain selected of its grid; `None`: nothing yet, so of a grid nobody knows.
+        """
+        if system.grid and chosen is None:
+            return False
+        one, other = (system.settings_of(side, (chosen or {}).get(side)) for side in SIDES)
+        return one == other
+
+    def remedied(self, system: str) -> tuple[Condition, ...]:
+        """Return the static conditions of a system once more, with each remedy that it has."""
+        having: Mapping[Remedy, tuple[str, ...]] = {"admitted": self.admitted, "gated": self.gated}
+        return tuple(
+            replace(each, name=f"{each.name}+{remedy}", remedy=remedy)
+            for remedy, systems in having.items()
+            if system in systems
+            for each in self.conditions()
+            if each.content in SIDES and each.mode == "static"
+        )
 
     @override
     def limited(self, items: int) -> Self:
@@ -251,11 +336,6 @@ class TransplantPlan(Plan):
         return changed
 
 
-def build_name(solver: str, system: str, domain: str, draw: int) -> str:
-    """Return the name of the run that builds a bank."""
-    return f"{solver}/build/{system}/{domain}/{draw}"
-
-
 @dataclass(frozen=True, slots=True)
 class RunList:
     """Builds the runs of a plan from its splits."""
@@ -265,92 +345,158 @@ class RunList:
     builds: Mapping[Side, Sequence[Sequence[str]]]
 
     def all(self) -> Iterator[RunSpec]:
-        """List all runs, those that build banks first."""
+        """List all runs: those that build banks and choose first."""
         plan = self.plan
         for solver in plan.solvers:
             for system in plan.systems:
                 if system.provider != NONE:
-                    yield from self._builds(solver.name, system.name)
+                    for side in SIDES:
+                        yield from self._builds(solver.name, system, side)
+                    yield from self._admissions(solver.name, system)
             for number in range(plan.noise_runs):
                 noise = Condition(NOISE, "none", "none", "static")
-                yield self._run(solver.name, min(plan.budgets), NONE, noise, number, "")
+                nobody = System(name=NONE, provider=NONE)
+                yield self._run(solver.name, min(plan.budgets), nobody, noise, number, "")
             for budget in plan.budgets:
                 for system in plan.systems:
-                    for condition in plan.conditions():
-                        for seed in range(plan.seeds):
-                            for control in self._controls(system, condition):
-                                yield self._run(
-                                    solver.name, budget, system.name, condition, seed, control
-                                )
+                    yield from self._evaluations(solver.name, budget, system)
+
+    def _evaluations(self, solver: str, budget: int, system: System) -> Iterator[RunSpec]:
+        for condition in (*self.plan.conditions(), *self.plan.remedied(system.name)):
+            for seed in range(self.plan.seeds):
+                for control in self._controls(system, condition):
+                    yield self._run(solver, budget, system, condition, seed, control)
 
     def _controls(self, system: System, condition: Condition) -> Iterator[str]:
         yield ""
-        if system.name not in self.plan.controlled or condition.architecture == "none":
+        controlled = system.name in self.plan.controlled and condition.remedy is None
+        if not controlled or condition.architecture == "none":
             return
         idle = "write_only" if condition.mode == "static" else "frozen"
         yield from (each for each in self.plan.controls if each != idle)
 
-    def _builds(self, solver: str, system: str) -> Iterator[RunSpec]:
-        plan = self.plan
-        for side in SIDES:
-            name = plan.domain_of(side).name
+    def _builds(self, solver: str, system: System, side: Side) -> Iterator[RunSpec]:
+        """List the builds of a system in a domain, and where it has a grid what is selected of them."""
+        plan, listed = self.plan, list[str]()
+        build = Condition("build", side, "empty", "dynamic")
+        for place, candidate in enumerate(system.candidates or (None,)):
             for draw, problems in enumerate(self.builds[side]):
-                factors: dict[str, JSON] = {
-                    "kind": "build",
-                    "solver": solver,
-                    "system": system,
-                    "condition": "build",
-                    "architecture": side,
-                    "content": "empty",
-                    "mode": "dynamic",
-                    "budget": plan.build_budget,
-                    "seed": draw,
-                    "draw": draw,
-                    "control": "",
-                    "model_seed": plan.seed,
-                }
+                name = self._stage("build", solver, system, side, draw)
+                if candidate is not None:
+                    name = f"{name}@{place}"
+                factors = self._factors("build", solver, system, build, plan.build_budget, draw)
+                listed.append(name)
                 yield RunSpec(
                     study=plan.study,
-                    name=build_name(solver, system, name, draw),
-                    factors=factors,
+                    name=name,
+                    factors={**factors, "chosen": candidate},
                     item_ids=tuple(problems),
+                )
+        if not system.candidates:
+            return
+        for draw in range(len(self.builds[side])):
+            yield RunSpec(
+                study=plan.study,
+                name=self._stage("select", solver, system, side, draw),
+                factors=self._factors("select", solver, system, build, plan.build_budget, draw),
+                item_ids=("selection",),
+                reads=tuple(listed),
+            )
+
+    def _admissions(self, solver: str, system: System) -> Iterator[RunSpec]:
+        """List the replays that say which items help, on the target domain's build problems."""
+        plan = self.plan
+        for condition in plan.remedied(system.name):
+            if condition.remedy != "admitted":
+                continue
+            for draw, problems in enumerate(self.builds["target"]):
+                yield RunSpec(
+                    study=plan.study,
+                    name=f"{solver}/admit/{system.name}/{condition.name}/{draw}",
+                    factors=self._factors(
+                        "admit", solver, system, condition, plan.build_budget, draw
+                    ),
+                    item_ids=tuple(problems),
+                    source=self._bank(solver, system, condition, draw),
+                    reads=self._selected(solver, system, condition),
                 )
 
     def _run(  # noqa: PLR0917  (the factors of the design)
-        self, solver: str, budget: int, system: str, condition: Condition, seed: int, control: str
+        self,
+        solver: str,
+        budget: int,
+        system: System,
+        condition: Condition,
+        seed: int,
+        control: str,
     ) -> RunSpec:
         plan = self.plan
-        memory = next((s for s in plan.systems if s.name == system and s.provider != NONE), None)
-        side = condition.content
-        source = None
-        if memory is not None and side in SIDES:
-            assert side in {"source", "target"}
-            domain = plan.source.name if side == "source" else plan.target.name
-            source = BankSource(build_name(solver, system, domain, seed))
-        factors: dict[str, JSON] = {
-            "kind": "eval",
-            "solver": solver,
-            "system": system,
-            "condition": condition.name,
-            "architecture": condition.architecture,
-            "content": condition.content,
-            "mode": condition.mode,
-            "budget": budget,
-            "seed": seed,
-            "draw": seed if source else None,
-            "control": control,
-            "model_seed": plan.seed,
-        }
+        source: BankSource | None = None
+        reads: tuple[str, ...] = ()
+        if system.provider != NONE and condition.architecture != "none":
+            source = self._bank(solver, system, condition, seed)
+            reads = self._selected(solver, system, condition)
+            if condition.remedy == "admitted":
+                source = BankSource(f"{solver}/admit/{system.name}/{condition.name}/{seed}")
         called = f"{condition.name}~{control}" if control else condition.name
         return RunSpec(
             study=plan.study,
-            name=f"{solver}/{budget}/{system}/{called}/{seed}",
-            factors=factors,
+            name=f"{solver}/{budget}/{system.name}/{called}/{seed}",
+            factors=self._factors("eval", solver, system, condition, budget, seed, control),
             item_ids=tuple(
                 sorted(
                     self.evaluated, key=lambda each: seeded_fraction("order", plan.seed, seed, each)
                 )
             ),
             source=source,
-            frozen=memory is None or condition.mode == "static",
+            frozen=system.provider == NONE or condition.mode == "static",
+            reads=reads,
         )
+
+    def _factors(  # noqa: PLR0917  (the factors of the design)
+        self,
+        kind: Literal["build", "select", "admit", "eval"],
+        solver: str,
+        system: System,
+        condition: Condition,
+        budget: int,
+        seed: int,
+        control: str = "",
+    ) -> dict[str, JSON]:
+        """Return the factors of a run; beside the plan they decide what it is."""
+        built = system.provider != NONE and (kind != "eval" or condition.content in SIDES)
+        return {
+            "kind": kind,
+            "solver": solver,
+            "system": system.name,
+            "condition": condition.name,
+            "architecture": condition.architecture,
+            "content": condition.content,
+            "mode": condition.mode,
+            "remedy": condition.remedy,
+            "budget": budget,
+            "seed": seed,
+            "draw": seed if built else None,
+            "control": control,
+            "model_seed": self.plan.seed,
+        }
+
+    def _stage(self, stage: str, solver: str, system: System, side: Side, draw: int) -> str:
+        return f"{solver}/{stage}/{system.name}/{self.plan.domain_of(side).name}/{draw}"
+
+    def _bank(
+        self, solver: str, system: System, condition: Condition, draw: int
+    ) -> BankSource | None:
+        """Return the bank of a condition's content: that of the settings its domain has selected."""
+        side = condition.content
+        if side != "source" and side != "target":  # noqa: PLR1714  (mypy narrows by it)
+            return None
+        stage = "select" if system.candidates else "build"
+        return BankSource(self._stage(stage, solver, system, side, draw))
+
+    def _selected(self, solver: str, system: System, condition: Condition) -> tuple[str, ...]:
+        """Return the run that tells what the domain of a condition's architecture has selected."""
+        side = condition.architecture
+        if side == "none" or not system.candidates:
+            return ()
+        return (self._stage("select", solver, system, side, 0),)

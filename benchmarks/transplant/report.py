@@ -1,12 +1,13 @@
 """The report of a transplant study: one page, and every number as CSV.
 
 <out>/index.html     findings, gates, contrasts, tables by budget, controls, the paper's figures
-<out>/tables/*.csv   cells, hypotheses, contrasts with no memory, controls, budgets, gates
+<out>/tables/*.csv   cells, hypotheses, contrasts with no memory, controls, remedies, budgets, gates
 """
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any, Final
 
 from langgraft.benchmarks.comparison.estimates import Estimate
@@ -22,6 +23,7 @@ from langgraft.benchmarks.reporting.words import (
     p_value,
     points,
     several,
+    signed,
 )
 from langgraft.benchmarks.transplant.analysis import (
     DISCORDANCE,
@@ -70,6 +72,11 @@ MEANINGS: Final = Meanings(
         "p_holm": "corrected by Holm over the family, and for the families of the study",
         "verdict": "helped (the difference is above 0), hurt (below), no detectable difference, too few runs, incomplete, not tested, not"
         " testable; open: a gate before any claim has not passed",
+        "before": "the condition without its remedy, less no memory, points",
+        "after": "the condition with its remedy, less no memory, points",
+        "gained": "the condition with its remedy less the one without, points",
+        "items_kept": "items that paired replay admitted, over all draws",
+        "items_offered": "items that were tried",
         "of_condition": "the condition less the control: what the control takes away, points",
         "same_prompts": "whether all prompts are those without memory",
     },
@@ -129,6 +136,8 @@ def sentences(found: Analysis) -> list[str]:
             said.append(f"{name} ({meaning}): {_family(family, sound=found.sound)}")
     if found.sound:
         said.append(_against_none(found))
+    if found.remedies:
+        said.append(_remedies(found))
     if conditions := sorted(place for place in found.untested if not place[4]):
         named = listing([f"{p[2]} {p[3]} at {p[1]} ({p[0]})" for p in conditions[:5]])
         such = ", such as" if len(conditions) > 5 else ":"  # noqa: PLR2004  (as many are named)
@@ -194,6 +203,26 @@ def _against_none(found: Analysis) -> str:
         f"Against no memory {several(len(family), 'condition')} of systems were tested: {helped} helped,"
         f" {len(found.negative)} {hurt}."
     )
+
+
+def _remedies(found: Analysis) -> str:
+    """Say what the remedies did where a condition was below no memory; a description, no claim."""
+    parts = []
+    for remedy in ("admitted", "gated"):
+        harmed = [
+            (e.before.value, e.after.value)
+            for e in found.remedies
+            if e.cell.place[3].endswith(remedy) and e.before and e.after and e.before.value < 0
+        ]
+        if harmed:
+            before, after = (fmean(each) for each in zip(*harmed, strict=True))
+            parts.append(
+                f"{remedy}: {several(len(harmed), 'condition')} below no memory, on average"
+                f" {signed(before)} points without the remedy and {signed(after)} with it"
+            )
+    if not parts:
+        return "Remedies: no condition that has one was below no memory."
+    return f"Remedies, not registered: {'; '.join(parts)}."
 
 
 def estimate_columns(name: str) -> Number:
@@ -272,12 +301,26 @@ def tables_of(found: Analysis) -> tuple[Table, ...]:
             for e in found.controls
         ),
     )
+    remedies = Table.of(
+        "remedies",
+        (
+            *("solver", "budget", "system", "condition", estimate_columns("before")),
+            *(estimate_columns("after"), estimate_columns("gained"), "items_kept", "items_offered"),
+        ),
+        (
+            (
+                *(*e.cell.place[:4], e.before, e.after, e.gained),
+                *(e.admitted or (None, None)),
+            )
+            for e in found.remedies
+        ),
+    )
     budgets = Table.of(
         "budgets",
         (*where, estimate_columns("difference")),
         ((*place, estimate) for place, estimate in found.budgets.items()),
     )
-    return (cells, hypotheses, against, controls, budgets, gate_table(found.gates))
+    return (cells, hypotheses, against, controls, remedies, budgets, gate_table(found.gates))
 
 
 def _finite(reach: float | None) -> float | None:

@@ -1,7 +1,8 @@
 """One run of the transplant study: a solver at a stream of problems, with a memory as its cell has it."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Any, Final, Self, cast
 
 from langchain_core.language_models import BaseChatModel
 from langgraph.store.base import BaseStore
@@ -15,16 +16,16 @@ from langgraft.benchmarks.harness.study import SIMULATED, BankPlace, ItemOutcome
 from langgraft.benchmarks.harness.usage import metered
 from langgraft.benchmarks.transplant.domains import open_domain
 from langgraft.benchmarks.transplant.plan import (
+    GATE,
     NOISE,
     NONE,
     Side,
     Solver,
-    System,
     TransplantPlan,
 )
 from langgraft.graphs.solver import build_solver
 from langgraft.memory.controls import REPLACEMENTS, Framing, Frozen, WriteOnly
-from langgraft.memory.model import BankContent, MemoryDelta, SetState, fold
+from langgraft.memory.model import BankContent, MemoryDelta, MemoryItem, SetState, fold
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import make_provider
 from langgraft.memory.recall import OVER_BUDGET, OVER_SHARE, Budget
@@ -33,8 +34,58 @@ from langgraft.memory.transplanting import Transplant, in_place_of, transplant_i
 from langgraft.nodes.problem import solve_prompt
 from langgraft.nodes.state import AgentInput
 
-_TRANSPLANTED = "transplanted"
+TRANSPLANTED: Final = "transplanted"
 """Bookkeeping of a bank that goes on after a transplant: the digest of what came."""
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """A memory system under settings: those of a domain, with what it selected."""
+
+    provider: str
+    settings: Mapping[str, JSON]
+
+    @classmethod
+    def of(cls, plan: TransplantPlan, run: RunSpec, place: BankPlace) -> Self | None:
+        """Return the architecture of a run; `None` where it has no memory.
+
+        What was selected stands in the log of the run that it reads; a build has it in its factors.
+        """
+        factors = run.factors
+        system = next((each for each in plan.systems if each.name == factors["system"]), None)
+        if system is None or system.provider == NONE or factors["architecture"] == NONE:
+            return None
+        chosen = factors.get("chosen")
+        for name in run.reads:
+            chosen = place.earlier[name].results[0]["chosen"]
+        settings = system.settings_of(
+            cast("Side", factors["architecture"]), cast("Mapping[str, JSON] | None", chosen)
+        )
+        gate = GATE if factors["remedy"] == "gated" else {}
+        return cls(system.provider, {**settings, **gate})
+
+    def memory(self, store: BaseStore, namespace: tuple[str, ...]) -> MemoryProvider[Any]:
+        """Return a provider of this architecture."""
+        return make_provider(self.provider, store, settings=self.settings, namespace=namespace)
+
+
+def received(
+    architecture: Architecture, donor: BankContent, items: Sequence[MemoryItem] | None = None
+) -> tuple[BankContent, Transplant, MemoryDelta]:
+    """Transplant a donor's items into an empty bank of an architecture.
+
+    Args:
+        architecture: The recipient's.
+        donor: What another run left.
+        items: Those of its items that come; `None`: all.
+
+    Returns:
+        The recipient's bank, what came of the transplant, and what turns the donor's bank into it.
+    """
+    recipient = architecture.memory(InMemoryStore(), ("transplant",))
+    done = transplant_items(donor.items.values() if items is None else items, recipient)
+    mark = MemoryDelta((SetState(TRANSPLANTED, done.digest),))
+    return recipient.content(), done, in_place_of(donor, done) + mark
 
 
 class TransplantSession:
@@ -49,9 +100,8 @@ class TransplantSession:
         place: BankPlace,
     ) -> None:
         factors = run.factors
-        side: Side = "target"
-        if factors["kind"] == "build" and factors["architecture"] == "source":
-            side = "source"
+        built_of = cast("Side", factors["architecture"])
+        side: Side = built_of if factors["kind"] == "build" else "target"
         self._domain = open_domain(plan.domain_of(side))
         self._frozen = run.frozen
         self._last = run.length - 1
@@ -101,32 +151,29 @@ class TransplantSession:
     def _build_memory(
         self, plan: TransplantPlan, run: RunSpec, content: BankContent, place: BankPlace
     ) -> MemoryProvider[Any] | None:
-        factors = run.factors
-        system = next((each for each in plan.systems if each.name == factors["system"]), None)
-        if system is None or system.provider == NONE or factors["architecture"] == NONE:
+        architecture = Architecture.of(plan, run, place)
+        if architecture is None:
             return None
-        side = cast("Side", factors["architecture"])
         if run.source is not None:
-            content = self._received(run, system, side, content)
-        memory = _provider(system, side, place.store, place.namespace)
+            content = self._received(run, architecture, content)
+        memory = architecture.memory(place.store, place.namespace)
         memory.restore(content)
         if run.frozen:
-            memory = _provider(system, side, ReadOnlyStore(place.store), place.namespace)
-        return _controlled(memory, str(factors["control"]), plan.seed, learn=not run.frozen)
+            memory = architecture.memory(ReadOnlyStore(place.store), place.namespace)
+        control = str(run.factors["control"])
+        return _controlled(memory, control, plan.seed, learn=not run.frozen)
 
     def _received(
-        self, run: RunSpec, system: System, side: Side, donor: BankContent
+        self, run: RunSpec, architecture: "Architecture", donor: BankContent
     ) -> BankContent:
         """Return the bank that the architecture makes of what another run left."""
-        if _TRANSPLANTED in donor.state:  # this run's own first item has done it
+        if TRANSPLANTED in donor.state:  # this run's own first item has done it
             return donor
-        recipient = _provider(system, side, InMemoryStore(), ("transplant",))
-        self._transplant = transplant_items(donor.items.values(), recipient)
+        content, self._transplant, first = received(architecture, donor)
         if run.frozen:
-            return recipient.content()
-        mark = MemoryDelta((SetState(_TRANSPLANTED, self._transplant.digest),))
-        self._first = in_place_of(donor, self._transplant) + mark
-        return fold([self._first], donor)
+            return content
+        self._first = first
+        return fold([first], donor)
 
     def _imported(self, index: int) -> dict[str, JSON]:
         if index or self._transplant is None:
@@ -186,13 +233,6 @@ def own_model(plan: TransplantPlan, run: RunSpec, model: BaseChatModel) -> BaseC
         reply_bytes=plan.reply_bytes,
     )
     return sharing(made, model)
-
-
-def _provider(
-    system: System, side: Side, store: BaseStore, namespace: tuple[str, ...]
-) -> MemoryProvider[Any]:
-    settings = system.settings_of(side)
-    return make_provider(system.provider, store, settings=settings, namespace=namespace)
 
 
 def _controlled(

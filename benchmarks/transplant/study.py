@@ -28,8 +28,11 @@ from langgraft.nodes.prompts import prompt
 if TYPE_CHECKING:  # listing runs needs none of it
     from langchain_core.language_models import BaseChatModel
 
-CODE: Final = ("langgraft.benchmarks.transplant.plan", "langgraft.benchmarks.transplant.session")
+CODE: Final = ("langgraft.benchmarks.transplant.plan", "langgraft.benchmarks.transplant.selection")
 """What carries out a run."""
+
+GATED_CALLS: Final = 4
+"""The same where it only recalls, with a gate: a draft, its judgment and the correction of that, a solution."""
 
 PROMPTS: Final = ("solve", "reflect", "draft", "judge_contradiction", "judge_votes", "repair")
 
@@ -107,9 +110,12 @@ class TransplantStudy(Study[TransplantPlan]):
             f"{system.name}/{plan.domain_of(side).name}": digest(
                 {
                     "provider": provider_class(system.provider).name,
-                    "settings": provider_settings(
-                        system.provider, system.settings_of(side)
-                    ).describe(),
+                    "settings": [
+                        provider_settings(
+                            system.provider, system.settings_of(side, chosen)
+                        ).describe()
+                        for chosen in system.candidates or (None,)
+                    ],
                 }
             )
             for system in systems
@@ -153,9 +159,19 @@ class TransplantStudy(Study[TransplantPlan]):
         place: BankPlace,
     ) -> RunSession:
         """Start or resume a run."""
+        from langgraft.benchmarks.transplant.selection import (  # noqa: PLC0415
+            AdmissionSession,
+            SelectionSession,
+        )
         from langgraft.benchmarks.transplant.session import TransplantSession  # noqa: PLC0415
 
-        return TransplantSession(plan, run, deltas, model, place)
+        match run.factors["kind"]:
+            case "select":
+                return SelectionSession(plan, run, place)
+            case "admit":
+                return AdmissionSession(plan, run, deltas, model, place)
+            case _:
+                return TransplantSession(plan, run, deltas, model, place)
 
     def simulated_model(self, plan: TransplantPlan, run: RunSpec) -> "BaseChatModel":
         """Return the simulated solver of a run, with the strengths that the plan declares."""
@@ -177,7 +193,24 @@ class TransplantStudy(Study[TransplantPlan]):
     @override
     def most_calls(self, plan: TransplantPlan, run: RunSpec) -> int:
         """Return how many model calls a run makes at the most."""
-        return run.length * (1 if run.frozen else CALLS)
+        from langgraft.benchmarks.transplant.selection import MOST_REPLAYED  # noqa: PLC0415
+
+        match run.factors["kind"]:
+            case "select":
+                return 0
+            case "admit":
+                return run.length * (1 + MOST_REPLAYED)
+            case _:
+                gated = run.factors["remedy"] == "gated" or self._gates(plan, run)
+                return run.length * (CALLS if not run.frozen else GATED_CALLS if gated else 1)
+
+    def _gates(self, plan: TransplantPlan, run: RunSpec) -> bool:
+        """Say whether a run may ask for a draft before it recalls."""
+        system = next((each for each in plan.systems if each.name == run.factors["system"]), None)
+        if system is None:
+            return False
+        parts: list[Mapping[str, object]] = [system.settings, system.source, system.target]
+        return any(each.get("gate") for each in (*parts, *system.candidates))
 
     @override
     def foreign_code(self, plan: TransplantPlan) -> tuple[str, ...]:
@@ -194,18 +227,26 @@ class TransplantStudy(Study[TransplantPlan]):
             f" {plan.build_budget} tokens; all budgets and conditions of a seed read the same"
         )
         same = [s.name for s in plan.systems if s.provider != NONE and plan.same_architecture(s)]
+        told = (shared, *_selected(plan))
         if not same:
-            return (shared,)
+            return told
         untestable = (
             f"one architecture for both domains: {', '.join(same)}; H1 and H3 are not testable"
         )
-        return shared, f"{untestable} there"
+        return (*told, f"{untestable} there")
 
     def report(self, plan: TransplantPlan, log: PlanLogReader, out: Path) -> Report:
         """Write the report, its tables and its page."""
         from langgraft.benchmarks.transplant.report import write_report  # noqa: PLC0415  ([bench])
 
         return write_report(plan, log, out)
+
+
+def _selected(plan: TransplantPlan) -> tuple[str, ...]:
+    grids = [f"{s.name} ({len(s.candidates)} candidates)" for s in plan.systems if s.grid]
+    if not grids:
+        return ()
+    return (f"settings that each domain selects on its own build problems: {', '.join(grids)}",)
 
 
 def _names(count: int) -> tuple[str, ...]:

@@ -12,10 +12,16 @@ from langgraft.benchmarks.harness.study import (
 )
 
 
-def spec(name: str, source: str | None = None, after: int | None = None, seed: int = 0) -> RunSpec:
+def spec(
+    name: str,
+    source: str | None = None,
+    after: int | None = None,
+    seed: int = 0,
+    reads: tuple[str, ...] = (),
+) -> RunSpec:
     """Make a run of three items."""
     bank = None if source is None else BankSource(source, after)
-    return RunSpec("toy", name, {"seed": seed}, ("a", "b", "c"), bank)
+    return RunSpec("toy", name, {"seed": seed}, ("a", "b", "c"), bank, reads=reads)
 
 
 @pytest.mark.parametrize(
@@ -26,6 +32,8 @@ def spec(name: str, source: str | None = None, after: int | None = None, seed: i
         ([spec("x"), spec("y", "x", 4)], "after 4 items; that run has 3"),
         ([spec("x"), spec("y", "x", -1)], "after -1 items"),
         ([spec("x", "x")], "circle: 'x' → 'x'"),
+        ([spec("x", reads=("y",))], "run 'x' reads 'y', which no run is called"),
+        ([spec("x", reads=("y",)), spec("y", "x")], "circle: 'x' → 'y' → 'x'"),
         ([spec("x", "z"), spec("y", "x"), spec("z", "y")], "in a circle: 'x' → 'z' → 'y' → 'x'"),
     ],
 )
@@ -43,6 +51,16 @@ def test_run_id_when_a_source_changes_then_changes_with_it() -> None:
     before = build_graph(chain)
     after = build_graph([spec("x", seed=1), *chain[1:]])
     assert all(before[name].id != after[name].id for name in "xyz")
+
+
+def test_run_id_when_a_run_that_is_read_changes_then_changes_with_it() -> None:
+    """What a run reads is part of its id; what it does not, and reading nothing, is not."""
+    specs = [spec("x"), spec("y"), spec("z", "x", reads=("y",))]
+    before, after = build_graph(specs), build_graph([specs[0], spec("y", seed=1), specs[2]])
+    assert before["z"].id != after["z"].id
+    assert before["x"].id == after["x"].id
+    assert "reads" not in before["x"].identity
+    assert [(run.name, items) for run, items in before.awaited(before["z"])] == [("x", 3), ("y", 3)]
 
 
 def test_run_id_when_other_runs_change_then_stays() -> None:
@@ -77,5 +95,5 @@ def test_graph_when_chain_is_long_then_no_stack_is_needed() -> None:
 
 def test_graph_when_written_then_reads_back_with_same_ids() -> None:
     """The list of runs in a run directory gives the same graph again."""
-    graph = build_graph([spec("x"), spec("y", "x", 1), spec("z", "y")])
+    graph = build_graph([spec("x"), spec("y", "x", 1), spec("z", "y", reads=("x", "y"))])
     assert runs_from_json([run_to_json(run) for run in graph]) == graph
