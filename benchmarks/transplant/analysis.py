@@ -134,8 +134,7 @@ class Analysis:
     problems on which they differ."""
     gates: tuple[Gate, ...]
     planned: Mapping[int, tuple[float, float]]
-    """Problems → difference that a plan of this shape finds four times in five: taken alone, and as
-    one of the contrasts of H1."""
+    """As `planned` says."""
     manifest: Mapping[str, JSON]
 
     @property
@@ -195,12 +194,30 @@ def analyze(plan: TransplantPlan, log: PlanLogReader) -> Analysis:
         chosen=chosen,
         noise=design.noise(),
         gates=gates_of(plan, log, cells),
-        planned={
-            items: (_planned(items, plan.seeds, 1), _planned(items, plan.seeds, design.shared))
-            for items in sorted({plan.eval_items, 1000})
-        },
+        planned=planned(plan),
         manifest=log.manifest,
     )
+
+
+def planned(plan: TransplantPlan) -> dict[int, tuple[float, float]]:
+    """Return what a plan of this shape finds, with as many problems as it has and with 1,000.
+
+    Returns:
+        Problems → difference found four times in five: taken alone, and as one of the contrasts of H1.
+    """
+    systems = sum(each.provider != NONE for each in plan.systems)
+    contrasts = max(systems, 1) * len(plan.budgets) * families_of(plan)
+    return {
+        items: (_planned(items, plan.seeds, 1), _planned(items, plan.seeds, contrasts))
+        for items in sorted({plan.eval_items, 1000})
+    }
+
+
+def families_of(plan: TransplantPlan) -> int:
+    """Count the families that share one level: H1 to H4, moderation, and a comparison a budget."""
+    attributed = bool(plan.controlled) and "write_only" in plan.controls
+    several = len(plan.solvers) > 1
+    return len(plan.solvers) * (3 + attributed + len(plan.budgets)) + several
 
 
 def _planned(items: int, seeds: int, contrasts: int) -> float:
@@ -273,14 +290,7 @@ class _Design:
             "H2": ((1, "C_ONLY"), (-1, NM)),
             "H3": ((1, "FULL"), (-1, "C_ONLY"), (-1, "CROSS"), (1, "IN_DOM")),
         }
-        attributed = bool(plan.controlled) and "write_only" in plan.controls
-        several = len(plan.solvers) > 1
-        self._families = len(plan.solvers) * (3 + attributed + len(plan.budgets)) + several
-
-    @property
-    def shared(self) -> int:
-        """Contrasts that share one level at the first step of H1."""
-        return max(len(self._systems), 1) * len(self._plan.budgets) * self._families
+        self._families = families_of(plan)
 
     def hypotheses(self) -> Iterable[Registered]:
         """Judge H1 to H3, and H4 where there are write-only controls; each a family by solver."""

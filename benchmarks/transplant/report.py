@@ -145,17 +145,21 @@ def sentences(found: Analysis) -> list[str]:
             f"{several(len(conditions), 'cell')} cannot say anything of memory, as all prompts are"
             f" those without{such} {named}."
         )
+    said += [reach_in_words(found.planned), gate_findings(found.gates)]
+    return said
+
+
+def reach_in_words(planned: Mapping[int, tuple[float, float]]) -> str:
+    """Say what a plan of some shape finds, by its number of problems."""
     reach = [
         f"{detectable(alone)} taken alone and {detectable(shared)} as one of H1's with"
         f" {several(items, 'problem')}"
-        for items, (alone, shared) in found.planned.items()
+        for items, (alone, shared) in planned.items()
     ]
-    said.append(
+    return (
         f"What a plan of this shape finds four times in five, if two conditions differ on"
         f" {100 * DISCORDANCE:.0f} % of the problems and orders do nothing: {listing(reach)}."
     )
-    said.append(gate_findings(found.gates))
-    return said
 
 
 def _family(family: Sequence[Registered], *, sound: bool) -> str:

@@ -1,6 +1,7 @@
 """The transplant study as the harness sees it."""
 
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -221,13 +222,13 @@ class TransplantStudy(Study[TransplantPlan]):
     @override
     def notes(self, plan: TransplantPlan, runs: Sequence[RunSpec]) -> tuple[str, ...]:
         """Say how banks are shared, and what cannot be tested."""
-        banks = sum(run.factors["kind"] == "build" for run in runs)
+        read = {run.source.run for run in runs if run.source and run.factors["remedy"] is None}
         shared = (
-            f"banks: {banks}, one for each solver, system, domain and draw, built under"
-            f" {plan.build_budget} tokens; all budgets and conditions of a seed read the same"
+            f"banks that are read: {len(read)}, one for each solver, system, domain and draw, built"
+            f" under {plan.build_budget} tokens; all budgets and conditions of a seed read the same"
         )
         same = [s.name for s in plan.systems if s.provider != NONE and plan.same_architecture(s)]
-        told = (shared, *_selected(plan))
+        told = (*_reach(plan), shared, *_selected(plan))
         if not same:
             return told
         untestable = (
@@ -240,6 +241,16 @@ class TransplantStudy(Study[TransplantPlan]):
         from langgraft.benchmarks.transplant.report import write_report  # noqa: PLC0415  ([bench])
 
         return write_report(plan, log, out)
+
+
+def _reach(plan: TransplantPlan) -> tuple[str, ...]:
+    """Say what could be found, before anything is paid for; nothing where it cannot be computed."""
+    if find_spec("scipy") is None:
+        return ()
+    from langgraft.benchmarks.transplant.analysis import planned  # noqa: PLC0415
+    from langgraft.benchmarks.transplant.report import reach_in_words  # noqa: PLC0415
+
+    return (reach_in_words(planned(plan)),)
 
 
 def _selected(plan: TransplantPlan) -> tuple[str, ...]:
