@@ -39,6 +39,7 @@ from acceptance import (
     speed,
     stores,
     stores_of_others,
+    transplant_plan,
     transplants,
     tree_demo,
     tree_http,
@@ -110,6 +111,7 @@ GROUPS: Final[tuple[Group, ...]] = (
     Group("Speed of searches", searches.measure, alone=True),
     Group("Speed of the command line", speed.measure_help, alone=True),
     Group("Speed of ALFWorld", alfworld_engine.measure_speed, alone=True),
+    Group("The transplant plan whole", transplant_plan.measure),
     Group("The full-size plan", full_size.measure),
 )
 

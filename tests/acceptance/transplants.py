@@ -92,8 +92,8 @@ PLANTED: Final = (
 def measure(setting: Setting) -> list[Figure]:
     """Draw studies without an effect, with each kind, and with one of the size that is stated."""
     with ProcessPoolExecutor(2) as pool:
-        figures = [_nothing(pool, setting.size(200, 12))]
-        figures += _kinds(pool, setting.size(50, 3))
+        figures = [_nothing(pool, setting.size(200, 6))]
+        figures += _kinds(pool, setting.size(50, 1))
         if not setting.reduced:
             figures += _power(pool)
         figures += [_same_numbers(pool, setting.size(10, 1))]
