@@ -35,7 +35,7 @@ from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
 from copy import deepcopy
 from datetime import UTC, datetime
-from typing import Any, Final, TypeAlias, TypeGuard, TypeVar, cast
+from typing import Any, Final, TypeGuard, TypeVar, cast
 from weakref import WeakValueDictionary, ref
 
 from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp, Result, SearchItem, SearchOp
@@ -55,7 +55,7 @@ from langgraft.memory.model import (
     SetState,
 )
 from langgraft.memory.rankers.base import Ranker
-from langgraft.memory.recall import Found
+from langgraft.memory.recall import ranked_items as ranked_items  # noqa: PLC0414  (documented here too)
 from langgraft.memory.stores.corpora import Corpora, SharedIndexes
 from langgraft.memory.stores.filters import passes
 from langgraft.memory.stores.forked import ForkedStore, ReadOnlyStore
@@ -67,9 +67,6 @@ from langgraft.memory.writers import OtherProcesses, OtherWriters, other_writers
 T = TypeVar("T")
 ItemT = TypeVar("ItemT", bound=Item)
 
-Filter: TypeAlias = dict[str, Any]
-"""A LangGraph filter over an item's record, such as `{"item.source_domain": "math"}`."""
-
 INDEXED_FIELD: Final = "key"
 """Field of an item's record that rankers compare with a query; other records lack it."""
 ORDER_FIELD: Final = "item.order_index"
@@ -80,8 +77,6 @@ TASK_FIELD: Final = "item.task_id"
 """Field of an item's record that tells the task it was learned on."""
 PAGE: Final = 1000
 
-_WIDENING: Final = 16
-"""How much further each next look at a tie goes: most are small, or a good part of the bank."""
 RECORDS: Final = "langgraft-bank"
 """Last label of the namespace that a bank's records are in."""
 
@@ -145,40 +140,6 @@ def state_record(key: str, value: JSON) -> dict[str, Any]:
     """Value of a bookkeeping record, which names its key where the record's own key cannot."""
     named: dict[str, JSON] = {} if portable_name(key) == key else {"name": key}
     return portable_record({**named, "value": value})
-
-
-def item_of(record: Item) -> MemoryItem:
-    """Return the item a record holds."""
-    return MemoryItem.from_json(unseal(record.value)["item"])
-
-
-def ranked_items(
-    namespace: Namespace, query: str, limit: int, *, where: Filter | None = None
-) -> Program[Found]:
-    """Find the best `limit` items of a bank that match `query`.
-
-    Where the store does not tell how many share the best score, the search looks on until the
-    score changes.
-
-    Args:
-        namespace: The bank.
-        query: What to compare with the keys.
-        limit: How many to return.
-        where: Which items may be found; `None`: all. It changes neither the scores nor the corpus
-            they are computed over.
-    """
-    if not query.strip():
-        return Found()  # LangGraph reads a search without a query as a listing, unranked
-    width = limit
-    while True:
-        results = yield [SearchOp(namespace, filter=where or None, query=query, limit=width)]
-        hits = cast("Sequence[SearchItem]", results[0])
-        scores = [cast("float", hit.score) for hit in hits]
-        tied = getattr(hits[0], "tied", 0) if hits else 0
-        if not hits or tied or len(hits) < width or scores[-1] != scores[0]:
-            items = tuple((item_of(hit), cast("float", hit.score)) for hit in hits[:limit])
-            return Found(items, query, tied or sum(score == scores[0] for score in scores))
-        width *= _WIDENING
 
 
 def read_content(namespace: Namespace) -> Program[BankContent]:

@@ -103,6 +103,7 @@ from langgraft.memory.model import (
 from langgraft.memory.recall import (
     SAME_TASK,
     Budget,
+    Filter,
     Found,
     Pool,
     Recall,
@@ -533,7 +534,7 @@ class MemoryProvider(ABC, Generic[SettingsT]):
 
     # For subclasses -----------------------------------------------------------------------
 
-    def _task_filter(self, context: RecallContext) -> bank.Filter:
+    def _task_filter(self, context: RecallContext) -> Filter:
         """Return the filter of items that may be recalled for the task that asks: all, by default."""
         if self.settings.same_task == "allow":
             return {}

@@ -1,4 +1,4 @@
-"""What memory gives an agent: a `Recall`, the block of text it becomes, and its receipt.
+"""What memory gives an agent: what is found in a bank, a `Recall` of it, its block of text and receipt.
 
 Stored text must not end the block early or begin another one. To a language model
 `< / Recalled-Memory >` ends it, and so do fullwidth letters, letters of other scripts that look the
@@ -14,10 +14,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from itertools import islice
-from typing import Final, Protocol
+from typing import Any, Final, Protocol, TypeAlias, cast
+
+from langgraph.store.base import Item, SearchItem, SearchOp
 
 from langgraft._core.arguments import checked_fields
-from langgraft._core.canonical import JSON, digest
+from langgraft._core.canonical import JSON, digest, unseal
 from langgraft._core.errors import SettingsError
 from langgraft.memory.model import (
     BLOCK_END,
@@ -28,7 +30,7 @@ from langgraft.memory.model import (
     Receipt,
     Verdict,
 )
-from langgraft.memory.stores.programs import Program
+from langgraft.memory.stores.programs import Namespace, Program
 
 DEFUSED: Final = "[marker removed]"
 """What stands in a text where it held a marker."""
@@ -192,6 +194,47 @@ class Found:
     """Most items given: the first that fit. `None`: all that do."""
     further: "Callable[[], Program[Found]] | None" = field(default=None, compare=False)
     """The same search further down the ranking, asked where something found has no room."""
+
+
+Filter: TypeAlias = dict[str, Any]
+"""A LangGraph filter over an item's record, such as `{"item.source_domain": "math"}`."""
+
+_WIDENING: Final = 16
+"""How much further each next look at a tie goes: most are small, or a good part of the bank."""
+
+
+def item_of(record: Item) -> MemoryItem:
+    """Return the item a record holds."""
+    return MemoryItem.from_json(unseal(record.value)["item"])
+
+
+def ranked_items(
+    namespace: Namespace, query: str, limit: int, *, where: Filter | None = None
+) -> Program[Found]:
+    """Find the best `limit` items of a bank that match `query`.
+
+    Where the store does not tell how many share the best score, the search looks on until the
+    score changes.
+
+    Args:
+        namespace: The bank.
+        query: What to compare with the keys.
+        limit: How many to return.
+        where: Which items may be found; `None`: all. It changes neither the scores nor the corpus
+            they are computed over.
+    """
+    if not query.strip():
+        return Found()  # LangGraph reads a search without a query as a listing, unranked
+    width = limit
+    while True:
+        results = yield [SearchOp(namespace, filter=where or None, query=query, limit=width)]
+        hits = cast("Sequence[SearchItem]", results[0])
+        scores = [cast("float", hit.score) for hit in hits]
+        tied = getattr(hits[0], "tied", 0) if hits else 0
+        if not hits or tied or len(hits) < width or scores[-1] != scores[0]:
+            items = tuple((item_of(hit), cast("float", hit.score)) for hit in hits[:limit])
+            return Found(items, query, tied or sum(score == scores[0] for score in scores))
+        width *= _WIDENING
 
 
 FURTHER: Final = 10

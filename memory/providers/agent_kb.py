@@ -7,13 +7,12 @@ from pydantic import Field as SettingsField
 from pydantic import SkipValidation
 from typing_extensions import override
 
-from langgraft.memory.bank import ranked_items
 from langgraft.memory.model import Dropped, ItemType, MemoryItem, Question
 from langgraft.memory.provider import Need
 from langgraft.memory.providers.episode_items import LatestNotes, LatestNotesSettings
 from langgraft.memory.rankers.base import SCORE_DECIMALS, Ranker
 from langgraft.memory.rankers.lexical import BM25
-from langgraft.memory.recall import CONTRADICTS, Found, RecallContext
+from langgraft.memory.recall import CONTRADICTS, Found, RecallContext, ranked_items
 from langgraft.memory.stores.programs import Program
 
 CONTRADICTION: Final = "contradiction"

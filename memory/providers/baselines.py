@@ -12,14 +12,13 @@ from typing_extensions import override
 
 from langgraft._core.arguments import checked
 from langgraft.memory import bank
-from langgraft.memory.bank import ranked_items
 from langgraft.memory.forgetting import noted_items
 from langgraft.memory.model import Add, Change, Episode, MemoryDelta, MemoryItem
 from langgraft.memory.provider import MemoryProvider, Need, program
 from langgraft.memory.providers.episode_items import FifoOrder, trajectory_of
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.lexical import BM25
-from langgraft.memory.recall import Found, RecallContext
+from langgraft.memory.recall import Found, RecallContext, ranked_items
 from langgraft.memory.settings import ProviderSettings, RankedSettings
 from langgraft.memory.stores.programs import Namespace, Program
 

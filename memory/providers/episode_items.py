@@ -47,6 +47,7 @@ from langgraft.memory.model import (
     render_trajectory,
 )
 from langgraft.memory.provider import MemoryProvider
+from langgraft.memory.recall import item_of
 from langgraft.memory.settings import RankedSettings
 from langgraft.memory.stores.programs import Namespace, Program
 
@@ -281,7 +282,7 @@ class FifoOrder:
         places = [(number, *held) for number, held in enumerate(values, start) if held]
         records = yield [GetOp(self.namespace, bank.item_key(name)) for _, name, _ in places]
         items = [
-            None if record is None else bank.item_of(record)
+            None if record is None else item_of(record)
             for record in cast("Sequence[Item | None]", records)
         ]
         return [

@@ -11,7 +11,6 @@ from typing_extensions import override
 
 from langgraft._core.canonical import portable_text
 from langgraft.memory import bank
-from langgraft.memory.bank import Filter, ranked_items
 from langgraft.memory.forgetting import VOTES, NotedItem
 from langgraft.memory.forgetting import Votes as ForgetByVotes
 from langgraft.memory.model import (
@@ -46,7 +45,7 @@ from langgraft.memory.providers.expel_rules import (
 from langgraft.memory.providers.retrieval import RetrievalSettings, choose, retrieve
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.lexical import BM25
-from langgraft.memory.recall import Found, Pool, RecallContext, searched
+from langgraft.memory.recall import Filter, Found, Pool, RecallContext, ranked_items, searched
 from langgraft.memory.stores.programs import Program
 
 logger = logging.getLogger(__name__)

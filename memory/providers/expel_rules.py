@@ -15,7 +15,6 @@ from pydantic import Field as SettingsField
 
 from langgraft._core.arguments import Settings
 from langgraft._core.canonical import JSON
-from langgraft.memory.bank import Filter
 from langgraft.memory.forgetting import VOTES
 from langgraft.memory.model import (
     Add,
@@ -32,6 +31,7 @@ from langgraft.memory.model import (
 )
 from langgraft.memory.provider import FEEDBACK, with_feedback
 from langgraft.memory.providers.episode_items import authors, excerpt, render_lesson, render_note
+from langgraft.memory.recall import Filter
 
 Count = Annotated[int, SettingsField(ge=1)]
 

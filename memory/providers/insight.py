@@ -8,7 +8,6 @@ from pydantic import SkipValidation
 from typing_extensions import override
 
 from langgraft._core.effects import adrive, drive
-from langgraft.memory.bank import Filter, ranked_items
 from langgraft.memory.model import Add, Attempt, Change, Episode, Lesson, MemoryItem
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers.attempts import find_counterpart, keep_attempt
@@ -22,7 +21,7 @@ from langgraft.memory.providers.retrieval import (
 )
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.lexical import BM25, tokenize
-from langgraft.memory.recall import Found, RecallContext
+from langgraft.memory.recall import Filter, Found, RecallContext, ranked_items
 from langgraft.memory.stores.programs import Program
 
 Granularity: TypeAlias = Literal["aggregate", "individual", "adaptive"]

@@ -9,13 +9,12 @@ from pydantic import SkipValidation
 from typing_extensions import override
 
 from langgraft._core.canonical import seeded_fraction
-from langgraft.memory.bank import ranked_items
 from langgraft.memory.model import Change, Episode, MemoryItem
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers.episode_items import FifoOrder, NoteSettings, note_of
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.lexical import BM25
-from langgraft.memory.recall import Found, Pool, RecallContext, searched
+from langgraft.memory.recall import Found, Pool, RecallContext, ranked_items, searched
 from langgraft.memory.stores.programs import Program
 
 LONG_TERM: Final = "long_term"

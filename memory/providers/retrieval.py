@@ -24,7 +24,6 @@ from pydantic import Field as SettingsField
 
 from langgraft._core.canonical import portable_text
 from langgraft.memory import bank
-from langgraft.memory.bank import Filter, ranked_items
 from langgraft.memory.model import Episode, MemoryItem
 from langgraft.memory.rankers.diversity import (
     Similarity,
@@ -32,7 +31,7 @@ from langgraft.memory.rankers.diversity import (
     fold_near_duplicates,
     maximal_marginal_relevance,
 )
-from langgraft.memory.recall import Found, RecallContext
+from langgraft.memory.recall import Filter, Found, RecallContext, ranked_items
 from langgraft.memory.settings import RankedSettings
 from langgraft.memory.stores.programs import Namespace, Program
 

@@ -8,11 +8,10 @@ from pydantic import Field as SettingsField
 from pydantic import SkipValidation
 from typing_extensions import override
 
-from langgraft.memory.bank import ranked_items
 from langgraft.memory.providers.episode_items import LatestNotes, LatestNotesSettings
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.lexical import TermOverlap
-from langgraft.memory.recall import Found, RecallContext, searched
+from langgraft.memory.recall import Found, RecallContext, ranked_items, searched
 from langgraft.memory.stores.programs import Program
 
 

@@ -20,7 +20,6 @@ from langgraft.memory.bank import (
     WriterLock,
     apply_delta,
     as_if_applied,
-    item_of,
     ranked_store,
     read_content,
     read_state,
@@ -29,6 +28,7 @@ from langgraft.memory.bank import (
 from langgraft.memory.model import Add, Annotate, MemoryDelta, MemoryItem, Remove, SetState, fold
 from langgraft.memory.providers import TrajectoryMemory
 from langgraft.memory.rankers import BM25
+from langgraft.memory.recall import item_of
 from langgraft.memory.stores import programs
 from langgraft.memory.stores.programs import Program
 

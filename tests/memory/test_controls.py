@@ -16,7 +16,6 @@ from memory_cases import asking, make_episode, make_item
 
 from langgraft._core.canonical import canonical_json
 from langgraft._core.errors import ReadOnlyStoreError
-from langgraft.memory.bank import ranked_items
 from langgraft.memory.bank_format import write_items
 from langgraft.memory.controls import (
     CONTROLS,
@@ -41,7 +40,7 @@ from langgraft.memory.providers import (
     make_provider,
 )
 from langgraft.memory.rankers.lexical import tokenize
-from langgraft.memory.recall import Budget, TokenCounter
+from langgraft.memory.recall import Budget, TokenCounter, ranked_items
 from langgraft.memory.stores.programs import Program
 from langgraft.memory.testing.providers.base import COUNTERS
 

@@ -14,7 +14,6 @@ from typing_extensions import override
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import SettingsError
 from langgraft.memory import bank
-from langgraft.memory.bank import ranked_items
 from langgraft.memory.model import (
     Add,
     Annotate,
@@ -32,7 +31,7 @@ from langgraft.memory.model import (
 from langgraft.memory.provider import EPISODES, MemoryProvider
 from langgraft.memory.providers import InsightMemory, InsightSettings
 from langgraft.memory.rankers import BM25
-from langgraft.memory.recall import Found, RecallContext
+from langgraft.memory.recall import Found, RecallContext, ranked_items
 from langgraft.memory.settings import ProviderSettings, RankedSettings
 from langgraft.memory.stores.programs import Program
 

@@ -14,7 +14,7 @@ from langgraph.store.base import GetOp, Item
 from langgraft._core.canonical import JSON, portable_text
 from langgraft._core.errors import InputError
 from langgraft.memory import bank
-from langgraft.memory.bank import Filter, with_free_ids
+from langgraft.memory.bank import with_free_ids
 from langgraft.memory.model import (
     Add,
     Annotate,
@@ -29,6 +29,7 @@ from langgraft.memory.model import (
     SetState,
 )
 from langgraft.memory.providers.coding.tracebacks import canonical_error
+from langgraft.memory.recall import Filter
 from langgraft.memory.stores.programs import Namespace, Program
 
 Need: TypeAlias = Literal["", "a new package", "the network"]

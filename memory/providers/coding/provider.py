@@ -19,7 +19,6 @@ from langgraft._core.canonical import JSON, portable_text
 from langgraft._core.effects import adrive, drive
 from langgraft._core.errors import InputError, SettingsError
 from langgraft.memory import bank
-from langgraft.memory.bank import Filter, ranked_items
 from langgraft.memory.model import (
     Annotate,
     Change,
@@ -49,7 +48,7 @@ from langgraft.memory.providers.coding.tracebacks import canonical_error, parse_
 from langgraft.memory.providers.retrieval import RetrievalSettings, retrieve
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.dense import Dense
-from langgraft.memory.recall import Found, RecallContext
+from langgraft.memory.recall import Filter, Found, RecallContext, ranked_items
 from langgraft.memory.stores.filters import passes
 from langgraft.memory.stores.programs import Program
 

@@ -12,17 +12,12 @@ from langgraft._core.errors import InputError, LanggraftError
 from langgraft._core.texts import in_a_line
 from langgraft.cli.memory_banks import Bank, mapping
 from langgraft.cli.printing import say, show_table, write_json
-from langgraft.memory.bank import (
-    INDEXED_FIELD,
-    ORDER_FIELD,
-    item_of,
-    records_namespace,
-    replace_content,
-)
+from langgraft.memory.bank import INDEXED_FIELD, ORDER_FIELD, records_namespace, replace_content
 from langgraft.memory.bundle import Manifest
 from langgraft.memory.model import MemoryItem
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.named import make_ranker
+from langgraft.memory.recall import item_of
 from langgraft.memory.stores.forked import ReadOnlyStore
 from langgraft.memory.stores.programs import Namespace
 from langgraft.memory.stores.ranked import RankedStore

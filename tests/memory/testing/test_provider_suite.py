@@ -19,10 +19,9 @@ from langchain_core.language_models import FakeListChatModel
 from langgraph.store.base import PutOp
 from langgraft.memory import bank
 from langgraft.memory import Add, MemoryItem, MemoryProvider, MemoryDelta, RankedSettings
-from langgraft.memory.bank import ranked_items
 from langgraft.memory.provider import FILED
 from langgraft.memory.rankers import TermOverlap
-from langgraft.memory.recall import Budget, Found
+from langgraft.memory.recall import Budget, Found, ranked_items
 from langgraft.testing import ProviderConformance
 
 class Settings(RankedSettings):
