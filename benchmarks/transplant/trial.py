@@ -9,7 +9,6 @@ Every arm is evaluated on a frozen bank in a store of its own; donor and recipie
 
 import math
 import uuid
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -309,14 +308,15 @@ class _Plan:
         if not self.tasks:
             msg = "there are no tasks to measure a transplant on"
             raise InputError(msg)
-        counted = Counter(self.tasks)
-        for task, count in counted.items():
+        seen: set[str] = set()
+        for task in self.tasks:
             if not isinstance(task, str):
                 msg = f"a task is named by a text, got {task!r:.80}; what it is given: {{name: input}}"
                 raise InputError(msg)
-            if count > 1:
-                msg = f"the task {task!r:.80} is listed {count} times: name each once"
+            if task in seen:
+                msg = f"the task {task!r:.80} is listed twice: name each once"
                 raise InputError(msg)
+            seen.add(task)
 
     def _attempted(
         self, arm: str, number: int, bank: MemoryProvider[Any] | None
