@@ -14,7 +14,7 @@ from langgraft._core.errors import InputError
 from langgraft.benchmarks.harness.cache import ResponseCache
 from langgraft.benchmarks.harness.models import make_model
 from langgraft.benchmarks.harness.plans import look_here
-from langgraft.benchmarks.reporting.words import DASH, number, plain, points
+from langgraft.benchmarks.reporting.words import DASH, number, plain, signed
 from langgraft.benchmarks.transplant.trial import NONE, TransplantTrial, ameasure_transplant
 from langgraft.cli.memory_banks import Address, mapping, provider_at, read
 from langgraft.cli.memory_moving import check_free
@@ -124,8 +124,13 @@ def move(asked: Transplanting, *, as_json: bool) -> None:
 
 def _donated(donor: Address) -> list[MemoryItem]:
     if donor.file is None or donor.store or donor.provider or donor.namespace:
-        return read(donor).items  # a bank in a store, or the refusal of two at once
-    return read_items(donor.file)
+        items = read(donor).items  # a bank in a store, or the refusal of two at once
+    else:
+        items = read_items(donor.file)
+    if not items:
+        msg = f"{donor.file or 'the bank'} holds no items: there is nothing to transplant"
+        raise InputError(msg)
+    return items
 
 
 @contextmanager
@@ -181,11 +186,11 @@ def _show(trial: TransplantTrial) -> None:
             (
                 arm.name,
                 plain(arm.success),
-                DASH if estimate is None else points(estimate),
+                DASH if estimate is None else signed(estimate.value),
                 DASH if contrast is None else trial.verdict_of(arm.name),
                 number(arm.tokens, 0),
                 f"{arm.attempts - arm.recalled:,} of {arm.attempts:,}",
             )
         )
-    columns = ("arm", "solved, %", "against none", "verdict", "tokens", "nothing recalled")
+    columns = ("arm", "solved, %", "pp", "verdict", "tokens", "nothing recalled")
     show_table(f"{len(trial.outcomes):,} attempts", columns, rows)
