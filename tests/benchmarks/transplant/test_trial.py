@@ -301,6 +301,18 @@ def test_bank_when_an_agent_gets_around_the_freeze_is_an_error() -> None:
         measure_transplant(DOORS, rag(), build, TASKS)
 
 
+def test_memory_when_asked_while_an_agent_is_built_counts_as_asked() -> None:
+    """An agent may ask once for all its tasks: that is a test of what it was told."""
+
+    def build(memory: Memory | None) -> Attempt:
+        found = "" if memory is None else memory.provide(TASKS[0], asking()).text
+        return lambda task: f"{task[5:]} has a key" in found
+
+    trial = measure_transplant(DOORS, rag(), build, TASKS)
+    assert trial.verdict != "not tested"
+    assert trial.gained == (TASKS[0],)
+
+
 def test_budget_when_given_bounds_every_arm() -> None:
     """Whatever the agent itself asks for."""
     agent = Agent()
@@ -341,8 +353,12 @@ def test_agent_when_it_is_any_runnable_is_given_its_task_as_it_is() -> None:
     """A mapping says what a name stands for; outcomes may be parts of one."""
     given: list[Any] = []
 
+    def answer(state: Any) -> dict[str, float]:
+        given.append(state)
+        return {"success": 0.5}
+
     def build(memory: Memory | None) -> Any:
-        return RunnableLambda(lambda state: given.append(state) or {"success": 0.5})
+        return RunnableLambda(answer)
 
     trial = measure_transplant(DOORS, rag(), build, {"a": {"messages": []}, "b": {"messages": [1]}})
     assert given[:2] == [{"messages": []}, {"messages": [1]}]
