@@ -8,14 +8,19 @@ and is made anew by the recipient's rules and its upkeep. No model is called.
 """
 
 import tempfile
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from langgraph.store.base import BaseStore
+from langgraph.store.memory import InMemoryStore
+
 from langgraft._core.canonical import JSON, digest
 from langgraft._core.errors import InputError
 from langgraft.memory.bank_format import write_items
+from langgraft.memory.controls import Control
 from langgraft.memory.model import (
     BankContent,
     Change,
@@ -25,6 +30,7 @@ from langgraft.memory.model import (
     SetState,
 )
 from langgraft.memory.provider import MemoryProvider
+from langgraft.memory.stores.forked import ReadOnlyStore
 
 LEFT_BEHIND = "left behind by a transplant"
 """Reason of a removal: the donor's item, before the recipient's own of it comes."""
@@ -49,6 +55,15 @@ class Transplant:
     def kept(self) -> int:
         """Items of the donor that are in the recipient's bank."""
         return self.exported - len(self.dropped)
+
+    def __str__(self) -> str:
+        reasons = Counter(reason for _, reason in self.dropped)
+        why = "; ".join(f"{reason}: {count:,}" for reason, count in reasons.items())
+        return (
+            f"Of {self.exported:,} items of the donor {self.kept:,} were kept and"
+            f" {len(self.dropped):,} dropped{f' ({why})' if why else ''}; {self.derived:,} notes and"
+            " entries of bookkeeping were derived anew."
+        )
 
     def to_json(self) -> dict[str, JSON]:
         """Return what is logged of it, without the items."""
@@ -102,6 +117,41 @@ def transplant_items(items: Iterable[MemoryItem], recipient: MemoryProvider[Any]
         tuple(dropped),
         len(content.state) + sum(map(len, content.notes.values())),
     )
+
+
+def copy_of(
+    memory: MemoryProvider[Any], content: BankContent | None = None, *, frozen: bool = False
+) -> MemoryProvider[Any]:
+    """Make a memory of the same class and settings over a store of its own.
+
+    Args:
+        memory: Whose architecture it has.
+        content: What its bank holds; `None`: nothing.
+        frozen: Whether that can never change.
+
+    Raises:
+        InputError: The class cannot be made of a store, a namespace and settings.
+    """
+    if isinstance(memory, Control):
+        msg = f"{type(memory).__name__} is a control: give the memory that it wraps"
+        raise InputError(msg)
+    kind, given = type(memory), {"namespace": memory.namespace[:-1], "settings": memory.settings}
+
+    def over(store: BaseStore) -> MemoryProvider[Any]:
+        try:
+            return kind(store, **given)
+        except TypeError as error:
+            msg = (
+                f"{kind.__name__} cannot be copied, which takes"
+                f" {kind.__name__}(store, namespace=…, settings=…): {error}"
+            )
+            raise InputError(msg) from error
+
+    store = InMemoryStore()
+    made = over(store)
+    if content is not None:
+        made.restore(content)
+    return over(ReadOnlyStore(store)) if frozen else made
 
 
 def in_place_of(donor: BankContent, transplant: Transplant) -> MemoryDelta:

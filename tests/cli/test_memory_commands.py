@@ -1,7 +1,5 @@
 """`langgraft memory` as a user meets it, hostile banks included."""
 
-import contextlib
-import io
 import json
 import os
 import re
@@ -9,18 +7,17 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from memory_cases import make_item
+from memory_command import contents, memory, refusal, told
 from table_embeddings import TableEmbeddings
 
 from langgraft._core.errors import LanggraftError
 from langgraft._core.texts import printable
-from langgraft.cli.app import run_command_line
 from langgraft.cli.memory_banks import read_file
 from langgraft.cli.memory_showing import _found
 from langgraft.memory.bank_format import read_items, write_items
@@ -38,55 +35,6 @@ ITEMS = [
     make_item("math/1", text="check the units", source_domain="math", success=False, order_index=1),
     make_item("hos\x1b]0;tile", text=HOSTILE, key="a red door", order_index=2, metadata={"n": 1}),
 ]
-
-
-class Done(NamedTuple):
-    """How a command ended."""
-
-    returncode: int
-    stdout: str
-    stderr: str
-
-
-def memory(*arguments: object) -> Done:
-    """Run a command of `langgraft memory` in this process, as the console script does."""
-    out, err = io.StringIO(), io.StringIO()
-    with (
-        pytest.MonkeyPatch.context() as patch,
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(err),
-    ):
-        patch.setattr(sys, "argv", ["langgraft", "memory", *map(str, arguments)])
-        patch.setenv("COLUMNS", "100")
-        try:
-            run_command_line()
-        except SystemExit as ended:
-            code = ended.code
-    assert all(each.isprintable() for each in out.getvalue().split("\n"))
-    return Done(int(code or 0), out.getvalue(), err.getvalue())
-
-
-def told(*arguments: object) -> Any:
-    """Run a command that succeeds and return its JSON."""
-    done = memory(*arguments, "--json")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.isascii()
-    return json.loads(done.stdout)
-
-
-def refusal(*arguments: object) -> str:
-    """Run a command that is refused and return its one line."""
-    done = memory(*arguments)
-    assert done.returncode == 2, done.stdout + done.stderr
-    assert done.stdout == ""
-    assert done.stderr.startswith("langgraft: ")
-    assert done.stderr[:-1].isprintable()
-    return done.stderr
-
-
-def contents(folder: Path) -> dict[Path, bytes]:
-    """Return every file below a folder."""
-    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.fixture

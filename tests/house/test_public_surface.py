@@ -37,6 +37,7 @@ LAZY_PACKAGES = (
     "langgraft.benchmarks.comparison",
     "langgraft.benchmarks.harness",
     "langgraft.benchmarks.simulated",
+    "langgraft.benchmarks.transplant",
     "langgraft.testing",
 )
 

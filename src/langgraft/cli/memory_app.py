@@ -221,3 +221,88 @@ def convert(
     moving.check_free(target, force=force)
     bank = moving.read_foreign(source, kind=kind, field_map=field_map, bundle=bundle, task=task)
     moving.write(bank, target, bundle=bundle, provenance=told, as_json=json)
+
+
+@app.command()
+def transplant(
+    donor: Annotated[
+        Path | None,
+        typer.Argument(metavar="[DONOR]", help="The donor's bank as a file of bare content."),
+    ] = None,
+    *,
+    store: StoreOption = None,
+    donor_provider: Annotated[
+        str | None,
+        typer.Option(
+            "--donor",
+            help="The donor's provider, where its bank is in a store.",
+            show_default=False,
+        ),
+    ] = None,
+    namespace: NamespaceOption = None,
+    provider: Annotated[
+        str | None, typer.Option(help="The recipient: a name, or package.module:Class.")
+    ] = None,
+    settings: Annotated[
+        str, typer.Option(help="The recipient's settings as YAML or JSON, or a file of them.")
+    ] = "",
+    to: Annotated[
+        str | None,
+        typer.Option(
+            help="Where the recipient's bank is to be: a store, as of --store, or a file.",
+            show_default="nothing is written",
+        ),
+    ] = None,
+    to_namespace: Annotated[
+        str | None,
+        typer.Option(metavar="A/B", help="Where in that store.", show_default="the provider's own"),
+    ] = None,
+    measure: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PROBLEMS.jsonl",
+            help="Measure whether it helps to solve these problems of MATH.",
+        ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(help="The model that solves them: 'openai:gpt-4.1-mini'.", show_default=False),
+    ] = None,
+    base_url: Annotated[
+        str | None,
+        typer.Option(help="Where an OpenAI-compatible server listens.", show_default=False),
+    ] = None,
+    runs: Annotated[int, typer.Option(min=1, help="Attempts at each problem in each arm.")] = 3,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Measure on at most this many problems.")
+    ] = None,
+    tokens: Annotated[int, typer.Option(min=0, help="Room for recalled text.")] = 8000,
+    seed: Annotated[int, typer.Option(help="Of the controls.")] = 0,
+    workers: Annotated[int, typer.Option(min=1, help="Attempts under way at once.")] = 4,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Write nothing; show what would be kept.")
+    ] = False,
+    force: ForceOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Move a bank's items into an empty bank of another architecture, and measure if that helps."""
+    from langgraft.cli import memory_banks as banks  # noqa: PLC0415
+    from langgraft.cli import memory_transplanting as transplanting  # noqa: PLC0415
+
+    asked = transplanting.Transplanting(
+        banks.Address(donor, store, donor_provider, "", namespace),
+        transplanting.recipient_of(to, provider, settings, to_namespace),
+        transplanting.measuring_of(
+            measure,
+            model,
+            base_url=base_url,
+            runs=runs,
+            limit=limit,
+            tokens=tokens,
+            seed=seed,
+            workers=workers,
+        ),
+        dry_run=dry_run,
+        force=force,
+    )
+    transplanting.move(asked, as_json=json)
