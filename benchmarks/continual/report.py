@@ -222,6 +222,5 @@ def run_ids(specs: Iterable[RunSpec]) -> dict[str, str]:
     """Return the id of each run by name; sources come before the runs that start from them."""
     found: dict[str, str] = {}
     for spec in specs:
-        source = None if spec.source is None else found.get(spec.source.run)
-        found[spec.name] = run_id(spec.identity(source))
+        found[spec.name] = run_id(spec.identity(found))
     return found

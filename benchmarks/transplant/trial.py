@@ -1,11 +1,10 @@
-"""One transplant between two agents, measured: did it help? Arms without memory, with the recipient's own
-bank, with the transplanted one, and with two controls of that.
+"""One transplant between two agents, measured beside no memory, the recipient's own bank and two controls.
 
     trial = measure_transplant("donor.jsonl", ExpeL(InMemoryStore()), build, tasks=["sum/1", "sum/2"])
     print(trial)
 
 Every arm is evaluated on a frozen bank in a store of its own; donor and recipient are read, and no more.
-"""  # noqa: D205
+"""
 
 import math
 import uuid
