@@ -36,9 +36,25 @@ def _generated(spec: DomainSpec) -> ProblemDomain:
     return AnswerDomain(spec.name, generate(spec.part or spec.name))
 
 
+def _livecodebench(spec: DomainSpec) -> ProblemDomain:
+    from langgraft.environments.problems.code_grading import CodeDomain  # noqa: PLC0415
+    from langgraft.environments.problems.code_problems import read_livecodebench  # noqa: PLC0415
+
+    return CodeDomain(spec.name, read_livecodebench(_file(spec, "code/livecodebench.jsonl.gz")))
+
+
+def _humaneval(spec: DomainSpec) -> ProblemDomain:
+    from langgraft.environments.problems.code_grading import CodeDomain  # noqa: PLC0415
+    from langgraft.environments.problems.code_problems import read_humaneval  # noqa: PLC0415
+
+    return CodeDomain(spec.name, read_humaneval(_file(spec, "code/humaneval.jsonl.gz")))
+
+
 _SOURCES: Final[Mapping[str, Callable[[DomainSpec], ProblemDomain]]] = {
     "math": _math,
     "generated": _generated,
+    "livecodebench": _livecodebench,
+    "humaneval": _humaneval,
 }
 
 
@@ -140,7 +156,9 @@ def fingerprint(plan: TransplantPlan) -> dict[str, JSON]:
 
     def of(domain: ProblemDomain, ids: tuple[str, ...]) -> str:
         problems = (domain.problems[each] for each in ids)
-        return digest([[p.id, p.text, p.kind, p.level, p.answer] for p in problems])
+        return digest(
+            [[p.id, p.text, p.kind, p.level, p.answer, *(p.known or ())] for p in problems]
+        )
 
     return {
         "evaluation": of(target, splits.evaluated),
@@ -152,7 +170,8 @@ def fingerprint(plan: TransplantPlan) -> dict[str, JSON]:
 def simulated_solver(plan: TransplantPlan, solver: Solver, seed: int) -> "BaseChatModel":
     """Return the simulated solver of a plan's problems, with its declared strengths.
 
-    What it says where it is wrong is off by one, or no answer at all.
+    What it says where it is wrong is off by one, or no answer at all; of a problem of code it replies
+    with the programs whose verdicts are known, and where none is known to be right never solves it.
 
     Raises:
         PlanError: There are no such strengths.
@@ -175,13 +194,24 @@ def simulated_solver(plan: TransplantPlan, solver: Solver, seed: int) -> "BaseCh
 def _known(spec: DomainSpec) -> "tuple[KnownProblem, ...]":
     from langgraft.benchmarks.simulated.solver import KnownProblem  # noqa: PLC0415
 
+    def replies(problem: Problem) -> tuple[str | None, str]:
+        if problem.known is None:
+            return problem.answer, f"{problem.answer}+1"
+        right, wrong = problem.known
+        return right or None, wrong if wrong.strip() else _FAILS
+
     return tuple(
         KnownProblem(
             text=each.text,
             kind=each.kind,
             level=each.level,
-            right=each.answer,
-            wrong=f"{each.answer}+1",
+            right=replies(each)[0],
+            wrong=replies(each)[1],
+            program=each.known is not None,
         )
         for each in open_domain(spec).problems.values()
     )
+
+
+_FAILS: Final = "raise NotImplementedError"
+"""The program for a problem of code of which none is known to be wrong."""

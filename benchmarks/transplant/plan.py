@@ -65,7 +65,7 @@ class DomainSpec(_Part):
     """A domain: what its problems are, and where they lie."""
 
     problems: str
-    """`math`, or `generated`."""
+    """`math`, `livecodebench`, `humaneval`, or `generated`."""
     part: str = ""
     """Which of them, where there are several: of `generated` the domain; empty: its name."""
     file: Path | None = Field(default=None, exclude=True)

@@ -125,12 +125,15 @@ class TransplantStudy(Study[TransplantPlan]):
 
     @override
     def make_ready(self, plan: TransplantPlan) -> None:
-        """Check the grader on known pairs (gate G3).
+        """Check the grader on known pairs (gate G3), and what the domains need.
 
         Raises:
             PlanError: It judges one otherwise.
             MissingExtraError: The extra `math` is not installed.
+            SandboxUnavailableError: A domain runs programs, and there is no engine or image.
         """
+        from langgraft.benchmarks.transplant.domains import open_domain  # noqa: PLC0415
+
         if wrong := wrongly_judged():
             given, right, counts = wrong[0]
             msg = (
@@ -138,6 +141,8 @@ class TransplantStudy(Study[TransplantPlan]):
                 f" for {right!r}, which {'counts' if counts else 'does not count'}: nothing is run"
             )
             raise PlanError(msg)
+        for spec in plan.domains:
+            open_domain(spec).make_ready()
 
     @override
     def packages(self, plan: TransplantPlan) -> tuple[str, ...]:
