@@ -24,7 +24,7 @@ from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError, SandboxFailureError, SettingsError
 from langgraft._core.untrusted import load_json, parse_program
 from langgraft.environments.problems.code_harness import WALL
-from langgraft.environments.problems.code_problems import Tests, defines
+from langgraft.environments.problems.code_problems import CodeTests, defines
 from langgraft.environments.problems.domain import (
     NO_ANSWER,
     RIGHT,
@@ -122,7 +122,7 @@ class CodeDomain(ProblemDomain):
             SandboxUnavailableError: There is no engine or image, or it cannot hold a limit.
             SandboxFailureError: The sandbox judges one otherwise.
         """
-        tests = Tests("stdin", cases=(("1\n", "2"),)).text
+        tests = CodeTests("stdin", cases=(("1\n", "2"),)).text
         found = [self.judge(f"print(int(input()) + {n})", tests).passed for n in (1, 2)]
         if found != [True, False]:
             msg = f"the sandbox grades a right and a wrong program as {found}: nothing is run"
@@ -167,7 +167,7 @@ class CodeDomain(ProblemDomain):
         if ahead is not None:
             return ahead.result()
         try:
-            mine.set_result(self._judged(program, Tests.of(answer)))
+            mine.set_result(self._judged(program, CodeTests.of(answer)))
         except BaseException as error:
             with self._lock:  # what failed around it is no verdict: the next one tries again
                 del self._verdicts[key]
@@ -175,7 +175,7 @@ class CodeDomain(ProblemDomain):
             raise
         return mine.result()
 
-    def _judged(self, program: str, tests: Tests) -> Verdict:
+    def _judged(self, program: str, tests: CodeTests) -> Verdict:
         if tests.mode == "check":
             return self._checked(program, tests)
         outputs, failure = self._outputs(program, tests, [given for given, _ in tests.cases])
@@ -187,7 +187,7 @@ class CodeDomain(ProblemDomain):
                 return Verdict(WRONG, number)
         return Verdict(failure, len(outputs) + 1) if failure else Verdict()
 
-    def _checked(self, program: str, tests: Tests) -> Verdict:
+    def _checked(self, program: str, tests: CodeTests) -> Verdict:
         """Let HumanEval's `check` see what a program returns for the calls it makes."""
         job: dict[str, JSON] = {"name": tests.name, "prompt": tests.prompt, "check": tests.check}
         job["solution"] = tests.solution
@@ -210,7 +210,7 @@ class CodeDomain(ProblemDomain):
         verdict = json.loads(result.files.get("verdict.json", b'{"passed": false, "made": 1}'))
         return Verdict() if verdict["passed"] else Verdict(WRONG, verdict["made"])
 
-    def _outputs(self, program: str, tests: Tests, given: list[Any]) -> tuple[list[bytes], str]:
+    def _outputs(self, program: str, tests: CodeTests, given: list[Any]) -> tuple[list[bytes], str]:
         """Run a program on inputs: its outputs up to the first that it does not end well on, and why."""
         result = self._run(
             "run",

@@ -45,7 +45,7 @@ _TASKS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Tests:
+class CodeTests:
     """What a program is graded by; as canonical JSON it is the `answer` of a problem."""
 
     mode: Mode
@@ -80,9 +80,10 @@ def read_livecodebench(source: Source) -> tuple[Problem, ...]:
         source: A JSON Lines file (compressed by gzip or not) or rows, with the fields of a release:
             `question_id`, `question_content`, `platform`, `starter_code`, `difficulty`, and
             `public_test_cases`, `private_test_cases` and `metadata`; or, in the place of the last
-            three, `known_tests` with `input` and `expected` as graded outputs tell them. Those that
-            are cut short, or hold what is no JSON such as `inf`, are left out; none may be left:
-            such a problem is never drawn. `graded_solution` is a program with its verdict.
+            three, `known_tests` with `input` and `expected` as graded outputs tell them. Left out is
+            what is cut short, and arguments that a failed program may have changed: they were told
+            after it had run, so lists count only where the test is `public`. None may be left: such
+            a problem is never drawn. `graded_solution` is a program with its verdict.
 
     Raises:
         InputError: There is none, a field is missing or not what it should be, a problem has no
@@ -201,7 +202,7 @@ def _graded(solution: Any) -> tuple[str, str]:
     return (code, "") if solution["passed"] else ("", code)
 
 
-def _released_tests(row: Mapping[str, Any], starter: str) -> Tests:
+def _released_tests(row: Mapping[str, Any], starter: str) -> CodeTests:
     tests = [*_listed(row, "public_test_cases"), *_listed(row, "private_test_cases")]
     kinds = {_text(each, "testtype") for each in tests}
     if len(kinds) != 1:
@@ -213,12 +214,12 @@ def _released_tests(row: Mapping[str, Any], starter: str) -> Tests:
     ]
     match kinds.pop():
         case "stdin":
-            return Tests("stdin", cases=tuple(pairs))
+            return CodeTests("stdin", cases=tuple(pairs))
         case "functional":
             cases = tuple(
                 ([_json(line) for line in given.split("\n")], _json(told)) for given, told in pairs
             )
-            return Tests("call", _function(row, starter), cases)
+            return CodeTests("call", _function(row, starter), cases)
         case other:
             msg = f"unknown kind of test {other!r:.80}; expected stdin or functional"
             raise ValueError(msg)
@@ -297,29 +298,29 @@ def _json(text: str, what: str = "a test") -> Any:
     return value
 
 
-def _known_tests(row: Mapping[str, Any], starter: str) -> Tests:
+def _known_tests(row: Mapping[str, Any], starter: str) -> CodeTests:
     tests = row["known_tests"]
     if not isinstance(tests, list) or not all(isinstance(each, Mapping) for each in tests):
         msg = "the field 'known_tests' is no list of tests"
         raise ValueError(msg)
-    pairs = [
-        (_text(each, "input", empty=True), _text(each, "expected", empty=True))
+    whole = [
+        (_text(each, "input", empty=True), _text(each, "expected", empty=True), each.get("kind"))
         for each in tests
         if not each.get("truncated")
     ]
     if not starter.strip():
-        return Tests("stdin", cases=tuple(pairs))
+        return CodeTests("stdin", cases=tuple((given, told) for given, told, _ in whole))
     plain = bool(_RETURNS_TEXT.search(starter))
     cases: list[tuple[JSON, JSON]] = []
-    for given, told in pairs:
-        try:
-            cases.append((_literal(given), told if plain else _literal(told)))
-        except ValueError:
+    for given, told, kind in whole:
+        if kind != "public" and kind is not None and "[" in given.strip()[1:]:
             continue
-        if not isinstance(cases[-1][0], list):
+        arguments = _literal(given)
+        if not isinstance(arguments, list):
             msg = f"the arguments of a known test are no list: {given!r:.80}"
             raise ValueError(msg)  # noqa: TRY004
-    return Tests("call", _function(row, starter), tuple(cases))
+        cases.append((arguments, told if plain else _literal(told)))
+    return CodeTests("call", _function(row, starter), tuple(cases))
 
 
 def _literal(text: str) -> Any:
@@ -332,8 +333,9 @@ def _literal(text: str) -> Any:
         (only,) = parse_program(text.strip()).body
         value = ast.literal_eval(only.value) if isinstance(only, ast.Expr) else None
         return json.loads(json.dumps(value, allow_nan=False))
-    except (SyntaxError, TypeError, RecursionError, MemoryError) as error:
-        raise ValueError(str(error)) from error
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError) as error:
+        msg = f"{text!r:.80} is no value of Python: {error}"
+        raise ValueError(msg) from error
 
 
 # HumanEval ----------------------------------------------------------------------------------
@@ -353,7 +355,7 @@ def _of_humaneval(row: Mapping[str, Any]) -> Problem:
         text=f"{_TASKS['check']}\n\n```python\n{prompt.rstrip()}\n```",
         kind="functions",
         level="?",
-        answer=Tests("check", name, prompt=prompt, solution=solution, check=check).text,
+        answer=CodeTests("check", name, prompt=prompt, solution=solution, check=check).text,
         known=(f"{prompt}{solution}", ""),
     )
 
