@@ -24,6 +24,7 @@ import os
 import random
 import resource
 import select
+import shutil
 import signal
 import sys
 import tempfile
@@ -76,8 +77,9 @@ def run(job: dict[str, Any]) -> None:
 
 def attempt(job: dict[str, Any], namespace: dict[str, Any], given: Any) -> tuple[str, bytes]:
     """Run one test in a process of its own; return how it ended, and its output."""
-    source, sink = os.pipe()
-    with tempfile.TemporaryFile() as raised, tempfile.TemporaryFile() as stdin:
+    (source, sink), (told, tell) = os.pipe(), os.pipe()
+    folder = tempfile.mkdtemp()
+    with tempfile.TemporaryFile() as stdin:
         if job["mode"] == "stdin":
             stdin.write(given.encode("utf-8", "surrogatepass"))
             stdin.seek(0)
@@ -88,15 +90,19 @@ def attempt(job: dict[str, Any], namespace: dict[str, Any], given: Any) -> tuple
         if process == 0:
             exit_code = 1
             try:
+                os.chdir(folder)  # what it writes must not take the room of results
                 _begin(job["seconds"], stdin.fileno())
-                exit_code = _carry_out(job, namespace, given, sink, raised)
+                exit_code = _carry_out(job, namespace, given, sink, tell)
             finally:
                 os._exit(exit_code)
-        os.close(sink)
-        why, status, output = _follow(process, source, job["seconds"], job["output"])
-        os.close(source)
-        raised.seek(0)
-        return why or _ended(status, raised.read(200).decode("utf-8", "replace")), output
+    os.close(sink)
+    os.close(tell)
+    why, status, output = _follow(process, source, job["seconds"], job["output"])
+    raised = os.read(told, 200) if select.select([told], [], [], 0)[0] else b""
+    os.close(source)
+    os.close(told)
+    shutil.rmtree(folder, ignore_errors=True)
+    return why or _ended(status, raised.decode("utf-8", "replace")), output
 
 
 def _begin(seconds: int, stdin: int) -> None:
@@ -111,7 +117,7 @@ def _begin(seconds: int, stdin: int) -> None:
 
 
 def _carry_out(
-    job: dict[str, Any], namespace: dict[str, Any], given: Any, sink: int, raised: Any
+    job: dict[str, Any], namespace: dict[str, Any], given: Any, sink: int, tell: int
 ) -> int:
     """Run the program, its threads and its exit functions; return the exit code."""
     exit_code = 0
@@ -131,8 +137,7 @@ def _carry_out(
             with open(sink, "wb") as file:
                 file.write(text.encode("utf-8", "surrogatepass"))
     except BaseException as error:  # noqa: BLE001  (whatever a program raises)
-        raised.write(type(error).__name__.encode("utf-8", "replace")[:100])
-        raised.flush()
+        os.write(tell, type(error).__name__.encode("utf-8", "replace")[:100])
         exit_code = 1
     with contextlib.suppress(BaseException):
         getattr(threading, "_shutdown", int)()  # waits for threads, as an interpreter does
