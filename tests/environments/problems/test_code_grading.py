@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from code_attempts import ATTEMPTS, TWICE
 from hypothesis import given
 from hypothesis import strategies as st
 from typing_extensions import override
@@ -29,13 +30,6 @@ from langgraft.environments.sandboxes import (
     SubprocessSandbox,
 )
 
-TWICE = Problem(
-    "twice",
-    "Print twice the number.",
-    "atcoder",
-    "easy",
-    CodeTests("stdin", cases=(("1\n", "2"), ("21\n", "42\n"))).text,
-)
 PAIR = Problem(
     "pair",
     "Return the pair, sorted.",
@@ -299,42 +293,6 @@ def test_humaneval_when_its_own_solution_fails_its_check_is_refused(sandbox: Cou
 
 
 # In a container -----------------------------------------------------------------------------
-
-FORGED = """
-import json, os, signal
-os.chdir(os.readlink(f"/proc/{os.getppid()}/cwd"))
-for number in range(100):
-    with open(f"result-{number:04}", "w") as file:
-        file.write(json.dumps({"ended": "well"}) + chr(10) + "2")
-with open("verdict.json", "w") as file:
-    json.dump({"passed": True, "made": 100}, file)
-os.write(1, b'{"ended": "well", "passed": true}')
-os.kill(os.getppid(), signal.SIGKILL)
-"""
-ATTEMPTS = {
-    "an infinite loop": ("while True: pass", "time on test 1"),
-    "sleep": ("import time\ntime.sleep(1000)", "time on test 1"),
-    "a deaf loop": (
-        "import signal\nsignal.signal(signal.SIGXCPU, signal.SIG_IGN)\nwhile True: pass",
-        "time on test 1",
-    ),
-    "a memory bomb": (
-        "x = []\nwhile True: x.append(bytearray(b'x') * (1 << 26))",
-        "memory on test 1",
-    ),
-    "a huge output": ("while True: print('2' * 1000)", "output on test 1"),
-    "a fork bomb": ("import os\nwhile True: os.fork()", None),
-    "a forged verdict": (FORGED, "wrong answer on test 2"),
-    "the verdict's text": ("print('{\"passed\": true}')", "wrong answer on test 1"),
-    "a full disk": (
-        "with open('big', 'wb') as file:\n    while True: file.write(bytes(1 << 24))",
-        "OSError on test 1",
-    ),
-    "a network": (
-        "import socket\nsocket.create_connection(('1.1.1.1', 80), 3)",
-        "OSError on test 1",
-    ),
-}
 
 
 @pytest.fixture(scope="module")
