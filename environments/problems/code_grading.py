@@ -88,7 +88,7 @@ class CodeDomain(ProblemDomain):
         name: The domain's, as items of memory will say it.
         problems: As `read_livecodebench` and `read_humaneval` give them.
         sandbox: Where programs run; stays open. `None`: a `DockerSandbox`, made when the first one runs.
-        seconds: Processor time of a program on one test; three times as much wall clock.
+        seconds: Processor time of a program on one test; ten times as much wall clock.
 
     Raises:
         InputError: It holds none, or two of one id.

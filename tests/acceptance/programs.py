@@ -24,7 +24,7 @@ from langgraft.environments.problems.domain import Problem
 
 WRONG_ANSWER, TIME, ERROR = -2, -3, -4
 """Codes of LiveCodeBench's verdicts."""
-AT_ONCE = 2
+AT_ONCE = 4
 QUICK: Final = ("a huge output", "a forged verdict", "the verdict's text")
 
 Row = Mapping[str, Any]
@@ -185,13 +185,13 @@ def _left_out(domain: CodeDomain, rows: Sequence[Row]) -> Figure:
 def _solutions(domain: CodeDomain, problems: Sequence[Problem], setting: Setting) -> Figure:
     problems = problems[:: setting.size(1, 82)]
     right = [(each.id, each.known[0], each.answer) for each in problems if each.known]
-    empty = [(each.id, "    pass", each.answer) for each in problems]
+    empty = [(each.id, "    pass", each.answer) for each in problems[::8]]
     (passing, seconds), (failing, _) = _graded(domain, right), _graded(domain, empty)
     wrong = [name for name, each in passing if not each.passed]
     wrong += [name for name, each in failing if each.passed]
     return Figure(
         "Solutions of HumanEval pass, and empty ones fail",
-        f"{len(problems)} problems, {len(right)} solutions in {seconds:.0f} s",
+        f"{len(right)} solutions in {seconds:.0f} s, {len(empty)} empty ones",
         share(len(passing) + len(failing) - len(wrong), len(passing) + len(failing), wrong),
         "all",
         not wrong,

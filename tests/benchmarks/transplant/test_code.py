@@ -125,7 +125,7 @@ def test_study_when_memory_comes_from_code_builds_banks_of_programs_that_ran(
     }
     assert found["twice"]["answer"] == "print(2 * int(input()))"
     written = json.dumps([each.to_json() for deltas in log.deltas(build.name) for each in deltas])
-    assert "print(2 * int(input()))" in written
+    assert "wrong answer on test 1" in written
     assert "oracle" in written
     moved = [run for run in log.runs if run.factors["condition"] == "C_ONLY"]
     assert log.results(moved[0].name)[0]["imported"]["kept"] > 0
