@@ -3,6 +3,7 @@
 import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from transplant_log import transplant_plan
@@ -128,4 +129,5 @@ def test_study_when_memory_comes_from_code_builds_banks_of_programs_that_ran(
     assert "wrong answer on test 1" in written
     assert "oracle" in written
     moved = [run for run in log.runs if run.factors["condition"] == "C_ONLY"]
-    assert log.results(moved[0].name)[0]["imported"]["kept"] > 0
+    imported: Any = log.results(moved[0].name)[0]["imported"]
+    assert imported["kept"] > 0

@@ -247,8 +247,7 @@ def test_job_when_it_runs_a_program_holds_nothing_that_is_expected(sandbox: Coun
         assert set(json.loads(content)) == {"mode", "name", "given", "seconds", "output"}
     assert json.loads(running[0].files["job.json"])["given"] == ["1\n", "21\n"]  # type: ignore[arg-type]
     for job in sandbox.jobs:
-        program = job.files["solution.py"]
-        assert bool(program) == (job in running)
+        assert bool(job.files["solution.py"]) == (job in running)
 
 
 def test_program_when_graded_again_is_not_run_again(sandbox: Counting) -> None:
