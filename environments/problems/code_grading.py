@@ -92,7 +92,7 @@ class CodeDomain(ProblemDomain):
 
     Raises:
         InputError: It holds none, or two of one id.
-        SettingsError: `seconds` is not positive.
+        SettingsError: `seconds` is no whole number above 0.
     """
 
     def __init__(
@@ -104,8 +104,8 @@ class CodeDomain(ProblemDomain):
         seconds: int = SECONDS,
     ) -> None:
         super().__init__(name, problems)
-        if not seconds > 0:
-            msg = f"seconds must be positive, got {seconds!r}"
+        if not isinstance(seconds, int) or seconds < 1:
+            msg = f"seconds must be a whole number above 0, got {seconds!r}"
             raise SettingsError(msg)
         self._seconds = seconds
         self._given = sandbox
@@ -227,8 +227,9 @@ class CodeDomain(ProblemDomain):
         )
         outputs: list[bytes] = []
         for number in range(len(given)):
-            header, _, output = result.files.get(f"result-{number:04}", b"").partition(b"\n")
-            ended = _ended(header)
+            name = f"result-{number:04}"
+            header, _, output = result.files.get(name, b"").partition(b"\n")
+            ended = _OUTPUT if name in result.left_out else _ended(header)
             if ended == "well":
                 outputs.append(output)
                 continue

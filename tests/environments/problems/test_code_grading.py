@@ -12,7 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typing_extensions import override
 
-from langgraft._core.errors import InputError, SandboxFailureError, SandboxUnavailableError
+from langgraft._core.errors import (
+    InputError,
+    SandboxFailureError,
+    SandboxUnavailableError,
+    SettingsError,
+)
 from langgraft.environments.problems import CodeDomain, read_humaneval
 from langgraft.environments.problems.code_grading import (
     Verdict,
@@ -280,6 +285,21 @@ def test_domain_when_there_is_no_engine_says_so_before_anything_is_run(
     with pytest.raises(SandboxUnavailableError):
         domain.grade(fenced("print(2)"), TWICE)
     domain.close()
+
+
+def test_output_when_it_is_more_than_the_sandbox_hands_out_is_too_much() -> None:
+    """The name of the failure is that of one limit as of the other."""
+    with SubprocessSandbox(Limits(collected=1000)) as small:
+        domain = CodeDomain("code", PROBLEMS, sandbox=small)
+        assert domain.judge("print('2' * 5000)", TWICE.answer) == Verdict("output", 1)
+
+
+def test_seconds_when_they_are_no_whole_number_are_refused() -> None:
+    """They bound processor time, which is counted in whole seconds."""
+    seconds: Any
+    for seconds in (0, -1, 0.5, "6"):
+        with pytest.raises(SettingsError, match="seconds must be a whole number above 0"):
+            CodeDomain("code", PROBLEMS, seconds=seconds)
 
 
 def test_humaneval_when_its_own_solution_fails_its_check_is_refused(sandbox: Counting) -> None:
