@@ -104,7 +104,8 @@ class SimulatedSolver(SimulatedChatModel):
     at_a_loss: ClassVar[str] = "I do not know this problem."
 
     @cached_property
-    def _by_text(self) -> Mapping[str, KnownProblem]:
+    def by_text(self) -> Mapping[str, KnownProblem]:
+        """The problems by digests of their statements."""
         return {text_digest(each.text.strip()): each for each in self.known}
 
     @override
@@ -124,7 +125,7 @@ class SimulatedSolver(SimulatedChatModel):
         return self.at_a_loss if problem is None else self._solution(problem, text, sampling)
 
     def _known(self, text: str) -> KnownProblem | None:
-        return self._by_text.get(text_digest(text.strip()))
+        return self.by_text.get(text_digest(text.strip()))
 
     def _solution(self, problem: KnownProblem, prompt: str, sampling: Sampling) -> str:
         draw = seeded_fraction("solve", sampling.seed, problem.text)

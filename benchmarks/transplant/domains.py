@@ -19,7 +19,7 @@ from langgraft.environments.problems.splits import draw, require_apart, shared_o
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-    from langgraft.benchmarks.simulated.solver import KnownProblem
+    from langgraft.benchmarks.simulated.solver import KnownProblem, SimulatedSolver
 
 DATA: Final = "LANGGRAFT_DATA"
 """Environment variable: the folder that files are looked for in which a plan does not name."""
@@ -36,9 +36,25 @@ def _generated(spec: DomainSpec) -> ProblemDomain:
     return AnswerDomain(spec.name, generate(spec.part or spec.name))
 
 
+def _livecodebench(spec: DomainSpec) -> ProblemDomain:
+    from langgraft.environments.problems.code_grading import CodeDomain  # noqa: PLC0415
+    from langgraft.environments.problems.code_problems import read_livecodebench  # noqa: PLC0415
+
+    return CodeDomain(spec.name, read_livecodebench(_file(spec, "code/livecodebench.jsonl.gz")))
+
+
+def _humaneval(spec: DomainSpec) -> ProblemDomain:
+    from langgraft.environments.problems.code_grading import CodeDomain  # noqa: PLC0415
+    from langgraft.environments.problems.code_problems import read_humaneval  # noqa: PLC0415
+
+    return CodeDomain(spec.name, read_humaneval(_file(spec, "code/humaneval.jsonl.gz")))
+
+
 _SOURCES: Final[Mapping[str, Callable[[DomainSpec], ProblemDomain]]] = {
     "math": _math,
     "generated": _generated,
+    "livecodebench": _livecodebench,
+    "humaneval": _humaneval,
 }
 
 
@@ -140,7 +156,9 @@ def fingerprint(plan: TransplantPlan) -> dict[str, JSON]:
 
     def of(domain: ProblemDomain, ids: tuple[str, ...]) -> str:
         problems = (domain.problems[each] for each in ids)
-        return digest([[p.id, p.text, p.kind, p.level, p.answer] for p in problems])
+        return digest(
+            [[p.id, p.text, p.kind, p.level, p.answer, *(p.known or ())] for p in problems]
+        )
 
     return {
         "evaluation": of(target, splits.evaluated),
@@ -152,14 +170,14 @@ def fingerprint(plan: TransplantPlan) -> dict[str, JSON]:
 def simulated_solver(plan: TransplantPlan, solver: Solver, seed: int) -> "BaseChatModel":
     """Return the simulated solver of a plan's problems, with its declared strengths.
 
-    What it says where it is wrong is off by one, or no answer at all.
+    What it says where it is wrong is off by one, or no answer at all; of a problem of code it replies
+    with the programs whose verdicts are known, and where none is known to be right never solves it.
 
     Raises:
         PlanError: There are no such strengths.
     """
     from langgraft.benchmarks.simulated.solver import (  # noqa: PLC0415
         PRESETS,
-        SimulatedSolver,
         Strengths,
     )
 
@@ -167,21 +185,42 @@ def simulated_solver(plan: TransplantPlan, solver: Solver, seed: int) -> "BaseCh
     preset = PRESETS.get(str(given.pop("preset", solver.name)))
     with validation_as(PlanError, f"solver {solver.name!r}: strengths: "):
         own = Strengths.model_validate({**(preset.model_dump() if preset else {}), **given})
-    known = tuple(problem for spec in plan.domains for problem in _known(spec))
-    return SimulatedSolver(known=known, strengths=own, seed=seed, temperature=plan.temperature)
+    update = {"strengths": own, "seed": seed, "temperature": plan.temperature}
+    return _solver_of(plan.domains).model_copy(update=update)
+
+
+@cache
+def _solver_of(domains: tuple[DomainSpec, ...]) -> "SimulatedSolver":
+    """Return a solver that knows the problems of domains; copies share what it took to learn them."""
+    from langgraft.benchmarks.simulated.solver import SimulatedSolver  # noqa: PLC0415
+
+    made = SimulatedSolver(known=tuple(problem for spec in domains for problem in _known(spec)))
+    assert made.by_text
+    return made
 
 
 @cache
 def _known(spec: DomainSpec) -> "tuple[KnownProblem, ...]":
     from langgraft.benchmarks.simulated.solver import KnownProblem  # noqa: PLC0415
 
+    def replies(problem: Problem) -> tuple[str | None, str]:
+        if problem.known is None:
+            return problem.answer, f"{problem.answer}+1"
+        right, wrong = problem.known
+        return right or None, wrong if wrong.strip() else _FAILS
+
     return tuple(
         KnownProblem(
             text=each.text,
             kind=each.kind,
             level=each.level,
-            right=each.answer,
-            wrong=f"{each.answer}+1",
+            right=replies(each)[0],
+            wrong=replies(each)[1],
+            program=each.known is not None,
         )
         for each in open_domain(spec).problems.values()
     )
+
+
+_FAILS: Final = "raise NotImplementedError"
+"""The program for a problem of code of which none is known to be wrong."""

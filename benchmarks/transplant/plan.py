@@ -77,7 +77,7 @@ class DomainSpec(_Part):
     """A domain: what its problems are, and where they lie."""
 
     problems: str
-    """`math`, or `generated`."""
+    """`math`, `livecodebench`, `humaneval`, or `generated`."""
     part: str = ""
     """Which of them, where there are several: of `generated` the domain; empty: its name."""
     file: Path | None = Field(default=None, exclude=True)
@@ -158,6 +158,10 @@ class Solver(_Part):
     """`None`: the plan's; else as the plan's `model`."""
     base_url: ServerUrl | None = None
     """Where its server listens, if not where the plan's does."""
+    provider: str = Field(default="", max_length=200)
+    """Who serves it, as they say: for the record, sent nowhere."""
+    quantization: str = Field(default="", max_length=200)
+    """Of its weights, as whoever serves it says: for the record, sent nowhere."""
     strengths: dict[str, JsonValue] = Field(default_factory=dict)
     """Of the simulated one: what it is declared to be able to."""
 

@@ -21,9 +21,10 @@ from langgraft.benchmarks.harness.study import (
     list_runs,
 )
 from langgraft.benchmarks.transplant.plan import NONE, SIDES, RunList, TransplantPlan
-from langgraft.environments.problems.known_answers import KNOWN, wrongly_judged
+from langgraft.environments.problems.grading import KNOWN, wrongly_judged
 from langgraft.memory.model import MemoryDelta
 from langgraft.memory.providers import provider_class, provider_settings
+from langgraft.memory.recall import count_tokens_approximately
 from langgraft.nodes.prompts import prompt
 
 if TYPE_CHECKING:  # listing runs needs none of it
@@ -124,6 +125,7 @@ class TransplantStudy(Study[TransplantPlan]):
         }
         return {
             "grader": f"{len(KNOWN)} known pairs, SHA-256 {digest([list(each) for each in KNOWN])[:12]}",
+            "tokenizer": count_tokens_approximately.__qualname__,
             "prompts": {name: prompt(name).sha256 for name in PROMPTS},
             "code": dict(source_digests(code, apart_from=unused)),
             "problems": fingerprint(plan),
@@ -132,12 +134,15 @@ class TransplantStudy(Study[TransplantPlan]):
 
     @override
     def make_ready(self, plan: TransplantPlan) -> None:
-        """Check the grader on known pairs (gate G3).
+        """Check the grader on known pairs (gate G3), and what the domains need.
 
         Raises:
             PlanError: It judges one otherwise.
             MissingExtraError: The extra `math` is not installed.
+            SandboxUnavailableError: A domain runs programs, and there is no engine or image.
         """
+        from langgraft.benchmarks.transplant.domains import open_domain  # noqa: PLC0415
+
         if wrong := wrongly_judged():
             given, right, counts = wrong[0]
             msg = (
@@ -145,6 +150,8 @@ class TransplantStudy(Study[TransplantPlan]):
                 f" for {right!r}, which {'counts' if counts else 'does not count'}: nothing is run"
             )
             raise PlanError(msg)
+        for spec in plan.domains:
+            open_domain(spec).make_ready()
 
     @override
     def packages(self, plan: TransplantPlan) -> tuple[str, ...]:

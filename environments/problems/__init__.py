@@ -10,6 +10,8 @@ math_problems  MATH, from folders, files or rows
 answers        what a reply gives as its answer, and how answers are written
 equality       whether two answers are the same
 grading        both, within bounds of time and memory
+code_problems  LiveCodeBench and HumanEval, with their tests
+code_grading   `CodeDomain`: runs what a reply programs in a sandbox, and compares outputs
 """
 
 from typing import TYPE_CHECKING
@@ -18,13 +20,27 @@ from langgraft._core.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from langgraft.environments.problems.answers import final_answer, last_token
+    from langgraft.environments.problems.code_grading import CodeDomain
+    from langgraft.environments.problems.code_problems import read_humaneval, read_livecodebench
     from langgraft.environments.problems.grading import AnswerGrader, Grade
     from langgraft.environments.problems.math_problems import MathProblem, read_math
 
-__all__ = ["AnswerGrader", "Grade", "MathProblem", "final_answer", "last_token", "read_math"]
+__all__ = [
+    "AnswerGrader",
+    "CodeDomain",
+    "Grade",
+    "MathProblem",
+    "final_answer",
+    "last_token",
+    "read_humaneval",
+    "read_livecodebench",
+    "read_math",
+]
 
 _MODULES = {
     "answers": ("final_answer", "last_token"),
+    "code_grading": ("CodeDomain",),
+    "code_problems": ("read_humaneval", "read_livecodebench"),
     "grading": ("AnswerGrader", "Grade"),
     "math_problems": ("MathProblem", "read_math"),
 }

@@ -35,7 +35,10 @@ class Problem:
     level: str
     """How hard it is, as its source says."""
     answer: str = field(repr=False)
-    """What it is graded by; no solver and no memory sees it."""
+    """What it is graded by; no solver and no memory sees it. Empty: it cannot be."""
+    known: tuple[str, str] | None = field(default=None, repr=False)
+    """Of a problem of code: a program that solves it and one that does not; empty: none is known.
+    For the simulated solver; no other solver, no memory and no grader sees them."""
 
     @classmethod
     def of_math(cls, given: MathProblem) -> Self:
@@ -90,6 +93,13 @@ class ProblemDomain(ABC):
     @abstractmethod
     def grade(self, reply: str, problem: Problem) -> GradedReply:
         """Grade a reply, from any thread; equal replies get equal grades."""
+
+    def make_ready(self) -> None:  # noqa: B027  (not every grader needs anything)
+        """Check that replies can be graded here, before anything is run.
+
+        Raises:
+            LanggraftError: They cannot; it says what is missing.
+        """
 
     def close(self) -> None:  # noqa: B027  (not every grader holds anything)
         """Free what grading holds."""

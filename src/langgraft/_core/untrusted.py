@@ -63,13 +63,13 @@ def unzipped(data: bytes, most: int = MOST_BYTES) -> bytes:
     return found
 
 
-def load_json(data: bytes) -> Any:
-    """Read a JSON text.
+def load_json(data: bytes, most: int = MOST_BYTES) -> Any:
+    """Read a JSON text of at most `most` bytes.
 
     Raises:
         ValueError: It is not JSON, or out of bounds; one line says how.
     """
-    _refuse_larger(data, MOST_BYTES)
+    _refuse_larger(data, most)
     check_number(data)
     try:
         value = json.loads(data)

@@ -11,7 +11,7 @@ import sympy  # type: ignore[import-untyped]
 from langgraft._core.errors import InputError
 from langgraft.environments.problems.domain import AnswerDomain, Problem
 from langgraft.environments.problems.generated import DOMAINS, generate
-from langgraft.environments.problems.known_answers import KNOWN, wrongly_judged
+from langgraft.environments.problems.grading import KNOWN, wrongly_judged
 from langgraft.environments.problems.splits import statement
 
 HALF = Problem("half", "What is half of one?", "Fractions", "Level 1", r"\frac12")
