@@ -2,7 +2,6 @@
 
 from langgraft._core.errors import MissingExtraError, SandboxUnavailableError
 from langgraft.benchmarks.performance.alfworld import engine_times, generated_games
-from langgraft.benchmarks.performance.command_line import help_seconds
 from langgraft.benchmarks.performance.dense_search import (
     dense_over_in_memory_store,
     dense_over_matrix_product,
@@ -25,7 +24,7 @@ from langgraft.benchmarks.performance.sandboxes import (
     imports_in_kernel_over_exec,
     kernel_cells,
 )
-from langgraft.benchmarks.performance.timing import alone
+from langgraft.benchmarks.performance.timing import alone, help_seconds
 
 SEARCHES = (
     ("BM25: ours over bm25s", search_over_bm25s, 100_000),

@@ -1,7 +1,10 @@
-"""CPU time of two ways to do one thing, taken in turns so that both meet the same machine."""
+"""What things take: two ways to do one, in turns so that both meet the same machine; the command line."""
 
 import math
 import os
+import resource
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -73,3 +76,31 @@ def alone(measure: Callable[..., T], *arguments: Any) -> T:
         ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool,
     ):
         return pool.submit(measure, *arguments).result()
+
+
+def help_seconds(*, rounds: int = 7) -> tuple[float, float]:
+    """Measure the wall time of `langgraft --help` and of a bare Python, best of `rounds`."""
+    bare = _fastest([sys.executable, "-c", "pass"], rounds)
+    full = _fastest([sys.executable, "-m", "langgraft", "--help"], rounds)
+    return full - bare, bare
+
+
+def plans_cpu_seconds(*, rounds: int = 3) -> float:
+    """Measure the CPU time of `langgraft plans`, Python's start included, best of `rounds`."""
+    times = []
+    for _ in range(rounds):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        command = [sys.executable, "-m", "langgraft", "plans"]
+        subprocess.run(command, check=True, capture_output=True)  # noqa: S603  (our own command)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return min(times)
+
+
+def _fastest(command: Sequence[str], rounds: int) -> float:
+    times = []
+    for _ in range(rounds):
+        started = time.perf_counter()
+        subprocess.run(command, check=True, capture_output=True)  # noqa: S603  (our own command)
+        times.append(time.perf_counter() - started)
+    return min(times)

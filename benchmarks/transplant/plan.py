@@ -24,6 +24,7 @@ each domain *selects* the one whose builds solved the most of its own build prob
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -340,6 +341,12 @@ class TransplantPlan(Plan):
         return changed
 
 
+@cache
+def _in_order(problems: tuple[str, ...], plan_seed: int, seed: int) -> tuple[str, ...]:
+    """Return problems in the order of a seed (gate G4); hundreds of runs ask for each."""
+    return tuple(sorted(problems, key=lambda each: seeded_fraction("order", plan_seed, seed, each)))
+
+
 @dataclass(frozen=True, slots=True)
 class RunList:
     """Builds the runs of a plan from its splits."""
@@ -447,11 +454,7 @@ class RunList:
             study=plan.study,
             name=f"{solver}/{budget}/{system.name}/{called}/{seed}",
             factors=self._factors("eval", solver, system, condition, budget, seed, control),
-            item_ids=tuple(
-                sorted(
-                    self.evaluated, key=lambda each: seeded_fraction("order", plan.seed, seed, each)
-                )
-            ),
+            item_ids=_in_order(tuple(self.evaluated), plan.seed, seed),
             source=source,
             frozen=system.provider == NONE or condition.mode == "static",
             reads=reads,

@@ -24,7 +24,6 @@ from langgraft.benchmarks.transplant.plan import NONE, SIDES, RunList, Transplan
 from langgraft.environments.problems.grading import KNOWN, wrongly_judged
 from langgraft.memory.model import MemoryDelta
 from langgraft.memory.providers import provider_class, provider_settings
-from langgraft.memory.recall import count_tokens_approximately
 from langgraft.nodes.prompts import prompt
 
 if TYPE_CHECKING:  # listing runs needs none of it
@@ -104,6 +103,7 @@ class TransplantStudy(Study[TransplantPlan]):
     def fingerprints(self, plan: TransplantPlan) -> Mapping[str, JSON]:
         """Return digests of prompts, code, problems and the memories' architectures."""
         from langgraft.benchmarks.transplant.domains import fingerprint  # noqa: PLC0415
+        from langgraft.memory.recall import count_tokens_approximately  # noqa: PLC0415
 
         systems = [each for each in plan.systems if each.provider != NONE]
         code = {*CODE, *provider_modules(each.provider for each in systems)}

@@ -98,6 +98,8 @@ def test_plans_when_listed_as_json_are_complete() -> None:
         "demo-mle",
         "demo-transplant",
         "demo",
+        "memory-transplants-1000",
+        "memory-transplants",
         "mle-lite",
         "mle-shipped",
         "remedies-alfworld",

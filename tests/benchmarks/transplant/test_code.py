@@ -88,7 +88,7 @@ def test_study_when_there_is_no_engine_is_planned_but_not_begun(
     plan: TransplantPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Listing runs needs none; running is refused before the first item."""
-    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/absent.sock")
+    monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:9")
     study = studies()["transplant"]
     prepared = prepare(study, plan)
     with pytest.raises(SandboxUnavailableError):

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -275,10 +274,10 @@ def test_sandbox_when_it_fails_is_no_wrong_answer_and_is_tried_again(sandbox: Co
 
 
 def test_domain_when_there_is_no_engine_says_so_before_anything_is_run(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """In the words of every sandbox."""
-    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/absent.sock")
+    monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:9")
     domain = CodeDomain("code", PROBLEMS)
     with pytest.raises(SandboxUnavailableError):
         domain.make_ready()
