@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -333,26 +333,33 @@ def _nodes() -> tuple[Matrix, Matrix]:
     )
 
 
-def _tails(found: Estimate, spread: float) -> Callable[[float], float]:
-    """Return how probable a deviation of at least `x`, either way, is from the true value.
+def _scales(found: Estimate, spreads: Matrix) -> tuple[float, Matrix, Matrix]:
+    """Return what a deviation from the true value is measured by: degrees of freedom, scales, weights.
 
     Given the order variance it is that of Student's t over items. The order variance is as uncertain
     as the family's runs leave it: `spread` times `df / u`, with u chi-squared of `df` degrees of
     freedom, less the noise, at least 0. The probability is the average over u (a generalized
     p value, Weerahandi 1993); with a plain Satterthwaite approximation intervals of few runs cover
-    less than they say (docs/statistics.md).
+    less than they say (docs/statistics.md). There is a row of scales for each spread.
     """
     special: Any = require("scipy.special", extra="bench", purpose="The analysis")
     orders = found.orders
     if orders is None:
-        df, variances, weights = found.df, np.array([found.items_variance]), np.ones(1)
+        df, weights = found.df, np.ones(1)
+        variances = np.full((len(spreads), 1), found.items_variance)
     else:
         df = found.n_items - 1.0
         probabilities, weights = _nodes()
         u = 2 * special.gammaincinv(orders.df / 2, probabilities)
-        order = np.maximum(spread * orders.df / u - orders.noise, 0.0)
+        order = np.maximum(np.outer(spreads, orders.df / u) - orders.noise, 0.0)
         variances = found.items_variance + order / found.n_replicates
-    scale = np.sqrt(np.maximum(variances, ROUNDING**2))
+    return df, np.sqrt(np.maximum(variances, ROUNDING**2)), weights
+
+
+def _tails(found: Estimate, spread: float) -> Callable[[float], float]:
+    """Return how probable a deviation of at least `x`, either way, is from the true value."""
+    special: Any = require("scipy.special", extra="bench", purpose="The analysis")
+    df, (scale,), weights = _scales(found, np.array([spread]))
     return lambda x: float(2 * special.stdtr(df, -x / scale) @ weights)
 
 
@@ -360,25 +367,50 @@ def _tail(found: Estimate, x: float) -> float:
     return _tails(found, found.orders.spread if found.orders else 0.0)(x)
 
 
-def quantile(
-    found: Estimate, alpha: float = 1 - CONFIDENCE, *, spread: float | None = None
-) -> float:
-    """Return the deviation that is exceeded, either way, with a probability of `alpha`.
-
-    Args:
-        found: The estimate.
-        alpha: The probability.
-        spread: Of runs, to suppose in the place of the family's.
-    """
+def quantile(found: Estimate, alpha: float = 1 - CONFIDENCE) -> float:
+    """Return the deviation that is exceeded, either way, with a probability of `alpha`."""
     if found.orders is None:
         special: Any = require("scipy.special", extra="bench", purpose="The analysis")
         return float(special.stdtrit(found.df, 1 - alpha / 2)) * math.sqrt(found.items_variance)
     optimize: Any = require("scipy.optimize", extra="bench", purpose="The analysis")
-    tails = _tails(found, found.orders.spread if spread is None else spread)
+    tails = _tails(found, found.orders.spread)
     most = max(found.se, ROUNDING)
     while tails(most) > alpha:
         most *= 2
     return float(optimize.brentq(lambda x: tails(x) - alpha, 0.0, most))
+
+
+def quantiles(found: Estimate, alpha: float, spreads: Matrix) -> Matrix:
+    """Return the quantile of an estimate that knows of orders, for each of several spreads of runs.
+
+    Newton's method on the logarithm of the tail, kept between bounds: power asks for thousands.
+    """
+    special: Any = require("scipy.special", extra="bench", purpose="The analysis")
+    df, scales, weights = _scales(found, spreads)
+    height = math.exp(math.lgamma((df + 1) / 2) - math.lgamma(df / 2)) / math.sqrt(df * math.pi)
+    found_at = -special.stdtrit(df, alpha / 2) * np.sqrt(np.square(scales) @ weights)
+    low, high = np.zeros_like(found_at), np.full_like(found_at, np.inf)
+    for _ in range(_MOST_STEPS):
+        t = found_at[:, np.newaxis] / scales
+        tail = 2 * special.stdtr(df, -t) @ weights
+        density = 2 * height * ((1 + t**2 / df) ** (-(df + 1) / 2) / scales) @ weights
+        low, high = (
+            np.where(tail > alpha, found_at, low),
+            np.where(tail > alpha, high, found_at),
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            closer = found_at + tail * np.log(tail / alpha) / density
+        between = np.where(np.isinf(high), 2 * found_at, (low + high) / 2)
+        closer = np.where((closer >= low) & (closer <= high), closer, between)
+        done = np.abs(closer - found_at) <= ROUNDING * np.abs(closer)
+        found_at = closer
+        if done.all():
+            break
+    return np.asarray(found_at)
+
+
+_MOST_STEPS: Final = 100
+"""Of Newton's method, which takes half a dozen."""
 
 
 def sign_test(n_items: int) -> float:

@@ -14,6 +14,7 @@ from langgraft.benchmarks.comparison.estimates import (
     Matrix,
     OrderEffects,
     quantile,
+    quantiles,
     sign_test,
 )
 from langgraft.benchmarks.comparison.verdicts import FEWEST_RUNS, POWER, SIGNIFICANCE
@@ -176,7 +177,7 @@ class _Test:
         points, weights = _ranks()
         spreads = (pooled + noise) * special.gammaincinv(half, (points + 1) / 2) / half
         judged = replace(found, orders=replace(orders, noise=noise))
-        self._needed = np.array([quantile(judged, level, spread=float(each)) for each in spreads])
+        self._needed = quantiles(judged, level, spreads)
         self._weights = weights / 2
         self._se = math.sqrt(variance + ratio**2 * orders.variance / estimate.n_replicates)
 

@@ -1,5 +1,6 @@
 """Statistics: intervals cover what they claim to, and edge cases stay honest."""
 
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -12,11 +13,14 @@ from scipy import stats
 from langgraft.benchmarks.comparison.estimates import (
     Estimate,
     Matrix,
+    OrderEffects,
     fixed_items_estimate,
     mean_estimate,
     order_effects,
     paired_difference,
     proportion,
+    quantile,
+    quantiles,
 )
 from langgraft.benchmarks.comparison.power import detectable_difference, planned_difference
 from langgraft.benchmarks.comparison.verdicts import holm
@@ -358,3 +362,25 @@ def test_mean_estimate_when_one_item_never_varies_but_orders_differ_then_claims_
     assert orders.variance > 0
     estimate = mean_estimate(np.ones((1, 4)), orders=orders)
     assert (estimate.method, estimate.low, estimate.high, estimate.p) == ("unknown", 0.0, 1.0, 1.0)
+
+
+@given(
+    alpha=st.floats(1e-6, 0.2),
+    spread=st.floats(0, 0.1),
+    noise=st.floats(0, 0.02),
+    items=st.integers(2, 300),
+    df=st.floats(1, 30),
+)
+def test_quantiles_when_computed_at_once_are_exceeded_as_often_as_asked(
+    alpha: float, spread: float, noise: float, items: int, df: float
+) -> None:
+    """Each is the quantile of an estimate whose runs are spread so, to the last digits."""
+    estimate = mean_estimate(np.linspace(0, 1, 3 * items).reshape(items, 3))
+
+    def of_runs(spread: float) -> Estimate:
+        return replace(estimate, orders=OrderEffects(spread, noise, df, contrasts=1))
+
+    spreads = np.array([0.0, spread, 0.04])
+    for each, at_once in zip(spreads, quantiles(of_runs(0.01), alpha, spreads), strict=True):
+        alone = quantile(of_runs(float(each)), alpha)
+        assert at_once == pytest.approx(alone, rel=1e-8, abs=1e-11)
