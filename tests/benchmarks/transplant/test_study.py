@@ -2,18 +2,24 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.messages import BaseMessage
+from langgraph.store.memory import InMemoryStore
 from transplant_log import transplant_plan
+from typing_extensions import override
 
 from langgraft._core.errors import InputError, LanggraftError, PlanError
 from langgraft.benchmarks.harness import PlanLog, prepare, run_plan
 from langgraft.benchmarks.harness.cache import ResponseCache
+from langgraft.benchmarks.harness.log import start_deltas
 from langgraft.benchmarks.harness.models import MeteredChatModel, make_model
 from langgraft.benchmarks.harness.progress import NoProgress, ProgressEvent
+from langgraft.benchmarks.harness.study import BankPlace
+from langgraft.benchmarks.simulated.chat import Sampling, SimulatedChatModel
 from langgraft.benchmarks.simulated.server import serve
 from langgraft.benchmarks.studies import studies
 from langgraft.benchmarks.transplant.domains import simulated_solver
@@ -116,6 +122,27 @@ def test_content_when_read_by_two_architectures_is_the_same_and_says_what_was_dr
     assert (full["exported"], full["kept"], len(full["dropped"])) == (5, 3, 2)
     assert full["dropped"][0][1] == "over the capacity of 3"
     assert (math["kept"], math["dropped"]) == (5, [])
+
+
+class Unasked(SimulatedChatModel):
+    """A model that must not be asked."""
+
+    @override
+    def reply(self, messages: Sequence[BaseMessage], sampling: Sampling) -> str:
+        raise AssertionError
+
+
+def test_content_when_it_is_imported_asks_no_model(log: PlanLog) -> None:
+    """A run that starts from another's bank has its own before the first reply."""
+    study = studies()["transplant"]
+    opened = 0
+    for run in log.graph:
+        if run.spec.source is not None and not run.spec.factors["control"]:
+            place = BankPlace(InMemoryStore(), ("imported", run.id))
+            deltas = start_deltas(log.path, log.graph, run)
+            study.open(SMALL, run.spec, deltas, Unasked(model_name="unasked"), place)
+            opened += bool(place.store.search(("imported", run.id)))
+    assert opened == 16  # two systems, four conditions, two seeds
 
 
 def test_banks_when_evaluated_statically_stay_and_dynamically_grow(log: PlanLog) -> None:
