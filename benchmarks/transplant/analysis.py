@@ -43,7 +43,7 @@ from langgraft.benchmarks.transplant.cells import (
     read_chosen,
 )
 from langgraft.benchmarks.transplant.gates import claims_hold, gates_of
-from langgraft.benchmarks.transplant.plan import NOISE, NONE, Side, TransplantPlan
+from langgraft.benchmarks.transplant.plan import NOISE, NONE, Side, System, TransplantPlan
 
 NM: Final = "NM"
 MODERATION: Final = "M"
@@ -123,6 +123,9 @@ class Analysis:
     """By solver and budget: every system and condition that is tested against no memory, a family."""
     budgets: Mapping[Place, Estimate]
     """The largest budget less the smallest, by cell of the largest."""
+    effects: Mapping[tuple[str, str, str], Estimate]
+    """By solver, factor and level: mean gain over no memory of a system over its conditions, of a
+    condition over systems, and what a system in a condition gains beyond the two (`system in condition`)."""
     modes: Mapping[str, Estimate]
     """By solver: dynamic less static conditions, over systems and budgets."""
     controls: tuple[ControlResult, ...]
@@ -188,6 +191,7 @@ def analyze(plan: TransplantPlan, log: PlanLogReader) -> Analysis:
         hypotheses=(*design.hypotheses(), *design.moderation()),
         against_none=design.against_none(),
         budgets=design.budgets(),
+        effects=design.effects(),
         modes=design.modes(),
         controls=tuple(design.controls()),
         remedies=tuple(design.remedies(read_admitted(log))),
@@ -429,6 +433,35 @@ class _Design:
         found = {place: _estimate(values, orders) for place, values in pairs.items()}
         return {place: each for place, each in found.items() if each is not None}
 
+    def effects(self) -> dict[tuple[str, str, str], Estimate]:
+        """Part the gains over no memory by system, by condition, and by what is left of both."""
+        names = [*self._dynamic, *self._static]
+        found: dict[tuple[str, str, str], Matrix] = {}
+        for solver in (each.name for each in self._plan.solvers):
+            gains = {
+                (system.name, condition): self._gains(solver, [condition], [system])
+                for system in self._systems
+                for condition in names
+            }
+            known = {place: each for place, each in gains.items() if each is not None}
+            if len(known) < len(gains) or not known:
+                continue
+            mean: Matrix = np.mean([*known.values()], axis=0)
+            of: dict[str, Matrix] = {}
+            for factor, place in (("system", 0), ("condition", 1)):
+                for level in dict.fromkeys(each[place] for each in known):
+                    alike = [each for at, each in known.items() if at[place] == level]
+                    of[level] = found[solver, factor, level] = np.mean(alike, axis=0)
+            for (system, condition), each in known.items():
+                rest = each - of[system] - of[condition] + mean
+                found[solver, "system in condition", f"{system} {condition}"] = rest
+        orders = {
+            factor: _orders(v for at, v in found.items() if at[1] == factor)
+            for factor in {at[1] for at in found}
+        }
+        estimates = {at: _estimate(values, orders[at[1]], 2.0) for at, values in found.items()}
+        return {at: each for at, each in estimates.items() if each is not None}
+
     def modes(self) -> dict[str, Estimate]:
         """Compare dynamic with static mode, over systems and budgets.
 
@@ -476,12 +509,14 @@ class _Design:
         assert bare is not None
         return float(bare.matrix(bare.items).mean() + gains.mean())
 
-    def _gains(self, solver: str, conditions: Sequence[str]) -> Matrix | None:
-        """Return the mean gain over no memory of each problem and seed, over cells."""
+    def _gains(
+        self, solver: str, conditions: Sequence[str], systems: Sequence[System] | None = None
+    ) -> Matrix | None:
+        """Return the mean gain over no memory of each problem and seed, over cells; of all systems by default."""
         bare = self._bare[solver]
         cells = [
             self._cells.get((solver, budget, system.name, condition, ""))
-            for system in self._systems
+            for system in systems or self._systems
             for budget in self._plan.budgets
             for condition in conditions
         ]

@@ -1,7 +1,7 @@
 """The report of a transplant study: one page, and every number as CSV.
 
 <out>/index.html     findings, gates, contrasts, tables by budget, controls, the paper's figures
-<out>/tables/*.csv   cells, hypotheses, contrasts with no memory, controls, remedies, budgets, gates
+<out>/tables/*.csv   cells, hypotheses, contrasts with no memory, controls, remedies, effects, budgets, gates
 """
 
 import math
@@ -63,6 +63,8 @@ MEANINGS: Final = Meanings(
         "empty": "attempts in which memory was asked and nothing recalled",
         "partial": "attempts in which something was recalled and something else found had no room",
         "tested": "whether any prompt differs from the one without memory",
+        "factor": "what the cells are averaged by: system, condition, or what is left of both in a cell",
+        "level": "which system, which condition, or which cell",
         "hypothesis": "which of the registered contrasts",
         "what": "the subtraction, in names of conditions",
         "difference": "the difference, percentage points",
@@ -319,12 +321,20 @@ def tables_of(found: Analysis) -> tuple[Table, ...]:
             for e in found.remedies
         ),
     )
+    effects = Table.of(
+        "effects",
+        ("solver", "factor", "level", estimate_columns("difference")),
+        ((*at, estimate) for at, estimate in found.effects.items()),
+    )
     budgets = Table.of(
         "budgets",
         (*where, estimate_columns("difference")),
         ((*place, estimate) for place, estimate in found.budgets.items()),
     )
-    return (cells, hypotheses, against, controls, remedies, budgets, gate_table(found.gates))
+    return (
+        *(cells, hypotheses, against, controls, remedies, effects, budgets),
+        gate_table(found.gates),
+    )
 
 
 def _finite(reach: float | None) -> float | None:

@@ -82,6 +82,26 @@ def test_moderation_when_the_weaker_solver_gains_more_says_so() -> None:
     assert alike.verdict == "no detectable difference"
 
 
+def test_effects_when_one_system_gains_in_one_condition_stand_where_they_are() -> None:
+    """A gain of one cell is partly its system's, partly its condition's, and for the rest its own."""
+    plan = transplant_plan(
+        noise_runs=0, systems=SYSTEMS[:3], controlled=[], solvers=[{"name": "strong"}]
+    )
+
+    def cell(f: Mapping[str, Any]) -> float:
+        return 0.4 * ((f["system"], f["condition"]) == ("simple_rag", "FULL"))
+
+    found = analyze(plan, DrawnLog(plan, cell)).effects
+    assert len(found) == 2 + 6 + 12
+    of = {at[1:]: each.value for at, each in found.items()}
+    own = "system in condition"
+    assert max(of, key=of.__getitem__) == ("condition", "FULL")
+    assert of["system", "simple_rag"] > of["system", "lightweight"] + 0.03
+    rest = {level: value for (factor, level), value in of.items() if factor == own}
+    assert max(rest, key=rest.__getitem__) == "simple_rag FULL"
+    assert sum(rest.values()) == pytest.approx(0, abs=1e-9)
+
+
 def test_verdicts_when_there_are_fewer_than_three_seeds_are_none() -> None:
     """One bank supports no claim about content, however large the difference."""
     for seeds in (1, 2):
