@@ -159,7 +159,10 @@ def _at(event: yaml.Event, problem: str) -> yaml.MarkedYAMLError:
 def _described(error: yaml.YAMLError) -> str:
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
         mark = error.problem_mark
-        return f"line {mark.line + 1}, column {mark.column + 1}: {error.problem}"
+        # PyYAML 6.0.4 has a bound of its own, and meets it before it tells of the first bracket.
+        deep = "maximum nesting depth" in str(error.problem)
+        problem = _TOO_DEEP if deep else error.problem
+        return f"line {mark.line + 1}, column {mark.column + 1}: {problem}"
     return " ".join(str(error).split())
 
 
