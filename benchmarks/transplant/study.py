@@ -88,17 +88,15 @@ class TransplantStudy(Study[TransplantPlan]):
 
     @override
     def size(self, plan: TransplantPlan) -> tuple[int, int]:
-        """Count the runs and items of a plan, on names that stand in for problems."""
-        listed = RunList(
-            plan,
-            _names(plan.eval_items),
-            {
-                "source": [_names(plan.build_items)] * plan.seeds,
-                "target": [_names(plan.target_build_items)] * plan.seeds,
-            },
+        """Count the runs and items of a plan, with one name in the place of all problems of a run."""
+        one = [("problem",)] * plan.seeds
+        runs = list_runs(RunList(plan, ("problem",), dict.fromkeys(SIDES, one)).all())
+        build = {"source": plan.build_items, "target": plan.target_build_items}
+        sizes = {"eval": plan.eval_items, "select": 1, "admit": plan.target_build_items}
+        return len(runs), sum(
+            sizes.get(str(run.factors["kind"])) or build[str(run.factors["architecture"])]
+            for run in runs
         )
-        runs = list_runs(listed.all())
-        return len(runs), sum(run.length for run in runs)
 
     def fingerprints(self, plan: TransplantPlan) -> Mapping[str, JSON]:
         """Return digests of prompts, code, problems and the memories' architectures."""
@@ -265,7 +263,3 @@ def _selected(plan: TransplantPlan) -> tuple[str, ...]:
     if not grids:
         return ()
     return (f"settings that each domain selects on its own build problems: {', '.join(grids)}",)
-
-
-def _names(count: int) -> tuple[str, ...]:
-    return tuple(str(number) for number in range(count))

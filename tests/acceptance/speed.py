@@ -29,6 +29,7 @@ def measure_harness(setting: Setting) -> list[Figure]:
             [overhead_per_item()[0] for _ in _times(setting)],
             " ms",
             5,
+            judge=not setting.reduced,
         )
     ]
 
@@ -43,6 +44,7 @@ def measure_help(setting: Setting) -> list[Figure]:
             [sum(help_seconds(rounds=rounds)) for _ in _times(setting)],
             " s",
             0.5,
+            judge=not setting.reduced,
         ),
         _judged(
             "`langgraft plans` answers at once, where data lies too",
@@ -50,17 +52,27 @@ def measure_help(setting: Setting) -> list[Figure]:
             [plans_cpu_seconds(rounds=rounds) for _ in _times(setting)],
             " s",
             1,
+            judge=not setting.reduced,
         ),
     ]
+
+
+# At reduced size, in CI, times by themselves are told and not judged: any machine may run it.
 
 
 def _times(setting: Setting) -> range:
     return range(setting.size(3, 1))
 
 
-def _judged(promise: str, how: str, values: list[float], unit: str, bound: float) -> Figure:
+def _judged(
+    promise: str, how: str, values: list[float], unit: str, bound: float, *, judge: bool = True
+) -> Figure:
     median = sorted(values)[len(values) // 2]
     listed = ", ".join(f"{value:.2f}{unit}" for value in values)
     return Figure(
-        promise, how, f"{median:.2f}{unit} ({listed})", f"≤ {bound:g}{unit}", median <= bound
+        promise,
+        how,
+        f"{median:.2f}{unit} ({listed})",
+        f"≤ {bound:g}{unit}",
+        median <= bound if judge else None,
     )
