@@ -274,6 +274,12 @@ class TransplantPlan(Plan):
         """Return one of them."""
         return self.source if side == "source" else self.target
 
+    def system_of(self, run: RunSpec) -> System | None:
+        """Return the system of a run that has a memory; `None` of one without."""
+        found = next((each for each in self.systems if each.name == run.factors["system"]), None)
+        bare = found is None or found.provider == NONE or run.factors["architecture"] == NONE
+        return None if bare else found
+
     def conditions(self) -> tuple[Condition, ...]:
         """Return the conditions of each system, in the paper's order."""
         found = [

@@ -17,10 +17,10 @@ from langchain_core.language_models import BaseChatModel
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import StudyError
 from langgraft.benchmarks.harness.cache import replicate_scope
-from langgraft.benchmarks.harness.study import BankPlace, EarlierRun, ItemOutcome, RunSpec
+from langgraft.benchmarks.harness.study import BankPlace, ItemOutcome, RunSpec
 from langgraft.benchmarks.harness.usage import metered
 from langgraft.benchmarks.transplant.domains import open_domain
-from langgraft.benchmarks.transplant.plan import System, TransplantPlan
+from langgraft.benchmarks.transplant.plan import TransplantPlan
 from langgraft.benchmarks.transplant.session import (
     TRANSPLANTED,
     Architecture,
@@ -44,34 +44,31 @@ class SelectionSession:
     """Reads the builds of all candidates, and leaves the bank of the one that is selected."""
 
     def __init__(self, plan: TransplantPlan, run: RunSpec, place: BankPlace) -> None:
-        self._system = _system(plan, run)
-        self._earlier = place.earlier
+        system = plan.system_of(run)
+        assert system is not None
+        self._candidates = system.candidates
+        # Candidate by candidate, the draws of each.
+        listed = [place.earlier[name] for name in run.reads]
+        self._builds = [listed[n : n + plan.seeds] for n in range(0, len(listed), plan.seeds)]
         self._draw = cast("int", run.factors["draw"])
 
     async def run_item(self, index: int, item_id: str) -> ItemOutcome:
         """Select."""
         del index, item_id
-        candidates = self._system.candidates
-        builds = [self._builds(place) for place in range(len(candidates))]
         solved = [
-            sum(bool(result["success"]) for build in each for result in build.results)
-            for each in builds
+            sum(bool(result["success"]) for build in builds for result in build.results)
+            for builds in self._builds
         ]
         best = solved.index(max(solved))
-        tried = sum(len(build.results) for build in builds[best])
         result: dict[str, JSON] = {
-            "chosen": candidates[best],
-            "tried": tried,
+            "chosen": self._candidates[best],
+            "tried": sum(len(build.results) for build in self._builds[best]),
             "solved": [
                 {"candidate": candidate, "solved": count}
-                for candidate, count in zip(candidates, solved, strict=True)
+                for candidate, count in zip(self._candidates, solved, strict=True)
             ],
         }
-        return ItemOutcome(result, tuple(builds[best][self._draw].deltas))
-
-    def _builds(self, candidate: int) -> list[EarlierRun]:
-        """Return the builds of a candidate, by draw."""
-        return [run for name, run in self._earlier.items() if name.endswith(f"@{candidate}")]
+        return ItemOutcome(result, tuple(self._builds[best][self._draw].deltas))
 
     async def aclose(self) -> None:
         """Do nothing."""
@@ -158,10 +155,6 @@ class AdmissionSession:
 
     async def aclose(self) -> None:
         """Do nothing: the bank is what the log says."""
-
-
-def _system(plan: TransplantPlan, run: RunSpec) -> System:
-    return next(each for each in plan.systems if each.name == run.factors["system"])
 
 
 def _tally(content: BankContent) -> dict[str, tuple[int, int]]:

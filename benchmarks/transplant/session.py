@@ -18,7 +18,6 @@ from langgraft.benchmarks.transplant.domains import open_domain
 from langgraft.benchmarks.transplant.plan import (
     GATE,
     NOISE,
-    NONE,
     Side,
     Solver,
     TransplantPlan,
@@ -51,9 +50,8 @@ class Architecture:
 
         What was selected stands in the log of the run that it reads; a build has it in its factors.
         """
-        factors = run.factors
-        system = next((each for each in plan.systems if each.name == factors["system"]), None)
-        if system is None or system.provider == NONE or factors["architecture"] == NONE:
+        factors, system = run.factors, plan.system_of(run)
+        if system is None:
             return None
         chosen = factors.get("chosen")
         for name in run.reads:

@@ -212,7 +212,7 @@ class TransplantStudy(Study[TransplantPlan]):
 
     def _gates(self, plan: TransplantPlan, run: RunSpec) -> bool:
         """Say whether a run may ask for a draft before it recalls."""
-        system = next((each for each in plan.systems if each.name == run.factors["system"]), None)
+        system = plan.system_of(run)
         if system is None:
             return False
         parts: list[Mapping[str, object]] = [system.settings, system.source, system.target]
