@@ -68,12 +68,8 @@ def _whole(setting: Setting) -> list[Figure]:
         and run.factors["remedy"] is None
         and run.factors["condition"] != "NOISE"
     ]
-    calls = sum(
-        int(each["usage"]["simulated_replies"])  # type: ignore[index, call-overload, arg-type, misc]
-        for run in log.runs
-        for each in log.results(run.name)
-        if each.get("usage")
-    )
+    results: list[Any] = [each for run in log.runs for each in log.results(run.name)]
+    calls = sum(each["usage"]["simulated_replies"] for each in results if "usage" in each)
     return [
         Figure(
             "The paper's plan with all controls, start to report",
@@ -94,13 +90,14 @@ def _imports(log: PlanLog) -> Figure:
     said = 0
     for run in log.runs:
         f = run.factors
-        if f["kind"] == "eval" and f["content"] in {"source", "target"} and f["remedy"] is None:
+        if f["kind"] == "eval" and run.source is not None and f["remedy"] is None:
+            first: Any = log.results(run.name)[0]
+            imported = first.get("imported", {"digest": f"nothing is said by {run.name}"})
+            said += "kept" in imported
             place = f["solver"], f["system"], f["content"], f["draw"]
-            imported = log.results(run.name)[0].get("imported")
-            if f["system"] != "none":
-                said += isinstance(imported, dict)
-                digests.setdefault(place, set()).add(str(imported and imported["digest"]))  # type: ignore[index, call-overload]
+            digests.setdefault(place, set()).add(imported["digest"])
     apart = [" ".join(map(str, place)) for place, found in digests.items() if len(found) != 1]
+    apart += [each for found in digests.values() for each in found if each.startswith("nothing")]
     return Figure(
         "A bank is the same wherever it is read, and every import says what it changed",
         f"{said} imports of {len(digests)} banks",
