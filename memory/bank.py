@@ -13,7 +13,7 @@ A provider may be made anew for every request: with all others over the same ban
 lock and one set of indexes, so that it neither reads the bank again nor misses what they wrote.
 
 Which bank is the same: that of one namespace in one store, seen through `ReadOnlyStore` and
-`RankedStore` as well; a fork's is that of its overlay over its base. Two store objects on one
+`RankedStore` as well. Two store objects on one
 database are two stores, as they are in two processes.
 
 Where others may write too, a record in the bank says who wrote last, and how often it was written.
@@ -36,7 +36,7 @@ from contextlib import asynccontextmanager, contextmanager
 from copy import deepcopy
 from datetime import UTC, datetime
 from typing import Any, Final, TypeGuard, TypeVar, cast
-from weakref import WeakValueDictionary, ref
+from weakref import WeakValueDictionary
 
 from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp, Result, SearchItem, SearchOp
 from langgraph.store.memory import InMemoryStore
@@ -58,10 +58,10 @@ from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.recall import ranked_items as ranked_items  # noqa: PLC0414  (documented here too)
 from langgraft.memory.stores.corpora import Corpora, SharedIndexes
 from langgraft.memory.stores.filters import passes
-from langgraft.memory.stores.forked import ForkedStore, ReadOnlyStore
 from langgraft.memory.stores.named import GuardedStore
 from langgraft.memory.stores.programs import Address, Namespace, Program, Step, read_all
 from langgraft.memory.stores.ranked import RankedStore
+from langgraft.memory.stores.read_only import ReadOnlyStore
 from langgraft.memory.writers import OtherProcesses, OtherWriters, other_writers
 
 T = TypeVar("T")
@@ -602,17 +602,9 @@ def open_bank(store: BaseStore, namespace: Namespace) -> OpenBank:
         store: The store, in whatever it is wrapped.
         namespace: The exact namespace of the bank's records.
     """
-    kept, *below = _backing_stores(store)
-    key = (namespace, *map(ref, below))
-    return _BANKS.of(kept).of(key, lambda: OpenBank(namespace, other_writers(kept, namespace)))
-
-
-def _backing_stores(store: BaseStore) -> list[BaseStore]:
-    """Return the stores that records are kept in; the first is the one that is written to."""
-    match store:
-        case RankedStore() | ReadOnlyStore() | GuardedStore():
-            return _backing_stores(store.store)
-        case ForkedStore():
-            return [*_backing_stores(store.overlay), *_backing_stores(store.base)]
-        case _:
-            return [store]
+    while isinstance(store, RankedStore | ReadOnlyStore | GuardedStore):
+        store = store.store
+    kept = store
+    return _BANKS.of(kept).of(
+        namespace, lambda: OpenBank(namespace, other_writers(kept, namespace))
+    )

@@ -48,8 +48,8 @@ from langgraft.memory.recall import (
     render_block,
 )
 from langgraft.memory.settings import ProviderSettings
-from langgraft.memory.stores.forked import ReadOnlyStore
 from langgraft.memory.stores.programs import Program
+from langgraft.memory.stores.read_only import ReadOnlyStore
 
 
 class Control(MemoryProvider[ProviderSettings]):

@@ -111,9 +111,9 @@ from langgraft.memory.recall import (
     make_recall,
 )
 from langgraft.memory.settings import ProviderSettings
-from langgraft.memory.stores.forked import ReadOnlyStore
 from langgraft.memory.stores.programs import Namespace, Program, Step
 from langgraft.memory.stores.ranked import RankedStore
+from langgraft.memory.stores.read_only import ReadOnlyStore
 
 logger = logging.getLogger(__name__)
 

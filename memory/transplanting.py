@@ -30,7 +30,7 @@ from langgraft.memory.model import (
     SetState,
 )
 from langgraft.memory.provider import MemoryProvider
-from langgraft.memory.stores.forked import ReadOnlyStore
+from langgraft.memory.stores.read_only import ReadOnlyStore
 
 LEFT_BEHIND = "left behind by a transplant"
 """Reason of a removal: the donor's item, before the recipient's own of it comes."""

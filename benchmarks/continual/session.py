@@ -19,7 +19,7 @@ from langgraft.memory.model import MemoryDelta, fold
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import make_provider
 from langgraft.memory.recall import Budget
-from langgraft.memory.stores.forked import ReadOnlyStore
+from langgraft.memory.stores.read_only import ReadOnlyStore
 from langgraft.nodes.state import AgentInput
 
 _DISTILLING = ("compared_with", "validation", "dropped")

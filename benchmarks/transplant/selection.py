@@ -30,7 +30,7 @@ from langgraft.benchmarks.transplant.session import (
 from langgraft.environments.problems.domain import Problem
 from langgraft.memory.model import BankContent, MemoryDelta, MemoryItem, SetState, fold
 from langgraft.memory.recall import Budget, Found, Recall, RecallContext, make_recall
-from langgraft.memory.stores.forked import ReadOnlyStore
+from langgraft.memory.stores.read_only import ReadOnlyStore
 from langgraft.nodes.dialogue import read_response
 from langgraft.nodes.problem import solve_messages, solve_prompt
 

@@ -28,7 +28,7 @@ from langgraft.memory.model import BankContent, MemoryDelta, MemoryItem, SetStat
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import make_provider
 from langgraft.memory.recall import OVER_BUDGET, OVER_SHARE, Budget
-from langgraft.memory.stores.forked import ReadOnlyStore
+from langgraft.memory.stores.read_only import ReadOnlyStore
 from langgraft.memory.transplanting import Transplant, in_place_of, transplant_items
 from langgraft.nodes.problem import solve_prompt
 from langgraft.nodes.state import AgentInput

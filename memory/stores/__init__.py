@@ -2,8 +2,7 @@
 
 A store keeps records; it does not decide what is relevant. `RankedStore` puts a ranker in front
 of any store and is a `BaseStore` again; `ReadOnlyStore` refuses writes, for evaluation on frozen
-memory; `ForkedStore` is a copy of a store that goes its own way and leaves the store untouched;
-`ChromaStore` keeps records in Chroma.
+memory; `ChromaStore` keeps records in Chroma.
 Logic that must run both synchronously and asynchronously is a `Program`, driven by `drive` and `adrive` of
 `langgraft._core.effects`.
 """
@@ -14,14 +13,13 @@ from langgraft._core.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from langgraft.memory.stores.chroma import ChromaStore
-    from langgraft.memory.stores.forked import ForkedStore, ReadOnlyStore
     from langgraft.memory.stores.named import open_store
     from langgraft.memory.stores.programs import Program
     from langgraft.memory.stores.ranked import RankedItem, RankedStore
+    from langgraft.memory.stores.read_only import ReadOnlyStore
 
 __all__ = [
     "ChromaStore",
-    "ForkedStore",
     "Program",
     "RankedItem",
     "RankedStore",
@@ -33,11 +31,10 @@ __getattr__, __dir__ = lazy_exports(
     __name__,
     {
         "ChromaStore": "langgraft.memory.stores.chroma",
-        "ForkedStore": "langgraft.memory.stores.forked",
         "Program": "langgraft.memory.stores.programs",
         "RankedItem": "langgraft.memory.stores.ranked",
         "RankedStore": "langgraft.memory.stores.ranked",
-        "ReadOnlyStore": "langgraft.memory.stores.forked",
+        "ReadOnlyStore": "langgraft.memory.stores.read_only",
         "open_store": "langgraft.memory.stores.named",
     },
 )

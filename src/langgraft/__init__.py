@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from langgraft.memory.rankers.lexical import BM25, TermOverlap
     from langgraft.memory.recall import Budget, Recall, RecallContext
     from langgraft.memory.stores.chroma import ChromaStore
-    from langgraft.memory.stores.forked import ReadOnlyStore
     from langgraft.memory.stores.ranked import RankedStore
+    from langgraft.memory.stores.read_only import ReadOnlyStore
     from langgraft.nodes.chat import recall_for_messages, remember_messages
 
 __version__ = "0.1.0"
@@ -135,7 +135,7 @@ _MODULES = {
     "langgraft.memory.recall": ("Budget", "Recall", "RecallContext"),
     "langgraft.memory.stores.chroma": ("ChromaStore",),
     "langgraft.memory.stores.ranked": ("RankedStore",),
-    "langgraft.memory.stores.forked": ("ReadOnlyStore",),
+    "langgraft.memory.stores.read_only": ("ReadOnlyStore",),
     "langgraft.nodes.chat": ("recall_for_messages", "remember_messages"),
 }
 

@@ -68,7 +68,7 @@ IMPORT = 5.0
 
 def measure_speed(setting: Setting) -> list[Figure]:
     """Measure fresh containers, the pool, the kernel's cells and its imports."""
-    rounds = setting.size(40, 20)
+    rounds = setting.size(40, 10)
     measured: list[Callable[[], Figure]] = [
         lambda: _fresh(rounds),
         lambda: _pooled(rounds),

@@ -23,10 +23,10 @@ EFFECT_SEEDS: Final = (10, 11, 12, 13, 14, 15)
 """Seeds of the searches that conditions are judged by: not those of the demo, which the simulated
 model was looked at with."""
 _REDUCED: Final = {
-    "competitions": ["weather", "phrases"],
+    "competitions": ["weather"],
     "seeds": [0],
     "build_seeds": [100],
-    "agents": [{"name": "tree", "steps": 7}],
+    "agents": [{"name": "tree", "steps": 6}],
 }
 OWN: Final = Path("examples") / "own_competition" / "rents"
 
@@ -44,7 +44,7 @@ def _demo(setting: Setting) -> list[Figure]:
     setting.say("the demo of the tree agent, in Docker")
     previewed = langgraft("preview", plan)
     done = langgraft("run", plan, "--out", out)
-    how = f"`langgraft run {PLAN}`" + (", two competitions, one seed" if setting.reduced else "")
+    how = f"`langgraft run {PLAN}`" + (", one competition, one seed" if setting.reduced else "")
     promise = "The demo of the tree agent ends in time"
     figures = [ends_in_time(setting, promise, (previewed, done), how, longest=LONGEST)]
     if done.code != 0:
@@ -119,7 +119,7 @@ def _findings(analysis: Analysis, how: str) -> list[Figure]:
 def _own(setting: Setting) -> Figure:
     out = setting.work / "tree-own"
     setting.say("a competition of one's own, with one command")
-    steps = 12
+    steps = setting.size(12, 6)
     done = langgraft(
         "solve", setting.checkout / OWN, "--steps", steps, "--seconds", 60,
         "--data-dir", setting.work / "data", "--out", out,

@@ -47,7 +47,7 @@ def measure(setting: Setting) -> list[Figure]:
     """Write programs for many seeds under each memory, and search in Docker for a few."""
     competition = Registry(setting.work / "tree-memory").get_competition(COMPETITION)
     prepare_competition(competition)
-    seeds, searches = setting.size(1000, 400), setting.size(5, 2)
+    seeds, searches = setting.size(1000, 200), setting.size(5, 1)
     setting.say(
         f"{seeds} drafts and improvements under each of {len(memories(competition))} memories"
     )
@@ -126,7 +126,7 @@ def _told(estimate: Estimate) -> str:
 
 
 def _searched(competition: Competition, setting: Setting, searches: int) -> list[Figure]:
-    steps = setting.size(8, 5)
+    steps = setting.size(8, 4)
     inputs = {"input": competition.public_dir}
     path = setting.work / "tree-memory-executions.sqlite"
     found: dict[str, list[Journal]] = {}

@@ -27,7 +27,7 @@ from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.problems.domain import AnswerDomain, Problem
 from langgraft.environments.sandboxes import Limits
 from langgraft.graphs import build_react_agent
-from langgraft.memory import ImportChoices, controls, providers, stores
+from langgraft.memory import ImportChoices, controls, providers
 from langgraft.memory.controls import Control
 from langgraft.memory.model import Episode
 from langgraft.memory.provider import MemoryProvider
@@ -79,7 +79,7 @@ CONTROLS = [
     for value in vars(controls).values()
     if inspect.isclass(value) and issubclass(value, Control) and not inspect.isabstract(value)
 ]
-STORES = [langgraft.RankedStore, langgraft.ReadOnlyStore, stores.ForkedStore]
+STORES = [langgraft.RankedStore, langgraft.ReadOnlyStore]
 ASKED = {
     name: method
     for name, method in inspect.getmembers(MemoryProvider, inspect.isfunction)

@@ -35,7 +35,7 @@ from langgraft.memory.providers import (
     TrajectoryMemory,
     make_provider,
 )
-from langgraft.memory.stores.forked import ReadOnlyStore
+from langgraft.memory.stores.read_only import ReadOnlyStore
 
 VARIED = [
     make_item("a", type="operational", metadata={"n": 1, "flag": True}),

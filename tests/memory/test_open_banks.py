@@ -35,7 +35,7 @@ from langgraft.memory.providers import InsightMemory, SimpleRAG, TrajectoryMemor
 from langgraft.memory.providers.simple_rag import SimpleRAGSettings
 from langgraft.memory.providers.trajectory import TrajectorySettings
 from langgraft.memory.rankers import BM25, Dense
-from langgraft.memory.stores import ForkedStore, RankedStore, ReadOnlyStore
+from langgraft.memory.stores import RankedStore, ReadOnlyStore
 from langgraft.memory.writers import other_writers
 
 BANK = records_namespace(("b",))
@@ -156,18 +156,13 @@ def test_providers_when_their_settings_differ_see_what_each_writes() -> None:
         assert len(dense.provide(TASK, asking()).items) == number + 1
 
 
-def test_bank_when_seen_through_wrappers_is_the_same_and_a_fork_is_another() -> None:
+def test_bank_when_seen_through_wrappers_is_the_same() -> None:
     """Whoever could write to the same records has the same lock."""
-    store, overlay = InMemoryStore(), InMemoryStore()
+    store = InMemoryStore()
     bank = open_bank(store, BANK)
     assert open_bank(ReadOnlyStore(store), BANK) is bank
     assert open_bank(RankedStore(ReadOnlyStore(store), BM25()), BANK) is bank
-    fork = open_bank(ForkedStore(store, overlay), BANK)
-    assert fork is open_bank(ForkedStore(ReadOnlyStore(store), overlay), BANK)
     others = [
-        fork,
-        open_bank(overlay, BANK),
-        open_bank(ForkedStore(InMemoryStore(), overlay), BANK),
         open_bank(store, records_namespace(("other",))),
         open_bank(InMemoryStore(), BANK),
     ]

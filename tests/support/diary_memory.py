@@ -12,8 +12,8 @@ from langgraft.memory.model import Add, Change, Episode, MemoryDelta, MemoryItem
 from langgraft.memory.provider import MemoryProvider, program
 from langgraft.memory.recall import Found, RecallContext
 from langgraft.memory.settings import ProviderSettings
-from langgraft.memory.stores.forked import ReadOnlyStore
 from langgraft.memory.stores.programs import Program
+from langgraft.memory.stores.read_only import ReadOnlyStore
 
 
 class DiarySettings(ProviderSettings):

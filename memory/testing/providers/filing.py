@@ -26,7 +26,7 @@ from langgraft.memory.model import (
 )
 from langgraft.memory.provider import EPISODES, MemoryProvider
 from langgraft.memory.recall import Budget, render_block
-from langgraft.memory.stores.forked import ReadOnlyStore
+from langgraft.memory.stores.read_only import ReadOnlyStore
 from langgraft.memory.testing.base import needs
 from langgraft.memory.testing.providers import base
 from langgraft.memory.testing.providers.base import (

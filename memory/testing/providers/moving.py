@@ -16,7 +16,7 @@ from langgraft.memory.forgetting import SUCCESSES, USES
 from langgraft.memory.model import MemoryDelta, MemoryItem, Remove, fold
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import PROVIDERS, make_provider
-from langgraft.memory.stores.forked import ReadOnlyStore
+from langgraft.memory.stores.read_only import ReadOnlyStore
 from langgraft.memory.testing.base import needs
 from langgraft.memory.testing.providers.base import (
     Make,

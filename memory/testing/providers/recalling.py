@@ -31,7 +31,7 @@ from langgraft.memory.recall import (
     count_tokens_approximately,
     render_block,
 )
-from langgraft.memory.stores.forked import ReadOnlyStore
+from langgraft.memory.stores.read_only import ReadOnlyStore
 from langgraft.memory.testing.base import needs
 from langgraft.memory.testing.providers.base import (
     ACTIONS,

@@ -18,9 +18,9 @@ from langgraft.memory.model import MemoryItem
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.named import make_ranker
 from langgraft.memory.recall import item_of
-from langgraft.memory.stores.forked import ReadOnlyStore
 from langgraft.memory.stores.programs import Namespace
 from langgraft.memory.stores.ranked import RankedStore
+from langgraft.memory.stores.read_only import ReadOnlyStore
 
 _WIDTH: Final = 60
 _HERE: Final[Namespace] = records_namespace(("search",))

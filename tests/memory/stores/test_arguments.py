@@ -10,18 +10,15 @@ from langgraft._core.errors import SettingsError
 from langgraft.memory import Episode, Outcome, RecallContext, Step
 from langgraft.memory.providers import InsightMemory, TrajectoryMemory
 from langgraft.memory.rankers import BM25
-from langgraft.memory.stores import ChromaStore, ForkedStore, RankedStore
+from langgraft.memory.stores import ChromaStore, RankedStore
 
 
 @pytest.mark.parametrize("given", ["memories", None, InMemoryStore])
 def test_store_when_it_is_none_is_refused_by_everything_that_takes_one(given: Any) -> None:
     """A name, nothing, or the class instead of an object: each is told by its value."""
-    store = InMemoryStore()
     for make in (
         lambda: InsightMemory(given),
         lambda: RankedStore(given, BM25()),
-        lambda: ForkedStore(given, store),
-        lambda: ForkedStore(store, given),
     ):
         with pytest.raises(SettingsError, match="must be a BaseStore, such as InMemoryStore"):
             make()
@@ -32,13 +29,6 @@ def test_ranker_when_it_is_none_is_refused(given: Any) -> None:
     """A name, nothing, or the class instead of an object."""
     with pytest.raises(SettingsError, match=r"such as BM25\(\)"):
         RankedStore(InMemoryStore(), given)
-
-
-def test_fork_when_base_and_overlay_are_one_store_is_refused() -> None:
-    """It would write to what it is to spare."""
-    store = InMemoryStore()
-    with pytest.raises(SettingsError, match="the same store"):
-        ForkedStore(store, store)
 
 
 @pytest.mark.parametrize("path", ["", "http://localhost:8000", "https://chroma"])

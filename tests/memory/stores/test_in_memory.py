@@ -13,13 +13,11 @@ from table_embeddings import TableEmbeddings
 
 from langgraft._core.effects import acarry_out, carry_out
 from langgraft.memory.rankers import BM25
-from langgraft.memory.stores import ForkedStore, RankedStore, ReadOnlyStore
+from langgraft.memory.stores import RankedStore, ReadOnlyStore
 from langgraft.memory.stores.named import GuardedStore
 
 Wrap = Callable[[InMemoryStore], BaseStore]
 WRAPS: dict[str, Wrap] = {
-    "forked": lambda store: ForkedStore(store, InMemoryStore()),
-    "overlay": lambda store: ForkedStore(InMemoryStore(), store),
     "read only": ReadOnlyStore,
     "ranked": lambda store: RankedStore(store, BM25()),
     "guarded": lambda store: GuardedStore(store, (), name="memory"),

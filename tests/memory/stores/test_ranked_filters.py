@@ -19,7 +19,6 @@ from locked_store import LockedStore
 
 from langgraft.memory.rankers import BM25, MMR, Dense, Hybrid, Ranker, TermOverlap, base
 from langgraft.memory.stores import (
-    ForkedStore,
     RankedItem,
     RankedStore,
     ReadOnlyStore,
@@ -98,17 +97,6 @@ def test_search_when_filtered_between_writes_then_is_the_ranking_without_the_oth
 ) -> None:
     """Whatever changes between searches, and whichever fields they name first."""
     _play(RankedStore(InMemoryStore(), RANKERS[name]), steps)
-
-
-@settings(deadline=None, max_examples=40)
-@given(before=STEPS, after=STEPS)
-def test_search_when_filtered_over_a_fork_then_is_the_ranking_without_the_others(
-    before: list[Any], after: list[Any]
-) -> None:
-    """Fields are those of the fork; its base keeps its own."""
-    base = InMemoryStore()
-    _play(RankedStore(base, BM25()), before)
-    _play(RankedStore(ForkedStore(base, InMemoryStore()), BM25()), after)
 
 
 @pytest.mark.parametrize("name", RANKERS)

@@ -15,7 +15,7 @@ from langgraph.store.memory import InMemoryStore
 from langgraft._core.errors import InputError
 from langgraft.memory.embedders.hashing import HashingEmbeddings
 from langgraft.memory.rankers import BM25
-from langgraft.memory.stores import ForkedStore, RankedStore, ReadOnlyStore
+from langgraft.memory.stores import RankedStore, ReadOnlyStore
 from langgraft.memory.stores.put_indexes import INDEX
 
 NewStore = Callable[[], BaseStore]
@@ -31,7 +31,7 @@ def _found(store: BaseStore, query: str, prefix: tuple[str, ...] = NAMESPACE) ->
     return _keys(store.search(prefix, query=query))
 
 
-@pytest.fixture(params=["live", "built later", "forked", "frozen", "kept in a directory"])
+@pytest.fixture(params=["live", "built later", "frozen", "kept in a directory"])
 def filled(request: pytest.FixtureRequest, new_store: NewStore, tmp_path: Path) -> RankedStore:
     """A ranked store with four records, however it came to know of them."""
     store = new_store()
@@ -47,8 +47,6 @@ def filled(request: pytest.FixtureRequest, new_store: NewStore, tmp_path: Path) 
     match request.param:
         case "built later":
             return RankedStore(store, BM25())
-        case "forked":
-            return RankedStore(ForkedStore(store, InMemoryStore()), BM25())
         case "frozen":
             return RankedStore(ReadOnlyStore(store), BM25())
         case "kept in a directory":

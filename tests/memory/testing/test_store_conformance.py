@@ -10,7 +10,7 @@ from langgraph.store.memory import InMemoryStore
 from postgres_server import Schemas
 
 from langgraft.memory.rankers import BM25
-from langgraft.memory.stores import ForkedStore, RankedStore
+from langgraft.memory.stores import RankedStore
 from langgraft.memory.testing.stores.reference import inmemory_departures
 from langgraft.testing import ReferenceStore, StoreConformance, word_index
 
@@ -58,15 +58,6 @@ class TestRankedStoreOverInMemoryStore(StoreConformance):
     def store(self) -> BaseStore:
         """Return an empty store."""
         return RankedStore(InMemoryStore(), BM25())
-
-
-class TestForkedStore(StoreConformance):
-    """A fork of an empty store is a store like any other."""
-
-    @pytest.fixture
-    def store(self) -> BaseStore:
-        """Return an empty fork."""
-        return ForkedStore(ReferenceStore(), ReferenceStore())
 
 
 @pytest.mark.matrix
