@@ -68,6 +68,7 @@ _SYMBOLS: Final = {
     "≤": r"\le ",
     "≥": r"\ge ",
     "≠": r"\ne ",
+    "!=": r"\ne ",
     "≈": r"\approx ",
     "½": r"\frac{1}{2}",
     "¼": r"\frac{1}{4}",
@@ -169,7 +170,7 @@ _SPACE: Final = re.compile(
 )
 _SIZE: Final = re.compile(r"\\(?:left|right|[bB]igg?[lrm]?)(?![a-zA-Z])\s*\.?")
 _THOUSANDS: Final = re.compile(
-    r"(?<![\d.,])(\d{1,3}(?:(?:\{,\}|,|\\,| )(?:\\!)?\d{3})+)(?!\d|,\d| ?/)"
+    r"(?<![\d.,])(\d{1,3}(?:(?:\{,\}|,|\\,| )(?:\\!)?\s?\d{3})+)(?!\d|,\d| ?/)"
 )
 _COMMA_INSIDE: Final = re.compile(r"frac\s*(?:\{[^{}]*\})?\s*\{[^{}]*\d,")
 """A comma in a fraction, which parts thousands and no list."""
@@ -201,6 +202,7 @@ _EMPTY: Final = re.compile(
 )
 _LETTERS: Final = re.compile(r"[a-zA-Z]{3,}")
 _RATIO: Final = re.compile(r" ?: ?")
+_NAMED_RATIO: Final = re.compile(r"^[A-Za-z][\w{}]*\s*:\s*[A-Za-z][\w{}]*\s*=\s*")
 _TIME: Final = re.compile(r"\d{1,2}:[0-5]\d")
 _REALS: Final = re.compile(
     r"\\mathbb\s*\{?\s*R\s*\}?|\\Re|(?:\\text\s*\{)?\s*all (?:reals|real (?:numbers|values))(?: of [a-z])?\s*\}?",
@@ -281,6 +283,7 @@ def _plain(text: str) -> str:
         text = text.replace(symbol, latex)
     text = _SQUARE_ROOT.sub(lambda found: rf"\sqrt{{{(found[1] or found[2]).strip('()')}}}", text)
     text = re.sub(r"(?<!\\)\\[()\[\]](?![a-zA-Z])", " ", re.sub(r"(?<!\\)\$", " ", text))
+    text = re.sub(r"(?<=[\w)}])\*\*(?=[\w({-])", "^", text)
     text = re.sub(r"\*\*|__", " ", text)
     text = _SIZE.sub(" ", _SPACE.sub(" ", text))
     text = text.replace(r"\langle", "⟨").replace(r"\rangle", "⟩")
@@ -334,6 +337,7 @@ def _read(text: str, depth: int) -> Answer | None:
         return _several("()", [r"-\infty", r"\infty"], depth)
     if built := _BUILT.fullmatch(text):
         return _read(built[2], depth + 1)
+    text = _NAMED_RATIO.sub("", text)
     if ":" in text:
         return Words(_words(text))
     inner = _TEXT.fullmatch(text)
@@ -362,6 +366,8 @@ def _parts(text: str) -> tuple[str, list[str]] | None:
         return "union" if either else "set", parts
     if text.startswith(r"\{") and text.endswith(r"\}"):
         return "set", _split(listed[2:-2], ",")
+    if re.fullmatch(r"\{[^{}]*,[^{}]*\}", text):
+        return "set", _split(listed[1:-1], ",")
     if _is_enclosed(text) and len(parts := _split(text[1:-1], ",")) > 1:
         return _bracket(text[0]) + _bracket(text[-1]), parts
     return None
@@ -445,8 +451,10 @@ def _interval(text: str, depth: int) -> Answer | None:
         return None
     signs = [{"\\l": "<", "\\g": ">"}.get(each[:2], each[0]) + _equal(each) for each in signs]
     sides = [each.strip() for each in _COMPARED.split(text)]
-    if len(signs) == 1 and not _is_variable(sides[0]):
+    if len(signs) == 1 and not _is_variable(sides[0].lstrip("-")):
         sides, signs = sides[::-1], [_FLIPPED[signs[0]]]
+    if len(signs) == 1 and sides[0].startswith("-"):
+        sides, signs = [sides[0][1:], f"-({sides[1]})"], [_FLIPPED[signs[0]]]
     if len(signs) == 1:
         variable, ends = sides[0], ("", sides[1]) if signs[0][0] == "<" else (sides[1], "")
         closed = (False, signs[0] == "<=") if ends[1] else (signs[0] == ">=", False)
@@ -469,7 +477,8 @@ def _equal(sign: str) -> str:
 
 
 def _is_variable(text: str) -> bool:
-    return re.fullmatch(r"\\?[a-zA-Z]+(?:_\{?\w\}?)?", text) is not None and text != r"\infty"
+    variable = r"\\?[a-zA-Z]+(?:_\{?\w\}?)?(?:\([a-z]\))?"
+    return re.fullmatch(variable, text) is not None and text != r"\infty"
 
 
 def _read_words(text: str, depth: int) -> Answer | None:
@@ -497,7 +506,7 @@ def _is_unit_like(text: str) -> bool:
 
 _AMOUNT: Final = re.compile(
     r"^(?P<amount>.*?[\d})!]|.*?\\(?:pi|infty))\s*"
-    r"(?P<unit>(?:\\text|\\mbox|\\mathrm|\\hbox|\\textrm)\s*\{[^{}]*\}|(?<![a-zA-Z\\])[a-zA-Z][a-zA-Z/ ]*[a-zA-Z])"
+    r"(?P<unit>\\(?:text(?:bf|it|rm|normal)?|mbox|mathrm|hbox)\s*\{[^{}]*\}|(?<![a-zA-Z\\])[a-zA-Z][a-zA-Z/ ]*[a-zA-Z])"
     r"\s*(?:\^\s*\{?\s*[23]\s*\}?)?$"
 )
 
@@ -544,9 +553,14 @@ def _read_single(name: str, text: str) -> Answer | None:
     text = text.strip()
     if not text:
         return None
-    if _TEXT.search(text) or (not unit and _is_prose(text)):
+    if _TEXT.search(text) or (not unit and _is_prose(text)) or _is_unbalanced(text):
         return _word(text)
     return Expression(_MIXED.sub(_as_sum, text), unit, percent, name)
+
+
+def _is_unbalanced(text: str) -> bool:
+    """Say whether brackets do not match, as those of half-open intervals do not."""
+    return any(text.count(each) != text.count(other) for each, other in ("()", "[]"))
 
 
 def _is_prose(text: str) -> bool:
@@ -564,7 +578,13 @@ _END: Final = 20_000
 """Characters at the end of a reply that are looked at."""
 _APART: Final = 60
 """Characters between boxes of one list."""
-_BETWEEN: Final = re.compile(r"[\s$,;.]*(?:and|or|\\text\{\s*(?:and|or)\s*\})?[\s$,;]*")
+_BETWEEN: Final = re.compile(
+    r"(?:[\s$,;.]|\\q?quad|\\[()\[\]])*(?:and|or|\\text\{\s*(?:and|or)\s*\})?(?:[\s$,;]|\\q?quad|\\[()\[\]]|\w+ =)*"
+)
+_FORMULA: Final = re.compile(r"\$\$(.+?)\$\$|\$([^$]+)\$|\\\((.+?)\\\)|\\\[(.+?)\\\]", re.DOTALL)
+_NO_PROSE: Final = re.compile(_TEXT.pattern + r"|\\(?:begin|end)\s*\{\w+\}(?:\{[clr|\s]*\})?")
+_AFTER: Final = 80
+"""Characters that may follow a formula that is an answer: to the end of its sentence."""
 _SAID: Final = re.compile(r"(?:####|\banswer\s?(?:is|:|=)\s?:?[ *]*)[ \t]*([^\n]+)", re.IGNORECASE)
 _TOKEN: Final = re.compile(r"-?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:\s*/\s*\d+)?|\\[a-z]+\{[^\s]*\}")
 
@@ -573,8 +593,9 @@ def final_answer(reply: str) -> str:
     r"""Return what a reply gives as its answer, empty where there is none.
 
     The last `\boxed{}`; boxes that only `and`, `or` or a comma part are one list. Without a box, what
-    stands after the last "answer is", "Answer:" or `####`; else after the last `=` of the last line
-    that has one; else the last number. Only the end of a long reply is looked at.
+    stands after the last "answer is", "Answer:" or `####`; else all of a reply that is nothing but
+    an answer; else the formula a reply ends with; else what stands after the last `=` of the last line that
+    has one; else the last number. Only the end of a long reply is looked at.
     """
     reply = reply[-_END:]
     if boxes := _boxes(reply):
@@ -588,6 +609,13 @@ def final_answer(reply: str) -> str:
         return ", ".join(found)
     if said := _SAID.findall(reply):
         return _stated(said[-1])
+    bare = reply.strip().removesuffix(".")
+    if "\n" not in bare and not _FORMULA.search(bare) and not _is_prose(_NO_PROSE.sub(" ", bare)):
+        return _value(bare)
+    if formula := _FORMULA.fullmatch(bare):
+        return _value(_inside(formula))
+    if ended := _last_formula(reply):
+        return ended
     lines = [line for line in reply.splitlines() if "=" in line]
     if lines and not _is_prose(stated := _stated(lines[-1].rsplit("=", 1)[1])):
         return stated
@@ -599,9 +627,40 @@ def _stated(said: str) -> str:
     said = said.strip()
     if again := _SAID.search(said):
         return _stated(again[1])
-    if said.startswith("$") and (formula := re.match(r"\$+([^$]+)\$+", said)):
-        return formula[1].strip()
-    return re.split(r"\.(?:\s|$)", said, maxsplit=1)[0].strip()
+    if formula := _FORMULA.match(said):
+        return _inside(formula)
+    sentence = re.split(r"\.(?:\s|$)", said, maxsplit=1)[0].strip()
+    if sentence[:1].isalpha() and _is_prose(sentence) and re.search(r"\d", sentence):
+        return _last_formula(sentence) or last_token(sentence)
+    return sentence
+
+
+def _last_formula(reply: str) -> str:
+    """Return the formula that a reply ends with, if it has a value and no number comes after it."""
+    formulas = list(_FORMULA.finditer(reply))
+    if not formulas:
+        return ""
+    said_to_be = re.search(r"\b(?:is|are)[:\s]*$", reply[: formulas[-1].start()])
+    if not said_to_be and not re.search(r"[\d=<>]|\\(?!text)[a-z]", formulas[-1][0]):
+        return ""
+    after = reply[formulas[-1].end() :]
+    if len(after) > _AFTER or re.search(r"[\d=]", after):
+        return ""
+    return _value(_inside(formulas[-1]))
+
+
+def _inside(formula: re.Match[str]) -> str:
+    """Return what stands between the delimiters of a formula."""
+    return "".join(each or "" for each in formula.groups()).strip()
+
+
+def _value(formula: str) -> str:
+    """Return what a formula comes to: all of it, unless it is a chain of calculations."""
+    parts = _split(formula, "=")
+    if len(parts) == 1 or re.search(r"[<>!,;]|\\(?:le|ge|ne|text|and|or)", formula):
+        return formula
+    names = re.search(r"(?<![a-zA-Z\\])[a-zA-Z](?![a-zA-Z])", formula)
+    return formula if names and len(parts) == 2 else parts[-1].strip()  # noqa: PLR2004  (sides)
 
 
 def last_token(reply: str) -> str:

@@ -83,13 +83,15 @@ class AnswerGrader:
 
         Args:
             reply: All that a solver said.
-            right: The right answer, without its box.
+            right: The right answer; of a whole solution, what its last box holds.
 
         Raises:
             MissingExtraError: The extra `math` is not installed.
             InfrastructureError: The process that compares does not start.
         """
         answer = final_answer(reply)
+        if r"\boxed" in right:
+            right = final_answer(right)
         return self.compare(answer, right) if answer else Grade(correct=False, answer="")
 
     def compare(self, answer: str, right: str) -> Grade:

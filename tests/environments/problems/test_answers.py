@@ -27,6 +27,37 @@ def test_pairs_of_a_kind_are_told_apart(kind: str) -> None:
     assert wrong == []
 
 
+@pytest.mark.parametrize(
+    ("reply", "answer"),
+    [
+        (r"$[0,1)$", "[0,1)"),
+        (r"\[ \begin{pmatrix} 1 \\ 2 \end{pmatrix} \]", r"\begin{pmatrix} 1 \\ 2 \end{pmatrix}"),
+        (r"(1, 4.5)", "(1, 4.5)"),
+        (r"-\frac{10}{9}", r"-\frac{10}{9}"),
+        (r"$\text{odd}$", r"\text{odd}"),
+        (r"Therefore $x \geq 5$ is the solution.", r"x \geq 5"),
+        (
+            r"It touches $y$ at 3. Hence the domain is $(2, 12) \cup (12, 102)$.",
+            r"(2, 12) \cup (12, 102)",
+        ),
+        (r"So the point is \(E\).", "E"),
+        (r"We get $2 + 3 = 5$", "5"),
+        (r"The line is $34x + 45y = 100$.", "34x + 45y = 100"),
+        (r"Hence 12 is the value of $x$.", "12"),
+        (r"There are $3$ boys, so 7 in all.", "7"),
+        (r"Final Answer: The largest $n$ is 34.", "34"),
+        (r"$\boxed{(2, 2)} \quad \text{and} \quad \boxed{(6, 2)}$", "(2, 2), (6, 2)"),
+        (r"\(\boxed{1}\) and \(\boxed{-2}\).", "1, -2"),
+        ("I do not know.", ""),
+    ],
+)
+def test_reply_when_it_has_no_box_or_several_gives_the_whole_answer_that_it_ends_with(
+    reply: str, answer: str
+) -> None:
+    """A bare answer, the formula that ends a reply, or what a calculation comes to."""
+    assert final_answer(reply) == answer
+
+
 def test_stage_says_what_was_needed() -> None:
     """Text before numbers, numbers before algebra; of a list the last that any part needs."""
     assert equal(r"\dfrac12", r"\frac{1}{2}") == "text"
