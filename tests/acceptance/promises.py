@@ -158,7 +158,8 @@ def _side_by_side(numbered: Sequence[tuple[int, Group]], setting: Setting) -> It
     if not numbered:
         return
     with ProcessPoolExecutor(AT_ONCE, mp_context=get_context("spawn")) as pool:
-        started = [pool.submit(_measured, number, group, setting) for number, group in numbered]
+        # The longest are among the last: begun late, one of them would be under way alone.
+        started = [pool.submit(_measured, *each, setting) for each in reversed(numbered)]
         for done in as_completed(started):
             yield done.result()
 
