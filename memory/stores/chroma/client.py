@@ -1,5 +1,6 @@
-"""Opening Chroma: as this process's own, under a lock, or as a server's client."""
+"""Opening Chroma: as this process's own, under a lock, or as a server's client; or taking a client that is open."""
 
+import inspect
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from filelock import FileLock, Timeout
 from langgraft._core.errors import InfrastructureError, SettingsError, StorePathError
 
 if TYPE_CHECKING:
+    from chromadb.api import ClientAPI
     from chromadb.api.client import Client
     from chromadb.config import Settings
 
@@ -29,7 +31,7 @@ class Connection:
         close: Closes it and releases what was held for it.
     """
 
-    client: "Client"
+    client: "ClientAPI"
     where: str
     alone: bool
     close: Callable[[], None]
@@ -93,6 +95,42 @@ def connect(url: str) -> Connection:
         raise InfrastructureError(msg) from error
     opened = cast("Client", client)
     return Connection(opened, url, alone=False, close=lambda: _hang_up(opened))
+
+
+def adopt(client: object) -> Connection:
+    """Take a client that somebody else made, and closes.
+
+    Raises:
+        SettingsError: It is asynchronous, or no client of Chroma.
+    """
+    from chromadb.api import ClientAPI  # noqa: PLC0415  (takes a second)
+    from chromadb.api.async_api import AsyncClientAPI  # noqa: PLC0415
+
+    if isinstance(client, ClientAPI):
+        # Whoever made it may write through it, so nothing is held in memory.
+        return Connection(client, _place(client), alone=False, close=lambda: None)
+    wanted = (
+        "client must be a chromadb client, as EphemeralClient, PersistentClient or HttpClient make"
+    )
+    if isinstance(client, AsyncClientAPI) or inspect.iscoroutine(client):
+        msg = (
+            f"{wanted}, got an asynchronous one: give an HttpClient (the store's own asynchronous"
+            " methods run it in a thread)"
+        )
+        raise SettingsError(msg)
+    if isinstance(client, str | Path):
+        msg = f"{wanted}, got {str(client)!r:.80}: ChromaStore.open takes a folder, .connect an address"
+        raise SettingsError(msg)
+    msg = f"{wanted}, got {client!r:.80}"
+    raise SettingsError(msg)
+
+
+def _place(client: "ClientAPI") -> str:
+    """Return a client's address or folder, for messages."""
+    settings = client.get_settings()
+    if host := settings.chroma_server_host:
+        return f"{host}:{settings.chroma_server_http_port}"
+    return str(Path(settings.persist_directory).resolve()) if settings.is_persistent else "memory"
 
 
 def _hang_up(client: "Client") -> None:

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from langgraph.store.base import (
@@ -28,7 +28,7 @@ from langgraph.store.base import (
 
 from langgraft._core.arguments import checked
 from langgraft._core.errors import InputError
-from langgraft.memory.stores.chroma.client import Connection, connect, open_folder
+from langgraft.memory.stores.chroma.client import Connection, adopt, connect, open_folder
 from langgraft.memory.stores.chroma.rows import (
     Index,
     Matrix,
@@ -43,6 +43,9 @@ from langgraft.memory.stores.chroma.rows import (
 from langgraft.memory.stores.chroma.table import Directory, Fresh, Held, ListedRecord, Table
 from langgraft.memory.stores.filters import check_filter, passes
 from langgraft.memory.stores.programs import Address, Namespace
+
+if TYPE_CHECKING:
+    from chromadb.api import ClientAPI
 
 _FETCH = 100
 """Records read at a time when a filter decides which of them count."""
@@ -96,7 +99,7 @@ class _Call:
 
 
 class ChromaStore(BaseStore):
-    """Keep records in Chroma: in a folder of this process's own, or on a server.
+    """Keep records in Chroma: in a folder of this process's own, on a server, or by a client of yours.
 
     ```python
     with ChromaStore.open("memories") as store:
@@ -106,6 +109,8 @@ class ChromaStore(BaseStore):
     # chroma run --path memories
     store = ChromaStore.connect("http://localhost:8000", index={"dims": 64, "embed": embeddings})
     store.search(("ada",), query="red key")  # exact, by cosine
+
+    store = ChromaStore.from_client(chromadb.EphemeralClient())
     ```
 
     * It behaves as LangGraph's `InMemoryStore`, but keeps `created_at` when a record is written
@@ -122,9 +127,9 @@ class ChromaStore(BaseStore):
     * Batches of one store object exclude one another, from any thread or task. Those that wait at
       the same time are read for and written together, so that a thousand gathered calls cost
       little more than one. Asynchronous ones run in a thread of the store's own.
-    * `open` holds namespaces and vectors in memory from the first search on. `connect` reads the
-      rows under a search's prefix each time, so that it sees what others wrote; put a
-      `RankedStore` before it where that is too slow.
+    * `open` holds namespaces and vectors in memory from the first search on. `connect` and
+      `from_client` read the rows under a search's prefix each time, so that they see what others
+      wrote; put a `RankedStore` before them where that is too slow.
     * Vectors are ours, as `index` says; Chroma embeds, downloads and reports nothing. With an
       `index` of other `dims` than records were written with, searches raise.
 
@@ -193,6 +198,35 @@ class ChromaStore(BaseStore):
         return cls._made(connect(url), collection, checked)
 
     @classmethod
+    def from_client(
+        cls,
+        client: "ClientAPI",
+        *,
+        collection: str = "langgraft",
+        index: IndexConfig | None = None,
+    ) -> Self:
+        """Make a store over a client that is open, in the tenant and database it is set to.
+
+        The client stays yours: `close` leaves it open, and its settings, telemetry among them, as
+        they are. Others may write through it, or through another one: that is seen, and a bank
+        with two writers is told (`BankConflictError`). No lock is taken on a `PersistentClient`'s
+        folder: keep it to one process, and do not `open` it at the same time. All
+        `EphemeralClient`s of a process share their collections: name one for each store.
+
+        Args:
+            client: As `chromadb.EphemeralClient`, `PersistentClient`, `HttpClient` or `CloudClient`
+                makes it; not an asynchronous one.
+            collection: Name of the Chroma collection.
+            index: What to embed, for searches with a query; without it, `query` is ignored.
+
+        Raises:
+            SettingsError: `client` is none, or asynchronous, or `index` is not usable.
+            InfrastructureError: The client is closed, or Chroma failed.
+        """
+        checked = None if index is None else Index.from_config(index)
+        return cls._made(adopt(client), collection, checked)
+
+    @classmethod
     def _made(cls, connection: Connection, collection: str, index: Index | None) -> Self:
         try:
             return cls(connection, collection=collection, index=index)
@@ -201,7 +235,10 @@ class ChromaStore(BaseStore):
             raise
 
     def close(self) -> None:
-        """Close Chroma and release the folder; what is under way is finished first."""
+        """Close Chroma and release the folder; what is under way is finished first.
+
+        A client that was given (`from_client`) is left open.
+        """
         with self._lock, self._queue:
             if not self._closed:
                 self._closed = True

@@ -1,15 +1,19 @@
-"""The suite of LangGraph stores, on Chroma in a folder and on a server."""
+"""The suite of LangGraph stores, on Chroma in a folder, on a server, and by a client of somebody's own."""
 
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import chromadb
 import pytest
+from chromadb.api import ClientAPI
+from chromadb.config import Settings
 from langgraph.store.base import BaseStore
 
 from langgraft.memory.stores import ChromaStore
-from langgraft.memory.stores.chroma.client import Connection, connect, open_folder
+from langgraft.memory.stores.chroma.client import Connection, adopt, connect, open_folder
 from langgraft.memory.stores.chroma.rows import Index
 from langgraft.testing import StoreConformance, word_index
 
@@ -32,8 +36,16 @@ def connected_chroma(chroma_url: str) -> Iterator[Connection]:
     connection.close()
 
 
+@pytest.fixture(scope="module")
+def given_client() -> Iterator[ClientAPI]:
+    """Make a client in memory for all tests."""
+    client: Any = chromadb.EphemeralClient(Settings(anonymized_telemetry=False))
+    yield client
+    client.close()
+
+
 class ChromaConformance(StoreConformance):
-    """What both ways to Chroma can do.
+    """What all ways to Chroma can do.
 
     Opening takes longer than most tests: those that do not open again share a connection, each
     with a collection of its own.
@@ -116,3 +128,18 @@ class TestChromaServer(ChromaConformance):
         """Return what connects to a test's own collection."""
         collection = f"opened-{next(_numbers)}"
         return lambda: ChromaStore.connect(chroma_url, collection=collection)
+
+
+class TestChromaClient(ChromaConformance):
+    """A client in memory, which stays open."""
+
+    @pytest.fixture
+    def connection(self, given_client: ClientAPI) -> Connection:
+        """Return what the tests share."""
+        return adopt(given_client)
+
+    @pytest.fixture
+    def opened(self, given_client: ClientAPI) -> Callable[[], ChromaStore]:
+        """Return what makes a store over a test's own collection."""
+        collection = f"client-{next(_numbers)}"
+        return lambda: ChromaStore.from_client(given_client, collection=collection)

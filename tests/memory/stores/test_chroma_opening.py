@@ -3,13 +3,15 @@
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import chromadb
 import pytest
 from acceptance.chroma import open_twice
 from chroma_server import chroma_server
+from chromadb.api import ClientAPI
 from chromadb.config import Settings
 
 from langgraft._core.errors import (
@@ -19,6 +21,7 @@ from langgraft._core.errors import (
     StorePathError,
 )
 from langgraft.memory.stores import ChromaStore
+from langgraft.memory.stores.chroma.client import _hang_up
 from langgraft.memory.stores.chroma.rows import row_id
 from langgraft.memory.stores.chroma.table import FORMAT
 
@@ -212,6 +215,89 @@ def test_clients_when_two_use_a_server_see_each_other_at_once(chroma_url: str) -
         assert two.get(("n",), "k") is None
         assert two.search(("n",)) == []
         assert two.list_namespaces() == [("m",)]
+
+
+@pytest.fixture
+def client() -> Iterator[ClientAPI]:
+    """Return a client in memory; those of a process share their collections."""
+    client: Any = chromadb.EphemeralClient(Settings(anonymized_telemetry=False))
+    yield client
+    client.close()
+
+
+def test_client_when_its_store_is_closed_stays_open(client: ClientAPI) -> None:
+    """Who made it closes it; the store says that it is closed, and its records are there."""
+    name = "given-and-closed"
+    with ChromaStore.from_client(client, collection=name) as store:
+        assert not store.alone
+        store.put(("n",), "k", {"n": 1})
+    with pytest.raises(InputError, match="at memory is closed"):
+        store.get(("n",), "k")
+    assert client.get_collection(name).count() == 1
+    with ChromaStore.from_client(client, collection=name) as again:
+        assert [item.value for item in again.search(())] == [{"n": 1}]
+
+
+def test_client_when_two_stores_have_it_see_each_other(client: ClientAPI) -> None:
+    """Nothing is held in memory of what another store may write."""
+    name = "given-twice"
+    one, two = (ChromaStore.from_client(client, collection=name) for _ in range(2))
+    with one, two:
+        assert two.search(()) == []
+        one.put(("n",), "k", {"n": 1})
+        assert [item.value for item in two.search(())] == [{"n": 1}]
+
+
+def test_client_when_persistent_writes_what_open_reads(path: Path) -> None:
+    """It is the same store, in the client's folder, which messages name."""
+    client = chromadb.PersistentClient(str(path), Settings(anonymized_telemetry=False))
+    with ChromaStore.from_client(client) as store:
+        store.put(("n",), "k", {"n": 1})
+    client.close()  # type: ignore[attr-defined]
+    with pytest.raises(InfrastructureError, match=f"could not open .* at {path}"):
+        ChromaStore.from_client(client)
+    with ChromaStore.open(path) as opened:
+        assert [item.value for item in opened.search(())] == [{"n": 1}]
+
+
+def test_client_of_a_server_when_given_is_used(chroma_url: str) -> None:
+    """Its address is named where it can no longer be used."""
+    host, port = chroma_url.removeprefix("http://").split(":")
+    client: Any = chromadb.HttpClient(
+        host, int(port), settings=Settings(anonymized_telemetry=False)
+    )
+    with ChromaStore.from_client(client, collection="given-http") as store:
+        store.put(("n",), "k", {"n": 1})
+        assert store.get(("n",), "k") is not None
+    with pytest.raises(InputError, match=f"at {host}:{port} is closed"):
+        store.get(("n",), "k")
+    _hang_up(client)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("memories", "ChromaStore.open takes a folder"),
+        ("http://localhost:8000", ".connect an address"),
+        (None, "must be a chromadb client, .* got None"),
+        (chromadb.EphemeralClient, "must be a chromadb client, .* got <function"),
+    ],
+)
+def test_client_when_it_is_none_is_refused(given: Any, told: str) -> None:
+    """What makes one is named, and where folders and addresses go."""
+    with pytest.raises(SettingsError, match=told):
+        ChromaStore.from_client(given)
+
+
+async def test_client_when_asynchronous_is_refused(chroma_url: str) -> None:
+    """Awaited or not: the store's own asynchronous methods need none."""
+    host, port = chroma_url.removeprefix("http://").split(":")
+    pending: Any = chromadb.AsyncHttpClient(host, int(port))
+    with pytest.raises(SettingsError, match="got an asynchronous one: give an HttpClient"):
+        ChromaStore.from_client(pending)
+    client: Any = await pending
+    with pytest.raises(SettingsError, match="got an asynchronous one"):
+        ChromaStore.from_client(client)
 
 
 def test_import_when_no_store_is_opened_loads_no_chroma() -> None:
