@@ -1,7 +1,7 @@
 """The continual-learning study as the harness sees it."""
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
@@ -33,6 +33,7 @@ from langgraft.nodes.prompts import prompt
 if TYPE_CHECKING:  # listing runs needs none of it
     from langchain_core.language_models import BaseChatModel
 
+    from langgraft.benchmarks.harness.conversations import PlayedEpisode
     from langgraft.memory.provider import Need
 
 CODE: Final = ("langgraft.benchmarks.continual.plan", "langgraft.benchmarks.continual.session")
@@ -220,6 +221,13 @@ class ContinualStudy(Study[ContinualPlan]):
             f"{name}: {detectable_line([run for run in runs if run.factors[PAIR] == name])}"
             for name in plan.parts
         )
+
+    @override
+    def episodes(self, plan: ContinualPlan, log: PlanLogReader) -> "Iterator[PlayedEpisode]":
+        """Yield the episodes of a log; memory is asked again for what it recalled."""
+        from langgraft.benchmarks.continual.conversations import played_episodes  # noqa: PLC0415
+
+        return played_episodes(plan, log)
 
     def report(self, plan: ContinualPlan, log: PlanLogReader, out: Path) -> Report:
         """Write the report, its tables and its figures; of several pairs, one of each and of all."""

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -34,6 +35,8 @@ from langgraft.memory.model import MemoryDelta
 if TYPE_CHECKING:  # a log is read without them
     from langchain_core.language_models import BaseChatModel
     from langgraph.store.base import BaseStore
+
+    from langgraft.benchmarks.harness.conversations import PlayedEpisode
 
 
 def check_server_url(url: str) -> str:
@@ -278,6 +281,8 @@ class Study(ABC, Generic[PlanT]):
     """Where banks lie meanwhile unless somebody says otherwise (see `run_plan`)."""
     default_workers: ClassVar[int] = 4
     """How many runs go on at the same time unless somebody says otherwise."""
+    no_conversations: ClassVar[str] = "its items are not logged as what a model was sent and said"
+    """Why episodes cannot be exported, where `episodes` is not written."""
 
     def check(self, plan: PlanT) -> None:
         """Refuse a plan whose runs could not be played, before they are listed.
@@ -370,6 +375,16 @@ class Study(ABC, Generic[PlanT]):
         del plan, runs
         return ()
 
+    def episodes(self, plan: PlanT, log: "PlanLogReader") -> "Iterator[PlayedEpisode]":
+        """Yield the episodes of a log, run by run, for `langgraft export`.
+
+        Raises:
+            PlanError: The log of such a study does not hold what a conversation needs.
+        """
+        del plan, log
+        msg = f"a log of the study {self.name!r} cannot be exported: {self.no_conversations}"
+        raise PlanError(msg)
+
     @abstractmethod
     def report(self, plan: PlanT, log: "PlanLogReader", out: Path) -> "Report":
         """Write the report and its tables to the folder `out`.
@@ -427,6 +442,15 @@ def is_simulated(plan: Plan, log: PlanLogReader) -> bool:
         return True
     usages = (result.get("usage") for run in log.runs for result in log.results(run.name))
     return any(isinstance(usage, Mapping) and usage.get("simulated_replies") for usage in usages)
+
+
+def deltas_before(log: PlanLogReader, run: RunSpec) -> list[MemoryDelta]:
+    """Return the deltas of the bank that a run started from, the oldest first."""
+    if run.source is None:
+        return []
+    source = next(each for each in log.runs if each.name == run.source.run)
+    own = log.deltas(source.name)[: run.source.items]
+    return [*deltas_before(log, source), *chain.from_iterable(own)]
 
 
 @dataclass(frozen=True)

@@ -80,6 +80,24 @@ def verify_directory(out: Path) -> list[Finding]:
     return [*_verify_log(out), *_verify_report(out)]
 
 
+def require_intact(out: Path, otherwise: str) -> None:
+    """Verify a log before something is made of it.
+
+    Args:
+        out: The run directory.
+        otherwise: What is not done with a damaged one: `no report is made`.
+
+    Raises:
+        RunDirectoryError: `out` is not a run directory, or its log is damaged.
+    """
+    damage = [finding for finding in _verify_log(out) if not finding.interrupted]
+    if damage:
+        first, others = damage[0], len(damage) - 1
+        more = f" (and {others} more: see `langgraft verify`)" if others else ""
+        msg = f"{first.message}; {otherwise} of a damaged log{more}"
+        raise RunDirectoryError(msg, path=first.path)
+
+
 @contextmanager
 def sealed_report(out: Path) -> Iterator[Path]:
     """Verify a log, then list the digests of the report that the block writes of it.
@@ -90,12 +108,7 @@ def sealed_report(out: Path) -> Iterator[Path]:
     Raises:
         RunDirectoryError: `out` is not a run directory, or its log is damaged; nothing is written.
     """
-    damage = [finding for finding in _verify_log(out) if not finding.interrupted]
-    if damage:
-        first, others = damage[0], len(damage) - 1
-        more = f" (and {others} more: see `langgraft verify`)" if others else ""
-        msg = f"{first.message}; no report is made of a damaged log{more}"
-        raise RunDirectoryError(msg, path=first.path)
+    require_intact(out, "no report is made")
     yield out / REPORT
     listed: dict[str, JSON] = {
         path.relative_to(out).as_posix(): _digest_of(read_bytes(path), path)

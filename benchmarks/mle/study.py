@@ -55,6 +55,10 @@ class MleStudy(Study[MlePlan]):
 
     name = "mle"
     plan_model = MlePlan
+    no_conversations = (
+        "an item's line holds what its agent's run came to, and no prompts or replies; a search's journal"
+        " and an agent's events lie in the run's folder `kept`"
+    )
     default_store: ClassVar[str] = "chroma"
     """The paper keeps its memory in a vector database; here it is kept in the run directory."""
     default_workers: ClassVar[int] = 2

@@ -1,18 +1,39 @@
-"""One run of the transplant study: a solver at a stream of problems, with a memory as its cell has it."""
+"""One run of the transplant study: a solver at a stream of problems, with a memory as its cell has it.
 
-from collections.abc import Mapping, Sequence
+And its attempts as conversations, read back from the log.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, cached_property, partial
+from itertools import chain
 from typing import Any, Final, Self, cast
 
 from langchain_core.language_models import BaseChatModel
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
-from langgraft._core.canonical import JSON
-from langgraft._core.errors import LanggraftError
+from langgraft._core.canonical import JSON, text_digest
+from langgraft._core.errors import InputError, LanggraftError
+from langgraft._core.texts import Prompt
 from langgraft.benchmarks.harness.cache import replicate_scope
+from langgraft.benchmarks.harness.conversations import (
+    Conversation,
+    Message,
+    PlayedEpisode,
+    Recalled,
+    Split,
+    up_to_the_last_learned,
+)
 from langgraft.benchmarks.harness.models import make_model, sharing
-from langgraft.benchmarks.harness.study import SIMULATED, BankPlace, ItemOutcome, RunSpec
+from langgraft.benchmarks.harness.study import (
+    SIMULATED,
+    BankPlace,
+    ItemOutcome,
+    PlanLogReader,
+    RunSpec,
+    deltas_before,
+)
 from langgraft.benchmarks.harness.usage import metered
 from langgraft.benchmarks.transplant.domains import open_domain
 from langgraft.benchmarks.transplant.plan import (
@@ -27,7 +48,7 @@ from langgraft.memory.controls import REPLACEMENTS, Framing, Frozen, WriteOnly
 from langgraft.memory.model import BankContent, MemoryDelta, MemoryItem, SetState, fold
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import make_provider
-from langgraft.memory.recall import OVER_BUDGET, OVER_SHARE, Budget
+from langgraft.memory.recall import OVER_BUDGET, OVER_SHARE, Budget, render_block
 from langgraft.memory.stores.read_only import ReadOnlyStore
 from langgraft.memory.transplanting import Transplant, in_place_of, transplant_items
 from langgraft.nodes.problem import solve_prompt
@@ -247,3 +268,132 @@ def _controlled(
             return Framing(memory, learn=learn)
         case _:
             return REPLACEMENTS[control](memory, seed=seed, learn=learn)
+
+
+# Read back from a log --------------------------------------------------------------------------
+
+
+def played_attempts(plan: TransplantPlan, log: PlanLogReader) -> Iterator[PlayedEpisode]:
+    """Yield the attempts of a log, run by run: builds and evaluations.
+
+    A condition is named by its system, `expel/FULL~placebo`; the split is `train` for builds. A step is
+    the reply, the answer in it, and what the grader said.
+    """
+    for run in log.runs:
+        if run.factors["kind"] in _PLAYED:
+            growing = _Growing(log, run)
+            for index, result in enumerate(log.results(run.name)):
+                yield _attempt(plan, run, result, partial(growing.at, index))
+
+
+_PLAYED: Final = {"build": "train", "eval": "evaluate"}
+"""Kinds of runs whose items are attempts, and what they are to memory."""
+
+
+class _Growing:
+    """The items that a run's bank may hold: those it starts from, and those that each item adds."""
+
+    def __init__(self, log: PlanLogReader, run: RunSpec) -> None:
+        self._log, self._run = log, run
+
+    @cached_property
+    def _start(self) -> list[MemoryDelta]:
+        return deltas_before(self._log, self._run)
+
+    @cached_property
+    def _deltas(self) -> list[tuple[MemoryDelta, ...]]:
+        return self._log.deltas(self._run.name)
+
+    def at(self, index: int) -> Mapping[str, MemoryItem]:
+        """Return the items of the bank before an item of the run, or at its very beginning."""
+        own = list(chain.from_iterable(self._deltas[:index]))
+        if not index and self._deltas:  # the first item may have brought a transplant with it
+            own = list(self._deltas[0][:1])
+        return {**fold(self._start).items, **fold([*self._start, *own]).items}
+
+
+def _attempt(
+    plan: TransplantPlan,
+    run: RunSpec,
+    result: Mapping[str, Any],
+    bank: Callable[[], Mapping[str, MemoryItem]],
+) -> PlayedEpisode:
+    factors = run.factors
+    split = cast("Split", _PLAYED[str(factors["kind"])])
+    side = cast("Side", factors["architecture"]) if split == "train" else "target"
+    spec = plan.domain_of(side)
+    control = f"~{factors['control']}" if factors["control"] else ""
+
+    @cache
+    def task() -> str:
+        problem = open_domain(spec).problems.get(result["problem"])
+        if problem is None:
+            msg = (
+                f"domain {spec.name!r} has no problem {result['problem']!r}, which the log tells of"
+            )
+            raise InputError(msg)
+        return problem.text
+
+    @cache
+    def shown() -> tuple[Recalled, ...]:
+        return tuple(
+            _recalled(run, result, task(), receipt, bank()) for receipt in result["recalls"]
+        )
+
+    def conversations(with_memory: bool) -> tuple[Conversation, ...]:
+        recalled = "".join(each.text for each in shown()) if with_memory else ""
+        asked = _template(result).render(memory=recalled, task=task())
+        reply = Message("assistant", result["reply"], learned=bool(result["answer"]))
+        return up_to_the_last_learned([Message("user", asked), reply])
+
+    return PlayedEpisode(
+        run=run.name,
+        condition=f"{factors['system']}/{factors['condition']}{control}",
+        split=split,
+        domain=spec.name,
+        task=result["problem"],
+        success=result["success"],
+        score=None,
+        steps=[(result["reply"], result["answer"], result["reason"])],
+        recalled=shown,
+        conversations=conversations,
+    )
+
+
+def _template(result: Mapping[str, Any]) -> Prompt:
+    template = solve_prompt()
+    if result["template"] != template.sha256:
+        msg = (
+            "the prompt 'solve' is not what the attempts were made with, so that their conversations"
+            " cannot be made again as the solver saw them; `trajectories` without memory needs no prompt"
+        )
+        raise InputError(msg)
+    return template
+
+
+def _recalled(
+    run: RunSpec,
+    result: Mapping[str, Any],
+    task: str,
+    receipt: Mapping[str, Any],
+    bank: Mapping[str, MemoryItem],
+) -> Recalled:
+    """Put what was recalled together again; the digest of the prompt says whether it is that.
+
+    Raises:
+        InputError: It is not.
+    """
+    ids = receipt["item_ids"]
+    items = [bank[each] for each in ids if each in bank]
+    texts = [each.text for each in items]
+    frame = [""] if receipt["tokens"] and not ids else []
+    for block in (render_block(texts or frame), render_block(texts[::-1])):
+        if text_digest(_template(result).render(memory=block, task=task)) == result["prompt"]:
+            found = tuple(item.to_json() for item in items)
+            return Recalled(0, receipt["query"], block, found, tuple(receipt["scores"]))
+    msg = (
+        f"run {run.name!r}, problem {result['problem']!r}: what memory recalled cannot be made again"
+        " exactly, as a placebo's filler cannot; leave it out (--without-memory), or choose other"
+        " conditions (--condition)"
+    )
+    raise InputError(msg)

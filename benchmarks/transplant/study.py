@@ -1,6 +1,6 @@
 """The transplant study as the harness sees it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -28,6 +28,8 @@ from langgraft.nodes.prompts import prompt
 
 if TYPE_CHECKING:  # listing runs needs none of it
     from langchain_core.language_models import BaseChatModel
+
+    from langgraft.benchmarks.harness.conversations import PlayedEpisode
 
 CODE: Final = ("langgraft.benchmarks.transplant.plan", "langgraft.benchmarks.transplant.selection")
 """What carries out a run."""
@@ -240,6 +242,13 @@ class TransplantStudy(Study[TransplantPlan]):
             f"one architecture for both domains: {', '.join(same)}; H1 and H3 are not testable"
         )
         return (*told, f"{untestable} there")
+
+    @override
+    def episodes(self, plan: TransplantPlan, log: PlanLogReader) -> "Iterator[PlayedEpisode]":
+        """Yield the attempts of a log: those that built banks, and those that were evaluated."""
+        from langgraft.benchmarks.transplant.session import played_attempts  # noqa: PLC0415
+
+        return played_attempts(plan, log)
 
     def report(self, plan: TransplantPlan, log: PlanLogReader, out: Path) -> Report:
         """Write the report, its tables and its page."""

@@ -357,3 +357,90 @@ def test_log_when_made_of_empty_lines_or_objects_then_refused_in_one_line(
         shutil.copy(finished / "runs.jsonl", copy)
         (copy / "manifest.json").write_bytes(data)
         assert "is damaged: " in refusal(langgraft("status", copy))
+
+
+@pytest.mark.parametrize(
+    ("form", "keys"),
+    [
+        ("sft", {"prompt", "completion"}),
+        ("openai", {"messages"}),
+        (
+            "trajectories",
+            {
+                "run",
+                "condition",
+                "split",
+                "domain",
+                "task",
+                "success",
+                "score",
+                "steps",
+                "recalled",
+            },
+        ),
+    ],
+)
+def test_episodes_when_exported_are_json_lines(finished: Path, form: str, keys: set[str]) -> None:
+    """To standard output nothing else is written, and the same twice."""
+    done = langgraft("export", finished, "--format", form)
+    assert (done.returncode, done.stderr) == (0, "")
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert found
+    assert all(set(each) == keys for each in found)
+    assert langgraft("export", finished, "--format", form).stdout == done.stdout
+
+
+def test_export_when_its_file_is_there_is_replaced_only_by_force(
+    finished: Path, tmp_path: Path
+) -> None:
+    """It is written whole, or left as it was."""
+    out = tmp_path / "data.jsonl"
+    asked = ("export", finished, "--format", "openai", "--out", out)
+    done = langgraft(*asked)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"{len(out.read_text().splitlines())} lines of" in done.stdout
+    out.write_text("mine")
+    assert "is there already; --force replaces it" in refusal(langgraft(*asked))
+    assert out.read_text() == "mine"
+    assert "nothing to export" not in langgraft(*asked, "--force").stdout
+    assert out.read_text() != "mine"
+    assert sorted(tmp_path.iterdir()) == [out]
+
+
+def test_export_when_episodes_are_chosen_holds_those(finished: Path) -> None:
+    """Filters by name, by split and by success; each is of the log."""
+    asked = ("export", finished, "--format", "trajectories", "--condition", "agg")
+    train = langgraft(*asked, "--split", "train", "--without-memory").stdout.splitlines()
+    found = [json.loads(line) for line in train]
+    assert {(each["condition"], each["split"]) for each in found} == {("agg", "train")}
+    assert all("recalled" not in each for each in found)
+    good = langgraft(*asked, "--success").stdout.splitlines()
+    assert {json.loads(line)["success"] for line in good} == {True}
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--format", "csv"), "--format is sft, openai or trajectories, got 'csv'"),
+        (("--format", "sft", "--split", "test"), "--split is train or evaluate, got 'test'"),
+        (("--format", "sft", "--condition", "x"), "no episode of the log has condition 'x'"),
+        (("--format", "sft", "--out", "/nowhere/x.jsonl"), "cannot be written"),
+    ],
+)
+def test_export_when_options_are_impossible_is_refused(
+    finished: Path, options: tuple[str, ...], told: str
+) -> None:
+    """One line, and nothing written."""
+    assert told in refusal(langgraft("export", finished, *options))
+
+
+def test_export_when_the_log_is_damaged_writes_nothing(finished: Path, tmp_path: Path) -> None:
+    """It is verified first, as a report's is."""
+    copy = tmp_path / "copy"
+    shutil.copytree(finished, copy)
+    path = next(copy.rglob("items.jsonl"))
+    path.write_bytes(path.read_bytes().replace(b"success", b"succeSs", 1))
+    said = refusal(langgraft("export", copy, "--format", "sft", "--out", tmp_path / "out"))
+    assert "nothing is exported of a damaged log" in said
+    assert not (tmp_path / "out").exists()
+    assert "not a run directory" in refusal(langgraft("export", tmp_path, "--format", "sft"))

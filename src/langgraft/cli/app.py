@@ -239,6 +239,61 @@ def report(directory: DirectoryArgument, *, json: JsonOption = False) -> None:
 
 
 @app.command()
+def export(
+    directory: DirectoryArgument,
+    *,
+    form: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            help="sft: prompt and completion, as TRL reads them; openai: chat messages;"
+            " trajectories: an object an episode, with its steps and what was recalled.",
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="File to write.", show_default="standard output"),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    success: Annotated[bool, typer.Option("--success", help="Successes alone.")] = False,
+    split: Annotated[
+        str | None,
+        typer.Option(
+            help="train: episodes that memory learned from; evaluate: those it was tried out on.",
+            show_default="both",
+        ),
+    ] = None,
+    condition: Annotated[
+        list[str] | None, typer.Option(help="Of this condition; may be repeated.")
+    ] = None,
+    domain: Annotated[
+        list[str] | None, typer.Option(help="Of this domain; may be repeated.")
+    ] = None,
+    task: Annotated[list[str] | None, typer.Option(help="At this task; may be repeated.")] = None,
+    with_memory: Annotated[
+        bool,
+        typer.Option(
+            "--with-memory/--without-memory",
+            help="Whether the recalled block stands where the agent saw it.",
+        ),
+    ] = True,
+) -> None:
+    """Verify a run directory, and write its episodes as data to fine-tune a model on, as JSON lines."""
+    from langgraft.cli import exporting  # noqa: PLC0415
+
+    exporting.write(
+        directory,
+        exporting.form_named(form),
+        exporting.choice(
+            success=success, split=split, conditions=condition, domains=domain, tasks=task
+        ),
+        with_memory=with_memory,
+        out=out,
+        force=force,
+    )
+
+
+@app.command()
 def verify(directory: DirectoryArgument, *, json: JsonOption = False) -> None:
     """Check a run directory, log and report, against itself: integrity, not authenticity."""
     from langgraft.cli import listing  # noqa: PLC0415
