@@ -27,11 +27,12 @@ which says what your answer is: a wrong one ends the episode."""
 
     def __init__(self, task: TextTask) -> None:
         """Take the task; nothing is started yet."""
-        self.task, self._env = task, None
+        self.task = task
+        self._env: Any = None
 
     def reset(self) -> Reset:
         """Begin, anew each time."""
-        self._env: Any = self._env or ScienceWorldEnv("", envStepLimit=self.max_rounds)
+        self._env = self._env or ScienceWorldEnv("", envStepLimit=self.max_rounds)
         _, name, variation = self.task.id.split("/")
         self._env.load(name, int(variation), SIMPLIFIED)
         seen, info = self._env.reset()

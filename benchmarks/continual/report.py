@@ -84,7 +84,7 @@ def _together(over_all: Report, reports: Mapping[str, Report]) -> Report:
 
 
 def write_report(
-    plan: ContinualPlan,
+    plan: Plan,
     log: PlanLogReader,
     out: Path,
     *,
@@ -110,7 +110,7 @@ def write_report(
 
     analysis, simulated = analysis or analyze(log), is_simulated(plan, log)
     found, figures = tables(analysis), draw(analysis)
-    fewer = fewer_tasks(plan, log.runs)
+    fewer = fewer_tasks(plan, log.runs) if isinstance(plan, ContinualPlan) else ()
     write_pages(out / _CASES, _cases(analysis, log, simulated=simulated))
     page = write_folder(
         out,

@@ -20,6 +20,7 @@ from pydantic import AfterValidator
 from langgraft._core.arguments import validation_as
 from langgraft._core.canonical import JSON, digest, text_digest
 from langgraft._core.errors import LanggraftError, SettingsError
+from langgraft._core.lazy import require
 from langgraft.benchmarks.harness.plans import is_path
 from langgraft.environments.alfworld.environment import ALFWorld, GeneratedALFWorld
 from langgraft.environments.alfworld.game_files import find_games
@@ -30,6 +31,7 @@ from langgraft.environments.alfworld.semantics import CONVENTIONS, Semantics, co
 from langgraft.environments.babyai import BabyAI
 from langgraft.environments.babyai import Semantics as BabyAISemantics
 from langgraft.environments.text import TextTask, TextWorldFactory
+from langgraft.environments.textworld import CHALLENGES, INSTRUCTIONS, MAX_ROUNDS, TextWorldGames
 
 if TYPE_CHECKING:  # listing runs needs none of it
     from langchain_core.language_models import BaseChatModel
@@ -193,6 +195,44 @@ def _alfworld(name: str, semantics: str, *_places: str | None) -> ALFWorld:
     return kind(semantics=cast("Semantics", semantics))
 
 
+@dataclass(frozen=True, slots=True)
+class _TextWorld:
+    """TextWorld's own games."""
+
+    name: str = "textworld"
+    semantics: tuple[str, ...] = ("compat",)
+    packages: tuple[str, ...] = ("textworld", "jericho")
+
+    def factory(self, semantics: str) -> TextWorldFactory:
+        del semantics
+        return _textworld()
+
+    def outline(self, semantics: str) -> TaskList:
+        return self.factory(semantics)
+
+    def max_rounds(self, semantics: str) -> int:
+        del semantics
+        return MAX_ROUNDS
+
+    def describe(self, semantics: str, domains: Sequence[str]) -> JSON:
+        del semantics
+        require("textworld", extra="alfworld", purpose="TextWorld's own games")
+        families = [domain.partition("/")[2] for domain in domains]
+        chosen: dict[str, JSON] = {each: CHALLENGES[each] for each in families}
+        return {"instructions": INSTRUCTIONS, "challenges": chosen}
+
+    def learner(
+        self, *, seed: int, temperature: float, settings: Mapping[str, JSON]
+    ) -> "BaseChatModel":
+        del seed, temperature, settings
+        raise _no_learner(self.name)
+
+
+@cache
+def _textworld() -> TextWorldGames:
+    return TextWorldGames()
+
+
 class _ReleasedOutline:
     """As many tasks as are dealt of a family's released games, under numbers."""
 
@@ -206,6 +246,13 @@ def _numbered(domain: str, split: str, count: int) -> tuple[TextTask, ...]:
     return tuple(TextTask(f"{domain}/{split}/{i}", domain, split) for i in range(count))
 
 
+def _no_learner(world: str) -> SettingsError:
+    msg = (
+        f"world {world!r} has no simulated learner: name a model, as in --model openai:gpt-4.1-mini"
+    )
+    return SettingsError(msg)
+
+
 def _only(settings: Mapping[str, JSON], known: Sequence[str], world: str) -> None:
     """Refuse settings that a learner does not have."""
     if unknown := sorted(set(settings) - set(known)):
@@ -216,7 +263,7 @@ def _only(settings: Mapping[str, JSON], known: Sequence[str], world: str) -> Non
 
 _REGISTRY: Final[Mapping[str, World]] = {
     world.name: world
-    for world in (_BabyAI(), _ALFWorld("alfworld"), _ALFWorld("alfworld-generated"))
+    for world in (_BabyAI(), _ALFWorld("alfworld"), _ALFWorld("alfworld-generated"), _TextWorld())
 }
 
 
@@ -320,11 +367,7 @@ class ForeignWorld:
 
         found = _object(self.name)
         if not hasattr(found, "learner"):
-            msg = (
-                f"world {self.name!r} has no simulated learner: name a model, such as --model"
-                " openai:gpt-4.1-mini, or give it a method `learner(seed, temperature, settings)`"
-            )
-            raise SettingsError(msg)
+            raise _no_learner(self.name)
         with _theirs(self.name, "learner"):
             model = found.learner(seed=seed, temperature=temperature, settings=settings)
         if not isinstance(model, BaseChatModel):

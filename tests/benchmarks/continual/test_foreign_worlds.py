@@ -182,7 +182,7 @@ _CASES: dict[str, tuple[str, str, str]] = {
     "no learner": (
         "class World:\n    __call__, tasks, _all = Levers.__call__, Levers.tasks, Levers._all",
         "World",
-        "has no simulated learner: name a model, such as --model",
+        "has no simulated learner: name a model, as in --model",
     ),
     "no chat model": (
         "class World(Levers):\n    def learner(self, seed, temperature, settings): return 'me'",
