@@ -83,8 +83,10 @@ def test_world_when_of_ones_own_then_is_studied_with_controls_and_reported(
     assert log.graph["raw/0/train A"].spec.item_ids[0].startswith("levers/gate/")
     assert all(run.finished for run in log.progress())
     assert verify_directory(log.path) == []
-    report = STUDY.report(plan, log, tmp_path / "report")
+    report = STUDY.report(plan.model_copy(update={"train_items": 9}), log, tmp_path / "report")
     assert "raw+random" in {row[0] for row in report.rows}
+    assert "levers/gate has 3 training tasks, where the plan asks for 9." in report.lines
+    assert "Fewer tasks than asked for." in report.page.read_text("utf-8")
 
 
 def test_plan_when_only_looked_at_then_imports_no_world(write: Writer, tmp_path: Path) -> None:
