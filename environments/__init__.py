@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         TextWorldFactory,
         Transition,
     )
+    from langgraft.environments.textworld import TextWorldGames
 
 __all__ = [
     "ALFWorld",
@@ -74,6 +75,7 @@ __all__ = [
     "TextEnvironment",
     "TextTask",
     "TextWorldFactory",
+    "TextWorldGames",
     "Thresholds",
     "Transition",
     "Validity",
@@ -99,6 +101,7 @@ _MODULES = {
         *("Limits", "ProgramError", "PythonProgram", "Sandbox", "SubprocessSandbox", "write_files"),
     ),
     "text": ("Reset", "TextEnvironment", "TextTask", "TextWorldFactory", "Transition"),
+    "textworld": ("TextWorldGames",),
 }
 __getattr__, __dir__ = lazy_exports(
     __name__,

@@ -24,6 +24,7 @@ from langgraft.benchmarks.continual.cells import (
     pooled,
 )
 from langgraft.benchmarks.continual.metrics import metric_of
+from langgraft.benchmarks.continual.plan import ContinualPlan
 from langgraft.benchmarks.harness.study import RunSpec
 from langgraft.benchmarks.reporting.words import detectable, sample_of, several
 
@@ -111,6 +112,21 @@ def _accuracy(study: StudyLog, cells: Sequence[Cell], task: str) -> Metric:
     trained = not UNTRAINED.intersection(cell.key.condition for cell in chosen)
     found = mean_of(pooled(chosen), shared_effects=trained, orders=study.accuracy_orders)
     return metric_of(found, chosen)
+
+
+def fewer_tasks(plan: ContinualPlan, runs: Sequence[RunSpec]) -> tuple[str, ...]:
+    """Say which task families have fewer tasks than the plan asks for: runs hold those there are."""
+    most: dict[tuple[str, str], int] = {}
+    for run in runs:
+        split = "training" if run.factors["kind"] == "train" else "test"
+        key = (str(run.factors["domain"]), split)
+        most[key] = max(most.get(key, 0), run.length)
+    asked = {"training": plan.train_items, "test": plan.test_items}
+    return tuple(
+        f"{domain} has {count} {split} tasks, where the plan asks for {asked[split]}"
+        for (domain, split), count in sorted(most.items())
+        if count < asked[split]
+    )
 
 
 def detectable_line(runs: Sequence[RunSpec]) -> str:

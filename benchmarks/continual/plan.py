@@ -34,7 +34,13 @@ from typing_extensions import override
 from langgraft._core.canonical import JSON, seeded_fraction
 from langgraft._core.errors import SettingsError
 from langgraft.benchmarks.comparison.verdicts import MARGIN
-from langgraft.benchmarks.continual.worlds import TaskList, World, world_of
+from langgraft.benchmarks.continual.worlds import (
+    ForeignWorld,
+    TaskList,
+    World,
+    WorldPath,
+    world_of,
+)
 from langgraft.benchmarks.harness.plans import (
     check_provider,
     is_foreign,
@@ -191,6 +197,8 @@ class TaskPair(Tasks):
     """Short name: the beginning of its runs' names, and the folder of its report."""
     A: str
     B: str
+    world: WorldPath | None = None
+    """The object of a world that is not langgraft's own, as `package.module:Object`."""
     semantics: str | None = None
     """One of the ways its world can be played; `None` takes the world's default."""
     learner: dict[str, JsonValue] = Field(default_factory=dict)
@@ -217,11 +225,14 @@ class ContinualPlan(Plan):
     semantics: str = "compat"
     """`compat` plays a world as AgentGym does, which is what the paper used."""
     tasks: Tasks = Tasks()
+    world: WorldPath | None = None
+    """The object of a world that is not langgraft's own, as `package.module:Object`; its task
+    families are called what it calls them."""
     learner: dict[str, JsonValue] = Field(default_factory=dict)
     """Settings of the simulated learner, such as `mimicry` of ALFWorld's."""
     pairs: tuple[TaskPair, ...] = Field(default=(), max_length=MOST_PARTS)
-    """Several pairs of task families, each a study of its own; `semantics`, `tasks` and `learner`
-    are the one pair's where there are none."""
+    """Several pairs of task families, each a study of its own; `semantics`, `tasks`, `world` and
+    `learner` are the one pair's where there are none."""
     conditions: tuple[Condition, ...] = Field(
         default_factory=paper_conditions, max_length=MOST_PARTS
     )
@@ -271,6 +282,7 @@ class ContinualPlan(Plan):
         fields = {
             "title": f"{self.title}: {pair.name}" if self.title else pair.name,
             "tasks": pair.tasks,
+            "world": pair.world,
             "semantics": pair.semantics or next(iter(_semantics(pair.tasks)), "compat"),
             "learner": pair.learner,
             "pairs": (),
@@ -278,12 +290,14 @@ class ContinualPlan(Plan):
         return self.model_copy(update=fields)
 
     @property
-    def world(self) -> World:
+    def played_in(self) -> World:
         """The world of the two task families, where there are no pairs.
 
         Raises:
             SettingsError: There is no such world, or each family has its own.
         """
+        if self.world is not None:
+            return ForeignWorld(self.world)
         found, other = world_of(self.tasks.A), world_of(self.tasks.B)
         if found.name != other.name:
             msg = (
@@ -384,16 +398,23 @@ class ContinualPlan(Plan):
             msg = f"pairs must have distinct names, got {names}"
             raise ValueError(msg)
         alone = ContinualPlan.model_fields
-        for name in ("tasks", "semantics", "learner") if self.pairs else ():
+        for name in ("tasks", "world", "semantics", "learner") if self.pairs else ():
             if getattr(self, name) != alone[name].get_default(call_default_factory=True):
                 msg = f"{name}: with `pairs`, each pair has its own; it cannot stand beside them"
                 raise ValueError(msg)
         return self
 
     @model_validator(mode="after")
+    def _world_fits(self) -> Self:
+        if self.world is not None and self.tasks == Tasks():
+            msg = f"tasks: name the two families of {self.world!r} that are studied"
+            raise ValueError(msg)
+        return self
+
+    @model_validator(mode="after")
     def _semantics_fit(self) -> Self:
         for name, part in self.parts.items():
-            known = _semantics(part.tasks)
+            known = _semantics(part.tasks) if part.world is None else ()
             if known and part.semantics not in known:
                 where = f"pair {name!r}: " if name else ""
                 choices = " or ".join(repr(each) for each in known)

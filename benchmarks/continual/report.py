@@ -7,7 +7,7 @@
 Tables and figures lie beside each page; see `langgraft.benchmarks.reporting.pages`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ from langgraft.benchmarks.continual.banks import Banks
 from langgraft.benchmarks.continual.cases import RULES, case_pages
 from langgraft.benchmarks.continual.cells import PairLog
 from langgraft.benchmarks.continual.columns import MEANINGS
+from langgraft.benchmarks.continual.contrasts import fewer_tasks
 from langgraft.benchmarks.continual.metrics import SMALLEST_SUBSET
 from langgraft.benchmarks.continual.page_one import (
     MOST_ROWS,
@@ -109,17 +110,20 @@ def write_report(
 
     analysis, simulated = analysis or analyze(log), is_simulated(plan, log)
     found, figures = tables(analysis), draw(analysis)
+    fewer = fewer_tasks(plan, log.runs) if isinstance(plan, ContinualPlan) else ()
     write_pages(out / _CASES, _cases(analysis, log, simulated=simulated))
     page = write_folder(
         out,
         tables=(*found, MEANINGS.table(found)),
         figures=figures,
-        page=_render(plan, analysis, figures, ids, simulated=simulated),
+        page=_render(plan, analysis, figures, ids, fewer, simulated=simulated),
     )
-    return _short(plan, analysis, page, simulated=simulated)
+    return _short(plan, analysis, page, fewer, simulated=simulated)
 
 
-def _short(plan: Plan, analysis: Analysis, page: Path, *, simulated: bool) -> Report:
+def _short(
+    plan: Plan, analysis: Analysis, page: Path, fewer: Sequence[str], *, simulated: bool
+) -> Report:
     """Return what a terminal shows of the report."""
     tasks = tuple(f"success {task}, %" for task, _ in analysis.baseline)
     rows = (
@@ -129,6 +133,7 @@ def _short(plan: Plan, analysis: Analysis, page: Path, *, simulated: bool) -> Re
     columns = ("condition", *tasks, "against none [95 %]", "verdict")
     lines = (
         *notices(simulated=simulated, generated=analysis.generated),
+        *(f"{line}." for line in fewer),
         *(analysis.summary, analysis.gate_findings),
         *transfer_sentences(extremes(analysis)),
         *cost_sentences(analysis, simulated=simulated),
@@ -142,6 +147,7 @@ def _render(
     analysis: Analysis,
     figures: Mapping[str, str],
     ids: Mapping[str, str] | None,
+    fewer: Sequence[str],
     *,
     simulated: bool,
 ) -> str:
@@ -159,6 +165,7 @@ def _render(
             shares=SHARES,
             subsets=SUBSETS,
             simulated=simulated,
+            fewer=fewer,
             sections=list(_sections(analysis)),
             most_rows=MOST_ROWS,
             extremes=extremes(analysis),

@@ -1,16 +1,15 @@
 """The continual-learning study as the harness sees it."""
 
-import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
 from typing_extensions import override
 
-from langgraft._core.canonical import JSON, digest, text_digest
+from langgraft._core.canonical import JSON, digest
 from langgraft._core.errors import PlanError, SettingsError
 from langgraft.benchmarks.continual.plan import PAIR, Condition, ContinualPlan, RunList, of_pair
-from langgraft.benchmarks.continual.worlds import TaskList
+from langgraft.benchmarks.continual.worlds import ForeignWorld, TaskList, source_digest
 from langgraft.benchmarks.harness.plans import is_foreign, provider_modules, source_digests
 from langgraft.benchmarks.harness.study import (
     SIMULATED,
@@ -22,6 +21,7 @@ from langgraft.benchmarks.harness.study import (
     Study,
     list_runs,
 )
+from langgraft.environments.text import TextWorldFactory
 from langgraft.memory.model import MemoryDelta
 from langgraft.memory.providers import (
     make_provider,
@@ -92,18 +92,29 @@ class ContinualStudy(Study[ContinualPlan]):
                 _check_needs(condition)
         try:
             for part in plan.parts.values() if plan.model == SIMULATED else ():
-                _learner(part, part.seed)
+                if part.world is None:
+                    _learner(part, part.seed)
         except SettingsError as error:
             raise PlanError(str(error)) from error
 
     @override
     def expand(self, plan: ContinualPlan) -> tuple[RunSpec, ...]:
-        """List the runs of a plan.
+        """List the runs of a plan; a world that it names is imported and checked.
 
         Raises:
-            PlanError: A task family does not exist.
+            PlanError: A task family does not exist, or a world that it names is none.
         """
-        return _listed(plan, lambda part: part.world.factory(part.semantics))
+        return _listed(plan, _factory)
+
+    @override
+    def glimpse(self, plan: ContinualPlan) -> tuple[RunSpec, ...] | None:
+        """List the runs of a plan that names worlds, as many items as it asks for."""
+        if all(part.world is None for part in plan.parts.values()):
+            return None
+        return _listed(
+            plan,
+            lambda part: part.played_in.outline(part.semantics) if part.world else _factory(part),
+        )
 
     @override
     def size(self, plan: ContinualPlan) -> tuple[int, int]:
@@ -114,7 +125,7 @@ class ContinualStudy(Study[ContinualPlan]):
         Raises:
             PlanError: A task family does not exist, or there are no data.
         """
-        runs = _listed(plan, lambda part: part.world.outline(part.semantics))
+        runs = _listed(plan, lambda part: part.played_in.outline(part.semantics))
         return len(runs), sum(run.length for run in runs)
 
     def fingerprints(self, plan: ContinualPlan) -> Mapping[str, JSON]:
@@ -150,7 +161,7 @@ class ContinualStudy(Study[ContinualPlan]):
     @override
     def packages(self, plan: ContinualPlan) -> tuple[str, ...]:
         """Name what retrieval is computed with, and what the worlds are made of."""
-        worlds = (name for part in plan.parts.values() for name in part.world.packages)
+        worlds = (name for part in plan.parts.values() for name in part.played_in.packages)
         return ("bm25s", "numpy", *dict.fromkeys(worlds))
 
     def open(
@@ -165,7 +176,7 @@ class ContinualStudy(Study[ContinualPlan]):
         from langgraft.benchmarks.continual.session import ContinualSession  # noqa: PLC0415
 
         part = _part_of(plan, run)
-        world = part.world.factory(part.semantics)
+        world = part.played_in.factory(part.semantics)
         return ContinualSession(part, run, deltas, model, world=world, place=place)
 
     def simulated_model(self, plan: ContinualPlan, run: RunSpec) -> "BaseChatModel":
@@ -193,7 +204,7 @@ class ContinualStudy(Study[ContinualPlan]):
         that is not langgraft's own is taken to need all of this.
         """
         part = _part_of(plan, run)
-        calls = part.world.max_rounds(part.semantics)
+        calls = part.played_in.max_rounds(part.semantics)
         name = str(run.factors.get("retrieval", run.factors["condition"])).partition("+")[0]
         for condition in plan.conditions:
             if condition.name == name:
@@ -207,20 +218,27 @@ class ContinualStudy(Study[ContinualPlan]):
 
     @override
     def foreign_code(self, plan: ContinualPlan) -> tuple[str, ...]:
-        """Return the memories that are not langgraft's own."""
-        return tuple(each.provider for each in plan.conditions if is_foreign(each.provider))
+        """Return the worlds and memories that are not langgraft's own."""
+        worlds = [part.world for part in plan.parts.values() if part.world is not None]
+        memories = [each.provider for each in plan.conditions if is_foreign(each.provider)]
+        return (*dict.fromkeys(worlds), *memories)
 
     @override
     def notes(self, plan: ContinualPlan, runs: Sequence[RunSpec]) -> tuple[str, ...]:
         """Return the difference that each pair can detect: what the plan's size is good for."""
-        from langgraft.benchmarks.continual.contrasts import detectable_line  # noqa: PLC0415
+        from langgraft.benchmarks.continual.contrasts import (  # noqa: PLC0415
+            detectable_line,
+            fewer_tasks,
+        )
 
+        fewer = fewer_tasks(plan, runs)
         if not plan.pairs:
-            return (detectable_line(runs),)
-        return tuple(
+            return (*fewer, detectable_line(runs))
+        lines = (
             f"{name}: {detectable_line([run for run in runs if run.factors[PAIR] == name])}"
             for name in plan.parts
         )
+        return (*fewer, *lines)
 
     @override
     def episodes(self, plan: ContinualPlan, log: PlanLogReader) -> "Iterator[PlayedEpisode]":
@@ -256,6 +274,29 @@ def _listed(
         raise PlanError(str(error)) from error
 
 
+def _factory(part: ContinualPlan) -> TextWorldFactory:
+    """Return what makes the episodes of a pair; of a world that is not langgraft's own, checked.
+
+    Raises:
+        SettingsError: There is no such world, it is none, or it has too few tasks.
+    """
+    world = part.played_in
+    made = world.factory(part.semantics)
+    if isinstance(world, ForeignWorld):
+        families = (part.tasks.A, part.tasks.B)
+        world.check(part.semantics, families)
+        fewest = min(len(made.tasks(family, "train")) for family in families)
+        if part.milestones > fewest:
+            msg = (
+                f"world {world.name!r}: {part.milestones} milestones do not fit into the {fewest}"
+                " training tasks of a family"
+            )
+            raise SettingsError(msg)
+        if part.model == SIMULATED:
+            _learner(part, part.seed)
+    return made
+
+
 def _part_of(plan: ContinualPlan, run: RunSpec) -> ContinualPlan:
     """Return the plan of the pair a run belongs to."""
     return plan.parts[str(run.factors.get(PAIR, ""))]
@@ -269,20 +310,25 @@ def _settings(part: ContinualPlan) -> dict[str, JSON]:
 
 def _learner(part: ContinualPlan, seed: int) -> "BaseChatModel":
     settings = cast("Mapping[str, JSON]", part.learner)
-    return part.world.learner(seed=seed, temperature=part.temperature, settings=settings)
+    return part.played_in.learner(seed=seed, temperature=part.temperature, settings=settings)
 
 
 def _rules(part: ContinualPlan) -> JSON:
-    return part.world.describe(part.semantics, (part.tasks.A, part.tasks.B))
+    rules = part.played_in.describe(part.semantics, (part.tasks.A, part.tasks.B))
+    if part.world is None or part.model != SIMULATED:
+        return rules
+    return {"world": rules, "learner": _code(type(_learner(part, part.seed)))}
 
 
 def _code_of(plan: ContinualPlan) -> set[str]:
     """Name where the code begins that decides the results of a plan: its worlds, and no others."""
     parts = plan.parts.values()
-    code = {type(part.world.factory(part.semantics)).__module__ for part in parts}
+    made: list[object] = [part.played_in.factory(part.semantics) for part in parts]
     if plan.model == SIMULATED:
-        code |= {type(_learner(part, part.seed)).__module__ for part in parts}
-    return {*CODE, *code, *provider_modules(each.provider for each in plan.conditions)}
+        made += [_learner(part, part.seed) for part in parts]
+    code = {base.__module__ for each in made for base in type(each).__mro__}
+    ours = {module for module in code if module.startswith("langgraft.")}
+    return {*CODE, *ours, *provider_modules(each.provider for each in plan.conditions)}
 
 
 def _needs(condition: Condition) -> "frozenset[Need]":
@@ -322,9 +368,6 @@ def _architecture(condition: Condition) -> dict[str, JSON]:
     return described
 
 
-def _code(provider: type) -> JSON:
+def _code(kind: type) -> JSON:
     """Return the digest of the file a class is in; `None` in a notebook, which has no file."""
-    try:
-        return text_digest(inspect.getsource(inspect.getmodule(provider) or provider))
-    except (OSError, TypeError):
-        return None
+    return source_digest(kind.__module__)

@@ -111,13 +111,25 @@ class PreparedPlan(Generic[PlanT]):
 
     study: Study[PlanT]
     plan: PlanT
-    graph: RunGraph
+    outline: RunGraph
+    """Its runs, as far as they can be told without importing code that it names."""
+    exact: bool
+    """Whether these are the runs themselves."""
     resolved: Mapping[str, JSON]
     """The plan with every default written out."""
     limit: int | None
     """At most so many items a run."""
     packages: Mapping[str, str]
     """Package versions to hold the runs to."""
+
+    @cached_property
+    def graph(self) -> RunGraph:
+        """Its runs; to list them, code that it names may have to be imported.
+
+        Raises:
+            PlanError: It cannot be, or the plan asks it for something impossible.
+        """
+        return self.outline if self.exact else build_graph(self.study.expand(self.plan), self.limit)
 
     @cached_property
     def manifest(self) -> Mapping[str, JSON]:
@@ -165,11 +177,12 @@ def prepare(
     if limit is not None:
         plan = plan.limited(max(limit, 1))
     study.check(plan)
-    graph = build_graph(study.expand(plan), limit)
+    seen = study.glimpse(plan)
+    outline = build_graph(study.expand(plan) if seen is None else seen, limit)
     resolved: dict[str, JSON] = plan.model_dump(mode="json")
     _check_json(resolved)
     versions = package_versions(study, plan) if packages is None else packages
-    return PreparedPlan(study, plan, graph, resolved, limit, versions)
+    return PreparedPlan(study, plan, outline, seen is None, resolved, limit, versions)
 
 
 def _check_json(value: JSON) -> None:
@@ -213,6 +226,11 @@ def provider_modules(names: Iterable[str]) -> set[str]:
     return {base.__module__ for base in bases if base.__module__.startswith("langgraft.")}
 
 
+def is_path(name: str) -> bool:
+    """Say whether a name has the form `package.module:Object`."""
+    return _PATH.fullmatch(name) is not None
+
+
 def is_shipped(info: ValidationInfo) -> bool:
     """Say whether a plan is validated in the context `SHIPPED`."""
     return info.context is SHIPPED
@@ -226,7 +244,7 @@ def check_provider(name: str, settings: Mapping[str, JSON]) -> None:
     """
     if not is_foreign(name):
         provider_settings(name, settings)
-    elif not _PATH.fullmatch(name):
+    elif not is_path(name):
         known = ", ".join(PROVIDERS)
         msg = f"unknown provider {name!r:.80}; there are {known}, or 'package.module:Class'"
         raise SettingsError(msg)

@@ -296,11 +296,22 @@ class Study(ABC, Generic[PlanT]):
     def expand(self, plan: PlanT) -> tuple[RunSpec, ...]:
         """List the runs of a plan with `list_runs`; sources come before those that need them.
 
-        Imports nothing of what plays them.
+        Imports nothing of what plays them, unless the plan has a `glimpse`.
 
         Raises:
             PlanError: The plan asks for something impossible.
         """
+
+    def glimpse(self, plan: PlanT) -> tuple[RunSpec, ...] | None:
+        """List the runs of a plan whose items only code that it names could tell, which is not imported.
+
+        Other items stand in for them, as many as there can be. `None`: `expand` imports none, either.
+
+        Raises:
+            PlanError: The plan asks for something impossible.
+        """
+        del plan
+        return None
 
     def size(self, plan: PlanT) -> tuple[int, int]:
         """Count the runs and items a plan asks for; of large data, only that it is there is looked up.
@@ -360,7 +371,8 @@ class Study(ABC, Generic[PlanT]):
     def foreign_code(self, plan: PlanT) -> tuple[str, ...]:
         """Return what runs import beside langgraft's own code, as `package.module:Class`.
 
-        Nothing else of the study but `fingerprints` and `open` may import it.
+        Nothing else of the study but `fingerprints` and `open` may import it; and `expand`, of a plan
+        that has a `glimpse`.
         """
         del plan
         return ()

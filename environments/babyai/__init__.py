@@ -3,9 +3,15 @@
     from langgraft.environments.babyai import BabyAI, BabyAIEnvironment
 
     worlds = BabyAI()  # task ids: babyai/action_obj_door/17, babyai/find_obj/203
+    sweep = worlds.tasks("babyai/go_to_local_s5_n2", "train")  # any level is a family
     episode = worlds("babyai/action_obj_door/17")
     boss = BabyAIEnvironment("BabyAI-BossLevel-v0", seed=3)
     other = BabyAIEnvironment.from_data_idx(29)  # AgentGym's own numbering
+
+**Families.** Each level that minigrid registers is one, under its name in snake case: seeds 0-199 of
+`BabyAI-GoToLocalS5N2-v0` are `babyai/go_to_local_s5_n2/0` to `/199`, those for training, and 200-299
+those for tests. Two names are not by that rule: `find_obj` is FindObjS7, the size that AgentGym uses,
+and a level of version 1 ends in `_v1`.
 
 Needs the extra `babyai` (minigrid, gymnasium); nothing of it is imported before an episode
 is built.

@@ -6,29 +6,66 @@ AgentGym's index counts through its forty levels first and the seeds second (not
 
 import re
 
-from langgraft._core.arguments import check_whole
+from langgraft._core.arguments import check_whole, did_you_mean
 from langgraft._core.errors import SettingsError
 from langgraft.environments.text import TextTask
 
+_AGENTGYM = """
+    GoToRedBallGrey GoToRedBall GoToRedBallNoDists GoToObjS6 GoToLocalS8N7
+    GoToObjMazeS7 GoToImpUnlock GoToSeqS5R2 GoToRedBlueBall GoToDoor
+    GoToObjDoor Open OpenRedDoor OpenDoorLoc OpenRedBlueDoorsDebug
+    OpenDoorsOrderN4Debug Pickup UnblockPickup PickupLoc PickupDistDebug
+    PickupAbove PutNextLocalS6N4 PutNextS7N4Carrying Unlock UnlockLocalDist
+    KeyInBox UnlockPickupDist BlockedUnlockPickup UnlockToUnlock ActionObjDoor
+    FindObjS7 KeyCorridorS6R3 OneRoomS20 MoveTwoAcrossS8N9 SynthS5R2
+    SynthLoc SynthSeq MiniBossLevel BossLevel BossLevelNoUnlock
+"""
+
+_OTHERS = """
+    FindObjS5 FindObjS6 GoTo GoToLocal GoToLocalS5N2 GoToLocalS6N2 GoToLocalS6N3
+    GoToLocalS6N4 GoToLocalS7N4 GoToLocalS7N5 GoToLocalS8N2 GoToLocalS8N3 GoToLocalS8N4
+    GoToLocalS8N5 GoToLocalS8N6 GoToObj GoToObjMaze GoToObjMazeOpen GoToObjMazeS4
+    GoToObjMazeS4R2 GoToObjMazeS5 GoToObjMazeS6 GoToObjS4 GoToObjS6-v1 GoToOpen GoToSeq
+    KeyCorridor KeyCorridorS3R1 KeyCorridorS3R2 KeyCorridorS3R3 KeyCorridorS4R3
+    KeyCorridorS5R3 MoveTwoAcrossS5N2 OneRoomS12 OneRoomS16 OneRoomS8 OpenDoor OpenDoorColor
+    OpenDoorDebug OpenDoorsOrderN2 OpenDoorsOrderN2Debug OpenDoorsOrderN4 OpenRedBlueDoors
+    OpenTwoDoors PickupDist PutNextLocal PutNextLocalS5N3 PutNextS4N1 PutNextS5N1
+    PutNextS5N2 PutNextS5N2Carrying PutNextS6N3 PutNextS6N3Carrying PutNextS7N4 Synth
+    UnlockLocal UnlockPickup
+"""
+
+LEVELS: tuple[str, ...] = tuple(f"BabyAI-{name}-v0" for name in _AGENTGYM.split())
+"""Level ids in AgentGym's order; its level number is the position plus one."""
+
+
+def _family(level: str) -> str:
+    """Return the name of a level's family by rule: its own in snake case, and a version that is not 0."""
+    plain, _, version = level.removeprefix("BabyAI-").rpartition("-v")
+    words = re.findall(r"[A-Z][a-z]+|[A-Z]+(?![a-z])\d*|[A-Z]\d+|\d+|[a-z]+", plain)
+    return "babyai/" + "_".join([*words, *([] if version == "0" else [f"v{version}"])]).lower()
+
+
+_NAMED: dict[str, str] = {"BabyAI-FindObjS7-v0": "babyai/find_obj"}
+"""Level id → family, where the rule names it otherwise: it is the one of three sizes that AgentGym uses."""
+
 FAMILIES: dict[str, str] = {
-    "babyai/action_obj_door": "BabyAI-ActionObjDoor-v0",
-    "babyai/find_obj": "BabyAI-FindObjS7-v0",
-    "babyai/pickup_loc": "BabyAI-PickupLoc-v0",
+    _NAMED.get(level) or _family(level): level
+    for level in (
+        *LEVELS,
+        *(f"BabyAI-{name}" if "-v" in name else f"BabyAI-{name}-v0" for name in _OTHERS.split()),
+    )
 }
-"""Task family → level id. FindObjS7 is the one of the three sizes that AgentGym uses."""
+"""Task family → level id, of every level that minigrid 3.2.0 has, and of AgentGym's `GoToObjS6-v0`.
+
+`BabyAI-GoToLocalS5N2-v0` is `babyai/go_to_local_s5_n2`; `find_obj` is FindObjS7."""
 
 SPLITS: dict[str, range] = {"train": range(200), "test": range(200, 300)}
 """Split → seeds. AgentGym has about 22 instances a level, too few: these are fresh (notes §2.1)."""
 
 
 def domain_of(level: str) -> str:
-    """Return the task family of a level: a family's own name, or the level's in snake case."""
-    for domain, name in FAMILIES.items():
-        if name == level:
-            return domain
-    plain = level.removeprefix("BabyAI-").removesuffix("-v0")
-    words = re.findall(r"[A-Z][a-z]+|[A-Z]+(?![a-z])\d*|[A-Z]\d+|\d+|[a-z]+", plain)
-    return "babyai/" + "_".join(words).lower()
+    """Return the task family of a level, known here or not."""
+    return _NAMED.get(level) or _family(level)
 
 
 def task_of(level: str, seed: int) -> TextTask:
@@ -45,10 +82,16 @@ def tasks_of(domain: str, split: str) -> tuple[TextTask, ...]:
         SettingsError: There is no such family or split.
     """
     if domain not in FAMILIES:
-        raise SettingsError(f"no task family {domain!r}; there are {', '.join(FAMILIES)}")
+        raise SettingsError(f"no task family {domain!r:.80}: {_hint(domain)}")
     if split not in SPLITS:
         raise SettingsError(f"no split {split!r} of {domain}; there are {', '.join(SPLITS)}")
     return tuple(task_of(FAMILIES[domain], seed) for seed in SPLITS[split])
+
+
+def _hint(domain: str) -> str:
+    """Say which family may have been meant."""
+    rule = "families are the levels in snake case, such as 'babyai/go_to_red_ball'"
+    return did_you_mean(domain, FAMILIES, rule)
 
 
 def parse_task_id(task_id: str) -> tuple[str, int]:
@@ -60,26 +103,13 @@ def parse_task_id(task_id: str) -> tuple[str, int]:
     domain, _, seed = str(task_id).rpartition("/")
     last = SPLITS["test"][-1]
     if domain not in FAMILIES or not re.fullmatch(r"0|[1-9][0-9]{0,3}", seed) or int(seed) > last:
-        raise SettingsError(
-            f"no task {task_id!r}; tasks are <family>/<seed> with a family of"
-            f" {', '.join(FAMILIES)} and a seed from 0 to {last}"
+        why = (
+            f"a seed from 0 to {last}"
+            if domain in FAMILIES
+            else f"a known family ({_hint(domain)})"
         )
+        raise SettingsError(f"no task {task_id!r:.80}; tasks are <family>/<seed> with {why}")
     return FAMILIES[domain], int(seed)
-
-
-_NAMES = """
-    GoToRedBallGrey GoToRedBall GoToRedBallNoDists GoToObjS6 GoToLocalS8N7
-    GoToObjMazeS7 GoToImpUnlock GoToSeqS5R2 GoToRedBlueBall GoToDoor
-    GoToObjDoor Open OpenRedDoor OpenDoorLoc OpenRedBlueDoorsDebug
-    OpenDoorsOrderN4Debug Pickup UnblockPickup PickupLoc PickupDistDebug
-    PickupAbove PutNextLocalS6N4 PutNextS7N4Carrying Unlock UnlockLocalDist
-    KeyInBox UnlockPickupDist BlockedUnlockPickup UnlockToUnlock ActionObjDoor
-    FindObjS7 KeyCorridorS6R3 OneRoomS20 MoveTwoAcrossS8N9 SynthS5R2
-    SynthLoc SynthSeq MiniBossLevel BossLevel BossLevelNoUnlock
-"""
-
-LEVELS: tuple[str, ...] = tuple(f"BabyAI-{name}-v0" for name in _NAMES.split())
-"""Level ids in AgentGym's order; its level number is the position plus one."""
 
 
 def instance_of(data_idx: int) -> tuple[str, int]:

@@ -4,13 +4,15 @@ import sys
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from langgraft._core.canonical import digest
 from langgraft._core.errors import MissingExtraError, SettingsError
+from langgraft.benchmarks.simulated.babyai import SimulatedBabyAI
 from langgraft.environments import BabyAI, BabyAIEnvironment, TextEnvironment, TextTask
-from langgraft.environments.babyai import FAMILIES, LEVELS, data_index, instance_of
+from langgraft.environments.babyai import FAMILIES, LEVELS, Semantics, data_index, instance_of
+from langgraft.graphs.react import build_react_agent
 
 KNOWN_STARTS = "11937bf04d4cae5cd6db54e304ead1cb0daaca6b09565cdd89e8ee7826b1c570"
 
@@ -51,10 +53,54 @@ def test_instances_when_built_again_then_they_are_the_ones_recorded() -> None:
     worlds = BabyAI()
     starts = [
         worlds(f"{domain}/{seed}").reset().observation
-        for domain in FAMILIES
+        for domain in ("babyai/action_obj_door", "babyai/find_obj", "babyai/pickup_loc")
         for seed in (0, 1, 17, 199, 200, 299)
     ]
     assert digest(starts) == KNOWN_STARTS
+
+
+def test_families_when_compared_with_minigrid_then_are_its_levels() -> None:
+    """Each level it has is a family of its own name, and each family is a level it can build."""
+    assert len(set(FAMILIES.values())) == len(FAMILIES) == 97
+    gym = pytest.importorskip("gymnasium")
+    pytest.importorskip("minigrid")
+    levels = {name for name in gym.registry if name.startswith("BabyAI-")}
+    assert levels == set(FAMILIES.values()) - {"BabyAI-GoToObjS6-v0"}
+    assert FAMILIES["babyai/go_to_local_s5_n2"] == "BabyAI-GoToLocalS5N2-v0"
+    assert FAMILIES["babyai/go_to_obj_s6_v1"] == "BabyAI-GoToObjS6-v1"
+    for domain, level in FAMILIES.items():
+        assert BabyAIEnvironment(level, 0).task.id == f"{domain}/0"
+        assert BabyAI()(f"{domain}/299").level == level
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.sampled_from(sorted(FAMILIES)), st.integers(0, 299), st.sampled_from(["compat", "fixed"]))
+def test_family_when_any_then_is_played_the_same_way_twice(
+    domain: str, seed: int, semantics: Semantics
+) -> None:
+    """An episode of any level takes the actions it offers, and is the same when begun again."""
+    episode = BabyAI(semantics)(f"{domain}/{seed}")
+
+    def play() -> list[str]:
+        shown = episode.reset()
+        seen, actions = [shown.observation], shown.actions
+        for turn in range(8):
+            after = episode.step(actions[(seed + 3 * turn) % len(actions)])
+            seen.append(after.observation)
+            actions = after.actions
+            if after.done:
+                break
+        return seen
+
+    assert play() == play()
+    episode.close()
+
+
+@pytest.mark.parametrize("domain", ["babyai/boss_level", "babyai/put_next_s5_n2_carrying"])
+def test_learner_when_in_another_level_then_plays_on(domain: str) -> None:
+    """The simulated learner knows two families; in others it does what it can."""
+    agent = build_react_agent(SimulatedBabyAI(seed=1), environment=BabyAI())
+    assert len(agent.invoke({"task_id": f"{domain}/3"})["steps"]) > 1
 
 
 def test_levels_when_all_forty_are_reset_then_each_gives_a_goal_and_actions() -> None:
@@ -90,7 +136,8 @@ BAD: list[tuple[Callable[[], object], str]] = [
     (lambda: BabyAI()("babyai/find_obj"), "find_obj"),
     (lambda: BabyAI()("alfworld/clean/1"), "alfworld"),
     (lambda: BabyAI()(""), "''"),
-    (lambda: BabyAI().tasks("babyai/find_object", "train"), "find_object"),
+    (lambda: BabyAI().tasks("babyai/find_object", "train"), "did you mean 'babyai/find_obj'"),
+    (lambda: BabyAI()("babyai/goto_red_ball/3"), "did you mean 'babyai/go_to_red_ball'"),
     (lambda: BabyAI().tasks("babyai/find_obj", "valid"), "valid"),
     (lambda: BabyAI("fast"), "fast"),  # type: ignore[arg-type]
     (lambda: BabyAI(max_rounds=0), "max_rounds must be"),

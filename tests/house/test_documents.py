@@ -6,7 +6,9 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
+from shutil import which
 
 import pytest
 from alfworld_cases import HOW_TO_GET_IT, PRESENT, needs_alfworld
@@ -22,6 +24,7 @@ PAGES = [
     *sorted((REPOSITORY / "docs").glob("*.md")),
 ]
 GUIDE = REPOSITORY / "docs" / "your-own-provider.md"
+WORLD_GUIDE = REPOSITORY / "docs" / "your-own-world.md"
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -144,11 +147,37 @@ def test_plan_of_the_guide_when_run_finds_the_provider(tmp_path: Path) -> None:
         run(["-m", "langgraft", "run", "playbook.yaml", "--out", "runs", "--limit", "1"], tmp_path)
 
 
+@pytest.mark.parametrize(
+    "code",
+    [blocks(WORLD_GUIDE, "python")[0], (REPOSITORY / "examples/scienceworld_world.py").read_text()],
+    ids=["guide", "example"],
+)
+def test_world_outside_the_package_when_counted_has_at_most_eighty_lines(code: str) -> None:
+    """A world of one's own, and a published one, are as short as the guide says."""
+    assert len([line for line in code.splitlines() if line.strip()]) <= 80
+
+
+def test_plan_of_the_world_guide_when_run_is_a_study_with_controls_and_report(
+    tmp_path: Path,
+) -> None:
+    """The world beside the plan is found when it runs, and not imported by a preview."""
+    save_files(WORLD_GUIDE, tmp_path)
+    said = run(["-m", "langgraft", "preview", "levers.yaml"], tmp_path)
+    assert "running it imports levers:Levers, which was not looked at" in said
+    said = run(["-m", "langgraft", "run", "levers.yaml", "--out", "runs", "--limit", "4"], tmp_path)
+    assert "raw+random" in said
+    assert "raw+placebo" in said
+    assert "levers/gate" in (tmp_path / "runs" / "report" / "index.html").read_text()
+    run(["-m", "langgraft", "verify", "runs"], tmp_path)
+
+
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_example_when_run_ends_well(path: Path, tmp_path: Path, python: WarmPython) -> None:
     """Examples run as they are."""
     if path.name == "play_alfworld.py" and not PRESENT:
         pytest.skip(HOW_TO_GET_IT)
+    if path.name == "scienceworld_world.py" and not (find_spec("scienceworld") and which("java")):
+        pytest.skip("needs ScienceWorld (pip install scienceworld) and a Java runtime")
     python.run(path.read_text(), tmp_path, path)
 
 

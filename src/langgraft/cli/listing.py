@@ -2,7 +2,7 @@
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import PlanError
@@ -11,6 +11,9 @@ from langgraft.cli.printing import say, show_table, write_json
 
 if TYPE_CHECKING:  # `status` is light
     from langgraft.benchmarks.harness.plans import PreparedPlan
+
+
+_AT_MOST: Final = "items and model calls are the most there can be, as a world was not looked at"
 
 
 def show_plans(*, as_json: bool) -> None:
@@ -39,8 +42,8 @@ def show_preview(prepared: "PreparedPlan[Any]", *, as_json: bool) -> None:
     runs: Counter[tuple[str, str]] = Counter()
     items: Counter[tuple[str, str]] = Counter()
     calls: Counter[tuple[str, str]] = Counter()
-    several = len({run.spec.factors.get("agent") for run in prepared.graph}) > 1
-    for run in prepared.graph:
+    several = len({run.spec.factors.get("agent") for run in prepared.outline}) > 1
+    for run in prepared.outline:
         factors = run.spec.factors
         condition = factors.get("condition", factors.get("memory", ""))
         if several:
@@ -55,7 +58,8 @@ def show_preview(prepared: "PreparedPlan[Any]", *, as_json: bool) -> None:
     total = (runs.total(), items.total(), calls.total())
     foreign = prepared.study.foreign_code(prepared.plan)
     notes = (
-        *prepared.study.notes(prepared.plan, [run.spec for run in prepared.graph]),
+        *prepared.study.notes(prepared.plan, [run.spec for run in prepared.outline]),
+        *(() if prepared.exact else (_AT_MOST,)),
         *(f"running it imports {name}, which was not looked at" for name in foreign),
     )
     if as_json:

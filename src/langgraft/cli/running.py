@@ -46,6 +46,9 @@ def run(
     look_here()
     for name in prepared.study.foreign_code(prepared.plan):
         complain(f"importing {name}, which the plan names")
+    if not prepared.exact:  # a preview could not tell
+        for note in prepared.study.notes(prepared.plan, [run.spec for run in prepared.graph]):
+            complain(note)
     with _models(prepared, out) as model_for:
         progress = make_progress("json" if as_json else "auto")
         try:

@@ -373,7 +373,10 @@ INSIGHT = {"name": "a", "provider": "insight"}
         ({"sequences": ["A>B", "A>B"]}, "sequences: give 'A>B', 'B>A' or both, each once"),
         ({"sequences": ["A>A"]}, "sequences.0: .*'A>B' or 'B>A' .got 'A>A'."),
         ({"tasks": {"A": "babyai/find_obj"}}, "tasks A and B are both 'babyai/find_obj'"),
-        ({"tasks": {"A": "babyai/cook"}}, "no task family 'babyai/cook'; there are babyai/action"),
+        (
+            {"tasks": {"A": "babyai/cook"}},
+            "no task family 'babyai/cook': did you mean 'babyai/go_to'",
+        ),
         ({"tasks": {"C": "babyai/find_obj"}}, "tasks.C: extra inputs are not permitted"),
         ({"conditions": []}, "conditions: a study needs at least one condition"),
         ({"conditions": [INSIGHT, INSIGHT]}, "conditions: .*distinct.*'a', 'a'"),
