@@ -1,17 +1,18 @@
 """From the log to everything the report says, and nothing from anywhere else."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError
+from langgraft.benchmarks.comparison import verdicts
 from langgraft.benchmarks.comparison.contrasts import Comparison, Contrast
 from langgraft.benchmarks.comparison.outcomes import Metric
-from langgraft.benchmarks.comparison.verdicts import MARGIN, Gate
-from langgraft.benchmarks.continual import contrasts, gates
+from langgraft.benchmarks.comparison.verdicts import MARGIN, Gate, State
+from langgraft.benchmarks.continual import contrasts
 from langgraft.benchmarks.continual.banks import Banks, domains
 from langgraft.benchmarks.continual.cases import Case, choose_cases
-from langgraft.benchmarks.continual.cells import BASELINE, StudyLog, read_study_log
+from langgraft.benchmarks.continual.cells import BASELINE, RunResults, StudyLog, read_study_log
 from langgraft.benchmarks.continual.contrasts import ContentContrast
 from langgraft.benchmarks.continual.costs import (
     BankSize,
@@ -27,12 +28,17 @@ from langgraft.benchmarks.continual.curves import (
     Dilution,
     LearningCurve,
     Milestone,
+    Online,
+    Regret,
     dilution,
     learning_curves,
     milestones,
+    online,
+    regrets,
 )
 from langgraft.benchmarks.continual.mechanisms import Explanations, explain
 from langgraft.benchmarks.continual.metrics import (
+    IDENTITY_TOLERANCE,
     Decomposition,
     Direction,
     Partition,
@@ -51,9 +57,15 @@ from langgraft.benchmarks.continual.retrieval import (
     cross_recalls,
     retrievals,
 )
+from langgraft.benchmarks.continual.sequences import (
+    Mixed,
+    SequenceResult,
+    mixtures,
+    sequence_results,
+)
 from langgraft.benchmarks.harness.study import PlanLogReader
 from langgraft.benchmarks.reporting import findings
-from langgraft.benchmarks.reporting.words import plain, points
+from langgraft.benchmarks.reporting.words import plain, points, several
 
 
 @dataclass(frozen=True)
@@ -68,6 +80,9 @@ class Analysis:
     """Accuracy without memory, per task, over all runs without memory, the re-run's included."""
     partitions: Mapping[str, Partition]
     transfers: tuple[Transfer, ...]
+    sequences: tuple[SequenceResult, ...]
+    """The accuracy matrix of sequences of more than two tasks, and what is read off it."""
+    mixtures: tuple[Mixed, ...]
     decompositions: tuple[Decomposition, ...]
     retentions: tuple[Retention, ...]
     nulls: tuple[Null, ...]
@@ -87,6 +102,9 @@ class Analysis:
     """Condition → its accuracy on each task, over all sequences in which that is tested."""
     content: tuple[ContentContrast, ...]
     curves: tuple[LearningCurve, ...]
+    online: tuple[Online, ...]
+    """Success in training beside that without memory, where a plan asks for it."""
+    regrets: tuple[Regret, ...]
     milestones: tuple[Milestone, ...]
     costs: tuple[Cost, ...]
     costs_by_node: tuple[NodeCost, ...]
@@ -178,6 +196,8 @@ def analyze(log: PlanLogReader, margin: float = MARGIN) -> Analysis:
         baseline=contrasts.baseline_accuracies(study),
         partitions=partitions,
         transfers=moved,
+        sequences=sequence_results(study, moved),
+        mixtures=mixtures(study),
         decompositions=decompositions(study, partitions, moved),
         retentions=kept,
         nulls=nulls,
@@ -192,19 +212,21 @@ def analyze(log: PlanLogReader, margin: float = MARGIN) -> Analysis:
         accuracies={name: contrasts.accuracies(study, name) for name in study.conditions},
         content=contrasts.content_contrasts(study),
         curves=learning_curves(study),
+        online=online(study),
+        regrets=regrets(study),
         milestones=milestones(study, partitions),
         costs=costs(study),
         costs_by_node=costs_by_node(study),
         banks=sizes,
         distillations=distillations(study, log, sizes),
         gates=(
-            gates.completeness(study),
-            gates.identity(moved),
+            completeness(study),
+            identity(moved),
             findings.no_difference(comparison),
             findings.like_orders(comparison.family),
             *findings.control_gates(comparison),
-            gates.same_tests(study),
-            gates.training_orders(study),
+            same_tests(study),
+            training_orders(study),
             findings.constant_prompts(log.manifest),
         ),
     )
@@ -256,3 +278,74 @@ def _control_verdict(comparison: Comparison, contrast: Contrast) -> str:
         return f"control: {contrast.verdict}"
     name = "re-run" if contrast is comparison.rerun else "control"
     return f"{name}: {findings.standing(comparison, contrast)}"
+
+
+# Checks that only this study can make, beside those of any comparison (`reporting.findings`) ----
+
+
+def completeness(study: StudyLog) -> Gate:
+    """Check that every planned episode has a result."""
+    runs = list(study.runs)
+    done, planned = sum(run.done for run in runs), sum(run.planned for run in runs)
+    missing = [
+        f"{run.spec.name} {run.done}/{run.planned}" for run in runs if run.done < run.planned
+    ]
+    detail = f"{done:,} of {planned:,} episodes in {len(runs)} runs have a result."
+    return verdicts.completeness(detail, missing)
+
+
+def identity(transfers: Iterable[Transfer]) -> Gate:
+    """Check that FWT and BWT are the weighted sums of ΔRR and ΔNL."""
+    rows = list(transfers)
+    gaps = [row.identity_gap for row in rows if row.identity_gap is not None]
+    name = "Identity"
+    if not gaps:
+        return Gate(name, "open", "No transfer could be computed yet.")
+    wrong = [row for row in rows if row.identity_gap is not None and not row.identity_holds]
+    detail = (
+        f"transfer = (n_s·ΔRR + n_f·ΔNL) / N holds in {len(gaps) - len(wrong)} of {len(rows)} rows"
+        f" to {IDENTITY_TOLERANCE:g}; largest gap {max(gaps):.1e}."
+    )
+    state: State = "failed" if wrong else "passed" if len(gaps) == len(rows) else "open"
+    return Gate(name, state, detail)
+
+
+def same_tests(study: StudyLog) -> Gate:
+    """Check that every evaluation of a task tests the same items."""
+    name = "Same test items"
+    by_task: dict[str, set[frozenset[str]]] = {}
+    for cell in study.cells.values():
+        for run in cell.runs:
+            by_task.setdefault(cell.key.task, set()).add(frozenset(run.spec.item_ids))
+    wrong = [task for task, found in by_task.items() if len(found) > 1]
+    if wrong:
+        return Gate(
+            name, "failed", f"Evaluations of task {', '.join(wrong)} differ in their items."
+        )
+    sizes = ", ".join(f"{len(next(iter(found)))} of {task}" for task, found in by_task.items())
+    return Gate(name, "passed", f"Every evaluation tests the same held-out items: {sizes}.")
+
+
+def training_orders(study: StudyLog) -> Gate:
+    """Check that replicates train on the same items in other orders, alike for all conditions."""
+    name = "Training orders"
+    streams: dict[tuple[str, int], list[RunResults]] = {}
+    for run in study.training:
+        streams.setdefault((str(run.spec.factors["task"]), run.replicate), []).append(run)
+    if not streams:
+        return Gate(name, "open", "Nothing is trained in this plan.")
+    if any(len({run.spec.item_ids for run in runs}) > 1 for runs in streams.values()):
+        return Gate(name, "failed", "Conditions of one repetition train in different orders.")
+    for task in sorted({task for task, _ in streams}):
+        orders = [runs[0].spec.item_ids for (each, _), runs in streams.items() if each == task]
+        if len({frozenset(order) for order in orders}) > 1:
+            return Gate(name, "failed", f"Repetitions train on different items of task {task}.")
+        if len(set(orders)) < len(orders):
+            return Gate(name, "failed", f"Repetitions share an order of the items of task {task}.")
+    replicates = len({replicate for _, replicate in streams})
+    return Gate(
+        name,
+        "passed",
+        f"{several(replicates, 'repetition')}, each with an order of its own, shared by all"
+        " conditions.",
+    )

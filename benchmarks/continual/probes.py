@@ -146,7 +146,7 @@ class Remedy:
     sequence: str
     """Empty: over all sequences."""
     task: str
-    """Empty: over both tasks."""
+    """Empty: over all tasks."""
     success: Metric
     """Difference in success, paired by item and replicate."""
     own_share: Metric

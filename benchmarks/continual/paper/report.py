@@ -148,7 +148,7 @@ def _told(sides: Sequence[Side], cast: Cast) -> list[tuple[Side, str]]:
     return [
         (side, text)
         for side in sides
-        for sequence in side.analysis.study.sequences
+        for sequence in side.sequences
         for row in (side.row("forward", sequence, name),)
         if row is not None and row.transfer.estimate and row.transfer.estimate.value < 0
         for text in explain_transfer(
@@ -194,7 +194,7 @@ def signs(sides: Sequence[Side], cast: Cast) -> tuple[Sign, ...]:
         Sign(side, direction, sequence, role, value, row, _verdict(row, value))
         for side in sides
         for direction, _ in _DIRECTIONS
-        for sequence in side.analysis.study.sequences
+        for sequence in side.sequences
         for role in cast
         for value in (_value(side, direction, sequence, role),)
         if value
@@ -233,7 +233,7 @@ def _study_1(sides: Sequence[Side], cast: Cast) -> Iterator[str]:
 
 
 def _one(side: Side, cast: Cast, role: Role) -> Iterator[str]:
-    for sequence in side.analysis.study.sequences:
+    for sequence in side.sequences:
         row = None if role not in cast else side.row("forward", sequence, cast[role].name)
         if row is None or row.transfer.estimate is None:
             continue
