@@ -96,9 +96,9 @@ def learning(analysis: Analysis) -> Figure:
         "second phase, after the first" if two else "later phases": line(INK, width=2.0),
         "the same task from an empty bank": line(GRAY, dashed=True),
     }
-    legend(grid.figure, entries, 3)
     if analysis.online:
         entries["the same without memory"] = Line2D([], [], color=INK, lw=1, ls=":")
+    legend(grid.figure, entries, 3)
     runs = max((len(curve.replicates) for curve in analysis.curves), default=0)
     label = f"training items over {'both' if two else 'all'} phases (n = {several(runs, 'run')})"
     grid.figure.supxlabel(label, fontsize=9)
