@@ -1,7 +1,7 @@
 """Did memory help? Each condition against no memory, and what no difference looks like.
 
 The confirmatory family is declared by the plan: one contrast per memory condition, pooled
-over all sequences and both tasks. Controls and the re-run stand beside it. What a plan of its size
+over all sequences and all tasks. Controls and the re-run stand beside it. What a plan of its size
 will be able to see is said before anything is paid.
 """
 

@@ -143,14 +143,20 @@ class Regret(LearningCurve):
 
 def online(study: StudyLog) -> tuple[Online, ...]:
     """Hold each training phase to no memory, where a plan plays its instances without memory."""
-    sides = []
-    for key, runs in study.streams.items():
-        tasks = phases(key[1].rpartition(">")[2])
-        without = [run for task in tasks for run in study.streams.get((BASELINE, task), ())]
-        if without and key[0] != BASELINE:
-            ours = {run.replicate: run.outcomes for run in runs}
-            sides.append((key, runs, without, *in_common([ours, _outcomes(without)])))
-    found = differences_of((ours, theirs) for *_, ours, theirs in sides)
+    sides = [
+        (key, runs, without)
+        for key, runs in study.streams.items()
+        if key[0] != BASELINE
+        and (
+            without := [
+                run
+                for task in phases(key[1].rpartition(">")[2])
+                for run in study.streams.get((BASELINE, task), ())
+            ]
+        )
+    ]
+    scores = [in_common([_outcomes(runs), _outcomes(without)]) for _, runs, without in sides]
+    found = differences_of((ours, theirs) for ours, theirs in scores)
     return tuple(
         Online(
             *key,
@@ -159,7 +165,7 @@ def online(study: StudyLog) -> tuple[Online, ...]:
             without=_in_training(mean_of(theirs, shared_effects=False), without),
             difference=_in_training(estimate, [*runs, *without]),
         )
-        for (key, runs, without, ours, theirs), estimate in zip(sides, found, strict=True)
+        for (key, runs, without), (ours, theirs), estimate in zip(sides, scores, found, strict=True)
     )
 
 

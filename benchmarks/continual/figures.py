@@ -82,7 +82,7 @@ def draw(analysis: Analysis) -> dict[str, str]:
 
 
 def learning(analysis: Analysis) -> Figure:
-    """Draw cumulative success over both phases: a row per sequence, a column per condition."""
+    """Draw cumulative success over all phases: a row per sequence, a column per condition."""
     conditions, sequences = analysis.study.memories, _streams(analysis)
     grid, palette = TrainingGrid(len(sequences), len(conditions)), colors(analysis)
     for row, sequence in enumerate(sequences):

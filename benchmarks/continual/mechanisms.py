@@ -176,7 +176,7 @@ def _own_share(row: Tested) -> tuple[float, str]:
 
 
 def _probes(crossings: Sequence[Crossing], told: Collection[tuple[str, str]]) -> Iterator[str]:
-    """Say what each crossing over both tasks shows; what a remedy's own sentence says is left."""
+    """Say what each crossing over all tasks shows; what a remedy's own sentence says is left."""
     for crossing in crossings:
         for effect in () if crossing.task else crossing.effects:
             probe = f"{effect.treated}@{effect.fixed}"

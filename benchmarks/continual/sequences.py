@@ -264,18 +264,14 @@ def _zero_shots(study: StudyLog, tracks: Sequence[_Track]) -> dict[tuple[int, st
     whole: dict[tuple[int, str], list[Cell]] = {}
     for (place, _), cells in single.items():
         whole.setdefault((place, ""), []).extend(cells)
+    untreated = {name: study.final_cells(name) for name in (BASELINE, RERUN)}
+    bare = {name: outcomes_of(cells) for name, cells in untreated.items() if cells}
+    rerun = RERUN if RERUN in bare else None
     found: dict[tuple[int, str], Contrast] = {}
     for family in (single, whole):
-        names = {f"{place} {task}": (place, task) for place, task in family}
-        untreated = {name: study.final_cells(name) for name in (BASELINE, RERUN)}
-        cells: dict[str, Sequence[Cell]] = {name: family[key] for name, key in names.items()}
-        cells |= {name: each for name, each in untreated.items() if each}
-        compared = compare_outcomes(
-            {name: outcomes_of(each) for name, each in cells.items()},
-            baseline=BASELINE,
-            rerun=RERUN if untreated[RERUN] else None,
-        )
-        found |= {names[each.condition]: each for each in compared.family}
+        treated = {f"{place} {task}": outcomes_of(family[place, task]) for place, task in family}
+        compared = compare_outcomes({**bare, **treated}, baseline=BASELINE, rerun=rerun)
+        found |= dict(zip(family, compared.family, strict=True))
     return found
 
 

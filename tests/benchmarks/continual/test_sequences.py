@@ -1,5 +1,6 @@
 """Sequences of more than two tasks, mixed streams, and training beside no memory."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from langgraft.benchmarks.continual.cells import read_study_log
 from langgraft.benchmarks.continual.columns import MEANINGS
 from langgraft.benchmarks.continual.curves import online, regrets
 from langgraft.benchmarks.continual.metrics import Partition, partition, transfers
+from langgraft.benchmarks.continual.paper.report import write_paper_report
 from langgraft.benchmarks.continual.plan import ContinualPlan
 from langgraft.benchmarks.continual.report import write_report
 from langgraft.benchmarks.continual.sequences import Position, SequenceResult, sequence_results
@@ -433,3 +435,26 @@ def test_report_when_tasks_are_mixed_then_says_what_it_gives_instead_of_transfer
     page = write_report(plan, log, tmp_path, analysis=analysis).page.read_text("utf-8")
     assert "forward and backward transfer and forgetting are not defined" in page
     assert "Tasks are mixed in one stream" in page
+
+
+def test_page_over_pairs_when_sequences_are_longer_then_has_their_streams_side_by_side(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One stream tells memories apart and one does not: averages of both, and by how much."""
+    monkeypatch.setattr("langgraft.benchmarks.continual.paper.figures.draw", lambda *_: {})
+    both = {"conditions": ("raw", "agg"), "rerun": False, "test_items": 30, "replicates": 3}
+    better = {("agg", "A>B>C", task): 0.4 for task in "ABC"}
+    analyses = {
+        "apart": analyze(SyntheticLog(three(effects=better, **both))),
+        "alike": analyze(SyntheticLog(three(**both))),
+    }
+    plan = plan_of(tasks={}, pairs=[{"name": name, **THREE} for name in analyses])
+    page = write_paper_report(plan, analyses, tmp_path, simulated=True).page.read_text("utf-8")
+    told = dict(re.findall(r"(apart|alike), A→B→C: .*?, ([\d.]+) points apart", page))
+    assert float(told["apart"]) > 15
+    assert float(told["alike"]) < 5
+    rows = (tmp_path / "tables" / "sequences.csv").read_text("utf-8").splitlines()
+    assert [row.split(",")[:3] for row in rows[1:]] == [
+        [pair, memory, "A>B>C"] for pair in analyses for memory in ("raw", "agg")
+    ]
+    assert "A>B>C" not in (tmp_path / "tables" / "table_3.csv").read_text("utf-8")
