@@ -9,12 +9,9 @@ from langgraft._core.canonical import JSON, seeded_fraction
 from langgraft.benchmarks.harness.study import BankSource, RunSpec
 from langgraft.memory.model import Add, MemoryDelta, MemoryItem
 
-DOMAINS = {
-    "A": "babyai/action_obj_door",
-    "B": "babyai/find_obj",
-    "C": "babyai/pickup_loc",
-    "D": "babyai/other",
-}
+DOMAINS = {"A": "babyai/action_obj_door", "B": "babyai/find_obj"}
+THIRD = "babyai/pickup_loc"
+"""The family of C, in longer sequences."""
 MANIFEST: dict[str, JSON] = {
     "format": 1,
     "study": "continual",
@@ -227,7 +224,7 @@ def _order(ids: Sequence[str], *key: JSON) -> tuple[str, ...]:
 def _test(
     world: World, condition: str, replicate: int, sequence: str, task: str, *, at: int | None = None
 ) -> RunSpec:
-    ids = [f"{DOMAINS[task]}/{200 + number}" for number in range(world.test_items)]
+    ids = [f"{DOMAINS.get(task, THIRD)}/{200 + number}" for number in range(world.test_items)]
     when = f" after {sequence}" if sequence else ""
     when += "" if at is None else f" at {at}"
     source = None
@@ -252,7 +249,7 @@ def _test(
 def _train(world: World, condition: str, replicate: int, sequence: str) -> RunSpec:
     before, _, task = sequence.rpartition(">")
     ids = [
-        f"{DOMAINS[each]}/{number}"
+        f"{DOMAINS.get(each, THIRD)}/{number}"
         for each in task.split("+")
         for number in range(world.train_items)
     ]
