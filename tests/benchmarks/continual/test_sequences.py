@@ -272,7 +272,8 @@ def test_zero_shot_when_planted_then_is_told_from_forward_transfer() -> None:
 
 def test_matrix_when_read_then_has_an_entry_for_every_phase_and_task() -> None:
     """Rows after 0 to n phases, columns in the order of the sequence; its means are the averages."""
-    world = three(sequences=("B>C>A",), effects={("agg", "B>C>A", "B"): -0.2})
+    effects = {("agg", "B>C>A", "B"): -0.2, ("agg", "B>C", "C"): 0.3}
+    world = three(sequences=("B>C>A",), effects=effects)
     result = results_of(world)["agg", "B>C>A"]
     table = {(e.phases, e.task): e.accuracy.estimate for e in result.matrix}
     assert {(i, j) for i, j in table} == {(i, j) for i in range(4) for j in "ABC"}
@@ -287,6 +288,8 @@ def test_matrix_when_read_then_has_an_entry_for_every_phase_and_task() -> None:
     lost = [value[3, task] - value[i, task] for i, task in ((1, "B"), (2, "C"))]
     assert result.backward.estimate is not None
     assert result.backward.estimate.value == pytest.approx(sum(lost) / 2)
+    for place, change in zip(result.positions[:2], lost, strict=True):
+        assert verdict(place)[0] == pytest.approx(change)
     best = [max(value[i, task] for i in (1, 2)) - value[3, task] for task in "BC"]
     assert result.forgetting.estimate is not None
     assert result.forgetting.estimate.value == pytest.approx(sum(best) / 2)
