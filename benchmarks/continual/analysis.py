@@ -28,9 +28,13 @@ from langgraft.benchmarks.continual.curves import (
     Dilution,
     LearningCurve,
     Milestone,
+    Online,
+    Regret,
     dilution,
     learning_curves,
     milestones,
+    online,
+    regrets,
 )
 from langgraft.benchmarks.continual.mechanisms import Explanations, explain
 from langgraft.benchmarks.continual.metrics import (
@@ -53,6 +57,12 @@ from langgraft.benchmarks.continual.retrieval import (
     cross_recalls,
     retrievals,
 )
+from langgraft.benchmarks.continual.sequences import (
+    Mixed,
+    SequenceResult,
+    mixtures,
+    sequence_results,
+)
 from langgraft.benchmarks.harness.study import PlanLogReader
 from langgraft.benchmarks.reporting import findings
 from langgraft.benchmarks.reporting.words import plain, points, several
@@ -70,6 +80,9 @@ class Analysis:
     """Accuracy without memory, per task, over all runs without memory, the re-run's included."""
     partitions: Mapping[str, Partition]
     transfers: tuple[Transfer, ...]
+    sequences: tuple[SequenceResult, ...]
+    """The accuracy matrix of sequences of more than two tasks, and what is read off it."""
+    mixtures: tuple[Mixed, ...]
     decompositions: tuple[Decomposition, ...]
     retentions: tuple[Retention, ...]
     nulls: tuple[Null, ...]
@@ -89,6 +102,9 @@ class Analysis:
     """Condition → its accuracy on each task, over all sequences in which that is tested."""
     content: tuple[ContentContrast, ...]
     curves: tuple[LearningCurve, ...]
+    online: tuple[Online, ...]
+    """Success in training beside that without memory, where a plan asks for it."""
+    regrets: tuple[Regret, ...]
     milestones: tuple[Milestone, ...]
     costs: tuple[Cost, ...]
     costs_by_node: tuple[NodeCost, ...]
@@ -180,6 +196,8 @@ def analyze(log: PlanLogReader, margin: float = MARGIN) -> Analysis:
         baseline=contrasts.baseline_accuracies(study),
         partitions=partitions,
         transfers=moved,
+        sequences=sequence_results(study, moved),
+        mixtures=mixtures(study),
         decompositions=decompositions(study, partitions, moved),
         retentions=kept,
         nulls=nulls,
@@ -194,6 +212,8 @@ def analyze(log: PlanLogReader, margin: float = MARGIN) -> Analysis:
         accuracies={name: contrasts.accuracies(study, name) for name in study.conditions},
         content=contrasts.content_contrasts(study),
         curves=learning_curves(study),
+        online=online(study),
+        regrets=regrets(study),
         milestones=milestones(study, partitions),
         costs=costs(study),
         costs_by_node=costs_by_node(study),
@@ -260,7 +280,7 @@ def _control_verdict(comparison: Comparison, contrast: Contrast) -> str:
     return f"{name}: {findings.standing(comparison, contrast)}"
 
 
-# Checks that only this study can make --------------------------------------------------------
+# Checks that only this study can make, beside those of any comparison (`reporting.findings`) ----
 
 
 def completeness(study: StudyLog) -> Gate:

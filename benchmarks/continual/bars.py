@@ -14,6 +14,7 @@ from matplotlib.patches import Patch
 from langgraft.benchmarks.comparison.outcomes import Metric
 from langgraft.benchmarks.continual.analysis import Analysis
 from langgraft.benchmarks.continual.metrics import SMALLEST_SUBSET, Direction, Transfer
+from langgraft.benchmarks.continual.plan import phases
 from langgraft.benchmarks.reporting.drawing import (
     DASHES,
     GRAY,
@@ -47,21 +48,23 @@ that where colors come round again they come with other shapes."""
 
 def transfer_bars(analysis: Analysis, direction: Direction) -> Figure:
     """Draw forward or backward transfer: one panel per sequence."""
-    figure, found = panels(analysis, 2.7)
-    palette = colors(analysis)
-    for axes, sequence in zip(found, analysis.study.sequences, strict=True):
-        rows = analysis.rows(direction, sequence)
+    study, palette = analysis.study, colors(analysis)
+    last = [(each, phases(each)[-1]) for each in study.sequences]
+    moves = last if direction == "forward" else list(study.backward)
+    figure, found = panels(analysis, 2.7, len(moves))
+    for axes, (sequence, task) in zip(found, moves, strict=False):
+        rows = [row for row in analysis.rows(direction, sequence) if row.task == task]
         for place, row in enumerate(rows):
             bar(axes, place, row.transfer, palette[row.condition], 0.62)
-        finish_bars(axes, [row.condition for row in rows], _title(direction, sequence))
+        finish_bars(axes, [row.condition for row in rows], _title(sequence, task))
     found[0].set_ylabel(f"{'FWT' if direction == 'forward' else 'BWT'} (pp)")
     return figure
 
 
-def _title(direction: Direction, sequence: str) -> str:
-    earlier, later = sequence.split(">")
-    tested = later if direction == "forward" else earlier
-    return f"{earlier} → {later}, tested on {tested}"
+def _title(sequence: str, task: str = "") -> str:
+    """Name a sequence and the task tested, by default its last."""
+    tested = task or phases(sequence)[-1]
+    return f"{sequence.replace('>', ' → ')}, tested on {tested}"
 
 
 def subset_bars(analysis: Analysis) -> Figure:
@@ -72,7 +75,7 @@ def subset_bars(analysis: Analysis) -> Figure:
         for place, row in enumerate(rows):
             bar(axes, place - 0.21, row.delta_rr, EASY, 0.38)
             bar(axes, place + 0.21, row.delta_nl, HARD, 0.38)
-        finish_bars(axes, [row.condition for row in rows], _title("forward", sequence))
+        finish_bars(axes, [row.condition for row in rows], _title(sequence))
     found[0].set_ylabel("change (pp)")
     entries: dict[str, Artist] = {
         "ΔRR, items solved without memory": Patch(color=EASY),
@@ -96,7 +99,7 @@ def decomposition_bars(analysis: Analysis) -> Figure:
             _share(axes, place, row.hard, HARD)
             _sum(axes, place + 0.24, row.transfer.transfer)
         names = [row.transfer.condition for row in rows]
-        finish_bars(axes, names, _title("forward", sequence))
+        finish_bars(axes, names, _title(sequence))
     found[0].set_ylabel("share of FWT (pp)")
     entries: dict[str, Artist] = {
         "(n_s / N) · ΔRR, solved without memory": Patch(color=EASY),
@@ -133,7 +136,7 @@ def within_cross(analysis: Analysis) -> Figure:
     figure, found = panels(analysis, 3.1)
     palette, memories = colors(analysis), analysis.study.memories
     for axes, sequence in zip(found, analysis.study.sequences, strict=True):
-        earlier, later = sequence.split(">")
+        later = phases(sequence)[-1]
         for row in analysis.rows("forward", sequence):
             if row.condition not in memories:  # a control: the bars have it
                 continue
@@ -142,7 +145,8 @@ def within_cross(analysis: Analysis) -> Figure:
             marker = MARKERS[place % len(MARKERS)]
             slope(axes, row, shift, palette[row.condition], marker)
         reference(axes, analysis, later)
-        axes.set_xticks([0, 1], [f"within: ∅ → {later}", f"cross: {earlier} → {later}"])
+        across = f"cross: {sequence.replace('>', ' → ')}"
+        axes.set_xticks([0, 1], [f"within: ∅ → {later}", across])
         axes.set_xlim(-0.35, 1.35)
         axes.set_ylim(0, 100)
         axes.tick_params(length=0, labelcolor=INK)
@@ -191,10 +195,10 @@ def sizes(analysis: Analysis) -> str:
     return f"n = {sample_of(items, runs, 'test item')} each"
 
 
-def panels(analysis: Analysis, height: float) -> tuple[Figure, list[Axes]]:
-    """Make a panel per sequence: side by side, or one below the other for many memories."""
-    count = max(len(analysis.study.sequences), 1)
-    wide = len(analysis.study.memories) > ABREAST
+def panels(analysis: Analysis, height: float, count: int = 0) -> tuple[Figure, list[Axes]]:
+    """Make a panel per sequence, or `count`: side by side, or stacked for many, or many memories."""
+    count = count or max(len(analysis.study.sequences), 1)
+    wide = len(analysis.study.memories) > ABREAST or count > ABREAST
     figure = Figure(figsize=(WIDTH, height * (count if wide else 1)), layout="constrained")
     shape = (count, 1) if wide else (1, count)
     axes = figure.subplots(*shape, sharey=True, squeeze=False)

@@ -14,6 +14,7 @@ from langgraft.benchmarks.comparison.outcomes import in_common
 from langgraft.benchmarks.continual.banks import Bank, Banks, domain_of
 from langgraft.benchmarks.continual.cells import BASELINE, Cell, CellKey, RunResults, StudyLog
 from langgraft.benchmarks.continual.metrics import Partition, Transfer
+from langgraft.benchmarks.continual.plan import phases
 from langgraft.benchmarks.continual.retrieval import CellRetrieval, queries_in
 from langgraft.benchmarks.harness.study import PlanLogReader
 from langgraft.benchmarks.reporting.words import shortened, signed
@@ -133,7 +134,7 @@ _Choice: TypeAlias = tuple[Rule, _Pair, str, str]
 
 def _extremes(study: StudyLog) -> Iterator[_Choice]:
     for condition in study.memories:
-        for sequence in study.sequences:
+        for sequence in study.whole_sequences:
             cells = [cell for cell in study.final_cells(condition) if cell.key.sequence == sequence]
             effects = [effect for cell in cells for effect in _effects(study, cell)]
             losses = sorted((value, item, cell) for value, item, cell in effects if value < 0)
@@ -232,7 +233,7 @@ def _dilution(study: StudyLog, found: Sequence[CellRetrieval]) -> Iterator[_Choi
         (run.measures.own_share, cell.key, run.replicate, run.own)
         for cell in found
         if ">" in cell.key.sequence
-        and cell.key.task == cell.key.sequence[0]
+        and cell.key.task in phases(cell.key.sequence)[:-1]
         and cell.key.at is None
         and cell.key.condition in study.memories
         for run in cell.runs

@@ -15,7 +15,7 @@ from langgraft._core.canonical import JSON
 from langgraft._core.errors import StudyError
 from langgraft.benchmarks.comparison.estimates import OrderEffects, order_effects
 from langgraft.benchmarks.comparison.outcomes import Scores, matrices
-from langgraft.benchmarks.continual.plan import PAIR, alone
+from langgraft.benchmarks.continual.plan import PAIR, alone, phases
 from langgraft.benchmarks.harness.study import PlanLogReader, RunSpec
 from langgraft.memory.model import MemoryDelta
 
@@ -31,11 +31,22 @@ class CellKey:
 
     condition: str
     sequence: str
-    """`A`, `B`, `A>B`, `B>A`; empty without memory."""
+    """`A`, `B`, `A>B`, `A>B>C` …, or a mixture `A+B`; empty without memory."""
     task: str
     """The task family tested."""
     at: int | None = None
     """After how many training items of the last phase; `None` at its end."""
+
+    @property
+    def met(self) -> bool:
+        """Whether the task tested is one of those learned; without memory there are none to meet."""
+        return not self.sequence or self.task in phases(self.sequence)
+
+
+def beginnings(sequence: str) -> tuple[str, ...]:
+    """Return what a sequence comes to, phase by phase: `A`, `A>B`, `A>B>C`; a mixture is one phase."""
+    parts = sequence.split(">")
+    return tuple(">".join(parts[:number]) for number in range(1, len(parts) + 1))
 
 
 @dataclass(frozen=True)
@@ -146,9 +157,35 @@ class StudyLog:
 
     @cached_property
     def sequences(self) -> tuple[str, ...]:
-        """The cross-task sequences of the plan."""
+        """The cross-task sequences, the beginnings of longer ones among them."""
         found = (key.sequence for key in self.cells if ">" in key.sequence)
         return tuple(dict.fromkeys(found))
+
+    @property
+    def whole_sequences(self) -> tuple[str, ...]:
+        """Those that are no beginning of another."""
+        begun = {sequence.rpartition(">")[0] for sequence in self.sequences}
+        return tuple(sequence for sequence in self.sequences if sequence not in begun)
+
+    @property
+    def long_sequences(self) -> tuple[str, ...]:
+        """Those that need a matrix: of more than two tasks, or tested on tasks still to come."""
+        come = {key.sequence for key in self.cells if not key.met}
+        return tuple(
+            sequence
+            for sequence in self.whole_sequences
+            if len(phases(sequence)) > 2 or come & {*beginnings(sequence)}  # noqa: PLR2004
+        )
+
+    @cached_property
+    def mixtures(self) -> tuple[str, ...]:
+        """The streams in which tasks are mixed, `A+B`."""
+        return tuple(dict.fromkeys(key.sequence for key in self.cells if "+" in key.sequence))
+
+    @property
+    def backward(self) -> tuple[tuple[str, str], ...]:
+        """Each cross-task sequence with each of its earlier tasks."""
+        return tuple((each, task) for each in self.sequences for task in phases(each)[:-1])
 
     @cached_property
     def streams(self) -> Mapping[tuple[str, str], Sequence[RunResults]]:
@@ -181,11 +218,11 @@ class StudyLog:
         return order_effects(each[0] for each in found if each is not None)
 
     def final_cells(self, condition: str) -> tuple[Cell, ...]:
-        """Return the evaluations of a condition at the end of each sequence."""
+        """Return the evaluations of a condition at the end of each sequence, of tasks met in it."""
         return tuple(
             cell
             for key, cell in self.cells.items()
-            if key.condition == condition and key.at is None
+            if key.condition == condition and key.at is None and key.met
         )
 
 

@@ -1,7 +1,7 @@
 """Did memory help? Each condition against no memory, and what no difference looks like.
 
 The confirmatory family is declared by the plan: one contrast per memory condition, pooled
-over all sequences and both tasks. Controls and the re-run stand beside it. What a plan of its size
+over all sequences and all tasks. Controls and the re-run stand beside it. What a plan of its size
 will be able to see is said before anything is paid.
 """
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from langgraft._core.errors import MissingExtraError
 from langgraft.benchmarks.comparison.contrasts import Comparison, compare_outcomes
-from langgraft.benchmarks.comparison.outcomes import Metric, Outcomes, differences_of, mean_of
+from langgraft.benchmarks.comparison.outcomes import Metric, differences_of, mean_of
 from langgraft.benchmarks.comparison.power import planned_difference
 from langgraft.benchmarks.comparison.verdicts import FEWEST_RUNS, MARGIN
 from langgraft.benchmarks.continual.cells import (
@@ -23,7 +23,7 @@ from langgraft.benchmarks.continual.cells import (
     cell_key,
     pooled,
 )
-from langgraft.benchmarks.continual.metrics import metric_of
+from langgraft.benchmarks.continual.metrics import metric_of, outcomes_of
 from langgraft.benchmarks.continual.plan import ContinualPlan
 from langgraft.benchmarks.harness.study import RunSpec
 from langgraft.benchmarks.reporting.words import detectable, sample_of, several
@@ -52,18 +52,13 @@ def compare_with_no_memory(study: StudyLog, margin: float = MARGIN) -> Compariso
     rerun = RERUN if RERUN in study.conditions else None
     names = [name for name in study.conditions if name not in study.probes]
     return compare_outcomes(
-        {name: _outcomes(study.final_cells(name)) for name in names},
+        {name: outcomes_of(study.final_cells(name)) for name in names},
         baseline=BASELINE,
         controls=study.controls,
         rerun=rerun,
         margin=margin,
         active=[name for name in study.controls if name.partition("+")[2] in TEACHING],
     )
-
-
-def _outcomes(cells: Sequence[Cell]) -> Outcomes:
-    counts = metric_of(None, cells)
-    return Outcomes(pooled(cells), counts.done, counts.planned, counts.n_items)
 
 
 def content_contrasts(study: StudyLog) -> tuple[ContentContrast, ...]:
@@ -138,7 +133,8 @@ def detectable_line(runs: Sequence[RunSpec]) -> str:
     """
     tests = [run for run in runs if run.factors["kind"] != "train"]
     learned = [run for run in tests if cell_key(run).condition not in UNTRAINED]
-    memories = {run.factors["condition"] for run in runs if run.factors["kind"] == "train"}
+    trained = {str(run.factors["condition"]) for run in runs if run.factors["kind"] == "train"}
+    memories = trained - UNTRAINED
     items = {item for run in learned for item in run.item_ids}
     replicates = {run.factors["replicate"] for run in learned}
     untrained = {

@@ -19,6 +19,7 @@ from langgraft._core.errors import InputError
 from langgraft._core.texts import Prompt
 from langgraft.benchmarks.continual.plan import PAIR, ContinualPlan
 from langgraft.benchmarks.continual.session import build_memory
+from langgraft.benchmarks.continual.study import rules_of
 from langgraft.benchmarks.harness.conversations import (
     Conversation,
     Message,
@@ -80,12 +81,12 @@ class _World:
     @cached_property
     def _factory(self) -> TextWorldFactory:
         part = self.part
-        rules = digest(part.world.describe(part.semantics, (part.tasks.A, part.tasks.B)))
+        rules = digest(rules_of(part))
         world = self._fingerprints.get("world")
         then = cast("Mapping[str, JSON]", world).get(self.name) if self.plan.pairs else world
         if then != rules:
             raise InputError(_changed(f"the world of {part.tasks.A!r}"))
-        return part.world.factory(part.semantics)
+        return part.played_in.factory(part.semantics)
 
     @property
     def _fingerprints(self) -> Mapping[str, JSON]:

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, cast
 
 from langgraft._core.canonical import JSON
 from langgraft.benchmarks.comparison.outcomes import Spread, pooled_spread, spread_of
-from langgraft.benchmarks.continual.cells import RunResults, StudyLog
+from langgraft.benchmarks.continual.cells import UNTRAINED, RunResults, StudyLog
 from langgraft.benchmarks.harness.study import PlanLogReader
 from langgraft.memory.model import Add, MemoryDelta, Remove
 
@@ -151,7 +151,7 @@ def bank_sizes(study: StudyLog, log: PlanLogReader) -> tuple[BankSize, ...]:
     by_name = {run.spec.name: run for run in study.training}
     sizes: dict[tuple[str, str], list[int]] = {}
     for run in study.training:
-        if run.done == run.planned:
+        if run.done == run.planned and run.stream[0] not in UNTRAINED:
             sizes.setdefault(run.stream, []).append(_size(run, by_name, log))
     spreads = {key: spread_of(found) for key, found in sizes.items()}
     return tuple(BankSize(*key, spread) for key, spread in spreads.items() if spread is not None)

@@ -8,19 +8,44 @@ number of episodes of the later task:
   success, its share of what is retrieved for it, its share of the bank;
 * training on the *later* task, by windows of episodes: the earlier task's share of what is
   retrieved, and of the bank.
+
+Where the training instances are played without memory, too, success in training has something to be
+compared with: the baseline of the same instance, run and samples.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import numpy as np
 
-from langgraft.benchmarks.comparison.outcomes import Metric, Spread, mean_of, spread_of
+from langgraft.benchmarks.comparison.estimates import Estimate
+from langgraft.benchmarks.comparison.outcomes import (
+    Metric,
+    Spread,
+    differences_of,
+    in_common,
+    mean_of,
+    spread_of,
+)
 from langgraft.benchmarks.continual.banks import Banks, domains
-from langgraft.benchmarks.continual.cells import Cell, CellKey, RunResults, StudyLog
-from langgraft.benchmarks.continual.metrics import Partition, Retention, accuracy, retentions_of
-from langgraft.benchmarks.continual.retrieval import CellRetrieval, own_slots, queries_in
+from langgraft.benchmarks.continual.cells import (
+    BASELINE,
+    Cell,
+    CellKey,
+    RunResults,
+    StudyLog,
+    beginnings,
+)
+from langgraft.benchmarks.continual.metrics import (
+    Partition,
+    Retention,
+    accuracy,
+    learned,
+    retentions_of,
+)
+from langgraft.benchmarks.continual.plan import phases
+from langgraft.benchmarks.continual.retrieval import CellRetrieval, queries_in
 
 WINDOWS = 5
 """Windows a training stream is cut into: wide enough that a share in one means something."""
@@ -95,6 +120,108 @@ def _cumulative(run: RunResults) -> tuple[float, ...]:
     return tuple(float(rate) for rate in rates)
 
 
+@dataclass(frozen=True, slots=True)
+class Online:
+    """Success in a training phase, beside that without memory on the same instances."""
+
+    condition: str
+    sequence: str
+    task: str
+    """The task of the phase."""
+    success: Metric
+    without: Metric
+    difference: Metric
+    """`success` less `without`, paired by instance and run."""
+
+
+class Regret(LearningCurve):
+    """Cumulative regret over all phases of a sequence: episodes that no memory solves, less those solved.
+
+    Below 0 memory has gained. Of each replicate with the baseline of its own number and samples.
+    """
+
+
+def online(study: StudyLog) -> tuple[Online, ...]:
+    """Hold each training phase to no memory, where a plan plays its instances without memory."""
+    sides = [
+        (key, runs, without)
+        for key, runs in study.streams.items()
+        if key[0] != BASELINE
+        and (
+            without := [
+                run
+                for task in phases(key[1].rpartition(">")[2])
+                for run in study.streams.get((BASELINE, task), ())
+            ]
+        )
+    ]
+    scores = [in_common([_outcomes(runs), _outcomes(without)]) for _, runs, without in sides]
+    found = differences_of((ours, theirs) for ours, theirs in scores)
+    return tuple(
+        Online(
+            *key,
+            task=str(runs[0].spec.factors["task"]),
+            success=_in_training(mean_of(ours), runs),
+            without=_in_training(mean_of(theirs, shared_effects=False), without),
+            difference=_in_training(estimate, [*runs, *without]),
+        )
+        for (key, runs, without), (ours, theirs), estimate in zip(sides, scores, found, strict=True)
+    )
+
+
+def _outcomes(runs: Iterable[RunResults]) -> dict[int, dict[str, float]]:
+    """Return outcomes by replicate and item, of runs on different items."""
+    found: dict[int, dict[str, float]] = {}
+    for run in runs:
+        found.setdefault(run.replicate, {}).update(run.outcomes)
+    return found
+
+
+def _in_training(estimate: Estimate | None, runs: Sequence[RunResults]) -> Metric:
+    items = {item for run in runs for item in run.spec.item_ids}
+    done, planned = sum(run.done for run in runs), sum(run.planned for run in runs)
+    return Metric(estimate, done, planned, len(items))
+
+
+def regrets(study: StudyLog) -> tuple[Regret, ...]:
+    """Return the cumulative regret of each memory in each sequence and mixture."""
+    without = _outcomes(run for run in study.training if run.stream[0] == BASELINE)
+    wanted = (*study.whole_sequences, *study.mixtures) if without else ()
+    return tuple(
+        Regret(
+            condition,
+            sequence,
+            "",
+            replicates=tuple(tracks),
+            curves=tuple(_regret(runs, without.get(r, {})) for r, runs in tracks.items()),
+            planned=max(sum(run.planned for run in runs) for runs in tracks.values()),
+        )
+        for sequence in wanted
+        for condition in study.memories
+        if (tracks := _tracks(study, condition, sequence))
+    )
+
+
+def _tracks(study: StudyLog, condition: str, sequence: str) -> dict[int, list[RunResults]]:
+    """Return the phases of a sequence by replicate, in order."""
+    found: dict[int, list[RunResults]] = {}
+    for begun in beginnings(sequence):
+        for run in study.streams.get((condition, begun), ()):
+            found.setdefault(run.replicate, []).append(run)
+    return found
+
+
+def _regret(runs: Iterable[RunResults], without: Mapping[str, float]) -> tuple[float, ...]:
+    """Add up what is lost, as far as both have come."""
+    lost: list[float] = []
+    for run in runs:
+        for item in run.spec.item_ids:
+            if item not in run.outcomes or item not in without:
+                return tuple(accumulate(lost))
+            lost.append(without[item] - run.outcomes[item])
+    return tuple(accumulate(lost))
+
+
 def milestones(study: StudyLog, partitions: Mapping[str, Partition]) -> tuple[Milestone, ...]:
     """Return accuracies along training, ends included, where a plan has milestones at all."""
     along = {_track(cell) for cell in study.cells.values() if cell.key.at is not None}
@@ -137,7 +264,7 @@ class Window:
     """First episode of the window, from 1."""
     last: int
     earlier_retrieved: Spread | None
-    """The earlier task's share of what is retrieved."""
+    """The earlier tasks' share of what is retrieved."""
     earlier_in_bank: Spread | None
     """Its share of the bank, on average over the window."""
     success: Spread | None
@@ -160,10 +287,9 @@ def dilution(study: StudyLog, banks: Banks, found: Sequence[CellRetrieval]) -> D
 def _tested(study: StudyLog, found: Sequence[CellRetrieval]) -> Iterator[Tested]:
     by_key = {cell.key: cell for cell in found}
     orders = study.accuracy_orders
-    for sequence in study.sequences:
-        task = sequence[0]
+    for sequence, task in study.backward:
         for condition in study.memories:
-            start = CellKey(condition, task, task)
+            start = CellKey(condition, learned(sequence, task), task)
             end = study.stream_length(condition, sequence)
             wanted = (condition, sequence, task)
             along = [cell.key for cell in study.cells.values() if _track(cell) == wanted]
@@ -184,7 +310,7 @@ def _test(
 def _windows(study: StudyLog, banks: Banks) -> Iterator[Window]:
     families = domains(study)
     for sequence in study.sequences:
-        earlier = families[sequence[0]]
+        earlier = {families[task] for task in phases(sequence)[:-1]}
         for condition in study.memories:
             runs = study.streams.get((condition, sequence), ())
             tracks = [list(_episodes(run, banks, earlier)) for run in runs]
@@ -196,16 +322,18 @@ def _windows(study: StudyLog, banks: Banks) -> Iterator[Window]:
 class _Episode:
     success: float
     retrieved: tuple[float, ...]
-    """1 for each retrieved item of the earlier task, 0 for each other one."""
+    """1 for each retrieved item of an earlier task, 0 for each other one."""
     bank: float | None
-    """The earlier task's share of the bank."""
+    """The earlier tasks' share of the bank."""
 
 
-def _episodes(run: RunResults, banks: Banks, earlier: str) -> Iterator[_Episode]:
+def _episodes(run: RunResults, banks: Banks, earlier: Collection[str]) -> Iterator[_Episode]:
     for result, (_, bank) in zip(run.results, banks.along(run.spec.name), strict=False):
-        slots = own_slots(queries_in(result), bank, earlier).values()
-        found = tuple(slot for each in slots for slot in each)
-        yield _Episode(float(bool(result["success"])), found, bank.share(earlier))
+        items = [item for query in queries_in(result) for item in bank.known(query.items)]
+        found = tuple(float(item.source_domain in earlier) for item in items)
+        shares = [bank.share(domain) for domain in earlier]
+        share = None if None in shares else sum(each for each in shares if each is not None)
+        yield _Episode(float(bool(result["success"])), found, share)
 
 
 def _cut(

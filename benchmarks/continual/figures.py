@@ -13,6 +13,7 @@ from typing import Any
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from langgraft.benchmarks.comparison.outcomes import Metric, Spread
@@ -28,8 +29,9 @@ from langgraft.benchmarks.continual.bars import (
     transfer_bars,
     within_cross,
 )
-from langgraft.benchmarks.continual.cells import CellKey
+from langgraft.benchmarks.continual.cells import BASELINE, CellKey, beginnings
 from langgraft.benchmarks.continual.curves import LearningCurve, Milestone, Tested, Window
+from langgraft.benchmarks.continual.plan import phases
 from langgraft.benchmarks.continual.retrieval import CellRetrieval
 from langgraft.benchmarks.reporting.drawing import (
     DASHES,
@@ -61,8 +63,13 @@ def draw(analysis: Analysis) -> dict[str, str]:
         made["backward"] = partial(transfer_bars, direction="backward")
     if any(curve.length for curve in analysis.curves):
         made["learning"] = learning
+    if any(each.length for each in analysis.regrets):
+        made["regret"] = regret_lines
+    if analysis.sequences:
+        made["matrix"] = matrix_lines
     if any(milestone.accuracy.estimate for milestone in analysis.milestones):
         made["milestones"] = milestone_lines
+    if "milestones" in made and analysis.study.sequences:
         made["retention"] = retention_lines
     if any(cell.spread("top1_share") is not None for cell in within_task(analysis)):
         made["retrieval"] = diversity_panels
@@ -75,40 +82,103 @@ def draw(analysis: Analysis) -> dict[str, str]:
 
 
 def learning(analysis: Analysis) -> Figure:
-    """Draw cumulative success over both phases: a row per sequence, a column per condition."""
-    conditions, sequences = analysis.study.memories, analysis.study.sequences
+    """Draw cumulative success over all phases: a row per sequence, a column per condition."""
+    conditions, sequences = analysis.study.memories, _streams(analysis)
     grid, palette = TrainingGrid(len(sequences), len(conditions)), colors(analysis)
-    found = {(curve.condition, curve.sequence): curve for curve in analysis.curves}
     for row, sequence in enumerate(sequences):
-        earlier, later = sequence.split(">")
         for column, condition in enumerate(conditions):
-            curves = [found.get((condition, each)) for each in (earlier, later, sequence)]
-            _phases(grid.panel(row, column), curves, palette[condition])
-            grid.finish(row, column, condition, f"{earlier} → {later}\nsolved so far (%)")
+            _phases(grid.panel(row, column), analysis, condition, sequence, palette[condition])
+            arrows = sequence.replace(">", " → ")
+            grid.finish(row, column, condition, f"{arrows}\nsolved so far (%)")
+    two = all(len(phases(each)) == 2 for each in sequences)  # noqa: PLR2004
     entries: dict[str, Artist] = {
         "first phase": line(INK, width=1.0),
-        "second phase, after the first": line(INK, width=2.0),
+        "second phase, after the first" if two else "later phases": line(INK, width=2.0),
         "the same task from an empty bank": line(GRAY, dashed=True),
     }
+    if analysis.online:
+        entries["the same without memory"] = Line2D([], [], color=INK, lw=1, ls=":")
     legend(grid.figure, entries, 3)
     runs = max((len(curve.replicates) for curve in analysis.curves), default=0)
-    label = f"training items over both phases (n = {several(runs, 'run')})"
+    label = f"training items over {'both' if two else 'all'} phases (n = {several(runs, 'run')})"
     grid.figure.supxlabel(label, fontsize=9)
     return grid.figure
 
 
-def _phases(axes: Axes, curves: Sequence[LearningCurve | None], color: str) -> None:
-    """Draw the first phase, the switch, and the second phase over the scratch curve."""
-    first, scratch, second = curves
-    switch = 0 if first is None else first.planned
-    for curve, start, shade, width in (
-        (first, 0, color, 1.0),
-        (scratch, switch, GRAY, 1.4),
-        (second, switch, color, 2.0),
-    ):
-        if curve is not None and curve.length:
-            _curve(axes, curve, start, shade, width, dashed=curve is scratch)
-    axes.axvline(switch + 0.5, color=ZERO, lw=1)
+def _phases(axes: Axes, analysis: Analysis, condition: str, sequence: str, color: str) -> None:
+    """Draw the first phase, then each switch, and the next phase over the scratch curve."""
+    found = {(curve.condition, curve.sequence): curve for curve in analysis.curves}
+    switch = 0
+    for number, begun in enumerate(beginnings(sequence)):
+        task = begun.rpartition(">")[2]
+        scratch, here = found.get((condition, task)), found.get((condition, begun))
+        without = found.get((BASELINE, task))
+        if without is not None and without.length:
+            steps = [switch + place for place in range(1, without.length + 1)]
+            axes.plot(steps, [100 * each for each in without.mean], color=INK, lw=1, ls=":")
+        if number and scratch is not None and scratch.length:
+            _curve(axes, scratch, switch, GRAY, 1.4, dashed=True)
+        if here is not None and here.length:
+            _curve(axes, here, switch, color, 2.0 if number else 1.0, dashed=False)
+        if number:
+            axes.axvline(switch + 0.5, color=ZERO, lw=1)
+        switch += 0 if here is None else here.planned
+
+
+def _streams(analysis: Analysis) -> tuple[str, ...]:
+    return (*analysis.study.whole_sequences, *analysis.study.mixtures)
+
+
+def regret_lines(analysis: Analysis) -> Figure:
+    """Draw what memory lost or gained in training beside no memory on the same instances."""
+    conditions, sequences = analysis.study.memories, _streams(analysis)
+    grid = Grid(
+        len(sequences), len(conditions), abreast=ABREAST, height=1.75, sharex=True, sharey=True
+    )
+    palette = colors(analysis)
+    found = {(each.condition, each.sequence): each for each in analysis.regrets}
+    for row, sequence in enumerate(sequences):
+        for column, condition in enumerate(conditions):
+            axes, curve = grid.panel(row, column), found.get((condition, sequence))
+            if curve is not None and curve.length:
+                steps = range(1, curve.length + 1)
+                color = palette[condition]
+                axes.fill_between(steps, curve.low, curve.high, color=color, alpha=0.14, lw=0)
+                axes.plot(steps, curve.mean, color=color, lw=1.6)
+                count = len(beginnings(sequence))
+                for number in range(1, count):
+                    axes.axvline(number * curve.planned / count + 0.5, color=ZERO, lw=1)
+            axes.axhline(0, color=ZERO, lw=1)
+            axes.grid()
+            axes.tick_params(length=0)
+            axes.set_title(condition if row == 0 else "", loc="left")
+            if column % grid.abreast == 0:
+                axes.set_ylabel(f"{sequence.replace('>', ' → ')}\nregret (episodes)")
+    grid.figure.supxlabel("training items over all phases", fontsize=9)
+    return grid.figure
+
+
+def matrix_lines(analysis: Analysis) -> Figure:
+    """Draw success on each task of a sequence after each of its phases."""
+    study, found = analysis.study, {(e.condition, e.sequence): e for e in analysis.sequences}
+    grid = TrainingGrid(len(study.long_sequences), len(study.memories))
+    tasks = shades(sorted(analysis.domains))
+    for row, sequence in enumerate(study.long_sequences):
+        for column, condition in enumerate(study.memories):
+            axes = grid.panel(row, column)
+            entries = found[condition, sequence].matrix
+            for task in phases(sequence):
+                mine = [each for each in entries if each.task == task]
+                along(axes, [(e.phases, e.accuracy) for e in mine], tasks[task])
+                early = [e for e in mine if not e.met and e.accuracy.estimate is not None]
+                values = [100 * e.accuracy.estimate.value for e in early if e.accuracy.estimate]
+                places = [e.phases for e in early]
+                axes.plot(places, values, "o", ms=4.2, mec=tasks[task], mfc="white", zorder=3)
+            label = f"{sequence.replace('>', ' → ')}\nsuccess rate (%)"
+            grid.finish(row, column, condition, label)
+    legend(grid.figure, {f"tested on {t}": line(c, marker="o") for t, c in tasks.items()}, 4)
+    grid.figure.supxlabel(f"phases so far ({sizes(analysis)})", fontsize=9)
+    return grid.figure
 
 
 def _curve(
@@ -158,7 +228,7 @@ def retention_lines(analysis: Analysis) -> Figure:
     conditions, sequences = analysis.study.memories, analysis.study.sequences
     grid = TrainingGrid(len(sequences), len(conditions))
     for row, sequence in enumerate(sequences):
-        later = sequence[-1]
+        later = phases(sequence)[-1]
         for column, condition in enumerate(conditions):
             axes = grid.panel(row, column)
             for source, dashed in ((later, True), (sequence, False)):
@@ -322,18 +392,19 @@ OWN, IN_BANK, IN_TRAINING = PALETTE[0], GRAY, PALETTE[4]
 
 def dilution_lines(analysis: Analysis) -> Figure:
     """Draw how the earlier task fares while the later one is learned."""
-    conditions, sequences = analysis.study.memories, analysis.study.sequences
-    grid, found = TrainingGrid(len(sequences), len(conditions)), analysis.dilution
-    for row, sequence in enumerate(sequences):
+    conditions, moves = analysis.study.memories, analysis.study.backward
+    grid, found = TrainingGrid(len(moves), len(conditions)), analysis.dilution
+    for row, (sequence, earlier) in enumerate(moves):
         for column, condition in enumerate(conditions):
             track = (condition, sequence)
-            tested = [t for t in found.tested if (t.condition, t.sequence) == track]
+            tested = [
+                t for t in found.tested if (t.condition, t.sequence, t.task) == (*track, earlier)
+            ]
             windows = [w for w in found.windows if (w.condition, w.sequence) == track]
             axes = grid.panel(row, column)
             _tested(axes, tested)
             _training(axes, windows)
-            earlier, later = sequence.split(">")
-            label = f"{earlier}, while\nlearning {later} (%)"
+            label = f"{earlier}, while\nlearning {phases(sequence)[-1]} (%)"
             grid.finish(row, column, condition, label)
     grid.panel(0, 0).set_ylim(0, 104)  # of all: what stays at 100 is seen whole
     entries: dict[str, Artist] = {

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from langgraft.benchmarks.comparison.outcomes import Metric, Spread
 from langgraft.benchmarks.continual.curves import Dilution, Tested
+from langgraft.benchmarks.continual.plan import phases
 from langgraft.benchmarks.continual.probes import Crossing, Effect, Remedy
 from langgraft.benchmarks.continual.retrieval import CellRetrieval, CrossRecall, Origin
 from langgraft.benchmarks.reporting.words import (
@@ -76,7 +77,7 @@ def explain_transfer(origins: Sequence[CrossRecall]) -> Iterator[str]:
             continue
         yield (
             f"{row.condition}, {row.sequence.replace('>', '→')}: {percent(row.other_first)} of the"
-            f" tests of {row.task} retrieve an experience of {row.sequence[0]} first:"
+            f" tests of {row.task} retrieve an experience of {_earlier(row)} first:"
             f" {_origins(row)}."
         )
         on_hard = hard.get((row.condition, row.sequence))
@@ -89,9 +90,13 @@ def explain_transfer(origins: Sequence[CrossRecall]) -> Iterator[str]:
 
 def _origins(row: CrossRecall) -> str:
     """Tell how success differs from that after the task alone, by where experience is from."""
-    names = ((row.other, row.sequence[0]), (row.own, row.task))
+    names = ((row.other, _earlier(row)), (row.own, row.task))
     told = [text for origin, name in names for text in _origin(origin, name, row.task)]
     return "; ".join(told)
+
+
+def _earlier(row: CrossRecall) -> str:
+    return " or ".join(phases(row.sequence)[:-1])
 
 
 def _origin(origin: Origin, name: str, task: str) -> Iterator[str]:
@@ -139,11 +144,11 @@ def _place(cell: CellRetrieval) -> str:
 
 
 def _dilution(dilution: Dilution) -> Iterator[str]:
-    last: dict[str, dict[str, Tested]] = {}
+    last: dict[tuple[str, str], dict[str, Tested]] = {}
     for row in dilution.tested:
         if row.at and row.own_share.estimate is not None:
-            last.setdefault(row.sequence, {})[row.condition] = row
-    for sequence, rows in last.items():
+            last.setdefault((row.sequence, row.task), {})[row.condition] = row
+    for (sequence, _), rows in last.items():
         yield _diluted(sequence, list(rows.values()))
 
 
@@ -153,7 +158,7 @@ def _diluted(sequence: str, rows: Sequence[Tested]) -> str:
     found = [text for share, text in shares if share < DILUTED]
     told = (
         f"{sequence.replace('>', '→')}: of what is retrieved for {rows[0].task} after"
-        f" {several(rows[0].at, 'episode')} of {sequence[-1]}, less than half is of"
+        f" {several(rows[0].at, 'episode')} of {phases(sequence)[-1]}, less than half is of"
         f" {rows[0].task} in {len(found)} of {several(len(rows), 'memory', 'memories')}"
     )
     return f"{told}: {listing(found)}." if found else f"{told}; the least in {shares[0][1]}."
@@ -171,7 +176,7 @@ def _own_share(row: Tested) -> tuple[float, str]:
 
 
 def _probes(crossings: Sequence[Crossing], told: Collection[tuple[str, str]]) -> Iterator[str]:
-    """Say what each crossing over both tasks shows; what a remedy's own sentence says is left."""
+    """Say what each crossing over all tasks shows; what a remedy's own sentence says is left."""
     for crossing in crossings:
         for effect in () if crossing.task else crossing.effects:
             probe = f"{effect.treated}@{effect.fixed}"

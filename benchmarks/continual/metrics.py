@@ -11,19 +11,28 @@ transfer itself and can be stacked (Figure 3); ΔRR and ΔNL cannot.
 Values are fractions; percentage points are made where numbers are shown.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from langgraft.benchmarks.comparison.estimates import Estimate, OrderEffects
 from langgraft.benchmarks.comparison.outcomes import (
     Metric,
+    Outcomes,
     Scores,
     differences_of,
     matrices,
     mean_of,
 )
-from langgraft.benchmarks.continual.cells import BASELINE, UNTRAINED, Cell, CellKey, StudyLog
+from langgraft.benchmarks.continual.cells import (
+    BASELINE,
+    UNTRAINED,
+    Cell,
+    CellKey,
+    StudyLog,
+    pooled,
+)
+from langgraft.benchmarks.continual.plan import phases
 
 SMALLEST_SUBSET = 10
 """Subsets with fewer items get no RR or NL (continual-memory Table 2)."""
@@ -56,7 +65,7 @@ class Transfer:
     task: str
     """The task tested: the later one forward, the earlier one backward."""
     before: Metric
-    """Accuracy after the task alone."""
+    """Accuracy after the task alone; of one learned after others, when it had just been learned."""
     after: Metric
     """Accuracy after the whole sequence."""
     transfer: Metric
@@ -65,6 +74,11 @@ class Transfer:
     delta_nl: Metric
     identity_gap: float | None
     """`|FWT - (n_s·ΔRR + n_f·ΔNL) / N|`; `None` where nothing can be checked."""
+
+    @property
+    def start(self) -> str:
+        """The sequence of `before`."""
+        return self.task if self.direction == "forward" else learned(self.sequence, self.task)
 
     @property
     def identity_holds(self) -> bool:
@@ -111,6 +125,12 @@ def majority(scores: Scores) -> tuple[frozenset[str], frozenset[str]]:
             outcomes.setdefault(item, []).append(outcome)
     solved = {item for item, each in outcomes.items() if 2 * sum(each) > len(each)}
     return frozenset(solved), frozenset(outcomes.keys() - solved)
+
+
+def outcomes_of(cells: Sequence[Cell]) -> Outcomes:
+    """Return the outcomes of some cells as those of one condition: means of each item."""
+    counts = metric_of(None, cells)
+    return Outcomes(pooled(cells), counts.done, counts.planned, counts.n_items)
 
 
 def metric_of(
@@ -197,16 +217,26 @@ def transfers(study: StudyLog, partitions: Mapping[str, Partition]) -> tuple[Tra
 
 
 def _moves(study: StudyLog) -> Iterator[tuple[Direction, Cell, Cell]]:
-    """List the cells after a sequence with those after the tested task alone."""
+    """List the cells after a sequence with those that they are held to.
+
+    Of the last task that is the cell after it alone, of an earlier one that of when it was learned.
+    """
     for sequence in study.sequences:
-        earlier, later = sequence.split(">")
-        tasks: tuple[tuple[Direction, str], ...] = (("forward", later), ("backward", earlier))
-        for direction, task in tasks:
+        *earlier, later = phases(sequence)
+        tasks: list[tuple[Direction, str, str]] = [("forward", later, later)]
+        tasks += [("backward", task, learned(sequence, task)) for task in earlier]
+        for direction, task, start in tasks:
             for condition in (*study.memories, *study.controls):
-                before = study.cells.get(CellKey(condition, task, task))
+                before = study.cells.get(CellKey(condition, start, task))
                 after = study.cells.get(CellKey(condition, sequence, task))
                 if before is not None and after is not None:
                     yield direction, after, before
+
+
+def learned(sequence: str, task: str) -> str:
+    """Return the beginning of a sequence that ends with a task: when that has just been learned."""
+    tasks = phases(sequence)
+    return ">".join(tasks[: tasks.index(task) + 1])
 
 
 def decompositions(
@@ -217,7 +247,7 @@ def decompositions(
     pairs = [
         (
             study.cells[CellKey(row.condition, row.sequence, row.task)].scores,
-            study.cells[CellKey(row.condition, row.task, row.task)].scores,
+            study.cells[CellKey(row.condition, row.start, row.task)].scores,
         )
         for row in transfers
     ]

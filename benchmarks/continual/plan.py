@@ -12,11 +12,15 @@ Every evaluation reads a frozen bank; those of the earlier task are the paper's 
 probes*. The baseline and its re-run have no bank, and controls read a condition's banks; those
 whose transfer is asked for are tested after A and B alone, too.
 
+Longer sequences are the same with more phases: `train A>B>C` begins with the bank that `train A>B`
+left, which all sequences that begin so share, and each phase ends with tests of the tasks met so far,
+and of those to come where a plan asks for them. `train A+B` is one stream in which tasks are mixed.
+
 Of a plan with several pairs of task families, each pair has all of these runs, under names that
 begin with its own.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, Self, TypeAlias, cast
 
@@ -25,29 +29,25 @@ from pydantic import (
     ConfigDict,
     Field,
     JsonValue,
+    SerializerFunctionWrapHandler,
     ValidationInfo,
     field_validator,
+    model_serializer,
     model_validator,
 )
 from typing_extensions import override
 
-from langgraft._core.canonical import JSON, seeded_fraction
+from langgraft._core.canonical import JSON
 from langgraft._core.errors import SettingsError
 from langgraft.benchmarks.comparison.verdicts import MARGIN
-from langgraft.benchmarks.continual.worlds import (
-    ForeignWorld,
-    TaskList,
-    World,
-    WorldPath,
-    world_of,
-)
+from langgraft.benchmarks.continual.worlds import ForeignWorld, World, WorldPath, world_of
 from langgraft.benchmarks.harness.plans import (
     check_provider,
     is_foreign,
     is_shipped,
     provider_place,
 )
-from langgraft.benchmarks.harness.study import SIMULATED, BankSource, Plan, RunSpec
+from langgraft.benchmarks.harness.study import SIMULATED, Plan, RunSpec
 from langgraft.memory.providers import provider_settings
 
 
@@ -162,7 +162,10 @@ def check_readable(probe: CrossedProbe, retrieval: Condition, pool: Condition) -
         raise ValueError(msg)
 
 
-Sequence_: TypeAlias = Literal["A>B", "B>A"]
+Order: TypeAlias = Literal["blocked", "shuffled", "interleaved"]
+
+LETTERS = "ABCDEFGH"
+"""What tasks can be called."""
 
 MOST_PARTS = 100
 """Pairs, conditions, controls or probes of a plan."""
@@ -175,23 +178,43 @@ DEFAULT_A, DEFAULT_B = "babyai/action_obj_door", "babyai/find_obj"
 
 
 class Tasks(BaseModel):
-    """The two task families of the sequence."""
+    """The task families of the sequences, by the letters that name them there: two, or up to eight."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     A: str = DEFAULT_A
     B: str = DEFAULT_B
+    C: str | None = None
+    D: str | None = None
+    E: str | None = None
+    F: str | None = None
+    G: str | None = None
+    H: str | None = None
+
+    @property
+    def named(self) -> dict[str, str]:
+        """The families there are, by letter."""
+        found = {letter: getattr(self, letter) for letter in LETTERS}
+        return {letter: family for letter, family in found.items() if family is not None}
+
+    @model_serializer(mode="wrap")
+    def _written(self, write: SerializerFunctionWrapHandler) -> dict[str, JsonValue]:
+        fields: dict[str, JsonValue] = write(self)
+        return {n: value for n, value in fields.items() if n not in LETTERS or value is not None}
 
     @model_validator(mode="after")
-    def _two(self) -> Self:
-        if self.A == self.B:
-            msg = f"tasks A and B are both {self.A!r}"
-            raise ValueError(msg)
+    def _distinct(self) -> Self:
+        letters: dict[str, str] = {}
+        for letter, family in self.named.items():
+            if family in letters:
+                msg = f"tasks {letters[family]} and {letter} are both {family!r}"
+                raise ValueError(msg)
+            letters[family] = letter
         return self
 
 
 class TaskPair(Tasks):
-    """Two task families, and how their world is played."""
+    """Two task families or more, and how their world is played."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=64)
     """Short name: the beginning of its runs' names, and the folder of its report."""
@@ -206,12 +229,12 @@ class TaskPair(Tasks):
 
     @property
     def tasks(self) -> Tasks:
-        """The two families alone."""
-        return Tasks(A=self.A, B=self.B)
+        """The families alone."""
+        return Tasks(**self.named)
 
 
 class ContinualPlan(Plan):
-    """Two task families in sequence, both directions, several memories; or several such pairs.
+    """Task families in sequence, several memories; or several pairs (or more) of such families.
 
     Defaults are those of continual-memory Table 8, on BabyAI, but for its 2 runs: from two one
     cannot tell (docs/statistics.md).
@@ -239,8 +262,16 @@ class ContinualPlan(Plan):
     controls: tuple[ControlCondition, ...] = Field(default=(), max_length=MOST_PARTS)
     probes: tuple[CrossedProbe, ...] = Field(default=(), max_length=MOST_PARTS)
     """One condition's retrieval on another's banks; outside the family of hypotheses."""
-    sequences: tuple[Sequence_, ...] = ("A>B", "B>A")
-    """The directions to study."""
+    sequences: tuple[str, ...] = Field(default=("A>B", "B>A"), max_length=MOST_PARTS)
+    """Which tasks follow one another: letters joined by `>`."""
+    order: Order = "blocked"
+    """How a sequence's instances follow one another: a phase a task, each phase in an order of chance
+    (`blocked`), or its tasks in one stream: by chance (`shuffled`) or in turns (`interleaved`)."""
+    tests: Literal["met", "all"] | None = None
+    """Which tasks are tested after a phase: those met so far, or all of the sequence. `None`: all
+    where a sequence has more than two."""
+    online_baseline: bool = False
+    """Play the training instances without memory, too: what success in training is compared with."""
     train_items: int = Field(default=200, ge=1, le=200)
     """Instances per phase."""
     test_items: int = Field(default=100, ge=1, le=100)
@@ -291,20 +322,21 @@ class ContinualPlan(Plan):
 
     @property
     def played_in(self) -> World:
-        """The world of the two task families, where there are no pairs.
+        """The world of the task families, where there are no pairs.
 
         Raises:
             SettingsError: There is no such world, or each family has its own.
         """
         if self.world is not None:
             return ForeignWorld(self.world)
-        found, other = world_of(self.tasks.A), world_of(self.tasks.B)
-        if found.name != other.name:
-            msg = (
-                f"{self.tasks.A!r} is of {found.name}, {self.tasks.B!r} of {other.name}: a stream"
-                " is played in one world"
-            )
-            raise SettingsError(msg)
+        found = world_of(self.tasks.A)
+        for family in self.tasks.named.values():
+            if (other := world_of(family)).name != found.name:
+                msg = (
+                    f"{self.tasks.A!r} is of {found.name}, {family!r} of {other.name}: a stream"
+                    " is played in one world"
+                )
+                raise SettingsError(msg)
         return found
 
     @override
@@ -344,10 +376,15 @@ class ContinualPlan(Plan):
 
     @field_validator("sequences")
     @classmethod
-    def _directions(cls, sequences: tuple[Sequence_, ...]) -> tuple[Sequence_, ...]:
+    def _letters(cls, sequences: tuple[str, ...]) -> tuple[str, ...]:
         if not sequences or len(set(sequences)) < len(sequences):
-            msg = "give 'A>B', 'B>A' or both, each once"
+            msg = "give at least one, such as 'A>B' or 'A>B>C', and each once"
             raise ValueError(msg)
+        for sequence in sequences:
+            tasks = sequence.split(">", len(LETTERS))
+            if len(tasks) < 2 or len(set(tasks)) < len(tasks) or set(tasks) - {*LETTERS}:  # noqa: PLR2004
+                msg = f"a sequence is two letters of tasks or more, each once, joined by '>' (got {sequence!r:.60})"
+                raise ValueError(msg)
         return sequences
 
     @model_validator(mode="after")
@@ -407,7 +444,7 @@ class ContinualPlan(Plan):
     @model_validator(mode="after")
     def _world_fits(self) -> Self:
         if self.world is not None and self.tasks == Tasks():
-            msg = f"tasks: name the two families of {self.world!r} that are studied"
+            msg = f"tasks: name the families of {self.world!r} that are studied"
             raise ValueError(msg)
         return self
 
@@ -420,6 +457,28 @@ class ContinualPlan(Plan):
                 choices = " or ".join(repr(each) for each in known)
                 msg = f"{where}semantics: input should be {choices} (got {part.semantics!r})"
                 raise ValueError(msg)
+        return self
+
+    @model_validator(mode="after")
+    def _sequences_fit(self) -> Self:
+        asked = {task for sequence in self.sequences for task in phases(sequence)}
+        for name, part in self.parts.items():
+            where, named = f"pair {name!r}: " if name else "", part.tasks.named
+            if unknown := sorted(asked - set(named)):
+                msg = f"{where}sequences name task {unknown[0]}, but tasks are {', '.join(named)}"
+                raise ValueError(msg)
+            if idle := sorted(set(named) - asked):
+                msg = (
+                    f"{where}task {idle[0]} is in none of the sequences {', '.join(self.sequences)}"
+                )
+                raise ValueError(msg)
+        mixed = [frozenset(phases(sequence)) for sequence in self.sequences]
+        if self.order != "blocked" and len(set(mixed)) < len(mixed):
+            msg = (
+                f"order {self.order!r} makes one stream of a sequence's tasks: of sequences with the"
+                f" same tasks give one, got {', '.join(self.sequences)}"
+            )
+            raise ValueError(msg)
         return self
 
     @model_validator(mode="after")
@@ -446,8 +505,10 @@ def _semantics(tasks: Tasks) -> tuple[str, ...]:
 PAIR = "pair"
 """The factor that names a run's pair, in plans of several pairs."""
 
-RERUN_SEED_OFFSET = MOST_RUNS
-"""Keeps the samples of the re-run apart from those of the baseline."""
+
+def phases(sequence: str) -> tuple[str, ...]:
+    """Return the tasks of a sequence or of a mixture, in order; none of no memory's `""`."""
+    return tuple(filter(None, sequence.replace("+", ">").split(">")))
 
 
 def of_pair(run: RunSpec, pair: str) -> RunSpec:
@@ -467,161 +528,3 @@ def alone(run: RunSpec) -> RunSpec:
         source = replace(source, run=source.run.removeprefix(prefix))
     factors = {name: value for name, value in run.factors.items() if name != PAIR}
     return replace(run, name=run.name.removeprefix(prefix), factors=factors, source=source)
-
-
-class RunList:
-    """Builds the runs of one pair of task families."""
-
-    def __init__(self, plan: ContinualPlan, world: TaskList) -> None:
-        self._plan = plan
-        self._domains = {"A": plan.tasks.A, "B": plan.tasks.B}
-        self._train = {
-            task: world.tasks(domain, "train")[: plan.train_items]
-            for task, domain in self._domains.items()
-        }
-        self._test = {
-            task: world.tasks(domain, "test")[: plan.test_items]
-            for task, domain in self._domains.items()
-        }
-        # Drawn when a run first asks: a plan of too many runs is refused before most of them are.
-        self._orders: dict[tuple[str, int], tuple[str, ...]] = {}
-
-    def all(self) -> Iterator[RunSpec]:
-        """List all runs, sources first."""
-        plan = self._plan
-        yield from self._bare("none", plan.baseline_runs, seed_offset=0)
-        if plan.rerun:
-            yield from self._bare("rerun", plan.runs, seed_offset=RERUN_SEED_OFFSET)
-        for condition in plan.conditions:
-            for replicate in range(plan.runs):
-                for run in self._condition(condition, replicate):
-                    yield _mending(run, condition)
-        for control in plan.controls:
-            for replicate in range(plan.runs):
-                yield from self._control(control, replicate)
-        for probe in plan.probes:
-            for replicate in range(plan.runs):
-                yield from self._probe(probe, replicate)
-
-    def _bare(self, condition: str, runs: int, *, seed_offset: int) -> Iterator[RunSpec]:
-        for replicate in range(runs):
-            for task in "AB":
-                yield self._bare_test(condition, replicate, task, replicate + seed_offset)
-
-    def _control(self, control: ControlCondition, replicate: int) -> Iterator[RunSpec]:
-        for task in "AB" if control.transfer else "":
-            yield self._test_run(control.name, replicate, task, task, bank_of=control.of)
-        for sequence in self._plan.sequences:
-            for task in "AB":
-                yield self._test_run(control.name, replicate, sequence, task, bank_of=control.of)
-
-    def _probe(self, probe: CrossedProbe, replicate: int) -> Iterator[RunSpec]:
-        crossed: dict[str, JSON] = {"retrieval": probe.retrieval, "pool": probe.pool}
-        for sequence in self._plan.sequences:
-            for task in "AB":
-                run = self._test_run(probe.name, replicate, sequence, task, bank_of=probe.pool)
-                yield replace(run, factors={**run.factors, **crossed})
-
-    def _condition(self, condition: Condition, replicate: int) -> Iterator[RunSpec]:
-        name = condition.name
-        for task in "AB":
-            yield self._train_run(name, replicate, task)
-            yield from self._tests_along(name, replicate, task, task)
-        for sequence in self._plan.sequences:
-            earlier, later = sequence.split(">")
-            yield self._train_run(name, replicate, sequence)
-            yield from self._tests_along(name, replicate, sequence, later)
-            yield from self._tests_along(name, replicate, sequence, earlier)
-
-    def _tests_along(
-        self, condition: str, replicate: int, sequence: str, task: str
-    ) -> Iterator[RunSpec]:
-        length = len(self._train[sequence[-1]])
-        steps = self._plan.milestones
-        for milestone in range(1, steps):
-            at = milestone * length // steps
-            yield self._test_run(condition, replicate, sequence, task, at=at)
-        yield self._test_run(condition, replicate, sequence, task)
-
-    def _order(self, task: str, replicate: int) -> tuple[str, ...]:
-        """Order the training instances by chance, the same way for all conditions."""
-        if (task, replicate) not in self._orders:
-            seed = self._plan.seed
-            self._orders[task, replicate] = tuple(
-                sorted(
-                    (item.id for item in self._train[task]),
-                    key=lambda name: seeded_fraction("order", seed, replicate, name),
-                )
-            )
-        return self._orders[task, replicate]
-
-    def _train_run(self, condition: str, replicate: int, sequence: str) -> RunSpec:
-        task = sequence[-1]
-        source = None
-        if ">" in sequence:
-            source = BankSource(_train_name(condition, replicate, sequence[0]))
-        factors = self._factors("train", condition, replicate, sequence, task, seed=replicate)
-        return RunSpec(
-            study=self._plan.study,
-            name=_train_name(condition, replicate, sequence),
-            factors=factors,
-            item_ids=self._order(task, replicate),
-            source=source,
-        )
-
-    def _test_run(
-        self,
-        condition: str,
-        replicate: int,
-        sequence: str,
-        task: str,
-        *,
-        at: int | None = None,
-        bank_of: str | None = None,
-    ) -> RunSpec:
-        factors = self._factors("evaluate", condition, replicate, sequence, task, seed=replicate)
-        when = sequence if at is None else f"{sequence} at {at}"
-        return RunSpec(
-            study=self._plan.study,
-            name=f"{condition}/{replicate}/test {task} after {when}",
-            factors={**factors, "at": at},
-            item_ids=tuple(item.id for item in self._test[task]),
-            source=BankSource(_train_name(bank_of or condition, replicate, sequence), at),
-            frozen=True,
-        )
-
-    def _bare_test(self, condition: str, replicate: int, task: str, seed: int) -> RunSpec:
-        return RunSpec(
-            study=self._plan.study,
-            name=f"{condition}/{replicate}/test {task}",
-            factors={
-                **self._factors("evaluate", condition, replicate, "", task, seed=seed),
-                "at": None,
-            },
-            item_ids=tuple(item.id for item in self._test[task]),
-            frozen=True,
-        )
-
-    def _factors(
-        self, kind: str, condition: str, replicate: int, sequence: str, task: str, *, seed: int
-    ) -> dict[str, JSON]:
-        return {
-            "kind": kind,
-            "condition": condition,
-            "replicate": replicate,
-            "sequence": sequence,
-            "task": task,
-            "domain": self._domains[task],
-            "model_seed": self._plan.seed + seed,
-        }
-
-
-def _mending(run: RunSpec, condition: Condition) -> RunSpec:
-    """Say in a run which condition its own is to improve on, where it is to improve on one."""
-    if condition.mends is None:
-        return run
-    return replace(run, factors={**run.factors, "mends": condition.mends})
-
-
-def _train_name(condition: str, replicate: int, sequence: str) -> str:
-    return f"{condition}/{replicate}/train {sequence}"

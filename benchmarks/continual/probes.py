@@ -63,7 +63,7 @@ class Crossing:
 
 
 def crossings(study: StudyLog) -> tuple[Crossing, ...]:
-    """Cross each two conditions that a probe connects, over both tasks and for each."""
+    """Cross each two conditions that a probe connects, over all tasks and for each."""
     tasks = sorted({key.task for key in study.cells})
     return tuple(
         crossing
@@ -146,7 +146,7 @@ class Remedy:
     sequence: str
     """Empty: over all sequences."""
     task: str
-    """Empty: over both tasks."""
+    """Empty: over all tasks."""
     success: Metric
     """Difference in success, paired by item and replicate."""
     own_share: Metric

@@ -195,6 +195,8 @@ def _sections(analysis: Analysis) -> Iterator[tuple[str, str]]:
     yield "Every comparison with no memory", "help"
     yield "Forward transfer", "forward"
     yield "Backward transfer", "backward"
+    if analysis.sequences or analysis.mixtures:
+        yield "Sequences", "sequences"
     yield "Learning", "learning"
     yield "What was retrieved", "retrieval"
     yield "Memory dilution", "dilution"

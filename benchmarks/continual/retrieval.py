@@ -35,6 +35,7 @@ from langgraft.benchmarks.comparison.outcomes import Scores, Spread, pooled_spre
 from langgraft.benchmarks.continual.banks import Bank, Banks, domain_of
 from langgraft.benchmarks.continual.cells import UNTRAINED, Cell, CellKey, RunResults, StudyLog
 from langgraft.benchmarks.continual.metrics import Partition
+from langgraft.benchmarks.continual.plan import phases
 from langgraft.memory.rankers.diversity import mean_pairwise_diversity
 
 JOIN = "\n\n"
@@ -314,7 +315,7 @@ def cross_recalls(
         if cell.key.condition in study.memories
         and cell.key.at is None
         and ">" in cell.key.sequence
-        and cell.key.task == cell.key.sequence[-1]
+        and cell.key.task == phases(cell.key.sequence)[-1]
         for row in _rows(study, partitions[cell.key.task], cell)
     )
 

@@ -1,19 +1,32 @@
 """The continual-learning study as the harness sees it."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from itertools import product, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
 from typing_extensions import override
 
-from langgraft._core.canonical import JSON, digest
+from langgraft._core.canonical import JSON, digest, seeded_fraction
 from langgraft._core.errors import PlanError, SettingsError
-from langgraft.benchmarks.continual.plan import PAIR, Condition, ContinualPlan, RunList, of_pair
+from langgraft.benchmarks.continual.plan import (
+    MOST_RUNS,
+    PAIR,
+    Condition,
+    ContinualPlan,
+    ControlCondition,
+    CrossedProbe,
+    of_pair,
+    phases,
+)
 from langgraft.benchmarks.continual.worlds import ForeignWorld, TaskList, source_digest
 from langgraft.benchmarks.harness.plans import is_foreign, provider_modules, source_digests
 from langgraft.benchmarks.harness.study import (
     SIMULATED,
     BankPlace,
+    BankSource,
     PlanLogReader,
     Report,
     RunSession,
@@ -72,6 +85,10 @@ CALLS_TO_JUDGE: Final = 2
 CALLS_TO_DISTILL: Final = {"plain": 1, "by_outcome": 4}
 """Model calls for the lessons of an episode: a reflection; or one that may have to be corrected, and
 a validation that may have to be, too."""
+
+
+RERUN_SEED_OFFSET = MOST_RUNS
+"""Keeps the samples of the re-run apart from those of the baseline."""
 
 
 class ContinualStudy(Study[ContinualPlan]):
@@ -150,7 +167,7 @@ class ContinualStudy(Study[ContinualPlan]):
         ]
         prompts += [name for each in plan.conditions for name in DISTILLING[each.distillation]]
         parts = plan.parts
-        rules: dict[str, JSON] = {name: digest(_rules(part)) for name, part in parts.items()}
+        rules: dict[str, JSON] = {name: digest(rules_of(part)) for name, part in parts.items()}
         return {
             "prompts": {name: prompt(name).sha256 for name in prompts},
             "code": source_digests(_code_of(plan), apart_from=OTHER_WORLDS),
@@ -256,6 +273,198 @@ class ContinualStudy(Study[ContinualPlan]):
         return write_reports(plan, log, out)
 
 
+class RunList:
+    """Builds the runs of one pair of task families, or of more families than two."""
+
+    def __init__(self, plan: ContinualPlan, world: TaskList) -> None:
+        self._plan = plan
+        self._domains = plan.tasks.named
+        self._train = {
+            task: world.tasks(domain, "train")[: plan.train_items]
+            for task, domain in self._domains.items()
+        }
+        self._test = {
+            task: world.tasks(domain, "test")[: plan.test_items]
+            for task, domain in self._domains.items()
+        }
+        # Drawn when a run first asks: a plan of too many runs is refused before most of them are.
+        self._orders: dict[tuple[str, int], tuple[str, ...]] = {}
+
+    def all(self) -> Iterator[RunSpec]:
+        """List all runs, sources first."""
+        plan = self._plan
+        yield from self._bare("none", plan.baseline_runs, seed_offset=0)
+        if plan.rerun:
+            yield from self._bare("rerun", plan.runs, seed_offset=RERUN_SEED_OFFSET)
+        for replicate in range(plan.runs if plan.online_baseline else 0):
+            for task in self._domains:
+                yield replace(self._train_run("none", replicate, task), frozen=True)
+        for condition in plan.conditions:
+            for replicate in range(plan.runs):
+                for run in self._condition(condition, replicate):
+                    yield _mending(run, condition)
+        yield from self._beside()
+
+    def _beside(self) -> Iterator[RunSpec]:
+        replicates = range(self._plan.runs)
+        for control, replicate in product(self._plan.controls, replicates):
+            yield from self._control(control, replicate)
+        for probe, replicate in product(self._plan.probes, replicates):
+            yield from self._probe(probe, replicate)
+
+    @cached_property
+    def _whole(self) -> tuple[str, ...]:
+        """The sequences of the plan; where tasks are mixed, by `+`."""
+        sequences = self._plan.sequences
+        mixed = self._plan.order != "blocked"
+        return tuple(each.replace(">", "+") for each in sequences) if mixed else sequences
+
+    @cached_property
+    def _streams(self) -> tuple[str, ...]:
+        """What is trained: each task alone, then each beginning of a sequence that is longer, once."""
+        begun = (
+            ">".join(parts[:length])
+            for parts in (sequence.split(">") for sequence in self._whole)
+            for length in range(1, len(parts) + 1)
+        )
+        return tuple(dict.fromkeys((*self._domains, *begun)))
+
+    def _bare(self, condition: str, runs: int, *, seed_offset: int) -> Iterator[RunSpec]:
+        for replicate in range(runs):
+            for task in self._domains:
+                yield self._bare_test(condition, replicate, task, replicate + seed_offset)
+
+    def _control(self, control: ControlCondition, replicate: int) -> Iterator[RunSpec]:
+        for sequence in self._streams if control.transfer else self._whole:
+            for task in sorted(phases(sequence)):
+                yield self._test_run(control.name, replicate, sequence, task, bank_of=control.of)
+
+    def _probe(self, probe: CrossedProbe, replicate: int) -> Iterator[RunSpec]:
+        crossed: dict[str, JSON] = {"retrieval": probe.retrieval, "pool": probe.pool}
+        for sequence in self._whole:
+            for task in sorted(phases(sequence)):
+                run = self._test_run(probe.name, replicate, sequence, task, bank_of=probe.pool)
+                yield replace(run, factors={**run.factors, **crossed})
+
+    def _condition(self, condition: Condition, replicate: int) -> Iterator[RunSpec]:
+        name = condition.name
+        for sequence in self._streams:
+            *earlier, last = phases(sequence)
+            yield self._train_run(name, replicate, sequence)
+            for task in (last, *earlier):
+                yield from self._tests_along(name, replicate, sequence, task)
+            for task in self._to_come(sequence):
+                yield self._test_run(name, replicate, sequence, task)
+
+    def _to_come(self, stream: str) -> list[str]:
+        """List the tasks that are tested before they are learned, of the sequences that begin so."""
+        tests, come = self._plan.tests, dict.fromkeys("")
+        for sequence in self._whole if tests != "met" else ():
+            tasks = phases(sequence)
+            if f"{sequence}>".startswith(f"{stream}>") and (tests or len(tasks) > 2):  # noqa: PLR2004
+                come |= dict.fromkeys(tasks)
+        return [task for task in come if task not in phases(stream)]
+
+    def _tests_along(
+        self, condition: str, replicate: int, sequence: str, task: str
+    ) -> Iterator[RunSpec]:
+        length = len(self._stream(sequence, replicate))
+        steps = self._plan.milestones
+        for milestone in range(1, steps):
+            at = milestone * length // steps
+            yield self._test_run(condition, replicate, sequence, task, at=at)
+        yield self._test_run(condition, replicate, sequence, task)
+
+    def _stream(self, sequence: str, replicate: int) -> tuple[str, ...]:
+        """Return the instances of the last phase of a sequence, or of a mixture, in order."""
+        tasks = sequence.rpartition(">")[2].split("+")
+        orders = [self._order(task, replicate) for task in tasks]
+        if len(orders) > 1 and self._plan.order == "shuffled":
+            return self._shuffled((item for order in orders for item in order), replicate)
+        turns = zip_longest(*orders)
+        return tuple(item for turn in turns for item in turn if item is not None)
+
+    def _order(self, task: str, replicate: int) -> tuple[str, ...]:
+        if (task, replicate) not in self._orders:
+            items = (item.id for item in self._train[task])
+            self._orders[task, replicate] = self._shuffled(items, replicate)
+        return self._orders[task, replicate]
+
+    def _shuffled(self, items: Iterable[str], replicate: int) -> tuple[str, ...]:
+        """Order training instances by chance, the same way for all conditions."""
+        seed = self._plan.seed
+        return tuple(sorted(items, key=lambda n: seeded_fraction("order", seed, replicate, n)))
+
+    def _train_run(self, condition: str, replicate: int, sequence: str) -> RunSpec:
+        before, _, task = sequence.rpartition(">")
+        source = BankSource(_train_name(condition, replicate, before)) if before else None
+        factors = self._factors("train", condition, replicate, sequence, task, seed=replicate)
+        return RunSpec(
+            study=self._plan.study,
+            name=_train_name(condition, replicate, sequence),
+            factors=factors,
+            item_ids=self._stream(sequence, replicate),
+            source=source,
+        )
+
+    def _test_run(
+        self,
+        condition: str,
+        replicate: int,
+        sequence: str,
+        task: str,
+        *,
+        at: int | None = None,
+        bank_of: str | None = None,
+    ) -> RunSpec:
+        factors = self._factors("evaluate", condition, replicate, sequence, task, seed=replicate)
+        when = sequence if at is None else f"{sequence} at {at}"
+        return RunSpec(
+            study=self._plan.study,
+            name=f"{condition}/{replicate}/test {task} after {when}",
+            factors={**factors, "at": at},
+            item_ids=tuple(item.id for item in self._test[task]),
+            source=BankSource(_train_name(bank_of or condition, replicate, sequence), at),
+            frozen=True,
+        )
+
+    def _bare_test(self, condition: str, replicate: int, task: str, seed: int) -> RunSpec:
+        return RunSpec(
+            study=self._plan.study,
+            name=f"{condition}/{replicate}/test {task}",
+            factors={
+                **self._factors("evaluate", condition, replicate, "", task, seed=seed),
+                "at": None,
+            },
+            item_ids=tuple(item.id for item in self._test[task]),
+            frozen=True,
+        )
+
+    def _factors(
+        self, kind: str, condition: str, replicate: int, sequence: str, task: str, *, seed: int
+    ) -> dict[str, JSON]:
+        return {
+            "kind": kind,
+            "condition": condition,
+            "replicate": replicate,
+            "sequence": sequence,
+            "task": task,
+            "domain": " and ".join(self._domains[each] for each in phases(task)),
+            "model_seed": self._plan.seed + seed,
+        }
+
+
+def _mending(run: RunSpec, condition: Condition) -> RunSpec:
+    """Say in a run which condition its own is to improve on, where it is to improve on one."""
+    if condition.mends is None:
+        return run
+    return replace(run, factors={**run.factors, "mends": condition.mends})
+
+
+def _train_name(condition: str, replicate: int, sequence: str) -> str:
+    return f"{condition}/{replicate}/train {sequence}"
+
+
 def _listed(
     plan: ContinualPlan, tasks_of: Callable[[ContinualPlan], TaskList]
 ) -> tuple[RunSpec, ...]:
@@ -283,7 +492,7 @@ def _factory(part: ContinualPlan) -> TextWorldFactory:
     world = part.played_in
     made = world.factory(part.semantics)
     if isinstance(world, ForeignWorld):
-        families = (part.tasks.A, part.tasks.B)
+        families = tuple(part.tasks.named.values())
         world.check(part.semantics, families)
         fewest = min(len(made.tasks(family, "train")) for family in families)
         if part.milestones > fewest:
@@ -313,8 +522,9 @@ def _learner(part: ContinualPlan, seed: int) -> "BaseChatModel":
     return part.played_in.learner(seed=seed, temperature=part.temperature, settings=settings)
 
 
-def _rules(part: ContinualPlan) -> JSON:
-    rules = part.played_in.describe(part.semantics, (part.tasks.A, part.tasks.B))
+def rules_of(part: ContinualPlan) -> JSON:
+    """Return what decides how the world of a pair plays; of a foreign one, its learner's code too."""
+    rules = part.played_in.describe(part.semantics, tuple(part.tasks.named.values()))
     if part.world is None or part.model != SIMULATED:
         return rules
     return {"world": rules, "learner": _code(type(_learner(part, part.seed)))}

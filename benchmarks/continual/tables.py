@@ -4,14 +4,17 @@ Shares are in percent and differences in percentage points; an empty field means
 is no such number.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
+from langgraft.benchmarks.comparison.contrasts import Contrast
+from langgraft.benchmarks.comparison.outcomes import Metric
 from langgraft.benchmarks.continual.analysis import Analysis
 from langgraft.benchmarks.continual.cells import CellKey
 from langgraft.benchmarks.continual.mechanisms import collapsed
 from langgraft.benchmarks.continual.probes import RunDifference
 from langgraft.benchmarks.continual.retrieval import MEASURES, SHARES
+from langgraft.benchmarks.continual.sequences import Judged, SequenceResult
 from langgraft.benchmarks.reporting.columns import (
     contrast_table,
     gate_table,
@@ -53,6 +56,9 @@ def tables(analysis: Analysis) -> tuple[Table, ...]:
         _crossed_success(analysis),
         _crossed_effects(analysis),
         _remedies(analysis),
+        *_sequences(analysis),
+        *_mixtures(analysis),
+        *_online(analysis),
     )
 
 
@@ -215,6 +221,91 @@ def _cross_recall(analysis: Analysis) -> Table:
         for row in analysis.cross_recalls
     )
     return Table.of("cross_recall", [*columns, "n_nothing"], rows)
+
+
+def _sequences(analysis: Analysis) -> tuple[Table, ...]:
+    """Return what is told of sequences of more than two tasks; nothing where there are none."""
+    found = analysis.sequences
+    if not found:
+        return ()
+    matrix = (
+        (each.condition, each.sequence, e.phases, e.after, e.task, _yes(e.met), e.accuracy)
+        for each in found
+        for e in each.matrix
+    )
+    head = ("condition", "sequence")
+    names = ("phases", "learned", "task", "met")
+    whole = ("average", "forward", "zero_shot", "backward", "forgetting")
+    rows = ((each.condition, each.sequence, *(getattr(each, n) for n in whole)) for each in found)
+    return (
+        Table.of("accuracy_matrix", (*head, *names, metric("accuracy")), matrix),
+        Table.of("sequences", (*head, *map(metric, whole)), rows),
+        _positions(found),
+    )
+
+
+def _positions(found: Iterable[SequenceResult]) -> Table:
+    rows = (
+        (
+            *(each.condition, each.sequence, place.number, place.task),
+            *_judged(place.forward),
+            *_of_contrast(place.zero_shot),
+            *_judged(place.backward),
+            *(place.peak, place.forgetting or _NOTHING),
+        )
+        for each in found
+        for place in each.positions
+    )
+    columns: list[str | Number] = ["condition", "sequence", "place", "task"]
+    for name in ("forward", "zero_shot", "backward"):
+        columns += [metric(name), f"{name}_p_holm", f"{name}_verdict"]
+    return Table.of("positions", (*columns, "peak", metric("forgetting")), rows)
+
+
+def _mixtures(analysis: Analysis) -> Iterator[Table]:
+    names = ("before", "after", "difference")
+    if analysis.mixtures:
+        rows = (
+            (each.condition, each.sequence, each.task, *(getattr(each, name) for name in names))
+            for each in analysis.mixtures
+        )
+        yield Table.of("mixtures", (*_CELL, *map(metric, names)), rows)
+
+
+def _online(analysis: Analysis) -> Iterator[Table]:
+    """Return success in training beside that without memory, and regret."""
+    names = ("success", "without", "difference")
+    if analysis.online:
+        rows = (
+            (each.condition, each.sequence, each.task, *(getattr(each, name) for name in names))
+            for each in analysis.online
+        )
+        yield Table.of("online", (*_CELL, *map(metric, names)), rows)
+        tracks = (
+            (each.condition, each.sequence, replicate, items, lost)
+            for each in analysis.regrets
+            for replicate, curve in zip(each.replicates, each.curves, strict=True)
+            for items, lost in enumerate(curve, start=1)
+        )
+        columns = ("condition", "sequence", "replicate", "items", "regret")
+        yield Table.of("regret", columns, tracks)
+
+
+_NOTHING: Final = Metric(None, 0, 0, 0)
+
+
+def _judged(found: Judged | None) -> tuple[Any, ...]:
+    if found is None:
+        return (_NOTHING, None, None)
+    return (found.transfer.transfer, found.p_adjusted, found.verdict)
+
+
+def _of_contrast(found: Contrast | None) -> tuple[Any, ...]:
+    return (
+        (_NOTHING, None, None)
+        if found is None
+        else (found.difference, found.p_adjusted, found.verdict)
+    )
 
 
 _PARTS: Final = ("success", "before", "change")

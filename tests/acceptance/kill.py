@@ -148,6 +148,27 @@ def two_worlds(world: str, train_items: int, test_items: int) -> dict[str, Any]:
     }
 
 
+def three_tasks(train_items: int, test_items: int) -> dict[str, Any]:
+    """Return a plan of three tasks in sequence in both worlds, played without memory, too."""
+    families = {
+        "grid": ("action_obj_door", "pickup_loc", "find_obj"),
+        "home": ("pick_and_place", "pick_two_obj", "pick_clean_then_place"),
+    }
+    worlds = {"grid": "babyai", "home": "alfworld-generated"}
+    return {
+        **small_plan(train_items, test_items),
+        "title": "Killed in sequences of three tasks",
+        "pairs": [
+            {"name": name, **dict(zip("ABC", (f"{worlds[name]}/{e}" for e in each), strict=True))}
+            for name, each in families.items()
+        ],
+        "conditions": [{"name": "raw", "provider": "trajectory"}],
+        "controls": [{"control": "placebo", "of": "raw"}],
+        "sequences": ["A>B>C"],
+        "online_baseline": True,
+    }
+
+
 def kill_and_resume(plan: Path, work: Path, *, kills: int, seed: int) -> Kills:
     """Run a plan undisturbed, then again under kills, and compare what they leave.
 

@@ -96,6 +96,7 @@ def test_plans_when_listed_as_json_are_complete() -> None:
         "demo-alfworld",
         "demo-mle-chain",
         "demo-mle",
+        "demo-sequences",
         "demo-transplant",
         "demo",
         "memory-transplants-1000",

@@ -1,7 +1,7 @@
 """Synthetic logs of a continual study: outcomes drawn from known probabilities, for tests."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -10,6 +10,8 @@ from langgraft.benchmarks.harness.study import BankSource, RunSpec
 from langgraft.memory.model import Add, MemoryDelta, MemoryItem
 
 DOMAINS = {"A": "babyai/action_obj_door", "B": "babyai/find_obj"}
+THIRD = "babyai/pickup_loc"
+"""The family of C, in longer sequences."""
 MANIFEST: dict[str, JSON] = {
     "format": 1,
     "study": "continual",
@@ -56,6 +58,27 @@ class World:
     judged: bool = False
     """Whether memory asked a question in each episode, which rules answered."""
     seed: int = 0
+    sequences: Sequence[str] = ("A>B", "B>A")
+    """Letters joined by `>`, or by `+` where tasks are mixed in one stream."""
+    to_come: bool = False
+    """Whether tasks are tested before they are learned, too."""
+    online: bool = False
+    """Whether training instances are played without memory, too."""
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The letters of all sequences."""
+        return tuple(sorted({*"".join(self.sequences)} - {*">+"}))
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """What is trained."""
+        begun = (
+            ">".join(parts[:number])
+            for parts in (sequence.split(">") for sequence in self.sequences)
+            for number in range(1, len(parts) + 1)
+        )
+        return tuple(dict.fromkeys((*self.tasks, *begun)))
 
 
 def chance(world: World, condition: str, sequence: str, task: str, item: str) -> float:
@@ -201,7 +224,7 @@ def _order(ids: Sequence[str], *key: JSON) -> tuple[str, ...]:
 def _test(
     world: World, condition: str, replicate: int, sequence: str, task: str, *, at: int | None = None
 ) -> RunSpec:
-    ids = [f"{DOMAINS[task]}/{200 + number}" for number in range(world.test_items)]
+    ids = [f"{DOMAINS.get(task, THIRD)}/{200 + number}" for number in range(world.test_items)]
     when = f" after {sequence}" if sequence else ""
     when += "" if at is None else f" at {at}"
     source = None
@@ -224,11 +247,13 @@ def _test(
 
 
 def _train(world: World, condition: str, replicate: int, sequence: str) -> RunSpec:
-    task = sequence[-1]
-    ids = [f"{DOMAINS[task]}/{number}" for number in range(world.train_items)]
-    source = None
-    if ">" in sequence:
-        source = BankSource(f"{condition}/{replicate}/train {sequence[0]}")
+    before, _, task = sequence.rpartition(">")
+    ids = [
+        f"{DOMAINS.get(each, THIRD)}/{number}"
+        for each in task.split("+")
+        for number in range(world.train_items)
+    ]
+    source = BankSource(f"{condition}/{replicate}/train {before}") if before else None
     factors: dict[str, JSON] = {
         "kind": "train",
         "condition": condition,
@@ -246,21 +271,31 @@ def _runs(world: World) -> Iterator[RunSpec]:
     for condition, count in (("none", world.baseline_runs), ("rerun", world.replicates)):
         if condition == "none" or world.rerun:
             for replicate in range(count):
-                yield from (_test(world, condition, replicate, "", task) for task in "AB")
+                yield from (_test(world, condition, replicate, "", task) for task in world.tasks)
+    for replicate in range(world.replicates if world.online else 0):
+        yield from (
+            replace(_train(world, "none", replicate, task), frozen=True) for task in world.tasks
+        )
     for condition in world.conditions:
         for replicate in range(world.replicates):
             yield from _condition(world, condition, replicate)
     for beside in (*world.controls, *world.probes):
         for replicate in range(world.replicates):
-            for sequence in ("A>B", "B>A"):
-                yield from (_test(world, beside, replicate, sequence, task) for task in "AB")
+            for sequence in world.sequences:
+                tasks = sorted({*sequence} - {*">+"})
+                yield from (_test(world, beside, replicate, sequence, task) for task in tasks)
 
 
 def _condition(world: World, condition: str, replicate: int) -> Iterator[RunSpec]:
-    for sequence in ("A", "B", "A>B", "B>A"):
+    for sequence in world.streams:
         yield _train(world, condition, replicate, sequence)
-        for task in sorted(set(sequence) - {">"}, key=lambda task: task != sequence[-1]):
+        met = sorted({*sequence} - {*">+"}, key=lambda task: task != sequence[-1])
+        for task in met:
             for step in range(1, world.steps):
                 at = step * world.train_items // world.steps
                 yield _test(world, condition, replicate, sequence, task, at=at)
+            yield _test(world, condition, replicate, sequence, task)
+        whole = (each for each in world.sequences if f"{each}>".startswith(f"{sequence}>"))
+        come = sorted({*"".join(whole)} - {*sequence, ">", "+"})
+        for task in come if world.to_come else ():
             yield _test(world, condition, replicate, sequence, task)

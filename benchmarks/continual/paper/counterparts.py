@@ -126,6 +126,12 @@ class Side:
         """Whether nothing is missing."""
         return all(run.done == run.planned for run in self.analysis.study.runs)
 
+    @property
+    def sequences(self) -> tuple[str, ...]:
+        """Its sequences of two tasks: the paper has no longer ones, nor has this page."""
+        found = self.analysis.study.sequences
+        return tuple(sequence for sequence in found if sequence.count(">") == 1)
+
     def theirs(self, letters: str) -> str:
         """Return a task or a sequence as the paper calls it."""
         return letters.translate(str.maketrans("AB", "BA")) if self.swapped else letters

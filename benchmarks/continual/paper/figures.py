@@ -77,7 +77,7 @@ def _panels(name: str, sides: Sequence[Side], each: Draw, entries: Mapping[str, 
     """Draw a panel for each sequence, below, and each pair, beside."""
 
     def figure() -> Figure:
-        sequences = list(dict.fromkeys(s for side in sides for s in side.analysis.study.sequences))
+        sequences = list(dict.fromkeys(s for side in sides for s in side.sequences))
         grid = Grid(max(len(sequences), 1), len(sides), abreast=ABREAST, height=2.5, sharey=True)
         for column, side in enumerate(sides):
             for row, sequence in enumerate(sequences):
@@ -204,7 +204,7 @@ def _contrasts(sides: Sequence[Side], cast: Cast) -> str:
 
 
 def _contrast(axes: Axes, side: Side, cast: Cast, pair: Sequence[Role]) -> None:
-    sequences = side.analysis.study.sequences
+    sequences = side.sequences
     for place, sequence in enumerate(sequences):
         for shift, role in zip((-0.21, 0.21), pair, strict=True):
             row, printed = (

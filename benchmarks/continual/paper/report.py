@@ -23,9 +23,10 @@ from langgraft.benchmarks.continual.plan import ContinualPlan
 from langgraft.benchmarks.continual.retrieval import SUBSETS, CrossRecall
 from langgraft.benchmarks.harness.study import Report
 from langgraft.benchmarks.published import ROLES, STUDY_1, Role, continual_memory
+from langgraft.benchmarks.reporting.columns import metric
 from langgraft.benchmarks.reporting.pages import check_extra, environment, trusted, write_folder
 from langgraft.benchmarks.reporting.tables import Table
-from langgraft.benchmarks.reporting.words import change, listing, points, several
+from langgraft.benchmarks.reporting.words import change, listing, plain, points, several
 
 _TITLE: Final = "Continual learning"
 
@@ -60,7 +61,12 @@ def write_paper_report(
     figures = draw(sides, roles(plan))
     page = write_folder(
         out,
-        tables=(*(each.as_csv() for each in tables.values()), *settings, _signs(plan, sides)),
+        tables=(
+            *(each.as_csv() for each in tables.values()),
+            *settings,
+            _signs(plan, sides),
+            *_sequences(sides),
+        ),
         figures=figures,
         page=_render(plan, sides, (tables, settings), figures, simulated=simulated),
     )
@@ -80,6 +86,40 @@ def _signs(plan: ContinualPlan, sides: Sequence[Side]) -> Table:
     )
     columns = ("pair", "direction", "sequence", "role", "published", "ours", "verdict")
     return Table.of("signs", columns, rows)
+
+
+_AVERAGES: Final = ("average", "forward", "zero_shot", "backward", "forgetting")
+
+
+def _sequences(sides: Sequence[Side]) -> Iterator[Table]:
+    """Return the averages of sequences of more than two tasks, where there are any."""
+    rows = [
+        (side.name, row.condition, row.sequence, *(getattr(row, name) for name in _AVERAGES))
+        for side in sides
+        for row in side.analysis.sequences
+    ]
+    if rows:
+        head = ("pair", "condition", "sequence")
+        yield Table.of("sequences", (*head, *map(metric, _AVERAGES)), rows)
+
+
+def apart(sides: Sequence[Side]) -> Iterator[str]:
+    """Say how far memories lie apart in each long sequence: streams tell them apart or do not."""
+    for side in sides:
+        memories = side.analysis.study.memories
+        for sequence in side.analysis.study.long_sequences:
+            found = sorted(
+                (row.average.estimate.value, row.condition)
+                for row in side.analysis.sequences
+                if row.sequence == sequence and row.condition in memories and row.average.estimate
+            )
+            if len(found) > 1:
+                (least, low), (most, high) = found[0], found[-1]
+                yield (
+                    f"{side.name}, {sequence.replace('>', '→')}: average accuracy of"
+                    f" {several(len(found), 'memory', 'memories')} from {plain(least)} % ({low}) to"
+                    f" {plain(most)} % ({high}), {plain(most - least)} points apart."
+                )
 
 
 def _short(plan: ContinualPlan, sides: Sequence[Side], page: Path, *, simulated: bool) -> Report:
@@ -112,6 +152,8 @@ def _render(
         figures={name: trusted(svg) for name, svg in figures.items()},
         sentences=sentences(sides, cast),
         told_of={side.name: [*transfer_sentences(extremes(side.analysis))] for side in sides},
+        streams=[(side, row) for side in sides for row in side.analysis.sequences],
+        apart=list(apart(sides)),
         causes=_causes(sides, cast),
         told=_told(sides, cast),
         subsets=SUBSETS,
@@ -148,7 +190,7 @@ def _told(sides: Sequence[Side], cast: Cast) -> list[tuple[Side, str]]:
     return [
         (side, text)
         for side in sides
-        for sequence in side.analysis.study.sequences
+        for sequence in side.sequences
         for row in (side.row("forward", sequence, name),)
         if row is not None and row.transfer.estimate and row.transfer.estimate.value < 0
         for text in explain_transfer(
@@ -194,7 +236,7 @@ def signs(sides: Sequence[Side], cast: Cast) -> tuple[Sign, ...]:
         Sign(side, direction, sequence, role, value, row, _verdict(row, value))
         for side in sides
         for direction, _ in _DIRECTIONS
-        for sequence in side.analysis.study.sequences
+        for sequence in side.sequences
         for role in cast
         for value in (_value(side, direction, sequence, role),)
         if value
@@ -233,7 +275,7 @@ def _study_1(sides: Sequence[Side], cast: Cast) -> Iterator[str]:
 
 
 def _one(side: Side, cast: Cast, role: Role) -> Iterator[str]:
-    for sequence in side.analysis.study.sequences:
+    for sequence in side.sequences:
         row = None if role not in cast else side.row("forward", sequence, cast[role].name)
         if row is None or row.transfer.estimate is None:
             continue

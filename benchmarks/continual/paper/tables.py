@@ -278,7 +278,7 @@ def _printed_retrieval(side: Side, task: str, role: Role) -> Mapping[str, float]
 
 
 def _sequences(sides: Sequence[Side]) -> list[str]:
-    return list(dict.fromkeys(each for side in sides for each in side.analysis.study.sequences))
+    return list(dict.fromkeys(each for side in sides for each in side.sequences))
 
 
 # Settings: who plays which condition, and the plan's hyperparameters ------------------------

@@ -38,11 +38,20 @@ def test_counts_of_the_page_when_worked_out_by_its_rule_are_those(
     """Streams and episodes of each plan, from its fields alone."""
     plan = plan_named(name)
     each = len(plan.conditions) * plan.runs
-    along = plan.milestones
-    beside = sum((6 if c.transfer else 4) for c in plan.controls) * plan.runs
-    beside += 4 * len(plan.probes) * plan.runs
-    bare = 2 * plan.baseline_runs + (2 * plan.runs if plan.rerun else 0)
-    streams, evaluations = 4 * each, 6 * each * along + beside + bare
+    tasks = sorted({*"".join(plan.sequences)} - {">"})
+    begun = {s[: 2 * n + 1] for s in plan.sequences for n in range(1, len(s) // 2 + 1)} | {*tasks}
+    met, ends = (sum(len(s) // 2 + 1 for s in each) for each in (begun, plan.sequences))
+    come = sum(
+        len({*"".join(s for s in plan.sequences if s.startswith(first))} - {*first, ">"})
+        for first in begun
+        if plan.tests == "all"
+    )
+    beside = sum((met if c.transfer else ends) for c in plan.controls) * plan.runs
+    beside += ends * len(plan.probes) * plan.runs
+    bare = len(tasks) * (plan.baseline_runs + (plan.runs if plan.rerun else 0))
+    played = len(tasks) * plan.runs if plan.online_baseline else 0
+    streams = len(begun) * each + played
+    evaluations = (met * plan.milestones + come) * each + beside + bare
     pairs = len(plan.parts)
     assert number(training) == pairs * streams * plan.train_items
     assert number(tests) == pairs * evaluations * plan.test_items
