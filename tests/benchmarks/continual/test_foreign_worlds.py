@@ -225,7 +225,7 @@ def test_world_when_without_a_learner_then_is_played_by_a_real_model(write: Writ
     [
         ({"world": "babyai"}, "'babyai' is no 'package.module:Object'; worlds of langgraft's own"),
         ({"world": "../levers:X"}, "is no 'package.module:Object'"),
-        ({"world": "levers:X", "tasks": {}}, "name the two families of 'levers:X'"),
+        ({"world": "levers:X", "tasks": {}}, "name the families of 'levers:X'"),
         (
             {"pairs": [{"name": "a", "A": "x", "B": "y", "world": "levers:X"}]},
             "world: with `pairs`, each pair has its own",
