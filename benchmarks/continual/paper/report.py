@@ -240,23 +240,29 @@ def _p(row: ReadingRow) -> float:
     return row.against.p
 
 
-def _read_by(found: Sequence[Readings], side: Side) -> Iterator[ReadingRow]:
+def _read_by(all_read: Sequence[Readings], side: Side) -> Iterator[ReadingRow]:
     """Return the rows of a side; what runs differ by is pooled over its differences."""
     rows = [
         ReadingRow(side, of, each, row, side.analysis.first_recall(row), None)
         for sequence in side.analysis.study.sequences
-        for of in found
+        for of in all_read
         for each in of.all
         for row in (side.row("forward", sequence, each.name),)
         if row is not None and row.transfer.complete
     ]
     changes = {(each.condition.name, each.row.sequence): _halved_changes(each) for each in rows}
-    firsts = [changes.get((each.of.first.name, each.row.sequence), {}) for each in rows]
-    sides = [changes[each.condition.name, each.row.sequence] for each in rows]
-    told = differences_of(zip(sides, firsts, strict=True))
-    for row, estimate in zip(rows, told, strict=True):
-        is_first = row.condition == row.of.first or estimate is None
-        yield row if is_first else replace(row, against=scaled(estimate, 2.0))
+    beside = [each for each in rows if each.condition != each.of.first]
+    told = differences_of(
+        (
+            changes[each.condition.name, each.row.sequence],
+            changes.get((each.of.first.name, each.row.sequence), {}),
+        )
+        for each in beside
+    )
+    against = {each: found for each, found in zip(beside, told, strict=True) if found is not None}
+    for row in rows:
+        found = against.get(row)
+        yield row if found is None else replace(row, against=scaled(found, 2.0))
 
 
 def _halved_changes(row: ReadingRow) -> Scores:

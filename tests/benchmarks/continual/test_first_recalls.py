@@ -138,7 +138,7 @@ def test_transfer_when_every_key_does_harm_hangs_on_none() -> None:
             return True
 
         def recalled(self, result: Mapping[str, JSON]) -> JSON:
-            return cast("JSON", result["recalls"])
+            return result["recalls"]
 
     row = row_of(analyze(AllHarm(WORLD)), "raw")
     assert row.transfer.transfer.estimate is not None
