@@ -250,19 +250,20 @@ def _read_by(all_read: Sequence[Readings], side: Side) -> Iterator[ReadingRow]:
         for row in (side.row("forward", sequence, each.name),)
         if row is not None and row.transfer.complete
     ]
-    changes = {(each.condition.name, each.row.sequence): _halved_changes(each) for each in rows}
-    beside = [each for each in rows if each.condition != each.of.first]
+    changes = {_place(each): _halved_changes(each) for each in rows}
+    beside = [each for each in rows if each.condition.name != each.of.first.name]
     told = differences_of(
-        (
-            changes[each.condition.name, each.row.sequence],
-            changes.get((each.of.first.name, each.row.sequence), {}),
-        )
+        (changes[_place(each)], changes.get((each.of.first.name, each.row.sequence), {}))
         for each in beside
     )
-    against = {each: found for each, found in zip(beside, told, strict=True) if found is not None}
+    against = {_place(each): found for each, found in zip(beside, told, strict=True)}
     for row in rows:
-        found = against.get(row)
+        found = against.get(_place(row))
         yield row if found is None else replace(row, against=scaled(found, 2.0))
+
+
+def _place(row: ReadingRow) -> tuple[str, str]:
+    return row.condition.name, row.row.sequence
 
 
 def _halved_changes(row: ReadingRow) -> Scores:
