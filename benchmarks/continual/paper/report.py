@@ -291,7 +291,11 @@ def reading_sentences(rows: Sequence[ReadingRow]) -> tuple[str, ...]:
         f" {several(len(tested), 'comparison')} paired by item and run ({sample(size)})."
     )
     how = "on how the paper's retrieval is read"
-    depends = f"depends {how} for {'; '.join(told)}" if told else f"depends nowhere {how}"
+    depends = (
+        f"is seen to depend {how} for {'; '.join(told)}"
+        if told
+        else f"is seen to depend nowhere {how}"
+    )
     seen = ". It is not seen to for " if told else ": "
     rest = f"{seen}{'; '.join(alike)}" if alike else ""
     return f"Forward transfer {depends}{rest}. {rule}", _hanging(rows)

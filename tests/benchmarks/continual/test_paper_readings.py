@@ -89,7 +89,7 @@ def test_reading_when_it_changes_transfer_is_said_to(analysis: Analysis) -> None
     assert row.against.low < row.against.value < row.against.high < 0
     told, keys = reading_sentences(rows)
     assert told.startswith(
-        "Forward transfer depends on how the paper's retrieval is read for Raw on"
+        "Forward transfer is seen to depend on how the paper's retrieval is read for Raw on"
     )
     assert re.search(
         r"grid A→B, \S+ as raw but \S+ as raw-seen\. It is not seen to for Raw on", told
@@ -104,7 +104,7 @@ def test_readings_when_none_differs_are_said_not_to() -> None:
     same = analyze(SyntheticLog(World(**{**WORLD.__dict__, "effects": {}})))
     told, _ = reading_sentences(reading_rows(PLAN, [side_of("grid", same)]))
     assert told.startswith(
-        "Forward transfer depends nowhere on how the paper's retrieval is read: "
+        "Forward transfer is seen to depend nowhere on how the paper's retrieval is read: "
     )
 
 
@@ -112,9 +112,9 @@ def test_page_when_it_has_readings_begins_with_them(analysis: Analysis, tmp_path
     """First what depends on the reading, then all else; each reading has its row, documented."""
     report = write_paper_report(PLAN, {"grid": analysis}, tmp_path, simulated=True)
     page = report.page.read_text(encoding="utf-8")
-    assert re.search(r'</div>\s*<p class="findings">Forward transfer depends', page)
+    assert re.search(r'</div>\s*<p class="findings">Forward transfer is seen to depend', page)
     assert page.count("% of the tests</span>") == 6
-    assert report.lines[1].startswith("Forward transfer depends")
+    assert report.lines[1].startswith("Forward transfer is seen to depend")
     with (tmp_path / "tables" / "readings.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert [row["condition"] for row in rows] == ["raw", "raw-seen", "raw-first"] * 2
