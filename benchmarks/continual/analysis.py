@@ -54,7 +54,9 @@ from langgraft.benchmarks.continual.probes import Crossing, Remedy, crossings, r
 from langgraft.benchmarks.continual.retrieval import (
     CellRetrieval,
     CrossRecall,
+    FirstRecall,
     cross_recalls,
+    first_recalls,
     retrievals,
 )
 from langgraft.benchmarks.continual.sequences import (
@@ -91,6 +93,8 @@ class Analysis:
     retrievals: tuple[CellRetrieval, ...]
     cross_recalls: tuple[CrossRecall, ...]
     """What came of retrieving first from the own task, and from the other one."""
+    first_recalls: tuple[FirstRecall, ...]
+    """Which keys each forward transfer hangs on."""
     dilution: Dilution
     crossings: tuple[Crossing, ...]
     remedies: tuple[Remedy, ...]
@@ -147,8 +151,14 @@ class Analysis:
     def explanations(self) -> Explanations:
         """What retrieval, dilution, probes and remedies show, in words."""
         return explain(
-            self.retrievals, self.dilution, self.crossings, self.remedies, self.cross_recalls
+            *(self.retrievals, self.dilution, self.crossings, self.remedies),
+            self.cross_recalls,
+            first=self.first_recalls,
         )
+
+    def first_recall(self, row: Transfer) -> FirstRecall | None:
+        """Return what a transfer's tests recall first; `None` of backward ones, and of controls."""
+        return next((each for each in self.first_recalls if each.transfer == row), None)
 
     @property
     def family(self) -> tuple[Contrast, ...]:
@@ -204,6 +214,7 @@ def analyze(log: PlanLogReader, margin: float = MARGIN) -> Analysis:
         beyond_null=beyond_null(study, partitions, nulls, kept),
         retrievals=retrieved,
         cross_recalls=cross_recalls(study, partitions, retrieved),
+        first_recalls=first_recalls(study, moved, retrieved),
         dilution=dilution(study, banks, retrieved),
         crossings=crossings(study),
         remedies=remedies(study, retrieved),

@@ -7,7 +7,13 @@ from langgraft.benchmarks.comparison.outcomes import Metric, Spread
 from langgraft.benchmarks.continual.curves import Dilution, Tested
 from langgraft.benchmarks.continual.plan import phases
 from langgraft.benchmarks.continual.probes import Crossing, Effect, Remedy
-from langgraft.benchmarks.continual.retrieval import CellRetrieval, CrossRecall, Origin
+from langgraft.benchmarks.continual.retrieval import (
+    CellRetrieval,
+    CrossRecall,
+    FirstRecall,
+    Origin,
+    Recalled,
+)
 from langgraft.benchmarks.reporting.words import (
     TIMES,
     interval,
@@ -19,6 +25,7 @@ from langgraft.benchmarks.reporting.words import (
     several,
     signed,
     spread,
+    visible,
 )
 
 CONCENTRATED = 0.80
@@ -46,6 +53,7 @@ class Explanations:
     probes: tuple[str, ...]
     remedies: tuple[str, ...]
     transfer: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
 
 
 def explain(
@@ -54,6 +62,8 @@ def explain(
     crossings: Sequence[Crossing],
     remedies: Sequence[Remedy],
     origins: Sequence[CrossRecall] = (),
+    *,
+    first: Sequence[FirstRecall] = (),
 ) -> Explanations:
     """Say what the analyses of retrieval found."""
     return Explanations(
@@ -62,7 +72,61 @@ def explain(
         tuple(_probes(crossings, {(row.condition, row.mends) for row in remedies})),
         tuple(_remedies(remedies)),
         tuple(explain_transfer(origins)),
+        tuple(explain_keys(first)),
     )
+
+
+_SHOWN_OF_A_KEY = 48
+"""Characters of a key that are shown: an instruction whole, an observation's beginning."""
+
+
+def key_words(recalled: Recalled) -> str:
+    """Write a key as words: its beginning in quotes."""
+    key = " ".join(recalled.key.split())
+    cut = f"{key[:_SHOWN_OF_A_KEY].rstrip()}…" if len(key) > _SHOWN_OF_A_KEY else key
+    return f"“{visible(cut)}”"
+
+
+def hanging(row: FirstRecall) -> str:
+    """Say what a forward transfer that hangs on one key hangs on; nothing of others."""
+    if not row.hangs or row.without.estimate is None:
+        return ""
+    key, tests = row.largest, round(row.largest.episodes / row.largest.share.mean)
+    of = "one item" if key.items == 1 else f"{key.items} items of one key"
+    return (
+        f"hangs on {of}, {key_words(key)} of {key.domain}, recalled first in {key.episodes} of"
+        f" {tests:,} tests: without them {points(row.without.estimate)}"
+    )
+
+
+def first_words(row: FirstRecall | None) -> str:
+    """Say beside a forward transfer what its tests recall first, and whether it hangs on one key."""
+    if row is None:
+        return ""
+    told = f"first {key_words(row.top)}, {plain(row.top.share.mean)} %"
+    if not row.hangs or row.without.estimate is None:
+        return told
+    return (
+        f"{told}; hangs on {key_words(row.largest)}: without {signed(row.without.estimate.value)}"
+    )
+
+
+def explain_keys(first: Sequence[FirstRecall]) -> Iterator[str]:
+    """Say which forward transfers hang on one key."""
+    known = [row for row in first if row.transfer.transfer.estimate is not None]
+    told = [row for row in known if row.transfer.transfer.estimate.excludes_zero]  # type: ignore[union-attr]
+    if not known:
+        return
+    found = [row for row in told if row.hangs]
+    yield (
+        f"Of {several(len(known), 'forward transfer')}, {len(told) or 'none'} can be told from 0;"
+        f" {len(found) or 'none'} of them {'hangs' if len(found) == 1 else 'hang'} on one key."
+    )
+    for row in found:
+        estimate = row.transfer.transfer.estimate
+        assert estimate is not None
+        place = f"{row.transfer.condition}, {row.transfer.sequence.replace('>', '→')}"
+        yield f"{place}: {points(estimate)} {hanging(row)}."
 
 
 def explain_transfer(origins: Sequence[CrossRecall]) -> Iterator[str]:

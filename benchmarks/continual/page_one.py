@@ -8,7 +8,9 @@ from langgraft.benchmarks.comparison.outcomes import Spread
 from langgraft.benchmarks.continual.analysis import Analysis
 from langgraft.benchmarks.continual.cells import BASELINE
 from langgraft.benchmarks.continual.costs import Cost
+from langgraft.benchmarks.continual.mechanisms import hanging
 from langgraft.benchmarks.continual.metrics import Direction, Transfer
+from langgraft.benchmarks.continual.retrieval import FirstRecall
 from langgraft.benchmarks.reporting.words import listing, points, several
 
 MOST_ROWS: Final = 5
@@ -26,6 +28,8 @@ class Extreme:
     row: Transfer
     among: int
     """How many it was chosen from."""
+    first: FirstRecall | None = None
+    """What its tests recall first; of forward transfer alone."""
 
     @property
     def where(self) -> str:
@@ -54,10 +58,12 @@ def extremes(analysis: Analysis) -> tuple[Extreme, ...]:
             and row.transfer.estimate is not None
         ]
         ranked = sorted(rows, key=_value, reverse=True)
-        if ranked:
-            found.append(Extreme(f"best {name}", ranked[0], len(rows)))
-        if len(ranked) > 1:
-            found.append(Extreme(f"worst {name}", ranked[-1], len(rows)))
+        ends = (("best", ranked[:1]), ("worst", ranked[1:][-1:]))
+        found += [
+            Extreme(f"{end} {name}", row, len(rows), analysis.first_recall(row))
+            for end, chosen in ends
+            for row in chosen
+        ]
     return tuple(found)
 
 
@@ -71,7 +77,9 @@ def transfer_sentences(found: Sequence[Extreme]) -> Iterator[str]:
     for extreme in found:
         assert extreme.row.transfer.estimate is not None
         label = f"{extreme.label[0].upper()}{extreme.label[1:]} of {extreme.among}"
-        yield f"{label}: {points(extreme.row.transfer.estimate)} ({extreme.where})."
+        hangs = "" if extreme.first is None else hanging(extreme.first)
+        told = f"; it {hangs}" if hangs else ""
+        yield f"{label}: {points(extreme.row.transfer.estimate)} ({extreme.where}){told}."
 
 
 def cost_sentences(analysis: Analysis, *, simulated: bool) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from langgraft.benchmarks.continual.cases import RULES, case_pages
 from langgraft.benchmarks.continual.cells import PairLog
 from langgraft.benchmarks.continual.columns import MEANINGS
 from langgraft.benchmarks.continual.contrasts import fewer_tasks
+from langgraft.benchmarks.continual.mechanisms import hanging, key_words
 from langgraft.benchmarks.continual.metrics import SMALLEST_SUBSET
 from langgraft.benchmarks.continual.page_one import (
     MOST_ROWS,
@@ -181,6 +182,8 @@ def _render(
             ids=run_ids(specs) if ids is None else ids,
             cases=analysis.cases,
             rules=RULES,
+            key_words=key_words,
+            hanging=hanging,
         )
     )
     return page

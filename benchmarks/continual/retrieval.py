@@ -21,9 +21,14 @@ After X→T a query of T may be answered by an experience of X (§3.1, §F.1). E
 to one *origin*, that of the best item of its first retrieval; its change is its outcome after X→T
 less that of the same item and run after T alone. Changes weighted by their episodes add up to FWT, so
 that one sees from which retrievals a transfer comes, on easy items and on hard ones.
+
+They add up by recalled *key* as well: the part of a key is the sum of the changes of the tests for which
+an item of that key comes first, over all tests. Items of one key answer a query equally well, and which
+of them comes first is a matter of ties. FWT *without* a key takes the outcomes of these tests to be those
+after T alone: their change is 0.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, Literal, TypeAlias, cast
@@ -31,10 +36,18 @@ from typing import Any, Final, Literal, TypeAlias, cast
 import numpy as np
 
 from langgraft._core.canonical import JSON
-from langgraft.benchmarks.comparison.outcomes import Scores, Spread, pooled_spread, spread_of
+from langgraft.benchmarks.comparison.outcomes import (
+    Metric,
+    Scores,
+    Spread,
+    differences_of,
+    in_common,
+    pooled_spread,
+    spread_of,
+)
 from langgraft.benchmarks.continual.banks import Bank, Banks, domain_of
 from langgraft.benchmarks.continual.cells import UNTRAINED, Cell, CellKey, RunResults, StudyLog
-from langgraft.benchmarks.continual.metrics import Partition
+from langgraft.benchmarks.continual.metrics import Partition, Transfer, count, metric_of
 from langgraft.benchmarks.continual.plan import phases
 from langgraft.memory.rankers.diversity import mean_pairwise_diversity
 
@@ -91,6 +104,16 @@ MEASURES = tuple(each.name for each in fields(Measures))
 
 
 @dataclass(frozen=True, slots=True)
+class First:
+    """The best item of an episode's first retrieval."""
+
+    item: str
+    key: str
+    domain: str
+    """The task family it was learned in."""
+
+
+@dataclass(frozen=True, slots=True)
 class RunRetrieval:
     """What one evaluation retrieved."""
 
@@ -100,8 +123,8 @@ class RunRetrieval:
     """Test item → own-task share of what was retrieved for it."""
     top1: str | None
     """The item that is the best for most queries."""
-    first_own: Mapping[str, bool] = field(default_factory=dict)
-    """Test item → whether the best item of its first retrieval is of its own task family."""
+    first: Mapping[str, First] = field(default_factory=dict)
+    """Test item → the best item of its first retrieval, where that is an item of the bank."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,12 +243,11 @@ def measure(run: RunResults, bank: Bank, key_diversity: float | None) -> RunRetr
     )
     top = min(winners, key=lambda item: (-winners[item], item), default=None)
     shares = {task: float(np.mean(each)) for task, each in own.items()}
-    first = first_own(asked, bank, domain_of(run))
-    return RunRetrieval(run.replicate, measures, shares, top, first)
+    return RunRetrieval(run.replicate, measures, shares, top, first_recalled(asked, bank))
 
 
-def first_own(queries: Iterable[Query], bank: Bank, domain: str) -> Mapping[str, bool]:
-    """Say of each test item whether what is retrieved for it first is of the task family.
+def first_recalled(queries: Iterable[Query], bank: Bank) -> Mapping[str, First]:
+    """Return for each test item the best of what is retrieved for it first.
 
     Items for which nothing is retrieved then, or only what is in no bank, are left out.
     """
@@ -233,7 +255,11 @@ def first_own(queries: Iterable[Query], bank: Bank, domain: str) -> Mapping[str,
     for query in queries:
         first.setdefault(query.task, query)
     best = {task: bank.known(query.items)[:1] for task, query in first.items()}
-    return {task: item.source_domain == domain for task, items in best.items() for item in items}
+    return {
+        task: First(item.id, item.retrieval_key, item.source_domain)
+        for task, items in best.items()
+        for item in items
+    }
 
 
 def own_slots(queries: Iterable[Query], bank: Bank, domain: str) -> Mapping[str, Sequence[float]]:
@@ -346,12 +372,14 @@ def _rows(study: StudyLog, split: Partition, cell: CellRetrieval) -> Iterator[Cr
 def _episodes(
     after: Cell, alone: Cell, cell: CellRetrieval, items: frozenset[str]
 ) -> Iterator[_Episode]:
+    domain = domain_of(after.runs[0])
     for run in cell.runs:
         ours = after.scores[run.replicate]
         theirs = alone.scores.get(run.replicate, {})
         for item in sorted(items & ours.keys() & theirs.keys()):
-            origin = run.first_own.get(item)
-            yield _Episode(run.replicate, origin, ours[item], theirs[item])
+            first = run.first.get(item)
+            own = None if first is None else first.domain == domain
+            yield _Episode(run.replicate, own, ours[item], theirs[item])
 
 
 def _origin(episodes: Sequence[_Episode]) -> Origin:
@@ -369,3 +397,138 @@ def _spread(values: Sequence[tuple[int, float]]) -> Spread | None:
     for replicate, value in values:
         by_run.setdefault(replicate, []).append(value)
     return pooled_spread(by_run.values())
+
+
+# Which keys a forward transfer hangs on -----------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """A key of one task family, and the tests for which an item of it is recalled first."""
+
+    key: str
+    domain: str
+    """The task family it was learned in."""
+    items: int
+    """Items of the key that come first in some test; those of one training instance are one."""
+    episodes: int
+    """The tests, over all runs."""
+    share: Spread
+    """Their share of all tests."""
+    part: float
+    """What they add to FWT: the sum of their changes, over all tests."""
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRecall:
+    """A forward transfer by the keys that are recalled first."""
+
+    transfer: Transfer
+    other_first: Spread | None
+    """Share of the tests that begin with an item of another task, of those that retrieve at all."""
+    top: Recalled
+    """The key that is first in most tests."""
+    largest: Recalled
+    """The key with the largest part in the direction of FWT."""
+    without: Metric
+    """FWT without that key."""
+
+    @property
+    def hangs(self) -> bool:
+        """Whether FWT hangs on one key.
+
+        It can be told from 0, and without the key it cannot, or less than half of it is left.
+        """
+        whole, rest = self.transfer.transfer, self.without.estimate
+        if whole.estimate is None or rest is None or not whole.complete:
+            return False
+        value = whole.estimate.value
+        stays = rest.excludes_zero and rest.value * value > 0
+        return whole.estimate.excludes_zero and not (stays and 2 * abs(rest.value) >= abs(value))
+
+
+def first_recalls(
+    study: StudyLog, transfers: Iterable[Transfer], found: Sequence[CellRetrieval]
+) -> tuple[FirstRecall, ...]:
+    """Split each forward transfer of a memory by the keys that its tests recall first."""
+    cells = {cell.key: cell for cell in found}
+    split = []
+    for row in transfers:
+        cell = cells.get(CellKey(row.condition, row.sequence, row.task))
+        if row.direction == "forward" and row.condition in study.memories and cell is not None:
+            alone = study.cells[CellKey(row.condition, row.task, row.task)]
+            both = in_common([study.cells[cell.key].scores, alone.scores])
+            tests = list(_tests(cell, *both))
+            if any(first is not None for _, _, first, _ in tests):
+                split.append((row, study.cells[cell.key], alone, both, tests))
+    sides = []
+    for row, _, _, (after, before), tests in split:
+        keys = _keys(tests)
+        largest = _largest(keys, row)
+        served = {(r, item) for r, item, first, _ in tests if first and _key(first) == _id(largest)}
+        rest = {
+            r: {i: before[r][i] if (r, i) in served else score for i, score in items.items()}
+            for r, items in after.items()
+        }
+        sides.append((keys, largest, rest, before))
+    estimates = differences_of((rest, before) for _, _, rest, before in sides)
+    return tuple(
+        FirstRecall(
+            transfer=row,
+            other_first=_spread(
+                [(r, float(f.domain != domain_of(cell.runs[0]))) for r, _, f, _ in tests if f]
+            ),
+            top=min(keys, key=lambda each: (-each.episodes, each.key, each.domain)),
+            largest=largest,
+            without=metric_of(estimate, [cell, alone], count(cell, None)),
+        )
+        for (row, cell, alone, _, tests), (keys, largest, *_), estimate in zip(
+            split, sides, estimates, strict=True
+        )
+    )
+
+
+_Test: TypeAlias = tuple[int, str, First | None, float]
+"""Run, test item, what is recalled first, and the change."""
+
+
+def _tests(cell: CellRetrieval, after: Scores, before: Scores) -> Iterator[_Test]:
+    for run in cell.runs:
+        for item, success in after.get(run.replicate, {}).items():
+            change = success - before[run.replicate][item]
+            yield run.replicate, item, run.first.get(item), change
+
+
+def _keys(tests: Sequence[_Test]) -> list[Recalled]:
+    """Return all keys that are recalled first."""
+    served: defaultdict[tuple[str, str], list[_Test]] = defaultdict(list)
+    for test in tests:
+        if test[2] is not None:
+            served[_key(test[2])].append(test)
+    found = []
+    for place, theirs in served.items():
+        mine = {(run, item) for run, item, _, _ in theirs}
+        share = _spread([(run, float((run, item) in mine)) for run, item, _, _ in tests])
+        assert share is not None
+        items = len({first.item for _, _, first, _ in theirs if first is not None})
+        part = sum(change for *_, change in theirs) / len(tests)
+        found.append(Recalled(place[1], place[0], items, len(theirs), share, part))
+    return found
+
+
+def _largest(keys: Sequence[Recalled], row: Transfer) -> Recalled:
+    """Return the key with the largest part in the direction of a transfer; of 0, in either."""
+    value = 0.0 if row.transfer.estimate is None else row.transfer.estimate.value
+
+    def along(each: Recalled) -> float:
+        return each.part * value if value else abs(each.part)
+
+    return min(keys, key=lambda each: (-along(each), -each.episodes, each.key, each.domain))
+
+
+def _key(first: First) -> tuple[str, str]:
+    return first.domain, first.key
+
+
+def _id(recalled: Recalled) -> tuple[str, str]:
+    return recalled.domain, recalled.key

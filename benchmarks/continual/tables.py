@@ -13,7 +13,7 @@ from langgraft.benchmarks.continual.analysis import Analysis
 from langgraft.benchmarks.continual.cells import CellKey
 from langgraft.benchmarks.continual.mechanisms import collapsed
 from langgraft.benchmarks.continual.probes import RunDifference
-from langgraft.benchmarks.continual.retrieval import MEASURES, SHARES
+from langgraft.benchmarks.continual.retrieval import MEASURES, SHARES, FirstRecall
 from langgraft.benchmarks.continual.sequences import Judged, SequenceResult
 from langgraft.benchmarks.reporting.columns import (
     contrast_table,
@@ -23,6 +23,7 @@ from langgraft.benchmarks.reporting.columns import (
     spread,
 )
 from langgraft.benchmarks.reporting.tables import Field, Number, Table
+from langgraft.benchmarks.reporting.words import shortened
 
 _CELL: Final = ("condition", "sequence", "task")
 _FACTORS: Final = ("condition", "kind", "sequence", "task", "at", "replicate")
@@ -47,6 +48,7 @@ def tables(analysis: Analysis) -> tuple[Table, ...]:
         _nulls(analysis),
         _decomposition(analysis),
         _cross_recall(analysis),
+        _first_recalls(analysis),
         _retrieval(analysis),
         _retrieval_runs(analysis),
         _dilution_tested(analysis),
@@ -310,6 +312,40 @@ def _of_contrast(found: Contrast | None) -> tuple[Any, ...]:
 
 _PARTS: Final = ("success", "before", "change")
 """What is told of the episodes that begin with their own task, or with another."""
+
+
+FIRST: Final[tuple[str | Number, ...]] = (
+    spread("other_first", 100),
+    *("top1_key", "top1_family", "top1_items", "top1_tests", spread("top1_share", 100)),
+    *("part_key", "part_family", "part_items", "part_tests", percent("part"), metric("without_key")),
+    "hangs",
+)
+"""Columns of what a forward transfer's tests recall first."""
+
+
+def first_fields(row: FirstRecall) -> tuple[Any, ...]:
+    """Return a value for each of `FIRST`."""
+    top, largest = row.top, row.largest
+    return (
+        row.other_first,
+        *(shortened(top.key, _LONGEST_KEY), top.domain, top.items, top.episodes, top.share),
+        *(shortened(largest.key, _LONGEST_KEY), largest.domain, largest.items, largest.episodes),
+        *(largest.part, row.without, _yes(row.hangs)),
+    )
+
+
+_LONGEST_KEY: Final = 300
+
+
+def _first_recalls(analysis: Analysis) -> Table:
+    rows = (
+        (
+            *(each.transfer.condition, each.transfer.sequence, each.transfer.task),
+            *(each.transfer.transfer, *first_fields(each)),
+        )
+        for each in analysis.first_recalls
+    )
+    return Table.of("first_recalls", (*_CELL, metric("transfer"), *FIRST), rows)
 
 
 def _retrieval(analysis: Analysis) -> Table:

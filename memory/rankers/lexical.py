@@ -8,10 +8,11 @@ import math
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Final, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +29,7 @@ from langgraft.memory.rankers.base import (
     Ties,
     check_ties,
 )
-from langgraft.memory.rankers.columns import END, Columns, Occurrences
+from langgraft.memory.rankers.columns import END, Columns, Growing, Posting
 from langgraft.memory.rankers.documents import (
     SLACK,
     Documents,
@@ -84,51 +85,6 @@ def _marked_words(texts: Sequence[str]) -> list[str]:
 _LEFT: Final = (-1, 0)
 """Stands for a document that is gone, in the place of its slot and count."""
 
-_ROOM: Final = 4
-"""Numbers there is room for at first; then always for half as many more as there are."""
-
-NumberT = TypeVar("NumberT", np.intp, np.float64)
-
-
-class Growing(Generic[NumberT]):
-    """Numbers in one array, with room for more behind them.
-
-    Args:
-        numbers: The first ones; the array itself is never written to.
-    """
-
-    __slots__ = ("_room", "size")
-
-    def __init__(self, numbers: NDArray[NumberT]) -> None:
-        self._room: NDArray[Any] = numbers
-        self.size = len(numbers)
-
-    @property
-    def numbers(self) -> NDArray[NumberT]:
-        """All numbers, not copied: they stay what they are until something is added."""
-        numbers: NDArray[NumberT] = self._room[: self.size]
-        return numbers
-
-    def append(self, number: float) -> None:
-        """Add a number."""
-        if self.size == len(self._room):
-            self._grow(self.size + 1)
-        self._room[self.size] = number
-        self.size += 1
-
-    def extend(self, numbers: NDArray[NumberT]) -> None:
-        """Add numbers."""
-        size = self.size + len(numbers)
-        if size > len(self._room):
-            self._grow(size)
-        self._room[self.size : size] = numbers
-        self.size = size
-
-    def _grow(self, size: int) -> None:
-        room = np.empty(max(_ROOM, size + size // 2), dtype=self._room.dtype)
-        room[: self.size] = self.numbers
-        self._room = room
-
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
@@ -139,51 +95,6 @@ class Statistics:
 
     tokens: int
     """Number of tokens in all of them."""
-
-
-@dataclass(slots=True, eq=False)
-class Posting:
-    """The occurrences of one term, slots ascending; removed documents may linger."""
-
-    slots: Growing[np.intp]
-    counts: Growing[np.float64]
-    documents: int
-    """Number of present documents that hold the term."""
-    most: int
-    """No document holds the term more often."""
-
-    @classmethod
-    def of(cls, held: Occurrences) -> "Posting":
-        """Return occurrences to which others can be added."""
-        most = int(held.counts.max())
-        return cls(Growing(held.slots), Growing(held.counts), held.documents, most)
-
-    @property
-    def occurrences(self) -> Occurrences:
-        """All of them, not copied."""
-        return Occurrences(self.slots.numbers, self.counts.numbers, self.documents)
-
-    def add(self, slot: int, count: int) -> None:
-        """Record that the document at `slot`, which is the last, holds the term."""
-        self.slots.append(slot)
-        self.counts.append(count)
-        self.documents += 1
-        self.most = max(self.most, count)
-
-    def extend(self, more: Occurrences) -> None:
-        """Add the occurrences in documents that all come after these."""
-        self.slots.extend(more.slots)
-        self.counts.extend(more.counts)
-        self.documents += more.documents
-        self.most = max(self.most, int(more.counts.max()))
-
-    def among(self, slots: NDArray[np.intp]) -> tuple[NDArray[np.intp], Floats]:
-        """Return where in `slots` documents are that hold the term, and how often they do."""
-        held = self.slots.numbers
-        places = held.searchsorted(slots)
-        places[places == held.size] = 0
-        present = np.flatnonzero(held[places] == slots)
-        return present, self.counts.numbers[places[present]]
 
 
 class Postings:
@@ -339,6 +250,11 @@ class Postings:
                 self.posting(term)
         self._columns = None
 
+    def _frequencies(self) -> Counter[int]:
+        """Count the terms by how many documents hold them."""
+        self._read_all()
+        return Counter(posting.documents for posting in self._terms.values())
+
     def _sweep(self) -> None:
         """Give the present documents consecutive slots again."""
         self._read_all()
@@ -376,23 +292,16 @@ class TermWeights(Protocol):
         """Return a number per document that depends on its length alone."""
         ...
 
-    def weigh(
-        self,
-        counts: FiguresT,
-        norms: FiguresT,
-        *,
-        occurrences: int,
-        documents: int,
-        statistics: Statistics,
-    ) -> FiguresT:
-        """Return what a term adds to the score of each document.
+    def rarity(self, documents: int, *, corpus: int) -> float:
+        """Return what a term is worth by how many documents of the corpus hold it; above 0."""
+        ...
+
+    def weigh(self, counts: FiguresT, norms: FiguresT) -> FiguresT:
+        """Return what a term of rarity 1 adds to the score of each document.
 
         Args:
             counts: How often the term occurs in each.
             norms: Of the same documents.
-            occurrences: How often the term occurs in the query.
-            documents: How many documents hold it.
-            statistics: Of the corpus.
         """
         ...
 
@@ -402,7 +311,8 @@ class _Sought:
     """A term of a query that documents hold."""
 
     posting: Posting
-    occurrences: int
+    weight: float
+    """Its rarity, as often as the query counts it."""
 
 
 class LexicalIndex(Postings):
@@ -413,12 +323,18 @@ class LexicalIndex(Postings):
     could be among the best, the terms that are worth most come first: common ones, which nearly
     all documents hold, are then looked up only where they could make a difference (MaxScore:
     Turtle and Flood, 1995).
+
+    Args:
+        weights: What terms are worth.
+        ties: Which of equal documents comes first.
+        query_counts: Whether a term counts as often as the query holds it, or once.
     """
 
-    def __init__(self, weights: TermWeights, *, ties: Ties) -> None:
+    def __init__(self, weights: TermWeights, *, ties: Ties, query_counts: bool) -> None:
         super().__init__()
         self._weights = weights
         self._ties = ties
+        self._query_counts = query_counts
 
     def search(self, query: str, *, limit: int) -> list[Scored]:
         """Return the best `limit` documents that share a term with the query, best first."""
@@ -453,21 +369,22 @@ class LexicalIndex(Postings):
     def _sought(self, query: str) -> list[_Sought]:
         """Return the query's terms that documents hold, in order of first occurrence."""
         counted = Counter(tokenize(query)).items()
-        posting = self.posting
-        return [_Sought(found, n) for term, n in counted if (found := posting(term))]
+        known = [(found, n) for term, n in counted if (found := self.posting(term))]
+        if not known:
+            return []
+        rarity, counts = self._rarity(), self._query_counts
+        return [_Sought(each, (n if counts else 1) * rarity(each.documents)) for each, n in known]
+
+    def _rarity(self) -> Callable[[int], float]:
+        """Return what terms are worth by how many documents hold them."""
+        return partial(self._weights.rarity, corpus=len(self.documents))
 
     def _norms(self, lengths: FiguresT) -> FiguresT:
         return self._weights.norms(lengths, self.statistics)
 
     def _worth(self, term: _Sought, counts: FiguresT, norms: FiguresT) -> FiguresT:
         """Return what a term adds to the scores of documents that hold it."""
-        return self._weights.weigh(
-            counts,
-            norms,
-            occurrences=term.occurrences,
-            documents=term.posting.documents,
-            statistics=self.statistics,
-        )
+        return term.weight * self._weights.weigh(counts, norms)
 
     def _ceilings(self, terms: Iterable[_Sought]) -> list[float]:
         """Return what no document gets more than for each term."""
@@ -543,6 +460,51 @@ class LexicalIndex(Postings):
         return slots
 
 
+class _OkapiIndex(LexicalIndex):
+    """Scores by an idf that may be below 0: a match may cost, and every document has to be looked at."""
+
+    def search(self, query: str, *, limit: int) -> list[Scored]:
+        """Return the best `limit` documents that share a term with the query, best first."""
+        terms = self._sought(query)
+        return self._best(self._holding(terms), terms, limit)
+
+    def search_among(
+        self, query: str, documents: Collection[DocumentId], *, limit: int
+    ) -> list[Scored]:
+        """Return the best `limit` of some documents that share a term with the query."""
+        terms = self._sought(query)
+        slots = self.documents.slots(documents)
+        return self._best(np.intersect1d(slots, self._holding(terms)), terms, limit)
+
+    def _best(self, slots: Slots, terms: Sequence[_Sought], limit: int) -> list[Scored]:
+        if limit < 1 or not terms:
+            return []
+        return self._ranking(slots, self._scores(terms)[slots], limit)
+
+    def _holding(self, terms: Iterable[_Sought]) -> Slots:
+        """Return the documents that hold a term; the sum of what they are worth may be 0."""
+        held = np.zeros(self.documents.size, dtype=bool)
+        for term in terms:
+            held[term.posting.slots.numbers] = True
+        held[self.documents.dead] = False
+        return np.flatnonzero(held)
+
+    def _rarity(self) -> Callable[[int], float]:
+        """Return Okapi's idf, with rank_bm25's value for terms of which it is below 0."""
+        idf = partial(_okapi_idf, corpus=len(self.documents))
+        terms = self._frequencies()
+        mean = math.fsum(n * idf(documents) for documents, n in terms.items()) / terms.total()
+        return lambda documents: idf(documents) if idf(documents) >= 0 else _EPSILON * mean
+
+
+def _okapi_idf(documents: int, *, corpus: int) -> float:
+    return math.log(corpus - documents + 0.5) - math.log(documents + 0.5)
+
+
+_EPSILON: Final = 0.25
+"""Share of the mean idf that rank_bm25 gives a term whose own is below 0."""
+
+
 def _work(terms: Iterable[_Sought]) -> int:
     """Return how many numbers adding up whole terms looks at."""
     return sum(term.posting.slots.size for term in terms)
@@ -558,6 +520,10 @@ def inverse_document_frequency(documents: int, *, corpus: int) -> float:
     return math.log(1.0 + (corpus - documents + 0.5) / (documents + 0.5))
 
 
+Idf: TypeAlias = Literal["lucene", "okapi"]
+"""How BM25 tells what a term is worth by its rarity."""
+
+
 @checked_fields
 @dataclass(frozen=True, slots=True)
 class BM25:
@@ -567,9 +533,9 @@ class BM25:
 
         n · idf · tf / (k1 · (1 - b + b · length / mean length) + tf)
 
-    where n is how often the query holds the term: each occurrence adds. There is no `k1 + 1` in
-    the numerator; it would scale all scores alike. Documents without a single token count in
-    N and in the mean length.
+    where n is how often the query holds the term: each occurrence adds, unless `query_counts` is
+    off. There is no `k1 + 1` in the numerator; it would scale all scores alike. Documents without
+    a single token count in N and in the mean length.
 
     Raises:
         SettingsError: A setting is out of range.
@@ -584,6 +550,17 @@ class BM25:
     ties: Ties = "oldest"
     """Which of equal documents comes first."""
 
+    idf: Idf = "lucene"
+    """`lucene` is above 0 for every term. `okapi` is what rank_bm25's `BM25Okapi` computes,
+    `ln((N - df + 0.5) / (df + 0.5))`, where that is below 0 a quarter of the mean over all terms of
+    the corpus. Where most texts share most words that mean is below 0 too, and what a document has
+    in common with the query is held against it: for telling what others' retrieval did, not for
+    retrieving. Each search counts all terms of the corpus."""
+
+    query_counts: bool = True
+    """Whether a term counts as often as the query holds it; otherwise once. A long query, such as
+    an observation, repeats the words that say least."""
+
     def __post_init__(self) -> None:
         if not (math.isfinite(self.k1) and self.k1 >= 0):
             msg = f"k1 must be a finite number of at least 0, got {self.k1!r}"
@@ -596,15 +573,18 @@ class BM25:
     def index(self) -> RankerIndex:
         """Return a new empty index."""
         weights = _Weights(k1=float(self.k1), b=float(self.b))
-        return LexicalIndex(weights, ties=self.ties)
+        kind = _OkapiIndex if self.idf == "okapi" else LexicalIndex
+        return kind(weights, ties=self.ties, query_counts=self.query_counts)
 
     def describe(self) -> dict[str, JSON]:
-        """Return the settings as JSON, for manifests."""
+        """Return the settings as JSON, for manifests; `query_counts` where it is off."""
+        once: dict[str, JSON] = {} if self.query_counts else {"query_counts": False}
         return {
             "ranker": "bm25",
-            "idf": "lucene",
+            "idf": self.idf,
             "k1": float(self.k1),
             "b": float(self.b),
+            **once,
             "ties": self.ties,
             "tokenizer": TOKENIZER,
         }
@@ -621,17 +601,11 @@ class _Weights:
         mean = statistics.tokens / statistics.documents
         return self.k1 * ((1.0 - self.b) + self.b * lengths / mean)
 
-    def weigh(
-        self,
-        counts: FiguresT,
-        norms: FiguresT,
-        *,
-        occurrences: int,
-        documents: int,
-        statistics: Statistics,
-    ) -> FiguresT:
-        idf = inverse_document_frequency(documents, corpus=statistics.documents)
-        return occurrences * idf * (counts / (norms + counts))
+    def rarity(self, documents: int, *, corpus: int) -> float:
+        return inverse_document_frequency(documents, corpus=corpus)
+
+    def weigh(self, counts: FiguresT, norms: FiguresT) -> FiguresT:
+        return counts / (norms + counts)
 
 
 @checked_fields
@@ -651,7 +625,7 @@ class TermOverlap:
 
     def index(self) -> RankerIndex:
         """Return a new empty index."""
-        return LexicalIndex(_OneEach(), ties=self.ties)
+        return LexicalIndex(_OneEach(), ties=self.ties, query_counts=False)
 
     def describe(self) -> dict[str, JSON]:
         """Return the settings as JSON, for manifests."""
@@ -664,13 +638,8 @@ class _OneEach:
     def norms(self, lengths: FiguresT, statistics: Statistics) -> FiguresT:  # noqa: ARG002
         return lengths
 
-    def weigh(
-        self,
-        counts: FiguresT,
-        norms: FiguresT,  # noqa: ARG002
-        *,
-        occurrences: int,  # noqa: ARG002
-        documents: int,  # noqa: ARG002
-        statistics: Statistics,  # noqa: ARG002
-    ) -> FiguresT:
+    def rarity(self, documents: int, *, corpus: int) -> float:  # noqa: ARG002
+        return 1.0
+
+    def weigh(self, counts: FiguresT, norms: FiguresT) -> FiguresT:  # noqa: ARG002
         return counts / counts

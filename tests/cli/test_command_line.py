@@ -103,6 +103,7 @@ def test_plans_when_listed_as_json_are_complete() -> None:
         "memory-transplants",
         "mle-lite",
         "mle-shipped",
+        "readings",
         "remedies-alfworld",
         "remedies-babyai",
         "systems-babyai",

@@ -3,6 +3,9 @@
 A condition plays one of the paper's by what it is, never by its name. Raw keeps trajectories;
 Insight, which is Cond-Agg too, bundles of lessons; Cond-Ind single lessons; Cond-Step single
 lessons, asked for again while an episode goes on (Table 7).
+
+Conditions of one role that differ in nothing but what is compared with what, and how it is scored, are
+*readings* of it: the paper fixes neither (§A.1.3 to §A.1.5, §B).
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,6 +27,7 @@ from langgraft.benchmarks.published import (
     continual_memory,
 )
 from langgraft.memory.providers import provider_settings
+from langgraft.memory.rankers.lexical import BM25
 
 Cast: TypeAlias = Mapping[Role, Condition]
 """Which condition plays each role."""
@@ -77,6 +81,58 @@ def _plays(condition: Condition, ideal: Condition) -> bool:
 def _settings(condition: Condition) -> Mapping[str, Any]:
     settings = provider_settings(condition.provider, condition.settings)
     return {name: getattr(settings, name) for name in type(settings).model_fields}
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """The readings of one of the paper's conditions that a plan has: two or more."""
+
+    role: Role
+    first: Condition
+    """The one that plays the role: the others are compared with it."""
+    others: tuple[Condition, ...]
+
+    @property
+    def all(self) -> tuple[Condition, ...]:
+        """All of them, in the plan's order but for the first."""
+        return (self.first, *self.others)
+
+
+def readings(plan: ContinualPlan) -> tuple[Readings, ...]:
+    """Return the conditions of a plan that have several readings."""
+    found = []
+    for role, first in roles(plan).items():
+        beside = tuple(
+            each
+            for each in plan.conditions
+            if each is not first
+            and _plays(each, first)
+            and departures(each, first).keys() <= _FIELDS | {"ranker"}
+        )
+        if beside:
+            found.append(Readings(role, first, beside))
+    return tuple(found)
+
+
+_WORDS: Final = {"task": "instruction", "observation": "observation"}
+
+
+def reading_words(condition: Condition) -> str:
+    """Say what a condition compares with what, and how it is scored."""
+    settings = _settings(condition)
+    asked, kept = (
+        " and ".join(_WORDS[field] for field in settings[name])
+        for name in ("query_fields", "key_fields")
+    )
+    if settings.get("granularity", "aggregate") != "aggregate":
+        kept = "situation"
+    told = settings["ranker"].describe()
+    how = [
+        *(["each word of the query once"] if told.get("query_counts") is False else []),
+        *(["Okapi's idf"] if told.get("idf") == "okapi" else []),
+    ]
+    scored = "" if told == BM25(ties=told.get("ties", "oldest")).describe() else told["ranker"]
+    return f"{asked} against {kept}" + "".join(f"; {each}" for each in how or [scored] if each)
 
 
 def others(plan: ContinualPlan) -> Sequence[tuple[str, str]]:

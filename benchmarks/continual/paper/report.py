@@ -9,24 +9,46 @@ No metric is computed here: the analyses of the pairs have them all.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
+from langgraft.benchmarks.comparison.estimates import Estimate
+from langgraft.benchmarks.comparison.outcomes import Scores, differences_of, in_common
+from langgraft.benchmarks.comparison.verdicts import CONFIDENCE, holm
 from langgraft.benchmarks.continual.analysis import Analysis
-from langgraft.benchmarks.continual.mechanisms import explain_transfer
-from langgraft.benchmarks.continual.metrics import SMALLEST_SUBSET, Direction, Transfer
+from langgraft.benchmarks.continual.cells import CellKey
+from langgraft.benchmarks.continual.columns import MEANINGS
+from langgraft.benchmarks.continual.mechanisms import explain_transfer, hanging, key_words
+from langgraft.benchmarks.continual.metrics import SMALLEST_SUBSET, Direction, Transfer, scaled
 from langgraft.benchmarks.continual.page_one import extremes, notices, transfer_sentences
-from langgraft.benchmarks.continual.paper.counterparts import Cast, Side, roles, side_of
+from langgraft.benchmarks.continual.paper.counterparts import (
+    Cast,
+    Readings,
+    Side,
+    reading_words,
+    readings,
+    roles,
+    side_of,
+)
 from langgraft.benchmarks.continual.paper.tables import PaperTable, paper_tables, table_7, table_8
-from langgraft.benchmarks.continual.plan import ContinualPlan
-from langgraft.benchmarks.continual.retrieval import SUBSETS, CrossRecall
+from langgraft.benchmarks.continual.plan import Condition, ContinualPlan
+from langgraft.benchmarks.continual.retrieval import SUBSETS, CrossRecall, FirstRecall
+from langgraft.benchmarks.continual.tables import FIRST, first_fields
 from langgraft.benchmarks.harness.study import Report
 from langgraft.benchmarks.published import ROLES, STUDY_1, Role, continual_memory
-from langgraft.benchmarks.reporting.columns import metric
+from langgraft.benchmarks.reporting.columns import metric, percent
 from langgraft.benchmarks.reporting.pages import check_extra, environment, trusted, write_folder
 from langgraft.benchmarks.reporting.tables import Table
-from langgraft.benchmarks.reporting.words import change, listing, plain, points, several
+from langgraft.benchmarks.reporting.words import (
+    change,
+    listing,
+    plain,
+    points,
+    sample,
+    several,
+    signed,
+)
 
 _TITLE: Final = "Continual learning"
 
@@ -58,7 +80,7 @@ def write_paper_report(
 
     sides = [side_of(name, analysis) for name, analysis in analyses.items()]
     tables, settings = paper_tables(plan, sides), (table_7(plan), table_8(plan))
-    figures = draw(sides, roles(plan))
+    figures, read = draw(sides, roles(plan)), reading_table(reading_rows(plan, sides))
     page = write_folder(
         out,
         tables=(
@@ -66,6 +88,8 @@ def write_paper_report(
             *settings,
             _signs(plan, sides),
             *_sequences(sides),
+            read,
+            MEANINGS.table((read,)),
         ),
         figures=figures,
         page=_render(plan, sides, (tables, settings), figures, simulated=simulated),
@@ -126,7 +150,8 @@ def _short(plan: ContinualPlan, sides: Sequence[Side], page: Path, *, simulated:
     """Return what a terminal shows of the page."""
     rows = tuple((side.name, ", ".join(side.analysis.domains.values())) for side in sides)
     told = notices(simulated=simulated, generated=any(side.generated for side in sides))
-    lines = (*told, *sentences(sides, roles(plan)))
+    read = reading_sentences(reading_rows(plan, sides))
+    lines = (*told, *read, *sentences(sides, roles(plan)))
     return Report(page, plan.title or _TITLE, ("pair", "task families"), rows, lines)
 
 
@@ -142,6 +167,7 @@ def _render(
     cast, paper = roles(plan), continual_memory()
     limits = [side.analysis.manifest.get("limit") for side in sides]
     played, settings = (each.rows for each in tables[1])
+    read = reading_rows(plan, sides)
     page: str = pages.get_template("paper.html.jinja").render(
         plan=plan,
         title=plan.title or _TITLE,
@@ -151,6 +177,11 @@ def _render(
         table_8=settings,
         figures={name: trusted(svg) for name, svg in figures.items()},
         sentences=sentences(sides, cast),
+        readings=read,
+        reading_words=reading_words,
+        read=" ".join(reading_sentences(read)),
+        key_words=key_words,
+        hanging=hanging,
         told_of={side.name: [*transfer_sentences(extremes(side.analysis))] for side in sides},
         streams=[(side, row) for side in sides for row in side.analysis.sequences],
         apart=list(apart(sides)),
@@ -212,6 +243,163 @@ def _cases(sides: Sequence[Side], cast: Cast) -> list[tuple[Side, Any]]:
         for case in side.analysis.cases
         if case.about_transfer and case.key.condition in playing
     ]
+
+
+# Readings: what depends on how the paper's retrieval is read ---------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingRow:
+    """The forward transfer of one reading, in one sequence of one pair."""
+
+    side: Side
+    of: Readings
+    condition: Condition
+    row: Transfer
+    first: FirstRecall | None
+    """What its tests recall first."""
+    against: Estimate | None
+    """FWT less that of the first reading, paired by item and run; `None` of the first itself."""
+    p: float | None = None
+    """Against no such difference, Holm-corrected over all rows."""
+
+    @property
+    def depends(self) -> bool:
+        """Whether FWT differs from that of the first reading."""
+        return self.p is not None and self.p < 1 - CONFIDENCE
+
+    @property
+    def place(self) -> str:
+        """Which memory, in which pair and sequence."""
+        name = ROLES[self.of.role].partition(" ")[0]
+        return f"{name} on {self.side.name} {self.row.sequence.replace('>', '→')}"
+
+
+def reading_rows(plan: ContinualPlan, sides: Sequence[Side]) -> tuple[ReadingRow, ...]:
+    """Return the forward transfer of every reading beside that of the first one of its memory."""
+    rows = [row for side in sides for row in _read_by(readings(plan), side)]
+    tested = [place for place, row in enumerate(rows) if row.against is not None]
+    found = dict(zip(tested, holm([_p(rows[place]) for place in tested]), strict=True))
+    return tuple(replace(row, p=found.get(place)) for place, row in enumerate(rows))
+
+
+def _p(row: ReadingRow) -> float:
+    assert row.against is not None
+    return row.against.p
+
+
+def _read_by(all_read: Sequence[Readings], side: Side) -> Iterator[ReadingRow]:
+    """Return the rows of a side; what runs differ by is pooled over its differences."""
+    rows = [
+        ReadingRow(side, of, each, row, side.analysis.first_recall(row), None)
+        for sequence in side.analysis.study.sequences
+        for of in all_read
+        for each in of.all
+        for row in (side.row("forward", sequence, each.name),)
+        if row is not None and row.transfer.complete
+    ]
+    changes = {_place(each): _halved_changes(each) for each in rows}
+    beside = [each for each in rows if each.condition.name != each.of.first.name]
+    told = differences_of(
+        (changes[_place(each)], changes.get((each.of.first.name, each.row.sequence), {}))
+        for each in beside
+    )
+    against = {_place(each): found for each, found in zip(beside, told, strict=True)}
+    for row in rows:
+        found = against.get(_place(row))
+        yield row if found is None else replace(row, against=scaled(found, 2.0))
+
+
+def _place(row: ReadingRow) -> tuple[str, str]:
+    return row.condition.name, row.row.sequence
+
+
+def _halved_changes(row: ReadingRow) -> Scores:
+    """Return half of each test's change, so that differences of two are within those of outcomes."""
+    cells, move = row.side.analysis.study.cells, row.row
+    after = cells[CellKey(move.condition, move.sequence, move.task)].scores
+    before = cells[CellKey(move.condition, move.task, move.task)].scores
+    ours, theirs = in_common([after, before])
+    return {r: {i: (items[i] - theirs[r][i]) / 2 for i in items} for r, items in ours.items()}
+
+
+def reading_sentences(rows: Sequence[ReadingRow]) -> tuple[str, ...]:
+    """Say what depends on the reading of retrieval and what does not, by `ReadingRow.depends`."""
+    tested = [row for row in rows if row.against is not None]
+    if not tested:
+        return ()
+    places = {row.place: [each for each in rows if each.place == row.place] for row in tested}
+    apart = {place: [row for row in each if row.depends] for place, each in places.items()}
+    told = [_dependent(places[place], each) for place, each in apart.items() if each]
+    alike = [_alike(place, places[place]) for place, each in apart.items() if not each]
+    size = tested[0].against
+    assert size is not None
+    rule = (
+        f"By rule: FWT differs from that of the first reading at 5 %, Holm-corrected over"
+        f" {several(len(tested), 'comparison')} paired by item and run ({sample(size)})."
+    )
+    how = "on how the paper's retrieval is read"
+    depends = (
+        f"is seen to depend {how} for {'; '.join(told)}"
+        if told
+        else f"is seen to depend nowhere {how}"
+    )
+    seen = ". It is not seen to for " if told else ": "
+    rest = f"{seen}{'; '.join(alike)}" if alike else ""
+    return f"Forward transfer {depends}{rest}. {rule}", _hanging(rows)
+
+
+def _dependent(rows: Sequence[ReadingRow], apart: Sequence[ReadingRow]) -> str:
+    named = [f"{_fwt(row)} as {row.condition.name}" for row in apart]
+    return f"{rows[0].place}, {_fwt(rows[0])} as {rows[0].of.first.name} but {listing(named)}"
+
+
+def _alike(place: str, rows: Sequence[ReadingRow]) -> str:
+    ranked = sorted(rows, key=lambda row: _estimate(row).value)
+    return f"{place} ({_fwt(ranked[0])} to {_fwt(ranked[-1])} in {len(rows)} readings)"
+
+
+def _hanging(rows: Sequence[ReadingRow]) -> str:
+    told = [row for row in rows if _estimate(row).excludes_zero]
+    found = [row for row in told if row.first is not None and row.first.hangs]
+    named = [
+        f"{row.condition.name} on {row.side.name} {row.row.sequence.replace('>', '→')}"
+        for row in found
+    ]
+    names = f": {listing(named)}" if named else ""
+    return (
+        f"Of {several(len(rows), 'forward transfer')}, {len(told) or 'none'} can be told from 0;"
+        f" {len(found) or 'none'} of these {'hangs' if len(found) == 1 else 'hang'} on one key that"
+        f" is recalled first{names}."
+    )
+
+
+def _estimate(row: ReadingRow) -> Estimate:
+    assert row.row.transfer.estimate is not None  # its episodes are all there
+    return row.row.transfer.estimate
+
+
+def _fwt(row: ReadingRow) -> str:
+    return signed(_estimate(row).value)
+
+
+def reading_table(rows: Sequence[ReadingRow]) -> Table:
+    """Return all readings as CSV."""
+    columns = (
+        *("pair", "sequence", "role", "condition", "reading", metric("transfer"), *FIRST),
+        *(percent("against"), percent("against_low"), percent("against_high"), "p_holm"),
+    )
+    values = (
+        (
+            *(row.side.name, row.row.sequence, ROLES[row.of.role], row.condition.name),
+            *(reading_words(row.condition), row.row.transfer),
+            *((None,) * len(FIRST) if row.first is None else first_fields(row.first)),
+            *((None,) * 3 if (a := row.against) is None else (a.value, a.low, a.high)),
+            row.p,
+        )
+        for row in rows
+    )
+    return Table.of("readings", columns, values)
 
 
 # In words: which published signs are found again, and what Raw and Insight do -------------------

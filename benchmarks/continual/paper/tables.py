@@ -6,6 +6,7 @@ from typing import Final, Literal, TypeAlias
 
 from langgraft.benchmarks.comparison.outcomes import Metric, Spread
 from langgraft.benchmarks.continual.cells import CellKey
+from langgraft.benchmarks.continual.mechanisms import first_words
 from langgraft.benchmarks.continual.metrics import Direction, Transfer
 from langgraft.benchmarks.continual.paper.counterparts import (
     Cast,
@@ -41,6 +42,8 @@ class Cell:
     published: float | None = None
     approximate: bool = False
     """Whether the published number is printed as about so."""
+    note: str = ""
+    """What stands below it on the page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,11 +174,15 @@ def _transfers(
 
 
 def _forward(side: Side, role: Role, row: Transfer) -> tuple[Cell, ...]:
-    found = side.forward(row.sequence, role)
+    found, note = side.forward(row.sequence, role), _first(side, row)
     if found is None:
-        return _cells(row, (None,) * 5)
+        return _cells(row, (None,) * 5, note=note)
     printed = (found.scratch, found.crossed, found.transfer, found.delta_rr, found.delta_nl)
-    return _cells(row, printed, about=found.about)
+    return _cells(row, printed, about=found.about, note=note)
+
+
+def _first(side: Side, row: Transfer) -> str:
+    return first_words(side.analysis.first_recall(row))
 
 
 def _backward(side: Side, role: Role, row: Transfer, study: Sequence[Role]) -> tuple[Cell, ...]:
@@ -188,13 +195,17 @@ def _backward(side: Side, role: Role, row: Transfer, study: Sequence[Role]) -> t
 
 
 def _cells(
-    row: Transfer, printed: Sequence[float | None], *, about: bool = False
+    row: Transfer, printed: Sequence[float | None], *, about: bool = False, note: str = ""
 ) -> tuple[Cell, ...]:
     ours = (row.before, row.after, row.transfer, row.delta_rr, row.delta_nl)
     return tuple(
-        Cell(metric, value, about and metric is row.delta_rr)
-        for metric, value in zip(ours, printed, strict=True)
+        Cell(metric, value, about and metric is row.delta_rr, note if place == _TRANSFER else "")
+        for place, (metric, value) in enumerate(zip(ours, printed, strict=True))
     )
+
+
+_TRANSFER: Final = 2
+"""Place of the transfer among the numbers of its row."""
 
 
 def _further(sides: Sequence[Side], further: Sequence[tuple[str, str]]) -> PaperTable:
@@ -222,7 +233,10 @@ def _both(side: Side, sequence: str, name: str) -> tuple[Cell, ...]:
     forward, backward = (side.row(way, sequence, name) for way in _WAYS)
     ahead = (None,) * 3 if forward is None else (forward.after, forward.transfer, forward.delta_nl)
     back = (None,) * 2 if backward is None else (backward.after, backward.transfer)
-    return tuple(map(Cell, (*ahead, *back)))
+    cells = [Cell(each) for each in (*ahead, *back)]
+    if forward is not None:
+        cells[1] = Cell(forward.transfer, note=_first(side, forward))
+    return tuple(cells)
 
 
 _WAYS: Final[tuple[Direction, ...]] = ("forward", "backward")

@@ -262,7 +262,8 @@ def test_plans_when_listed_then_no_game_is_read(
 
 
 @pytest.mark.parametrize(
-    "name", ["continual-memory", "remedies-alfworld", "demo-alfworld", "demo-sequences"]
+    "name",
+    ["continual-memory", "readings", "remedies-alfworld", "demo-alfworld", "demo-sequences"],
 )
 def test_plan_when_it_ships_then_its_comment_has_the_exact_counts(
     name: str, data_dir: Path, monkeypatch: pytest.MonkeyPatch

@@ -1,6 +1,7 @@
-"""BM25 scores: what bm25s gives, and what the formula promises."""
+"""BM25 scores: what bm25s and rank_bm25 give, and what the formula promises."""
 
 import math
+from collections import Counter
 
 import bm25s
 import numpy as np
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 from langgraft._core.errors import SettingsError
 from langgraft.memory.rankers import BM25, RankerIndex, tokenize
 from langgraft.memory.rankers.base import Document, put_all
-from langgraft.memory.rankers.lexical import inverse_document_frequency
+from langgraft.memory.rankers.lexical import Idf, inverse_document_frequency
+from langgraft.memory.rankers.named import make_ranker
 
 AT_ONCE = pytest.mark.parametrize("at_once", [False, True], ids=["one by one", "at once"])
 
@@ -163,12 +165,110 @@ def test_bm25_when_a_document_is_the_query_then_it_ranks_first(
     assert _index(texts, at_once=at_once).search(texts[place], limit=1)[0].id == place
 
 
+def _written_out(
+    texts: list[str], query: str, *, k1: float, b: float, idf: str, query_counts: bool
+) -> dict[int, float]:
+    """Scores of all documents that hold a word of the query, by the formulas, document by document.
+
+    With `okapi` and each occurrence counted, rank_bm25's `BM25Okapi` gives `k1 + 1` times as much.
+    """
+    documents = [Counter(tokenize(text)) for text in texts]
+    lengths = [words.total() for words in documents]
+    held = Counter(word for words in documents for word in words)
+    n = len(texts)
+    rarity = {word: math.log(1 + (n - df + 0.5) / (df + 0.5)) for word, df in held.items()}
+    if idf == "okapi":
+        rarity = {word: math.log((n - df + 0.5) / (df + 0.5)) for word, df in held.items()}
+        mean = sum(rarity.values()) / len(rarity) if rarity else 0.0
+        rarity = {word: each if each >= 0 else 0.25 * mean for word, each in rarity.items()}
+    asked = tokenize(query) if query_counts else list(dict.fromkeys(tokenize(query)))
+    found: dict[int, float] = {}
+    for place, words in enumerate(documents):
+        for word in asked:
+            if words[word]:
+                norm = k1 * (1 - b + b * lengths[place] / (sum(lengths) / n))
+                worth = rarity[word] * words[word] / (words[word] + norm)
+                found[place] = found.get(place, 0.0) + worth
+    return found
+
+
+@AT_ONCE
+@given(
+    texts=CORPORA,
+    query=TEXTS,
+    k1=st.floats(0, 3),
+    b=st.floats(0, 1),
+    idf=st.sampled_from(["lucene", "okapi"]),
+    query_counts=st.booleans(),
+)
+def test_bm25_when_any_setting_is_chosen_then_scores_are_the_formula_written_out(
+    *,
+    texts: list[str],
+    query: str,
+    k1: float,
+    b: float,
+    idf: Idf,
+    query_counts: bool,
+    at_once: bool,
+) -> None:
+    """Either idf and either count of query words: the same documents match, with these scores."""
+    ranker = BM25(k1=k1, b=b, idf=idf, query_counts=query_counts)
+    expected = _written_out(texts, query, k1=k1, b=b, idf=idf, query_counts=query_counts)
+    scores = _scores(_index(texts, at_once=at_once, ranker=ranker), query)
+    assert scores == pytest.approx(expected, abs=2e-9)
+    assert list(scores.values()) == sorted(scores.values(), reverse=True)
+
+
+@given(texts=CORPORA, query=st.lists(WORDS, min_size=1, max_size=6), data=st.data())
+def test_bm25_when_query_counts_are_off_then_repeated_words_change_nothing(
+    texts: list[str], query: list[str], data: st.DataObject
+) -> None:
+    """However often an observation names a cabinet, it is one word of the query."""
+    index = _index(texts, ranker=BM25(query_counts=False))
+    repeated = [*query, *data.draw(st.lists(st.sampled_from(query), max_size=20))]
+    assert index.search(" ".join(repeated), limit=20) == index.search(" ".join(query), limit=20)
+
+
+def test_bm25_when_a_word_is_repeated_then_counts_decide_what_comes_first() -> None:
+    """A short text that holds the word said most wins, unless words count once."""
+    texts = ["put a cup in cabinet", "clean a red cup and put it in a drawer"]
+    query = (
+        "clean a cup and put it in a drawer: cabinet 1, cabinet 2, cabinet 3, cabinet 4, cabinet 5"
+    )
+    first = {
+        counts: _index(texts, ranker=BM25(query_counts=counts)).search(query, limit=1)[0].id
+        for counts in (True, False)
+    }
+    assert first == {True: 0, False: 1}
+
+
+def test_bm25_when_idf_is_okapis_then_what_most_texts_share_counts_against_them() -> None:
+    """Where each word is in most texts, the text that is the query comes last."""
+    texts = [" ".join(sorted({*"abcde"} - {letter})) for letter in "abcde"]
+    query = texts[0]
+    assert _index(texts).search(query, limit=1)[0].id == 0
+    okapi = _index(texts, ranker=BM25(idf="okapi")).search(query, limit=9)
+    assert len(okapi) == len(texts)
+    assert okapi[-1].id == 0
+    assert okapi[0].score < 0
+
+
 @pytest.mark.parametrize(
     "settings", [{"k1": -0.1}, {"k1": math.nan}, {"k1": math.inf}, {"b": 1.5}, {"b": -1.0}]
 )
 def test_bm25_when_a_setting_is_out_of_range_then_raises(settings: dict[str, float]) -> None:
     """Settings without meaning are refused."""
     with pytest.raises(SettingsError, match=next(iter(settings))):
+        BM25(**settings)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "settings", [{"idf": "robertson"}, {"idf": None}, {"query_counts": "no"}, {"query_counts": 0}]
+)
+def test_bm25_when_a_setting_is_of_another_kind_then_raises(settings: dict[str, object]) -> None:
+    """The error names the setting and what it may be."""
+    (name,) = settings
+    with pytest.raises(SettingsError, match=f"`{name}` of BM25 must be"):
         BM25(**settings)  # type: ignore[arg-type]
 
 
@@ -183,3 +283,14 @@ def test_bm25_when_described_then_names_its_settings() -> None:
         "ties": "oldest",
         "tokenizer": "lowercase unicode words, NFC",
     }
+
+
+def test_bm25_when_described_then_settings_of_later_are_told_where_they_are_not_the_defaults() -> (
+    None
+):
+    """Descriptions of runs from before there was a choice stay what they were, and give the same."""
+    assert "query_counts" not in BM25().describe()
+    changed = BM25(idf="okapi", query_counts=False, ties="newest")
+    assert changed.describe().items() >= {"idf": "okapi", "query_counts": False}.items()
+    for ranker in (BM25(), changed):
+        assert make_ranker(ranker.describe()) == ranker

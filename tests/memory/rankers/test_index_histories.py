@@ -33,7 +33,10 @@ TEXTS = st.lists(WORDS, max_size=8).map(" ".join)
 Write: TypeAlias = tuple[int, str | None]
 WRITES = st.lists(st.tuples(st.integers(0, 9), st.none() | TEXTS), max_size=60)
 RANKERS = st.sampled_from(
-    [BM25(), BM25(ties="newest"), BM25(k1=0.9, b=0.3), TermOverlap(), TermOverlap(ties="newest")]
+    [
+        *(BM25(), BM25(ties="newest"), BM25(k1=0.9, b=0.3), BM25(query_counts=False)),
+        *(BM25(idf="okapi"), TermOverlap(), TermOverlap(ties="newest")),
+    ]
 )
 DURABLE = st.one_of(
     RANKERS,

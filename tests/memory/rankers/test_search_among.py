@@ -24,6 +24,8 @@ from langgraft.memory.rankers.composite import HybridIndex
 RANKERS: dict[str, Ranker] = {
     "overlap": TermOverlap(ties="newest"),
     "bm25": BM25(),
+    "distinct": BM25(query_counts=False),
+    "okapi": BM25(idf="okapi"),
     "dense": Dense(HashingEmbeddings(dimensions=64)),
     "hybrid": Hybrid((BM25(), Dense(HashingEmbeddings(dimensions=64)), MMR(BM25())), pool=3),
 }
