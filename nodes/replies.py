@@ -2,8 +2,8 @@
 
 A conversation shows a reply word for word, blanks included, and nothing that was not said: what is
 wrong with it is for the turn after it to say. A reply that holds nothing has no turn at all, since
-providers refuse empty ones. Reasoning between `<think>` and `</think>`, which some servers leave in
-the text, is no part of a reply: it is neither read nor sent back.
+providers refuse empty ones. Reasoning up to `</think>`, which some servers leave in the text, is no
+part of a reply: it is neither read, kept, reflected on nor sent back.
 
 JSON is found in a reply among prose and fences, and made fit to be kept.
 """
@@ -21,14 +21,29 @@ from langgraft.memory.model import BLOCK_END, BLOCK_START, strip_block
 
 FIX_SENTENCES: Final = 2
 """Of what was said beside a repair, which are filed as the fix that worked."""
-_REASONING: Final = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>\s*|\Z)", re.DOTALL)
+_REASONING: Final = re.compile(r"<think(?:ing)?>")
+_REASONED: Final = re.compile(r"</think(?:ing)?>\s*")
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+(?=[^\s\d])|\n\s*\n")
 
 
 def reply_text(message: BaseMessage) -> str:
     """Return the text of a message; of a model's reply, without its reasoning."""
     text = encodable(str(message.text))
-    return _REASONING.sub("", text) if isinstance(message, AIMessage) else text
+    return _without_reasoning(text) if isinstance(message, AIMessage) else text
+
+
+def _without_reasoning(text: str) -> str:
+    """Cut reasoning: from its first mark through its last end, and what is never ended.
+
+    Where a prompt opens it for the model, as templates of reasoning models do, only the end is in
+    the text; and reasoning itself may speak of its marks.
+    """
+    ends = list(_REASONED.finditer(text))
+    if ends:
+        begin = _REASONING.search(text, 0, ends[-1].start())
+        text = text[: begin.start() if begin else 0] + text[ends[-1].end() :]
+    begin = _REASONING.search(text)
+    return text[: begin.start()] if begin else text
 
 
 def in_turns(messages: Sequence[BaseMessage]) -> list[BaseMessage]:

@@ -63,6 +63,8 @@ class AgentState(AgentInput, total=False):
     """How the world is played."""
     steps: Annotated[list[StepState], operator.add]
     """The turns so far; the first one holds what the world showed at the start."""
+    actions: list[str]
+    """What can be done now, in worlds that name it at the start."""
     draft: str
     """A tentative answer, for memory that looks for contradictions."""
     draft_verdicts: list[dict[str, Any]]

@@ -155,6 +155,7 @@ def start_node(
             "instruction": first.instruction,
             "world_instructions": environment.instructions,
             "steps": Overwrite([shown]) if state.get("steps") else [shown],
+            "actions": list(first.actions) if _all_shown(first.actions, seen) else [],
             "valid": True,
             "max_rounds": max_rounds or environment.max_rounds,
         }
@@ -192,25 +193,31 @@ ENDED = "ended by the world"
 def act_node(sessions: EnvironmentSessions) -> Runnable[AgentState, Update]:
     """Make the node that takes the chosen action.
 
-    A reply without one costs its round too, and is answered with what was wrong and the form.
+    A reply without one costs its round too, and is answered with what was wrong, the form, and what
+    the world showed last, with the actions on offer where the world names them.
     """
     repair = shipped("act_repair")
 
     def act(state: AgentState) -> Update:
         if not state["valid"]:
-            observation = repair.render(problem=state["reason"]).strip()
+            world = next(step for step in reversed(state["steps"]) if step["valid"])
+            seen, actions = world["observation"], state.get("actions") or []
+            if actions and not _all_shown(actions, seen):
+                seen = f"{seen}\nAvailable actions: {', '.join(actions)}"
+            observation = repair.render(problem=state["reason"], observation=seen).strip()
             return _after(
                 state, observation, done=False, success=state["success"], reward=state["score"]
             )
         taken = [step["action"] for step in state["steps"][1:] if step["valid"]]
         result = sessions.step(state["episode_id"], state["task_id"], taken, state["action"])
-        return _after(
+        after = _after(
             state,
             result.observation,
             done=result.done,
             success=result.success,
             reward=result.reward,
         )
+        return {**after, "actions": list(result.actions)} if state.get("actions") else after
 
     def _after(
         state: AgentState, observation: str, *, done: bool, success: bool, reward: float
@@ -236,6 +243,10 @@ def act_node(sessions: EnvironmentSessions) -> Runnable[AgentState, Update]:
     return Node("act", act)
 
 
+def _all_shown(actions: Sequence[str], observation: str) -> bool:
+    return all(action in observation for action in actions)
+
+
 def _reason(*, done: bool, success: bool, exhausted: bool) -> str:
     if success:
         return GOAL_REACHED
@@ -244,11 +255,28 @@ def _reason(*, done: bool, success: bool, exhausted: bool) -> str:
     return OUT_OF_ROUNDS if exhausted else ""
 
 
-# Chat models like to set labels in bold, as headings or as list points.
-_LABEL = r"^[ \t>#*_`-]*{}[ \t*_`]*:[ \t*_]*"
+# Chat models set labels in bold, as headings or list points, number them as ReAct's examples do, and
+# write the colon of their own script.
+_LABEL = r"^[ \t>#*_`-]*{}(?:[ \t]*#?\d+)?[ \t*_`]*[:\uff1a][ \t*_]*"
 _THOUGHT = re.compile(_LABEL.format("Thought"), re.IGNORECASE | re.MULTILINE)
 _ACTION = re.compile(_LABEL.format("Action") + "(.*)$", re.IGNORECASE | re.MULTILINE)
+# On the line of the thought only as it is asked for: prose speaks of "my next action: …" too.
+_INLINE = re.compile(
+    r"(?<=[\s.!?;,])[*_`]*Action(?: \d+)?[*_`]*[:\uff1a][ \t*_]*(.*)$", re.MULTILINE
+)
+_CONTINUED = re.compile(
+    rf"{_LABEL.format('(?:Observation|Obs|User|Human)')}|\s[*_]*Observation(?: \d+)?[*_]*[:\uff1a]",
+    re.MULTILINE,
+)
+"""Where a model writes the world's part as well, as it would without a stop sequence."""
+_TURN_ENDS = re.compile(
+    r"</s>|<\|(?:im_end|im_start|eot_id|end|endoftext|end_of_text|return)\|>|<end_of_turn>"
+)
+"""Marks with which models end a turn, where a server leaves them in the text."""
 _FENCE = "```"
+_PAIRS = {'"': '"', "'": "'", "“": "”", "[": "]", "<": ">", "(": ")"}
+_MOST_LAYERS = 10
+"""Pairs of marks around an action that are taken off."""
 _CUT = "It was cut off where the longest possible reply ends: think in fewer words."
 
 
@@ -260,36 +288,75 @@ class Reply:
     action: str
 
 
+def own_turn(text: str) -> str:
+    """Return the part of a reply that is the model's turn, word for word.
+
+    It ends where the model goes on with what the world or a user would say after its action, or at
+    a mark that ends a turn: as if a stop sequence had been set.
+    """
+    turn = text[: found.start()] if (found := _TURN_ENDS.search(text)) else text
+    action = _ACTION.search(turn) or _INLINE.search(turn)
+    if action is None:
+        return turn
+    made_up = _CONTINUED.search(turn, action.start(1))
+    return turn[: made_up.start()].rstrip() if made_up else turn
+
+
 def parse_reply(text: str) -> Reply:
     """Read `Thought: … Action: …`.
 
     The action is the rest of the one line that starts with `Action:`, or the next line that
-    holds something where that rest is empty. Markdown around labels and action is ignored.
+    holds something where that rest is empty; where no line starts so, the rest after `Action:` in a
+    line. Markdown around labels and action is ignored, and so are quotes, brackets and dots around
+    an action and doubled blanks in it, as by AgentGym's client. What a model makes up after its own
+    turn is not read (`own_turn`).
 
     Raises:
         ActionFormatError: There is no action, or more than one.
     """
-    found = list(_ACTION.finditer(text))
+    turn = own_turn(text)
+    found = list(_ACTION.finditer(turn))
+    if not found and (inline := _INLINE.search(turn)):
+        found = [inline, *_INLINE.finditer(turn, inline.start(1))]
     if not found:
         msg = "The reply holds no line that starts with 'Action:'."
-        raise ActionFormatError(msg if text.strip() else "The reply is empty.")
+        raise ActionFormatError(msg if turn.strip() else "The reply is empty.")
     if len(found) > 1:
         msg = f"The reply holds {len(found)} actions; take one at a time."
         raise ActionFormatError(msg)
     line = found[0]
-    following = (_plain(each) for each in text[line.end() :].splitlines())
-    action = _plain(line.group(1)) or next(filter(None, following), "")
+    following = (_plain(each) for each in turn[line.end() :].splitlines())
+    action = _bare(_plain(line.group(1)) or next(filter(None, following), ""))
     if not action:
         msg = "The action is empty."
         raise ActionFormatError(msg)
-    thought = _THOUGHT.sub("", text[: line.start()], count=1).strip()
+    thought = _THOUGHT.sub("", turn[: line.start()], count=1).strip()
     return Reply(thought, action)
 
 
 def _plain(line: str) -> str:
-    """Take Markdown's emphasis, code marks and fences off a line."""
+    """Take Markdown's emphasis, code marks, quotes and fences off a line."""
     bare = line.strip()
-    return "" if bare.startswith(_FENCE) and bare.count("`") == len(_FENCE) else bare.strip("*` \t")
+    if bare.startswith(_FENCE) and bare.count("`") == len(_FENCE):
+        return ""
+    return bare.strip("*` \t").removeprefix(">").lstrip()
+
+
+def _bare(action: str) -> str:
+    """Take off an action what models set around it, and its doubled blanks."""
+    action = " ".join(action.split())
+    for _ in range(_MOST_LAYERS):
+        action = action.rstrip(".").rstrip()
+        first, last, inside = action[:1], action[-1:], action[1:-1]
+        if last == '"' and action.count('"') % 2:
+            action = action[:-1].rstrip()
+        elif inside and last == _PAIRS.get(first) and not {first, last} & set(inside):
+            action = inside.strip()
+        elif first == '"' and action.count('"') % 2:
+            action = action[1:].lstrip()
+        else:
+            break
+    return action
 
 
 def render_messages(system: str, recalled: str, steps: Sequence[StepState]) -> list[BaseMessage]:
@@ -331,9 +398,10 @@ def think_node(model: ChatModel, *, prompt: Prompt | None = None) -> Runnable[Ag
 
 def _decide(message: BaseMessage) -> Update:
     response = read_response(message)
-    update = {"said": response.text, "thought": response.text, "action": "", "valid": False}
+    said = own_turn(response.text)
+    update = {"said": said, "thought": said, "action": "", "valid": False}
     try:
-        reply = parse_reply(response.text)
+        reply = parse_reply(said)
     except ActionFormatError as error:
         return {**update, "reason": f"{error} {_CUT}" if response.cut else str(error)}
     taken = {"thought": reply.thought, "action": reply.action, "valid": True}

@@ -6,7 +6,7 @@ started with; of the steps; and of what memory recalled: the provider is asked a
 stood, and has to give the receipt that was logged, item by item and score by score.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain, pairwise
@@ -19,7 +19,6 @@ from langgraft._core.errors import InputError
 from langgraft._core.texts import Prompt
 from langgraft.benchmarks.continual.plan import PAIR, ContinualPlan
 from langgraft.benchmarks.continual.session import build_memory
-from langgraft.benchmarks.continual.study import rules_of
 from langgraft.benchmarks.harness.conversations import (
     Conversation,
     Message,
@@ -40,9 +39,17 @@ ACT = "act"
 """The prompt that an agent acts by."""
 
 
-def played_episodes(plan: ContinualPlan, log: PlanLogReader) -> Iterator[PlayedEpisode]:
-    """Yield the episodes of a log, run by run."""
-    worlds = {name: _World(name, part, plan, log) for name, part in plan.parts.items()}
+def played_episodes(
+    plan: ContinualPlan, log: PlanLogReader, rules_of: Callable[[ContinualPlan], JSON]
+) -> Iterator[PlayedEpisode]:
+    """Yield the episodes of a log, run by run.
+
+    Args:
+        plan: The plan.
+        log: Its log.
+        rules_of: Says what decides how the world of a pair plays, as the manifest has it.
+    """
+    worlds = {name: _World(name, part, plan, log, rules_of) for name, part in plan.parts.items()}
     for run in log.runs:
         stream = _Stream(worlds[str(run.factors.get(PAIR, ""))], run, log)
         for index in range(len(stream.results)):
@@ -57,6 +64,7 @@ class _World:
     part: ContinualPlan
     plan: ContinualPlan
     log: PlanLogReader
+    rules_of: Callable[[ContinualPlan], JSON]
 
     def system(self, task_id: str) -> str:
         """Return the system prompt of an episode.
@@ -81,7 +89,7 @@ class _World:
     @cached_property
     def _factory(self) -> TextWorldFactory:
         part = self.part
-        rules = digest(rules_of(part))
+        rules = digest(self.rules_of(part))
         world = self._fingerprints.get("world")
         then = cast("Mapping[str, JSON]", world).get(self.name) if self.plan.pairs else world
         if then != rules:

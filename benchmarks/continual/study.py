@@ -167,7 +167,7 @@ class ContinualStudy(Study[ContinualPlan]):
         ]
         prompts += [name for each in plan.conditions for name in DISTILLING[each.distillation]]
         parts = plan.parts
-        rules: dict[str, JSON] = {name: digest(rules_of(part)) for name, part in parts.items()}
+        rules: dict[str, JSON] = {name: digest(_rules(part)) for name, part in parts.items()}
         return {
             "prompts": {name: prompt(name).sha256 for name in prompts},
             "code": source_digests(_code_of(plan), apart_from=OTHER_WORLDS),
@@ -262,7 +262,7 @@ class ContinualStudy(Study[ContinualPlan]):
         """Yield the episodes of a log; memory is asked again for what it recalled."""
         from langgraft.benchmarks.continual.conversations import played_episodes  # noqa: PLC0415
 
-        return played_episodes(plan, log)
+        return played_episodes(plan, log, _rules)
 
     def report(self, plan: ContinualPlan, log: PlanLogReader, out: Path) -> Report:
         """Write the report, its tables and its figures; of several pairs, one of each and of all."""
@@ -522,7 +522,7 @@ def _learner(part: ContinualPlan, seed: int) -> "BaseChatModel":
     return part.played_in.learner(seed=seed, temperature=part.temperature, settings=settings)
 
 
-def rules_of(part: ContinualPlan) -> JSON:
+def _rules(part: ContinualPlan) -> JSON:
     """Return what decides how the world of a pair plays; of a foreign one, its learner's code too."""
     rules = part.played_in.describe(part.semantics, tuple(part.tasks.named.values()))
     if part.world is None or part.model != SIMULATED:

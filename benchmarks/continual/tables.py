@@ -317,7 +317,14 @@ _PARTS: Final = ("success", "before", "change")
 FIRST: Final[tuple[str | Number, ...]] = (
     spread("other_first", 100),
     *("top1_key", "top1_family", "top1_items", "top1_tests", spread("top1_share", 100)),
-    *("part_key", "part_family", "part_items", "part_tests", percent("part"), metric("without_key")),
+    *(
+        "part_key",
+        "part_family",
+        "part_items",
+        "part_tests",
+        percent("part"),
+        metric("without_key"),
+    ),
     "hangs",
 )
 """Columns of what a forward transfer's tests recall first."""

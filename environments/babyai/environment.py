@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import re
 import sys
 import threading
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ _RENAMED: dict[str, tuple[str, dict[str, int]]] = {
     "BabyAI-GoToObjS6-v0": ("BabyAI-GoToObjS6-v1", {"room_size": 4}),
 }
 
+_NOT_IN_ACTIONS = re.compile("[^a-z0-9, ]+")
 _NO_CHANGE = "No change in state."
 _UNKNOWN = "The action is not recognized. Please check valid actions."
 
@@ -143,7 +145,8 @@ class BabyAIEnvironment:
             self._world = None
 
     def _normalized(self, action: str) -> str:
-        text = action.lower().strip()
+        # AgentGym's client takes everything else off before the server sees it.
+        text = " ".join(_NOT_IN_ACTIONS.sub("", action.lower()).split())
         if self._fixed and text.startswith("pick up "):
             return text.replace("pick up", "pickup", 1)
         return text

@@ -1,125 +1,20 @@
-"""The occurrences of terms in arrays: of one to which others can be added, and of many at once.
-
-Those of many are made of many documents, or read from files.
-"""
+"""The occurrences of many terms in arrays: made of many documents at once, or read from files."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from langgraft.memory.rankers.documents import Floats, Slots, mapped
+from langgraft.memory.rankers.documents import Occurrences, mapped
 
 END: Final = "\x00"
 """Stands behind the words of a text; in none of them."""
 
 _LOOKS: Final = 32
 """Terms sought in the text of a file before a dictionary of all is made."""
-
-_ROOM: Final = 4
-"""Numbers there is room for at first; then always for half as many more as there are."""
-
-NumberT = TypeVar("NumberT", np.intp, np.float64)
-
-
-class Growing(Generic[NumberT]):
-    """Numbers in one array, with room for more behind them.
-
-    Args:
-        numbers: The first ones; the array itself is never written to.
-    """
-
-    __slots__ = ("_room", "size")
-
-    def __init__(self, numbers: NDArray[NumberT]) -> None:
-        self._room: NDArray[Any] = numbers
-        self.size = len(numbers)
-
-    @property
-    def numbers(self) -> NDArray[NumberT]:
-        """All numbers, not copied: they stay what they are until something is added."""
-        numbers: NDArray[NumberT] = self._room[: self.size]
-        return numbers
-
-    def append(self, number: float) -> None:
-        """Add a number."""
-        if self.size == len(self._room):
-            self._grow(self.size + 1)
-        self._room[self.size] = number
-        self.size += 1
-
-    def extend(self, numbers: NDArray[NumberT]) -> None:
-        """Add numbers."""
-        size = self.size + len(numbers)
-        if size > len(self._room):
-            self._grow(size)
-        self._room[self.size : size] = numbers
-        self.size = size
-
-    def _grow(self, size: int) -> None:
-        room = np.empty(max(_ROOM, size + size // 2), dtype=self._room.dtype)
-        room[: self.size] = self.numbers
-        self._room = room
-
-
-class Occurrences(NamedTuple):
-    """Which documents hold a term."""
-
-    slots: Slots
-    """Of the documents, ascending."""
-    counts: Floats
-    """How often each holds it."""
-    documents: int
-    """How many of them are there."""
-
-
-@dataclass(slots=True, eq=False)
-class Posting:
-    """The occurrences of one term, slots ascending; removed documents may linger."""
-
-    slots: Growing[np.intp]
-    counts: Growing[np.float64]
-    documents: int
-    """Number of present documents that hold the term."""
-    most: int
-    """No document holds the term more often."""
-
-    @classmethod
-    def of(cls, held: Occurrences) -> "Posting":
-        """Return occurrences to which others can be added."""
-        most = int(held.counts.max())
-        return cls(Growing(held.slots), Growing(held.counts), held.documents, most)
-
-    @property
-    def occurrences(self) -> Occurrences:
-        """All of them, not copied."""
-        return Occurrences(self.slots.numbers, self.counts.numbers, self.documents)
-
-    def add(self, slot: int, count: int) -> None:
-        """Record that the document at `slot`, which is the last, holds the term."""
-        self.slots.append(slot)
-        self.counts.append(count)
-        self.documents += 1
-        self.most = max(self.most, count)
-
-    def extend(self, more: Occurrences) -> None:
-        """Add the occurrences in documents that all come after these."""
-        self.slots.extend(more.slots)
-        self.counts.extend(more.counts)
-        self.documents += more.documents
-        self.most = max(self.most, int(more.counts.max()))
-
-    def among(self, slots: NDArray[np.intp]) -> tuple[NDArray[np.intp], Floats]:
-        """Return where in `slots` documents are that hold the term, and how often they do."""
-        held = self.slots.numbers
-        places = held.searchsorted(slots)
-        places[places == held.size] = 0
-        present = np.flatnonzero(held[places] == slots)
-        return present, self.counts.numbers[places[present]]
 
 
 class Columns:

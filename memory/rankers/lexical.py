@@ -29,11 +29,13 @@ from langgraft.memory.rankers.base import (
     Ties,
     check_ties,
 )
-from langgraft.memory.rankers.columns import END, Columns, Growing, Posting
+from langgraft.memory.rankers.columns import END, Columns
 from langgraft.memory.rankers.documents import (
     SLACK,
     Documents,
     Floats,
+    Growing,
+    Posting,
     Slots,
     best,
     mapped,

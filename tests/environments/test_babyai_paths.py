@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langgraft.environments.babyai.paths import Routes, agentgym_routes
+from langgraft.environments.babyai.options import Routes, agentgym_routes
 from langgraft.environments.babyai.scene import AHEAD, Cell, Scene
 
 SIDE = 5

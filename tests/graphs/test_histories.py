@@ -98,15 +98,16 @@ async def test_react_when_replies_hold_no_action_shows_them_as_they_were() -> No
     model = script(*said, cut("I see that"), GOES_ON, GOES_ON)
     agent = build_react_agent(model, environment=Corridors(), max_rounds=11)
     result = await agent.ainvoke({"task_id": "toy/corridor/3"})
-    told = [*said, "I see that", GOES_ON]
+    went_on = GOES_ON.partition("\nObservation")[0]
+    told = [*said, "I see that", went_on]
     for number, messages in enumerate(model.sent):
         assert own_words(messages) == [each for each in told[:number] if each.strip()]
     for answer, (_, problem) in zip(model.last_words(), SLIPS, strict=False):
         assert problem in answer
-        assert answer.endswith(FORM)
+        assert answer.endswith(f"{FORM}\n\nThis is still what you see:\nGoal: walk 3 steps. At 0.")
         assert answer.count(FORM) == answer.count("Nothing was done.")
     assert "It was cut off" in model.last_words()[len(SLIPS)]
-    assert [step["said"] for step in result["steps"][1:]] == [*told, GOES_ON]
+    assert [step["said"] for step in result["steps"][1:]] == [*told, went_on]
     assert [step["action"] for step in result["steps"][-2:]] == ["walk", "walk"]
 
 
@@ -138,7 +139,7 @@ def test_memory_when_replies_held_no_action_teaches_what_was_said_to_them() -> N
 def test_form_when_instructed_and_when_repeated_is_the_same() -> None:
     """A model is asked for one form, wherever it is asked."""
     assert FORM in prompt("act").text
-    assert prompt("act_repair").text.strip().endswith(FORM)
+    assert FORM in prompt("act_repair").text
 
 
 # Chain --------------------------------------------------------------------------------------------

@@ -14,6 +14,9 @@ from langgraft.nodes.replies import in_turns, reply_text
         (" Thought: hm\n", " Thought: hm\n"),
         ("<think>\n```python\nprint(1)\n```\n</think>\n\nNo.", "No."),
         ("Yes. <thinking>or no</thinking> No.<think>but", "Yes. No."),
+        ("It ends with </think>, so\n</think>\nAction: a", "Action: a"),
+        ("<think>it ends with </think>, so\n</think>\nAction: a", "Action: a"),
+        ("<think>never ended", ""),
         ("half \ud83d", "half ?"),
     ],
 )

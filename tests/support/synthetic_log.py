@@ -237,6 +237,7 @@ def _test(
         "replicate": replicate,
         "sequence": sequence,
         "task": task,
+        "domain": DOMAINS.get(task, THIRD),
         "at": at,
     }
     if "@" in condition:
@@ -260,6 +261,7 @@ def _train(world: World, condition: str, replicate: int, sequence: str) -> RunSp
         "replicate": replicate,
         "sequence": sequence,
         "task": task,
+        "domain": " and ".join(DOMAINS.get(each, THIRD) for each in task.split("+")),
     }
     if condition in world.mends:
         factors["mends"] = world.mends[condition]
