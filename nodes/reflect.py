@@ -6,6 +6,7 @@ a failure, or two attempts at comparable tasks side by side (the three distillat
 arXiv:2512.10696 §3), has a bad reply corrected, and where that fails notes what is known by rules.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,7 +14,7 @@ from typing import Annotated, TypeAlias
 
 from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import Runnable
-from pydantic import BaseModel, BeforeValidator, Field
+from pydantic import AliasChoices, BaseModel, BeforeValidator, Field
 
 from langgraft._core.arguments import checked
 from langgraft._core.effects import Call, Program
@@ -24,7 +25,7 @@ from langgraft.nodes.node import Node, Update
 from langgraft.nodes.prompts import prompt as shipped
 from langgraft.nodes.replies import reply_text
 from langgraft.nodes.state import AgentState, StepState
-from langgraft.nodes.structured import asking, listed, read_reply
+from langgraft.nodes.structured import CUT_OFF, asking, listed, read_reply
 
 MAX_LESSONS = 3
 """About three insights per episode (continual-memory §A.1.4)."""
@@ -100,13 +101,31 @@ def parse_lessons(text: str, limit: int) -> tuple[list[dict[str, str]], str]:
     if found.value is None:
         return [], f"unreadable: {found.why}"
     lessons = [{"text": each.lesson, "when_to_use": each.when_to_use} for each in found.value]
-    return lessons[:limit], "some entries were unreadable" if found.problems else "ok"
+    return lessons[:limit], _NOTED.get(found.problems[:1], "some entries were unreadable")
+
+
+_NOTED = {(): "ok", (CUT_OFF,): CUT_OFF}
+_WHEN = re.compile(r"(?:when(?:ever)?\b[\s:,]*)+", re.IGNORECASE)
+
+
+def _situation(value: object) -> str:
+    """Read when a lesson is for, as a clause that can follow "when"."""
+    # Some models write null, or true, where nothing comes to mind.
+    return _WHEN.sub("", value.strip(), count=1) if isinstance(value, str) else ""
 
 
 class _Lesson(BaseModel):
-    lesson: str = Field(min_length=1)
-    # Some models write null, or true, where nothing comes to mind.
-    when_to_use: Annotated[str, BeforeValidator(lambda v: v if isinstance(v, str) else "")] = ""
+    # Other keys are those of ReMe's prompts, and what models fall back to.
+    lesson: str = Field(
+        min_length=1,
+        validation_alias=AliasChoices(
+            *("lesson", "advice", "insight", "experience", "content", "text")
+        ),
+    )
+    when_to_use: Annotated[str, BeforeValidator(_situation)] = Field(
+        "",
+        validation_alias=AliasChoices(*("when_to_use", "when", "situation", "condition")),
+    )
 
 
 _READ_LESSONS = listed(_Lesson)

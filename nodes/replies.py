@@ -82,6 +82,10 @@ the whole text for each."""
 _OPENING = re.compile(rf"[\[{{]|{re.escape(BLOCK_START)}")
 
 
+_LIST = re.compile(r"\[\s*\{")
+_NEXT_ENTRY = re.compile(r"\s*,\s*\{")
+
+
 def json_values(text: str) -> Iterator[Any]:
     """Find the JSON values in a text: the whole text, what a fence holds, or lists and objects.
 
@@ -118,6 +122,29 @@ def _embedded(text: str) -> Iterator[Any]:
             position, broken = max(start + 1, error.pos), broken + 1
         else:
             yield value
+
+
+def entries_of_cut_list(text: str) -> list[Any]:
+    """Return the objects of a list that is never closed: those that are whole.
+
+    Raises:
+        RecursionError: One is nested more deeply than Python can follow.
+    """
+    opening = _LIST.search(text)
+    if opening is None or BLOCK_START in text:
+        return []
+    entries: list[Any] = []
+    position = opening.end() - 1
+    while True:
+        try:
+            entry, position = _DECODER.raw_decode(text, position)
+        except json.JSONDecodeError:
+            return entries
+        entries.append(entry)
+        following = _NEXT_ENTRY.match(text, position)
+        if following is None:
+            return [] if text[position:].lstrip().startswith("]") else entries
+        position = following.end() - 1
 
 
 def _integer(digits: str) -> float:

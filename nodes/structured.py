@@ -13,6 +13,7 @@ cannot be reached has not given a bad answer.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -21,10 +22,12 @@ from pydantic import TypeAdapter, ValidationError
 
 from langgraft.nodes.dialogue import NO_MODEL, Dialogue, Request
 from langgraft.nodes.prompts import prompt as shipped
-from langgraft.nodes.replies import cleaned, encodable, in_turns, json_values
+from langgraft.nodes.replies import cleaned, encodable, entries_of_cut_list, in_turns, json_values
 
 T = TypeVar("T")
 
+CUT_OFF = "the list is cut off"
+"""What is wrong with a list of which the end is missing."""
 MOST_PROBLEMS = 5
 """Most problems of one reply that are listed; one that is all wrong needs no longer list."""
 PROBLEM_LENGTH = 300
@@ -119,7 +122,8 @@ def listed(
 ) -> Reader[list[T]]:
     """Make the reader of a list, whose bad entries are left out and told.
 
-    A list of nothing but bad entries cannot be used; an empty one can.
+    A list of nothing but bad entries cannot be used; an empty one can. An object that holds one list,
+    as `{"lessons": [...]}` does, stands for that list, and any other for a list of itself.
 
     Args:
         kind: Type of one entry.
@@ -128,6 +132,9 @@ def listed(
     adapter = _adapter(kind)
 
     def read(value: Any) -> Read[list[T]]:
+        if isinstance(value, dict):
+            lists = [each for each in value.values() if isinstance(each, list)]
+            value = lists[0] if len(lists) == len(value) == 1 else [value]
         if not isinstance(value, list):
             msg = f"expected a JSON list, got {_NAMES.get(type(value), 'a single value')}"
             raise ValueError(msg)  # noqa: TRY004  (one kind of error for every bad reply)
@@ -157,12 +164,17 @@ def read_reply(text: str, read: Reader[T]) -> Answer[T]:
     """Read a value from a model's reply, whatever else the reply holds.
 
     Of several values that can be used the last one counts, as models come to their conclusion
-    at the end; an empty one does not take the place of another.
+    at the end; an empty one does not take the place of another. Objects one after the other, as in JSON
+    lines, are one list where a list is read. Of a list that is cut off, the entries that are whole
+    count, and that it was cut is a problem.
     """
     found: Read[T] | None = None
     problems = ["the reply holds no complete JSON value"]
     try:
-        for value in json_values(text):
+        values = list(json_values(text))
+        if len(values) > 1 and all(isinstance(value, dict) for value in values):
+            values.append(values[:])
+        for value in values:
             try:
                 usable = read(cleaned(value))
             except ValueError as error:
@@ -170,6 +182,10 @@ def read_reply(text: str, read: Reader[T]) -> Answer[T]:
             else:
                 if found is None or value:
                     found = usable
+        if found is None and (entries := entries_of_cut_list(text)):
+            with suppress(ValueError):
+                usable = read(cleaned(entries))
+                found = replace(usable, problems=(CUT_OFF, *usable.problems))
     except RecursionError:
         problems = ["the JSON is nested too deeply"]
     if found is None:

@@ -33,6 +33,16 @@ READABLE: list[tuple[str, list[dict[str, str]]]] = [
     ('[{"lesson": "walk", "when_to_use": null}]', [{"text": "walk", "when_to_use": ""}]),
     ('[{"lesson": "line\nbreak"}]', [{"text": "line\nbreak", "when_to_use": ""}]),
     ('[{"lesson": "half \\ud83d"}]', [{"text": "half ?", "when_to_use": ""}]),
+    (f'{{"lessons": {JSON_ONE}}}', [ONE]),
+    ('{"when_to_use": "lost", "lesson": "walk"}', [ONE]),
+    (
+        '{"when_to_use": "a", "lesson": "b"}\n' + JSON_ONE[1:-1],
+        [{"text": "b", "when_to_use": "a"}, ONE],
+    ),
+    ('[{"situation": "When lost", "advice": "walk"}]', [ONE]),
+    ('[{"condition": "when When: lost", "experience": "walk", "tags": ["a"]}]', [ONE]),
+    ('[{"when_to_use": "whenever lost", "content": "walk"}]', [ONE]),
+    ('[{"when_to_use": "whence", "lesson": "walk"}]', [{"text": "walk", "when_to_use": "whence"}]),
     ("[]", []),
     ("There is nothing: []", []),
 ]
@@ -49,20 +59,38 @@ def test_lessons_when_there_is_a_list_are_read(text: str, lessons: list[dict[str
     [
         "",
         "nothing to say",
-        '{"lesson": "walk"}',
+        '{"lesson": 5}',
+        '{"lesson": "walk"',
         "walk, walk, walk",
         '[{"lesson": "walk", "when_to_use": "lo',
-        '[{"lesson": "walk"},',
         "[" * 100_000,
         "null",
         "[1] is not [2]",
     ],
 )
 def test_lessons_when_there_is_no_list_are_none_and_the_reason_is_kept(text: str) -> None:
-    """Garbage teaches nothing and breaks nothing; a list that is cut off is not repaired."""
+    """Garbage teaches nothing and breaks nothing."""
     lessons, said = parse_lessons(text, 3)
     assert lessons == []
     assert said.startswith(("unreadable: ", "some entries"))
+
+
+@pytest.mark.parametrize("rest", [",", ', {"lesson": "ru', ', {"lesson": "run"', ", {", ""])
+def test_lessons_when_the_list_is_cut_off_are_those_that_are_whole(rest: str) -> None:
+    """What a limit on replies cuts off costs no lesson that was written."""
+    text = f"Lessons:\n```json\n{JSON_ONE[:-1]}{rest}"
+    assert parse_lessons(text, 3) == ([ONE], "the list is cut off")
+
+
+def test_by_outcome_when_the_list_is_cut_off_asks_once_for_all_of_it() -> None:
+    """The correction counts; where it is no better, what was whole of the first reply does."""
+    cut = JSON_ONE[:-1] + ', {"lesson": "ru'
+    replies = iter([cut, '[{"lesson": "walk"}, {"lesson": "run"}]', cut, "no"])
+    model = RuleModel(rule=lambda _: next(replies))
+    whole = run_dialogue(distilling("t", attempt(True, "walk")), model)
+    assert [lesson.text for lesson in whole.lessons] == ["walk", "run"]
+    kept = run_dialogue(distilling("t", attempt(True, "walk")), model)
+    assert [(lesson.text, lesson.by) for lesson in kept.lessons] == [("walk", "model")]
 
 
 @pytest.mark.parametrize(

@@ -173,7 +173,15 @@ def test_list_when_nothing_is_in_it_or_nothing_in_it_is_good() -> None:
     """An empty list is an answer, a list of nothing but bad entries is none."""
     assert read_reply("There is none: []", listed(Fruit)) == Answer([], (), 1)
     assert read_reply("[1, 2]", listed(Fruit)).value is None
-    assert read_reply(GOOD, listed(Fruit)).why == "expected a JSON list, got an object"
+    assert read_reply('"fig"', listed(Fruit)).why == "expected a JSON list, got a text"
+
+
+def test_list_when_an_object_is_in_its_place_is_the_one_it_holds_or_of_it_alone() -> None:
+    """Models put a list under a name, leave its brackets out, or write JSON lines."""
+    for reply in (GOOD, f"[{GOOD}]", f'{{"fruit": [{GOOD}]}}', f"{GOOD}\nAnd that is all."):
+        assert read_reply(reply, listed(Fruit)) == read_reply(f"[{GOOD}]", listed(Fruit))
+    assert read_reply(f"{GOOD}\n{GOOD}", listed(Fruit)).value == [Fruit(**json.loads(GOOD))] * 2
+    assert read_reply(f'{{"a": [], "b": [{GOOD}]}}', listed(Fruit)).value is None
     assert read_reply(f"[{GOOD}] and x[]", listed(Fruit)).value == [FIG]
 
 
