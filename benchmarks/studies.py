@@ -7,8 +7,8 @@ from typing import Any, Final
 from pydantic_core import to_jsonable_python
 
 from langgraft._core.canonical import JSON
-from langgraft._core.errors import PlanError
-from langgraft._core.untrusted import load_yaml
+from langgraft._core.errors import InputError, PlanError
+from langgraft._core.untrusted import load_json, load_yaml
 from langgraft.benchmarks.harness.plans import (
     SHIPPED,
     PreparedPlan,
@@ -109,6 +109,21 @@ def read_shipped_plans() -> Iterator[tuple[str, Study[Any], Plan]]:
         yield name, study, study.plan_model.model_validate(fields, context=SHIPPED)
 
 
+def _object(what: str, text: str) -> Mapping[str, JSON]:
+    """Read a JSON object of the command line.
+
+    Raises:
+        InputError: It is none.
+    """
+    try:
+        value = load_json(text.encode())
+    except ValueError as error:
+        raise InputError(f"{what} is no JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise InputError(f'{what} is no JSON object such as \'{{"reasoning_effort": "low"}}\'')
+    return value
+
+
 def _places(plan: Plan) -> dict[str, JSON]:
     """Return the fields that are no part of what is studied: where things lie on this machine."""
     excluded = {name for name, field in type(plan).model_fields.items() if field.exclude}
@@ -116,16 +131,23 @@ def _places(plan: Plan) -> dict[str, JSON]:
 
 
 def choose(
-    plan: str, *, model: str | None, base_url: str | None, limit: int | None
+    plan: str,
+    *,
+    model: str | None,
+    base_url: str | None,
+    limit: int | None,
+    model_settings: str | None = None,
 ) -> PreparedPlan[Any]:
     """Load a plan, apply what the command line changes, and expand it.
 
     Raises:
         PlanError: The plan cannot be read or asks for something impossible.
+        InputError: `model_settings` is no JSON object.
     """
+    settings = None if model_settings is None else _object("--model-settings", model_settings)
     path = plan_path(plan)
     _, loaded = read_plan(path)
     fields = {**loaded.model_dump(mode="json"), **_places(loaded)}
-    changed = loaded.with_model(fields, model, base_url)
+    changed = loaded.with_model(fields, model, base_url, settings)
     study, chosen = plan_from_data(changed, studies(), path)
     return prepare(study, chosen, limit=limit)

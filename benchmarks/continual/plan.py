@@ -288,6 +288,8 @@ class ContinualPlan(Plan):
     seed: int = 42
     milestones: int = Field(default=1, ge=1)
     """Evaluations per phase, evenly spaced; the last is at its end."""
+    max_rounds: int | None = Field(default=None, ge=1, le=1000)
+    """Replies of the agent an episode (the paper: 20 to 50); `None` takes the world's own rule."""
     memory_tokens: int | None = Field(default=None, ge=0)
     """Room for recalled text, in tokens; `None` sets no limit."""
 
@@ -342,10 +344,14 @@ class ContinualPlan(Plan):
     @override
     @classmethod
     def with_model(
-        cls, fields: Mapping[str, JSON], model: str | None, base_url: str | None
+        cls,
+        fields: Mapping[str, JSON],
+        model: str | None,
+        base_url: str | None,
+        model_settings: Mapping[str, JSON] | None = None,
     ) -> dict[str, JSON]:
         """Return a plan's fields with another model; a real one has no use for the learner's."""
-        changed = super().with_model(fields, model, base_url)
+        changed = super().with_model(fields, model, base_url, model_settings)
         if model in {None, SIMULATED}:
             return changed
         pairs = cast("Sequence[Mapping[str, JSON]]", changed.get("pairs") or ())
@@ -485,6 +491,9 @@ class ContinualPlan(Plan):
     def _model_fits(self) -> Self:
         if self.base_url is not None and self.model == SIMULATED:
             msg = f"base_url {self.base_url!r} is not for the simulated model: name one in `model`"
+            raise ValueError(msg)
+        if self.model_settings and self.model == SIMULATED:
+            msg = "model_settings are for a real model, not for the simulated one: name one in `model`"
             raise ValueError(msg)
         if self.model != SIMULATED and any(part.learner for part in self.parts.values()):
             msg = (

@@ -54,6 +54,7 @@ class ContinualSession:
             learn=not run.frozen,
             distillation="plain" if condition is None else condition.distillation,
             budget=Budget(plan.memory_tokens),
+            max_rounds=plan.max_rounds,
         )
 
     async def run_item(self, index: int, item_id: str) -> ItemOutcome:

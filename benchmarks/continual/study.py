@@ -221,7 +221,7 @@ class ContinualStudy(Study[ContinualPlan]):
         that is not langgraft's own is taken to need all of this.
         """
         part = _part_of(plan, run)
-        calls = part.played_in.max_rounds(part.semantics)
+        calls = part.max_rounds or part.played_in.max_rounds(part.semantics)
         name = str(run.factors.get("retrieval", run.factors["condition"])).partition("+")[0]
         for condition in plan.conditions:
             if condition.name == name:

@@ -223,6 +223,7 @@ def make_model(
     temperature: float | None = None,
     max_tokens: int | None = None,
     seed: int | None = None,
+    settings: Mapping[str, Any] | None = None,
     api_key: str | None = None,
     timeout: float = TIMEOUT_SECONDS,
     call_seconds: float = CALL_SECONDS,
@@ -239,6 +240,7 @@ def make_model(
     | `name` | what `init_chat_model` understands: `openai:gpt-4.1-mini` |
     | `base_url` | another server of the same kind: OpenRouter, vLLM, Ollama's `/v1`; holds no secret |
     | `temperature`, `max_tokens`, `seed` | sampling; `None` leaves the provider's default |
+    | `settings` | others of the client that decide what is answered: `{"reasoning_effort": "low"}` |
     | `api_key` | default: the provider's environment variable |
     | `timeout` | seconds a server may stay silent within a call |
     | `call_seconds` | seconds a call may take in all |
@@ -253,7 +255,9 @@ def make_model(
     provider = name.partition(":")[0]
     _check_url("base_url", base_url)
     sampling = {"temperature": temperature, "max_tokens": max_tokens, "seed": seed}
-    settings: dict[str, Any] = {key: value for key, value in sampling.items() if value is not None}
+    _check_settings(settings or {}, sampling)
+    given: dict[str, Any] = {key: value for key, value in sampling.items() if value is not None}
+    given |= settings or {}
     fetching: dict[str, Any] = {"timeout": timeout, "max_retries": 0}
     if base_url is not None:
         fetching["base_url"] = base_url
@@ -264,10 +268,15 @@ def make_model(
     key = api_key or _keyless(provider, base_url)
     if key is not None:
         fetching["api_key"] = key
-    inner = _construct(name, {**settings, **fetching})
+    inner = _construct(name, {**given, **fetching})
     return MeteredChatModel(
         inner=inner,
-        identity={"model": name, "base_url": _endpoint(inner, base_url), **sampling},
+        identity={
+            "model": name,
+            "base_url": _endpoint(inner, base_url),
+            **sampling,
+            **({"settings": dict(settings)} if settings else {}),
+        },
         responses=responses,
         budget=budget,
         retry=retry or RetryPolicy(),
@@ -275,6 +284,23 @@ def make_model(
         max_completion=max_tokens or 0,
         call_seconds=call_seconds,
     )
+
+
+_OURS: Final = frozenset({"base_url", "max_retries", "timeout", "stream_usage", "http_client"})
+"""Settings of a client that decide how a reply is fetched: they are the harness's."""
+
+
+def _check_settings(settings: Mapping[str, Any], sampling: Mapping[str, Any]) -> None:
+    for name in settings:
+        if name in sampling or name in {"model", "model_provider"}:
+            msg = f"model_settings: {name!r} has a field of its own"
+        elif name in _OURS or name.startswith("http_"):
+            msg = f"model_settings: {name!r} decides how replies are fetched, and is the harness's"
+        elif any(word in name.lower() for word in ("key", "token_provider", "secret", "password")):
+            msg = f"model_settings: {name!r} may be a secret; give it in the provider's variable"
+        else:
+            continue
+        raise InputError(msg)
 
 
 def _check_url(what: str, url: str | None) -> None:

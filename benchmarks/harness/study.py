@@ -24,7 +24,7 @@ from typing import (
     TypeVar,
 )
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 from pydantic_core import PydanticCustomError
 
 from langgraft._core.arguments import CONFIDENTIAL
@@ -97,6 +97,9 @@ class Plan(BaseModel):
     """Sampling temperature."""
     max_tokens: int = 4096
     """Most tokens a reply may have."""
+    model_settings: dict[str, JsonValue] = Field(default_factory=dict)
+    """Other settings of real models, as their clients take them: `reasoning_effort: low`,
+    `extra_body: {chat_template_kwargs: {enable_thinking: false}}`. They decide what is answered."""
 
     def limited(self, items: int) -> Self:  # noqa: ARG002  (for studies whose plans have sizes)
         """Return the plan for at most `items` items a run; the harness cuts what is longer."""
@@ -104,20 +107,25 @@ class Plan(BaseModel):
 
     @classmethod
     def with_model(
-        cls, fields: Mapping[str, JSON], model: str | None, base_url: str | None
+        cls,
+        fields: Mapping[str, JSON],
+        model: str | None,
+        base_url: str | None,
+        model_settings: Mapping[str, JSON] | None = None,
     ) -> dict[str, JSON]:
-        """Return a plan's fields with another model, another server, or both.
+        """Return a plan's fields with another model, server or settings of it.
 
         Args:
             fields: The plan's, as they are checked when it is read.
             model: The model; `None` leaves the plan's.
             base_url: Where its server listens; `None` leaves the plan's, but not for the
                 simulated model: it was meant for another.
+            model_settings: Settings of its client; `None` leaves the plan's, likewise.
         """
-        changes = {"model": model, "base_url": base_url}
+        changes = {"model": model, "base_url": base_url, "model_settings": model_settings}
         given = {name: value for name, value in changes.items() if value is not None}
-        if model == SIMULATED and base_url is None:
-            return {**fields, **given, "base_url": None}
+        if model == SIMULATED:
+            return {**fields, "base_url": None, "model_settings": {}, **given}
         return {**fields, **given}
 
 

@@ -110,10 +110,14 @@ class MlePlan(Plan):
     @classmethod
     @override
     def with_model(
-        cls, fields: Mapping[str, JSON], model: str | None, base_url: str | None
+        cls,
+        fields: Mapping[str, JSON],
+        model: str | None,
+        base_url: str | None,
+        model_settings: Mapping[str, JSON] | None = None,
     ) -> dict[str, JSON]:
         """Name another model for every agent; the simulated one gives its own feedback."""
-        changed = super().with_model(fields, model, base_url)
+        changed = super().with_model(fields, model, base_url, model_settings)
         if model is None:
             return changed
         gone = MODEL_FIELDS if model == SIMULATED else MODEL_FIELDS[:2]

@@ -224,6 +224,7 @@ def _made(
         base_url=url,
         temperature=temperature,
         max_tokens=plan.max_tokens,
+        settings=plan.model_settings,
         call_seconds=plan.call_seconds,
         reply_bytes=plan.reply_bytes,
     )

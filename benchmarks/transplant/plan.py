@@ -331,10 +331,14 @@ class TransplantPlan(Plan):
     @override
     @classmethod
     def with_model(
-        cls, fields: Mapping[str, JSON], model: str | None, base_url: str | None
+        cls,
+        fields: Mapping[str, JSON],
+        model: str | None,
+        base_url: str | None,
+        model_settings: Mapping[str, JSON] | None = None,
     ) -> dict[str, JSON]:
         """Return a plan's fields with another model, of every solver."""
-        changed = super().with_model(fields, model, base_url)
+        changed = super().with_model(fields, model, base_url, model_settings)
         solvers = changed.get("solvers")
         if model is None or not isinstance(solvers, Sequence):
             return changed

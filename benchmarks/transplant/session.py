@@ -248,6 +248,7 @@ def own_model(plan: TransplantPlan, run: RunSpec, model: BaseChatModel) -> BaseC
         base_url=solver.base_url or plan.base_url,
         temperature=plan.temperature,
         max_tokens=plan.max_tokens,
+        settings=plan.model_settings,
         call_seconds=plan.call_seconds,
         reply_bytes=plan.reply_bytes,
     )

@@ -48,6 +48,14 @@ ModelOption = Annotated[
 BaseUrlOption = Annotated[
     str | None, typer.Option(help="Where an OpenAI-compatible server listens.", show_default=False)
 ]
+ModelSettingsOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Other settings of the model's client, as a JSON object:"
+        """ '{"reasoning_effort": "low"}'.""",
+        show_default=False,
+    ),
+]
 LimitOption = Annotated[
     int | None, typer.Option(min=1, help="Work through at most this many items of each run.")
 ]
@@ -80,6 +88,7 @@ def preview(
     *,
     model: ModelOption = None,
     base_url: BaseUrlOption = None,
+    model_settings: ModelSettingsOption = None,
     limit: LimitOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -87,7 +96,9 @@ def preview(
     from langgraft.benchmarks import studies  # noqa: PLC0415
     from langgraft.cli import listing  # noqa: PLC0415
 
-    prepared = studies.choose(plan, model=model, base_url=base_url, limit=limit)
+    prepared = studies.choose(
+        plan, model=model, base_url=base_url, model_settings=model_settings, limit=limit
+    )
     listing.show_preview(prepared, as_json=json)
 
 
@@ -98,6 +109,7 @@ def run(
     out: Annotated[Path, typer.Option(help="Run directory: made, or gone on with.")],
     model: ModelOption = None,
     base_url: BaseUrlOption = None,
+    model_settings: ModelSettingsOption = None,
     limit: LimitOption = None,
     workers: Annotated[
         int | None,
@@ -116,7 +128,9 @@ def run(
     """Run a plan, or go on where it was stopped; then write the report."""
     from langgraft.benchmarks import studies  # noqa: PLC0415
 
-    prepared = studies.choose(plan, model=model, base_url=base_url, limit=limit)
+    prepared = studies.choose(
+        plan, model=model, base_url=base_url, model_settings=model_settings, limit=limit
+    )
     # After the plan is found to be good: models take a second to import.
     from langgraft.cli import running  # noqa: PLC0415
 

@@ -119,6 +119,7 @@ def real_model(plan: Plan, responses: ResponseCache | None) -> MeteredChatModel:
         base_url=plan.base_url,
         temperature=plan.temperature,
         max_tokens=plan.max_tokens,
+        settings=plan.model_settings,
         call_seconds=plan.call_seconds,
         reply_bytes=plan.reply_bytes,
         responses=responses,

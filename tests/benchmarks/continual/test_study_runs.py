@@ -320,6 +320,8 @@ def test_most_calls_when_asked_then_count_rounds_and_reflections() -> None:
     assert STUDY.most_calls(plan, runs["agg/0/train A"]) == 10 * 21
     assert STUDY.most_calls(plan, runs["raw/0/train A"]) == 10 * 20
     assert STUDY.most_calls(plan, runs["agg/0/test A after A"]) == 5 * 20
+    longer = plan.model_copy(update={"max_rounds": 50})
+    assert STUDY.most_calls(longer, runs["agg/0/test A after A"]) == 5 * 50
 
 
 def test_most_calls_when_memory_asks_then_count_drafts_and_judgments() -> None:
@@ -367,6 +369,8 @@ INSIGHT = {"name": "a", "provider": "insight"}
         ({"test_items": 101}, "test_items: .*100 .got 101."),
         ({"train_items": 3, "milestones": 4}, r"4 milestones do not fit into train_items \(3\)"),
         ({"milestones": 0}, "milestones: .*greater than or equal to 1"),
+        ({"max_rounds": 0}, "max_rounds: .*greater than or equal to 1"),
+        ({"model_settings": {"seed": 1}}, "model_settings are for a real model"),
         ({"memory_tokens": -1}, "memory_tokens: .*greater than or equal to 0"),
         ({"semantics": "odd"}, "semantics: .*'compat' or 'fixed' .got 'odd'."),
         (

@@ -702,9 +702,27 @@ async def test_make_model_when_sampling_is_given_then_it_is_sent(ask: Ask) -> No
     assert server.calls[0].headers["x-stainless-retry-count"] == "0"
 
 
+async def test_make_model_when_settings_are_given_then_they_are_sent_and_part_of_it(
+    ask: Ask,
+) -> None:
+    """Reasoning can be switched off, and a reply made with it on is never taken for one without."""
+    off = {"reasoning_effort": "low", "extra_body": {"chat_template_kwargs": {"x": False}}}
+    async with serve(Counter()) as server:
+        made = connect(server, settings=off)
+        await ask(made)
+        plain = connect(server)
+    request = server.calls[0].request
+    assert request["reasoning_effort"] == "low"
+    assert request["chat_template_kwargs"] == {"x": False}
+    assert made.identity == {**plain.identity, "settings": off}
+
+
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [
+        ("openai:x", {"settings": {"temperature": 1}}, "'temperature' has a field of its own"),
+        ("openai:x", {"settings": {"max_retries": 1}}, "'max_retries' decides how replies are"),
+        ("openai:x", {"settings": {"openai_api_key": "k"}}, "'openai_api_key' may be a secret"),
         ("nope", {}, "'nope' is not of the form provider:model"),
         ("openai:", {}, "not of the form"),
         ("martian:x", {}, "'martian' is no provider"),
