@@ -113,14 +113,9 @@ class Plan(BaseModel):
         base_url: str | None,
         model_settings: Mapping[str, JSON] | None = None,
     ) -> dict[str, JSON]:
-        """Return a plan's fields with another model, server or settings of it.
+        """Return a plan's fields, as checked when it is read, with another model, server or settings.
 
-        Args:
-            fields: The plan's, as they are checked when it is read.
-            model: The model; `None` leaves the plan's.
-            base_url: Where its server listens; `None` leaves the plan's, but not for the
-                simulated model: it was meant for another.
-            model_settings: Settings of its client; `None` leaves the plan's, likewise.
+        `None` leaves the plan's; but the simulated model has neither server nor settings.
         """
         changes = {"model": model, "base_url": base_url, "model_settings": model_settings}
         given = {name: value for name, value in changes.items() if value is not None}
