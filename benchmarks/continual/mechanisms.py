@@ -113,18 +113,16 @@ def first_words(row: FirstRecall | None) -> str:
 
 def explain_keys(first: Sequence[FirstRecall]) -> Iterator[str]:
     """Say which forward transfers hang on one key."""
-    known = [row for row in first if row.transfer.transfer.estimate is not None]
-    told = [row for row in known if row.transfer.transfer.estimate.excludes_zero]  # type: ignore[union-attr]
+    known = [(row, value) for row in first if (value := row.transfer.transfer.estimate)]
+    told = [(row, estimate) for row, estimate in known if estimate.excludes_zero]
     if not known:
         return
-    found = [row for row in told if row.hangs]
+    found = [(row, estimate) for row, estimate in told if row.hangs]
     yield (
         f"Of {several(len(known), 'forward transfer')}, {len(told) or 'none'} can be told from 0;"
         f" {len(found) or 'none'} of them {'hangs' if len(found) == 1 else 'hang'} on one key."
     )
-    for row in found:
-        estimate = row.transfer.transfer.estimate
-        assert estimate is not None
+    for row, estimate in found:
         place = f"{row.transfer.condition}, {row.transfer.sequence.replace('>', '→')}"
         yield f"{place}: {points(estimate)} {hanging(row)}."
 

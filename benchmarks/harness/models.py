@@ -296,7 +296,10 @@ def _check_settings(settings: Mapping[str, Any], sampling: Mapping[str, Any]) ->
             msg = f"model_settings: {name!r} has a field of its own"
         elif name in _OURS or name.startswith("http_"):
             msg = f"model_settings: {name!r} decides how replies are fetched, and is the harness's"
-        elif any(word in name.lower() for word in ("key", "token_provider", "secret", "password")):
+        elif any(
+            word in name.lower()
+            for word in ("key", "token_provider", "secret", "password", "header")
+        ):
             msg = f"model_settings: {name!r} may be a secret; give it in the provider's variable"
         else:
             continue
