@@ -4,7 +4,7 @@ Shares are in percent and differences in percentage points; an empty field means
 is no such number.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from langgraft.benchmarks.comparison.contrasts import Contrast
@@ -265,24 +265,23 @@ def _positions(found: Iterable[SequenceResult]) -> Table:
 
 
 def _mixtures(analysis: Analysis) -> Iterator[Table]:
-    names = ("before", "after", "difference")
     if analysis.mixtures:
-        rows = (
-            (each.condition, each.sequence, each.task, *(getattr(each, name) for name in names))
-            for each in analysis.mixtures
-        )
-        yield Table.of("mixtures", (*_CELL, *map(metric, names)), rows)
+        yield _of_cells("mixtures", analysis.mixtures, ("before", "after", "difference"))
+
+
+def _of_cells(name: str, found: Iterable[Any], metrics: Sequence[str]) -> Table:
+    """Return a row a condition, stream and task, with these of its metrics."""
+    rows = (
+        (each.condition, each.sequence, each.task, *(getattr(each, name) for name in metrics))
+        for each in found
+    )
+    return Table.of(name, (*_CELL, *map(metric, metrics)), rows)
 
 
 def _online(analysis: Analysis) -> Iterator[Table]:
     """Return success in training beside that without memory, and regret."""
-    names = ("success", "without", "difference")
     if analysis.online:
-        rows = (
-            (each.condition, each.sequence, each.task, *(getattr(each, name) for name in names))
-            for each in analysis.online
-        )
-        yield Table.of("online", (*_CELL, *map(metric, names)), rows)
+        yield _of_cells("online", analysis.online, ("success", "without", "difference"))
         tracks = (
             (each.condition, each.sequence, replicate, items, lost)
             for each in analysis.regrets
