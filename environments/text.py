@@ -34,6 +34,8 @@ class Reset:
     """All that the agent sees first, the goal included, as the world words it."""
     actions: tuple[str, ...] = ()
     """The actions on offer, where the world lists them."""
+    shown_now: str = ""
+    """What is shown behind the observation as long as it is the latest, and is kept nowhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,8 @@ class Transition:
     """The goal has been reached."""
     actions: tuple[str, ...] = ()
     """The actions on offer now."""
+    shown_now: str = ""
+    """As in `Reset`."""
     info: Mapping[str, JSON] = field(default_factory=dict)
     """What else the world says of the step (never shown to the agent)."""
 

@@ -19,7 +19,7 @@ from langgraft.environments.text import TextWorldFactory
 from langgraft.graphs.building import add_chain
 from langgraft.graphs.teaching import Chain, Distillation, after_episode, before_recall
 from langgraft.memory.provider import MemoryProvider
-from langgraft.memory.recall import Budget
+from langgraft.memory.recall import Budget, Place
 from langgraft.nodes.dialogue import ChatModel, chat_model
 from langgraft.nodes.memory import asks_again, recall_node
 from langgraft.nodes.state import AgentInput, AgentOutput, AgentState
@@ -41,6 +41,7 @@ def build_react_agent(
     budget: Budget | None = None,
     max_rounds: int | None = None,
     act_prompt: Prompt | None = None,
+    place: Place = "end",
     reflect_prompt: Prompt | None = None,
     distillation: Distillation = "plain",
     checkpointer: Checkpointer = None,
@@ -63,6 +64,9 @@ def build_react_agent(
         budget: Room for recalled text; `None`: that of `Budget()`.
         max_rounds: How many replies the agent has; `None` takes the world's rule.
         act_prompt: System prompt with `$instructions`.
+        place: Where what memory recalls later in an episode stands in the conversation: before the
+            latest observation (`end`), so that all before it stays as it was, or before the first
+            (`start`), in place of what was recalled there.
         reflect_prompt: Prompt with `$task`, `$outcome`, `$trajectory` and `$limit`; for `plain`.
         distillation: How lessons come of an episode, for providers that want lessons: `plain`, or
             `by_outcome`: two model calls an episode, four where both replies have to be corrected.
@@ -82,7 +86,7 @@ def build_react_agent(
     sessions = EnvironmentSessions(environment)
     graph = StateGraph(AgentState, input_schema=AgentInput, output_schema=AgentOutput)
     graph.add_node("start", start_node(sessions, max_rounds=max_rounds))
-    graph.add_node("think", think_node(model, prompt=act_prompt))
+    graph.add_node("think", think_node(model, prompt=act_prompt, place=place))
     graph.add_node("act", act_node(sessions))
     graph.add_edge(START, "start")
     graph.add_edge("think", "act")

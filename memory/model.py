@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from itertools import zip_longest
 from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -436,17 +437,18 @@ def render_trajectory(steps: Sequence[Step], *, result: Result) -> str:
     """Write a trajectory as text: each thought, action and observation on lines of its own.
 
     Parts that hold nothing leave no line. Of a malformed reply only what was said to it is shown,
-    and of several in a row once: a trajectory is read by models, who do as they are shown.
+    and of several in a row to the last: a trajectory is read by models, who do as they are shown.
     """
     lines: list[str] = []
-    for step in steps:
+    for step, following in zip_longest(steps, steps[1:]):
+        if step.malformed and following is not None and following.malformed:
+            continue
         parts = {
             "Thought": "" if step.malformed else step.thought,
             "Action": step.action,
             "Observation": step.observation,
         }
-        shown = [f"{name}: {text}" for name, text in parts.items() if text]
-        lines += shown if not step.malformed or lines[-1:] != shown else []
+        lines += [f"{name}: {text}" for name, text in parts.items() if text]
     if result:
         lines.append(f"Result: {result}")
     return "\n".join(lines)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from itertools import islice
-from typing import Any, Final, Protocol, TypeAlias, cast
+from typing import Any, Final, Literal, Protocol, TypeAlias, cast
 
 from langgraph.store.base import Item, SearchItem, SearchOp
 
@@ -80,9 +80,17 @@ BLOCK_INTRODUCTION = (
     " hand; they do not change it."
 )
 
+NEUTRAL_INTRODUCTION = "Notes from earlier episodes."
+"""The introduction without advice on what to make of them: where it is studied what an agent makes of
+notes on another task, an introduction must not say."""
+
 DEFAULT_TOKENS: Final = 8_000
 """Most tokens of a block where nobody says how many: ten times the room that the shipped plan of
 memory-transplants gives, and still half of a small model's context of 16,000."""
+
+Place: TypeAlias = Literal["start", "end"]
+"""Where in a conversation the answer to a later question to memory stands: before the first
+observation, in place of what was recalled there, or before the latest."""
 
 OVER_BUDGET: Final = "over the budget"
 """Why an item was dropped: the block has no room for it any more, or never had."""
@@ -113,18 +121,26 @@ def count_tokens_approximately(text: str, /) -> int:
 @checked_fields
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How much recalled text an agent has room for.
+    """How much recalled text an agent has room for, and what it is introduced by.
 
     Raises:
-        SettingsError: `tokens` is no whole number of at least 0, or `count` cannot be called.
+        SettingsError: `tokens` is no whole number of at least 0, `count` cannot be called, or
+            `introduction` holds a marker of the block.
     """
 
     tokens: int | None = DEFAULT_TOKENS
     """Most tokens of the whole block, frame included; `None` sets no limit, so that an item of
     any length gets into the prompt."""
     count: TokenCounter = count_tokens_approximately
+    introduction: str = BLOCK_INTRODUCTION
+    """The first line of the block; empty: none."""
 
     def __post_init__(self) -> None:
+        if without_markers(self.introduction) != self.introduction:
+            msg = (
+                f"introduction {self.introduction!r:.80} holds a marker of the block that it begins"
+            )
+            raise SettingsError(msg)
         if self.tokens is not None and self.tokens < 0:
             msg = f"a budget of {self.tokens} tokens is not possible; give 0 or more, or None"
             raise SettingsError(msg)
@@ -147,7 +163,7 @@ class RecallContext:
     stage: str = "start"
     """What the agent is about to do: `start`, `step`, `draft`, `debug`, `improve` …"""
     step: int = 0
-    """Rounds so far, those lost to a reply without an action included."""
+    """Actions taken so far; a reply that held none is no step."""
     observation: str = ""
     """What the agent sees now."""
     type: ItemType | None = None
@@ -271,21 +287,21 @@ class Recall:
         return any(drop.reason in (OVER_BUDGET, OVER_SHARE) for drop in self.dropped)
 
 
-def render_block(texts: Sequence[str]) -> str:
+def render_block(texts: Sequence[str], introduction: str = BLOCK_INTRODUCTION) -> str:
     """Put recalled texts into one demarcated block; no texts give no block at all.
 
     Whatever a model may take for the block's own markers is put out of action, also where it
     begins in one text and ends in the next, so that nothing stored in memory can end the block
     early or begin another.
     """
-    return _framed([without_markers("\n\n".join(texts))] if texts else ())
+    return _framed([without_markers("\n\n".join(texts))] if texts else (), introduction)
 
 
-def _framed(texts: Sequence[str]) -> str:
+def _framed(texts: Sequence[str], introduction: str) -> str:
     if not texts:
         return ""
-    body = "\n\n".join(texts)
-    return f"{BLOCK_START}\n{BLOCK_INTRODUCTION}\n\n{body}\n{BLOCK_END}\n"
+    body = "\n\n".join((introduction, *texts) if introduction else texts)
+    return f"{BLOCK_START}\n{body}\n{BLOCK_END}\n"
 
 
 def make_recall(
@@ -356,7 +372,7 @@ class _Fitting:
 
     def rendered(self) -> str:
         """Return the block of what was kept."""
-        return render_block(self._ordered(self.texts))
+        return render_block(self._ordered(self.texts), self.budget.introduction)
 
     def _within_share(self, text: str, pool: Pool, tokens: int) -> bool:
         frame = self._size([""])
@@ -364,7 +380,7 @@ class _Fitting:
         return alone <= pool.share * max(tokens - frame, 0)
 
     def _size(self, texts: Sequence[str]) -> int:
-        return self.budget.count(_framed(self._ordered(texts)))
+        return self.budget.count(_framed(self._ordered(texts), self.budget.introduction))
 
     def _ordered(self, texts: Sequence[str]) -> Sequence[str]:
         return texts[::-1] if self.best_last else texts

@@ -122,8 +122,9 @@ def asks_again(memory: MemoryProvider[Any], state: AgentState) -> bool:
 
 
 def recall_context(state: AgentState, turn: int | None = None) -> RecallContext:
-    """Tell where the agent stands, or stood after a turn."""
-    taken = len(state["steps"]) - 1 if turn is None else turn
+    """Tell where the agent stands, or stood after a turn; replies without an action are none."""
+    turns = [step for step in state["steps"] if step["valid"]]
+    taken = len(turns) - 1 if turn is None else turn
     return RecallContext(
         domain=state["domain"],
         task_id=state["task_id"],
@@ -131,7 +132,7 @@ def recall_context(state: AgentState, turn: int | None = None) -> RecallContext:
         episode_index=state.get("episode_index"),
         stage="step" if taken else "start",
         step=taken,
-        observation=state["steps"][taken]["observation"],
+        observation=turns[taken]["observation"],
         draft=state.get("draft", ""),
         verdicts=tuple(Verdict(**verdict) for verdict in state.get("draft_verdicts", ())),
     )

@@ -65,6 +65,8 @@ class AgentState(AgentInput, total=False):
     """The turns so far; the first one holds what the world showed at the start."""
     actions: list[str]
     """What can be done now, in worlds that name it at the start."""
+    shown_now: str
+    """What the world shows behind the latest observation only."""
     draft: str
     """A tentative answer, for memory that looks for contradictions."""
     draft_verdicts: list[dict[str, Any]]

@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import takewhile
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import Runnable
@@ -22,10 +23,10 @@ from langgraft._core.errors import ActionFormatError, InputError, SettingsError
 from langgraft._core.texts import Prompt
 from langgraft.environments.text import Reset, TextEnvironment, TextWorldFactory, Transition
 from langgraft.memory.model import strip_block
+from langgraft.memory.recall import Place
 from langgraft.nodes.dialogue import ChatModel, chat_model, read_response
 from langgraft.nodes.node import Node, Update
 from langgraft.nodes.prompts import prompt as shipped
-from langgraft.nodes.replies import in_turns
 from langgraft.nodes.state import AgentState, StepState, fresh_state
 
 
@@ -156,6 +157,7 @@ def start_node(
             "world_instructions": environment.instructions,
             "steps": Overwrite([shown]) if state.get("steps") else [shown],
             "actions": list(first.actions) if _all_shown(first.actions, seen) else [],
+            "shown_now": first.shown_now,
             "valid": True,
             "max_rounds": max_rounds or environment.max_rounds,
         }
@@ -194,7 +196,8 @@ def act_node(sessions: EnvironmentSessions) -> Runnable[AgentState, Update]:
     """Make the node that takes the chosen action.
 
     A reply without one costs its round too, and is answered with what was wrong, the form, and what
-    the world showed last, with the actions on offer where the world names them.
+    the world showed last, with the actions on offer where the world names them. How often that happened
+    in a row is said as well: a model that decides by its prompt alone would give the same reply again.
     """
     repair = shipped("act_repair")
 
@@ -204,7 +207,10 @@ def act_node(sessions: EnvironmentSessions) -> Runnable[AgentState, Update]:
             seen, actions = world["observation"], state.get("actions") or []
             if actions and not _all_shown(actions, seen):
                 seen = f"{seen}\nAvailable actions: {', '.join(actions)}"
-            observation = repair.render(problem=state["reason"], observation=seen).strip()
+            problem, number = state["reason"], 1 + _refused_last(state["steps"])
+            if number > 1:
+                problem += f" No action could be read in your last {number} replies."
+            observation = repair.render(problem=problem, observation=seen).strip()
             return _after(
                 state, observation, done=False, success=state["success"], reward=state["score"]
             )
@@ -217,6 +223,7 @@ def act_node(sessions: EnvironmentSessions) -> Runnable[AgentState, Update]:
             success=result.success,
             reward=result.reward,
         )
+        after["shown_now"] = result.shown_now
         return {**after, "actions": list(result.actions)} if state.get("actions") else after
 
     def _after(
@@ -241,6 +248,11 @@ def act_node(sessions: EnvironmentSessions) -> Runnable[AgentState, Update]:
         }
 
     return Node("act", act)
+
+
+def _refused_last(steps: Sequence[StepState]) -> int:
+    """Count the replies since the last one that held an action."""
+    return sum(1 for _ in takewhile(lambda step: not step["valid"], reversed(steps)))
 
 
 def _all_shown(actions: Sequence[str], observation: str) -> bool:
@@ -359,36 +371,61 @@ def _bare(action: str) -> str:
     return action
 
 
-def render_messages(system: str, recalled: str, steps: Sequence[StepState]) -> list[BaseMessage]:
-    """Write an episode as a conversation, with the model's replies as it gave them.
+def render_messages(
+    system: str, recalled: str, steps: Sequence[StepState], *, last: bool = False, now: str = ""
+) -> list[BaseMessage]:
+    """Write an episode as a conversation, with the model's turns word for word as it gave them.
 
-    Recalled memory stands before the first observation (continual-memory §2.1), where it is
-    replaced when memory is asked again.
+    A reply without an action is no turn, and is not shown: models repeat the form of what they read
+    as their own. What was wrong with the latest stands behind what the model has to answer, until it
+    does.
+
+    Args:
+        system: The system prompt.
+        recalled: Recalled memory.
+        steps: The episode so far.
+        last: Put what is recalled before the latest observation, and not before the first
+            (continual-memory §2.1): all before it then stays as it was when memory is asked again,
+            as caches of prompts want it.
+        now: What the world shows behind the latest observation only.
     """
-    first, *rest = steps
-    messages: list[BaseMessage] = [
-        SystemMessage(system),
-        HumanMessage(recalled + first["observation"]),
-    ]
-    for step in rest:
-        messages += [AIMessage(step["said"]), HumanMessage(step["observation"])]
-    return in_turns(messages)
+    taken = [step for step in steps if step["valid"]]
+    texts = [step["observation"] for step in taken]
+    at = -1 if last else 0
+    texts[at] = recalled + texts[at]
+    refusal = "" if steps[-1]["valid"] else steps[-1]["observation"]
+    texts[-1] = "\n\n".join(filter(None, (texts[-1], now, refusal)))
+    messages: list[BaseMessage] = [SystemMessage(system), HumanMessage(texts[0])]
+    for step, text in zip(taken[1:], texts[1:], strict=True):
+        messages += [AIMessage(step["said"]), HumanMessage(text)]
+    return messages
 
 
 @checked
-def think_node(model: ChatModel, *, prompt: Prompt | None = None) -> Runnable[AgentState, Update]:
+def think_node(
+    model: ChatModel, *, prompt: Prompt | None = None, place: Place = "end"
+) -> Runnable[AgentState, Update]:
     """Make the node that decides on the next action.
 
     Args:
         model: Any chat model, or the name of one (`openai:gpt-4.1-mini`).
         prompt: System prompt with the placeholder `$instructions`.
+        place: Where what memory recalls later in an episode stands: before the latest observation
+            (`end`), or before the first (`start`), where it was the first time.
     """
     template = prompt or shipped("act")
     model = chat_model(model, "`model` of think_node")
 
     def messages(state: AgentState) -> list[BaseMessage]:
         system = template.render(instructions=state["world_instructions"])
-        return render_messages(system, state["recalled"], state["steps"])
+        receipts = state.get("receipts") or [{"step": 0}]
+        return render_messages(
+            system,
+            state["recalled"],
+            state["steps"],
+            last=place == "end" and receipts[-1]["step"] > 0,
+            now=state.get("shown_now", ""),
+        )
 
     def think(state: AgentState) -> Program[Call, Update]:
         return _decide((yield Call(model.invoke, model.ainvoke, messages(state))))

@@ -30,7 +30,7 @@ from langgraft.benchmarks.harness.study import BankPlace, PlanLogReader, RunSpec
 from langgraft.environments.text import TextWorldFactory
 from langgraft.memory.model import MemoryDelta
 from langgraft.memory.provider import MemoryProvider
-from langgraft.memory.recall import Budget, RecallContext
+from langgraft.memory.recall import RecallContext
 from langgraft.nodes.prompts import prompt
 from langgraft.nodes.state import StepState
 from langgraft.nodes.text_world import render_messages
@@ -70,10 +70,13 @@ class _World:
         """Return the system prompt of an episode.
 
         Raises:
-            InputError: The act prompt or the world is not the one that the run was started with.
+            InputError: The act prompt or the world is not the one that the run was started with, or the
+                world shows what the log does not keep.
         """
         environment = self._factory(task_id)
         try:
+            if environment.reset().shown_now:
+                raise InputError(_UNKEPT)
             return self._template.render(instructions=environment.instructions)
         finally:
             environment.close()
@@ -99,6 +102,12 @@ class _World:
     @property
     def _fingerprints(self) -> Mapping[str, JSON]:
         return cast("Mapping[str, JSON]", self.log.manifest.get("fingerprints", {}))
+
+
+_UNKEPT = (
+    "the world shows at each turn what no log keeps, such as the actions of that moment, so conversations"
+    " cannot be made again as the agent saw them; `trajectories` needs no prompt"
+)
 
 
 def _changed(what: str) -> str:
@@ -156,10 +165,9 @@ class _Stream:
             episode_index=index if self._run.frozen else None,
             stage="step" if step else "start",
             step=step,
-            observation=_steps(result)[step][2],
+            observation=_turns(_steps(result))[step]["observation"],
         )
-        budget = Budget(self._world.part.memory_tokens)
-        recall = memory.provide(str(receipt["query"]), context, budget)
+        recall = memory.provide(str(receipt["query"]), context, self._world.part.budget)
         if recall.receipt.to_json() != dict(receipt):
             drafted = "draft" in memory.needs
             why = (
@@ -209,79 +217,91 @@ class _Stream:
         result = self.results[index]
         system = self._world.system(str(result["task_id"]))
         shown = self._recalled(index) if with_memory else ()
-        return conversations_of(system, shown, _steps(result))
+        last = self._world.part.memory_place == "end"
+        return conversations_of(system, shown, _steps(result), last=last)
 
 
 def conversations_of(
-    system: str, shown: Sequence[Recalled], steps: Sequence[tuple[str, str, str]]
+    system: str,
+    shown: Sequence[Recalled],
+    steps: Sequence[tuple[str, str, str]],
+    *,
+    last: bool = True,
 ) -> tuple[Conversation, ...]:
     """Return the conversations of an episode in a text world: one for each block that was shown.
 
-    What was recalled last replaces what stood in the first message before, so where memory was asked
-    again, and gave another block, the agent saw another conversation from there on. It ends with the
-    last reply made under the block. Replies under an earlier block, and those that held no action, are
-    in it, and not to be learned from.
+    What was recalled last replaces what was recalled before, so where memory was asked again, and gave
+    another block, the agent saw another conversation from there on. It ends with the last reply made
+    under the block. Replies under an earlier block are in it, and not to be learned from; those that
+    held no action are in none, as the agent saw them in none.
 
     Args:
         system: The system prompt.
         shown: What memory recalled, in order.
         steps: Thought, action and observation of each step.
+        last: Whether what was recalled later stood before the latest observation. No two replies then
+            had the same beginning, and each is the end of a conversation of its own.
     """
     blocks: list[tuple[int, str]] = [(0, "")]
     for each in shown:
         if each.step == blocks[-1][0]:
             blocks.pop()
-        if not blocks or each.text != blocks[-1][1]:
+        # Also where the same is recalled as at the start, it moves to the end.
+        moves = last and each.step > 0 and not (blocks and blocks[-1][0])
+        if not blocks or each.text != blocks[-1][1] or (each.text and moves):
             blocks.append((each.step, each.text))
-    ends = [(start, end) for start, end in pairwise([*(at for at, _ in blocks), len(steps) - 1])]
-    turns = [
+    turns = _turns(steps)
+    ends = [(start, end) for start, end in pairwise([*(at for at, _ in blocks), len(turns) - 1])]
+    told: list[list[Message]] = []
+    for (_, block), (start, end) in zip(blocks, ends, strict=True):
+        if last and start:
+            told += [
+                _told(render_messages(system, block, turns[:reply], last=True), turns[reply])
+                for reply in range(start + 1, end + 1)
+            ]
+        else:
+            told.append(_told(render_messages(system, block, turns[: end + 1]), learned=start))
+    return tuple(chain.from_iterable(up_to_the_last_learned(messages) for messages in told))
+
+
+def _turns(steps: Sequence[tuple[str, str, str]]) -> list[StepState]:
+    """Return what the world showed first and the turns taken, without replies that held no action."""
+    return [
         StepState(
             said=said_in(thought, action) if number else "",
             thought=thought,
             action=action,
             observation=observation,
-            valid=bool(action) or not number,
+            valid=True,
         )
         for number, (thought, action, observation) in enumerate(steps)
+        if action or not number
     ]
-    return tuple(
-        conversation
-        for (_, block), (start, end) in zip(blocks, ends, strict=True)
-        for conversation in up_to_the_last_learned(
-            _told(render_messages(system, block, turns[: end + 1]), turns[1 : end + 1], start)
-        )
-    )
 
 
 def said_in(thought: str, action: str) -> str:
     """Return a reply in the form that the act prompt asks for, of what the log keeps of it.
 
     A step keeps thought and action, and not what else there was: Markdown around the labels, blanks,
-    text after the action. A reply without an action is its own thought, whole but for quoted memory.
+    text after the action.
     """
-    if not action:
-        return thought
     return f"Thought: {thought}\nAction: {action}" if thought else f"Action: {action}"
 
 
-def _told(messages: Sequence[BaseMessage], turns: Sequence[StepState], start: int) -> list[Message]:
-    """Return messages with what is to be learned: replies with an action, after the first `start`."""
-    # A conversation has no turn for a reply that holds nothing.
-    learned = iter(
-        [
-            turn["valid"] and number >= start
-            for number, turn in enumerate(turns)
-            if turn["said"].strip()
-        ]
-    )
+def _told(
+    messages: Sequence[BaseMessage], reply: StepState | None = None, *, learned: int = 0
+) -> list[Message]:
+    """Return messages with what is to be learned: the `reply` to them, or replies after the first few."""
     told: list[Message] = []
+    replies = 0
     for message in messages:
         if isinstance(message, AIMessage):
-            told.append(Message("assistant", message.text, next(learned)))
+            told.append(Message("assistant", message.text, reply is None and replies >= learned))
+            replies += 1
         else:
             role = "system" if isinstance(message, SystemMessage) else "user"
             told.append(Message(cast("Any", role), message.text))
-    return told
+    return told if reply is None else [*told, Message("assistant", reply["said"], True)]
 
 
 def _steps(result: Mapping[str, JSON]) -> list[tuple[str, str, str]]:

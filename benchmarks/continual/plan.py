@@ -49,6 +49,7 @@ from langgraft.benchmarks.harness.plans import (
 )
 from langgraft.benchmarks.harness.study import SIMULATED, Plan, RunSpec
 from langgraft.memory.providers import provider_settings
+from langgraft.memory.recall import BLOCK_INTRODUCTION, Budget, Place
 
 
 class Condition(BaseModel):
@@ -292,6 +293,12 @@ class ContinualPlan(Plan):
     """Replies of the agent an episode (the paper: 20 to 50); `None` takes the world's own rule."""
     memory_tokens: int | None = Field(default=None, ge=0)
     """Room for recalled text, in tokens; `None` sets no limit."""
+    memory_introduction: str = Field(default=BLOCK_INTRODUCTION, max_length=1000)
+    """The first line of the block of recalled text; empty: none. Where transfer between tasks is the
+    question, it should not tell an agent what to make of notes on other tasks."""
+    memory_place: Place = "end"
+    """Where what memory recalls later in an episode stands: before the latest observation (`end`), so
+    that prompts keep their beginning, or before the first (`start`)."""
 
     @override
     def limited(self, items: int) -> Self:
@@ -303,6 +310,11 @@ class ContinualPlan(Plan):
             "milestones": min(self.milestones, train_items),
         }
         return self.model_copy(update=sizes)
+
+    @property
+    def budget(self) -> Budget:
+        """The room for recalled text, and how it begins."""
+        return Budget(self.memory_tokens, introduction=self.memory_introduction)
 
     @property
     def parts(self) -> Mapping[str, "ContinualPlan"]:
@@ -356,6 +368,15 @@ class ContinualPlan(Plan):
             return changed
         pairs = cast("Sequence[Mapping[str, JSON]]", changed.get("pairs") or ())
         return {**changed, "learner": {}, "pairs": [{**pair, "learner": {}} for pair in pairs]}
+
+    @field_validator("memory_introduction")
+    @classmethod
+    def _introducing(cls, introduction: str) -> str:
+        try:
+            Budget(introduction=introduction)
+        except SettingsError as error:
+            raise ValueError(str(error)) from error
+        return introduction
 
     @field_validator("conditions")
     @classmethod

@@ -18,7 +18,6 @@ from langgraft.memory.controls import REPLACEMENTS
 from langgraft.memory.model import MemoryDelta, fold
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import make_provider
-from langgraft.memory.recall import Budget
 from langgraft.memory.stores.read_only import ReadOnlyStore
 from langgraft.nodes.state import AgentInput
 
@@ -53,7 +52,8 @@ class ContinualSession:
             memory=self._memory,
             learn=not run.frozen,
             distillation="plain" if condition is None else condition.distillation,
-            budget=Budget(plan.memory_tokens),
+            budget=plan.budget,
+            place=plan.memory_place,
             max_rounds=plan.max_rounds,
         )
 

@@ -6,7 +6,7 @@ class SimulatedWorld(WorldLearner):  # says how to play, to draw lessons, and to
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import ClassVar, Final, TypeVar
 
@@ -39,7 +39,7 @@ class Opening:
 
     whole: str
     notes: str
-    """Recalled notes, without their frame."""
+    """Recalled notes, without their frame: those that stand last in the conversation."""
     observation: str
     """What is left without them."""
 
@@ -61,12 +61,21 @@ def read_conversation(messages: Sequence[BaseMessage]) -> Conversation:
     """Read messages in the order in which agents send them."""
     texts = [message.text for message in messages]
     whole = "\n".join(texts)
+    recalled = next(
+        (
+            m.text
+            for m in reversed(messages)
+            if isinstance(m, HumanMessage) and BLOCK_START in m.text
+        ),
+        "",
+    )
     first = next((i for i, m in enumerate(messages) if isinstance(m, HumanMessage)), None)
     if first is None:
         return Conversation("", None, (), (), whole)
     system = "\n".join(m.text for m in messages[:first] if isinstance(m, SystemMessage))
     exchanges, thoughts = _history(messages[first + 1 :], texts[first + 1 :])
-    return Conversation(system, _opening(texts[first]), exchanges, thoughts, whole)
+    opening = replace(_opening(texts[first]), notes=_notes(recalled))
+    return Conversation(system, opening, exchanges, thoughts, whole)
 
 
 @lru_cache(maxsize=CACHED_TEXTS)
@@ -96,8 +105,11 @@ def harmless_reply(prompt: str, action: str, otherwise: str) -> str:
 @lru_cache(maxsize=CACHED_TEXTS)
 def _opening(text: str) -> Opening:
     """Take recalled notes and the first observation apart."""
-    notes = text.partition(BLOCK_START)[2].partition(BLOCK_END)[0]
-    return Opening(text, notes, strip_block(text))
+    return Opening(text, _notes(text), strip_block(text))
+
+
+def _notes(text: str) -> str:
+    return text.partition(BLOCK_START)[2].partition(BLOCK_END)[0]
 
 
 def _history(
@@ -113,7 +125,7 @@ def _history(
             pending = text, found.group(1).strip().lower() if found else ""
             thoughts.append(text)
         elif isinstance(message, HumanMessage) and pending is not None:
-            exchanges.append(Exchange(*pending, text))
+            exchanges.append(Exchange(*pending, strip_block(text)))
             pending = None
     return exchanges, thoughts
 

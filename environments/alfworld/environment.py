@@ -39,7 +39,7 @@ class AlfworldEnvironment:
 
     Args:
         game: The game; a library finds it (`open_library().find(…)`).
-        semantics: `compat`, `listed` or `react`; the package's docstring lists how they differ.
+        semantics: `compat`, `listed`, `current` or `react`; the package's docstring lists how they differ.
         max_rounds: How many replies the agent has; `None` takes the semantics' own rule.
             Whoever runs the episode counts them: the engine knows no end but winning.
         fast: Play with caches (the same text, many times sooner) or with TextWorld as it is.
@@ -85,6 +85,7 @@ class AlfworldEnvironment:
             instruction=self.game.goal,
             observation=self._convention.first(frame.feedback, frame.commands),
             actions=frame.commands,
+            shown_now=self._convention.now(frame.commands),
         )
 
     def step(self, action: str) -> Transition:
@@ -113,6 +114,7 @@ class AlfworldEnvironment:
             done=self._done,
             success=self._won,
             actions=frame.commands,
+            shown_now="" if self._done else self._convention.now(frame.commands),
             info=_info(command if valid else None, frame),
         )
 
@@ -189,7 +191,7 @@ class ALFWorld:
     library: Library | None = None
     """Where games come from; `None` takes the released ones (`open_library`)."""
     semantics: Semantics = "compat"
-    """`compat`, `listed` or `react`: how the games are shown and played."""
+    """`compat`, `listed`, `current` or `react`: how the games are shown and played."""
     max_rounds: int | None = None
     """How many replies the agent has in an episode; `None` takes the semantics' own rule."""
     _shelf: _Shelf = field(init=False, repr=False, compare=False, default_factory=_Shelf)

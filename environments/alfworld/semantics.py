@@ -9,9 +9,10 @@ from typing import Final, Literal, TypeAlias, get_args
 
 from langgraft._core.errors import SettingsError
 
-Semantics: TypeAlias = Literal["compat", "listed", "react"]
-"""`compat` plays as AgentGym's wrapper does; `listed` shows the actions at every turn, as
-AgentBench does; `react` shows none and lets the agent think aloud, as ReAct does."""
+Semantics: TypeAlias = Literal["compat", "listed", "current", "react"]
+"""`compat` plays as AgentGym's wrapper does, which shows the actions once; `listed` shows them at every
+turn, as AgentBench does; `current` at the latest turn only, so that no list of the past is read as that
+of now; `react` shows none and lets the agent think aloud, as ReAct does."""
 
 _ARRIVAL: Final = "You arrive at loc "
 _END_OF_TEXT: Final = "</s>"
@@ -45,27 +46,31 @@ class Convention:
         told = without_banner(feedback)
         match self.name:
             case "compat":
-                return f"{told}\nAVAILABLE ACTIONS: {','.join(commands)}"
+                return f"{told}\n{_line_of(commands)}"
             case "listed":
                 return told + _lines_of(commands)
-            case "react":
+            case "current" | "react":
                 return told
 
     def later(self, action: str, feedback: str, commands: Sequence[str]) -> str:
         """Word what the agent sees after an action."""
         told = without_location(feedback)
         match self.name:
-            case "compat":
+            case "compat" | "current":
                 return told
             case "listed":
                 return told + _lines_of(commands)
             case "react":
                 return _THOUGHT_ANSWER if action.startswith(_THOUGHT) else told
 
+    def now(self, commands: Sequence[str]) -> str:
+        """Word what the agent sees at the latest turn only."""
+        return _line_of(commands) if self.name == "current" else ""
+
     def cleaned(self, action: str) -> str:
         """Return what of an action is given to the engine; nothing else is tidied."""
         match self.name:
-            case "compat":
+            case "compat" | "current":
                 return action.removesuffix(_END_OF_TEXT).strip()
             case "listed":
                 return action.strip().lower().split("\n")[0]
@@ -82,10 +87,11 @@ CONVENTIONS: Final[dict[str, Convention]] = {
     for convention in (
         Convention("compat", max_rounds=30, instructions="instructions.md"),
         Convention("listed", max_rounds=20, instructions="instructions_listed.md"),
+        Convention("current", max_rounds=30, instructions="instructions_listed.md"),
         Convention("react", max_rounds=49, instructions="instructions_react.md"),
     )
 }
-"""The conventions by name, with the limits of AgentGym, AgentBench and ReAct (notes §5)."""
+"""The conventions by name, with the limits of AgentGym, AgentBench, AgentGym again, and ReAct."""
 
 
 def convention_of(semantics: str) -> Convention:
@@ -110,6 +116,10 @@ def without_location(feedback: str) -> str:
     if not feedback.startswith(_ARRIVAL):
         return feedback
     return feedback[feedback.find(". ") + 2 :]
+
+
+def _line_of(commands: Sequence[str]) -> str:
+    return f"AVAILABLE ACTIONS: {','.join(commands)}"
 
 
 def _lines_of(commands: Sequence[str]) -> str:

@@ -7,10 +7,11 @@ from typing import Any, Final
 
 from langchain.chat_models import init_chat_model
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import BaseMessage
 from typing_extensions import override
 
 from acceptance.figure import Figure, Setting, share
+from acceptance.reply_scripts import reply_due
 from langgraft.benchmarks.harness.models import make_model
 from langgraft.benchmarks.simulated.chat import Reply, Sampling, SimulatedChatModel, ToolUse
 from langgraft.benchmarks.simulated.server import serve
@@ -21,8 +22,7 @@ from langgraft.graphs.react import build_react_agent
 TASK: Final = "alfworld-generated/pick_and_place/0"
 _SHOWN: Final = 100
 _NO_ACTION: Final = "Nothing was done. The reply holds no line that starts with 'Action:'."
-_EMPTY: Final = "The reply is empty."
-_NO_REPLY: Final = f"Nothing was done. {_EMPTY}"
+_NO_REPLY: Final = "Nothing was done. The reply is empty."
 _NOTHING: Final = "Nothing happens."
 
 
@@ -95,9 +95,8 @@ class Scripted(SimulatedChatModel):
 
     @override
     def reply(self, messages: Sequence[BaseMessage], sampling: Sampling) -> Reply:
-        """Return the reply of this round: an empty one has no message, but an answer."""
-        said = sum(isinstance(message, AIMessage) for message in messages)
-        return self.script(said + sum(message.text.count(_EMPTY) for message in messages))
+        """Return the reply of this round."""
+        return self.script(reply_due(lambda number: self.script(number).text, messages))
 
 
 def script_of(semantics: Semantics = "compat") -> tuple[Reply, ...]:

@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
+from langchain_core.messages import BaseMessage, SystemMessage
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.store.memory import InMemoryStore
 from typing_extensions import override
 
+from acceptance.reply_scripts import reply_due
 from langgraft.benchmarks.simulated.chat import Reply, Sampling, SimulatedChatModel
 from langgraft.environments.alfworld import ALFWorld, AlfworldEnvironment, GeneratedALFWorld, plan
 from langgraft.environments.text import TextTask, Transition
@@ -65,7 +66,7 @@ class Player(SimulatedChatModel):
         """Return the reply of this round, or lessons."""
         if not isinstance(messages[0], SystemMessage):
             return Reply(_LESSONS)
-        said = sum(isinstance(message, AIMessage) for message in messages)
+        said = reply_due(self.script.__getitem__, messages)
         self.death("think", said)
         return Reply(self.script[said])
 

@@ -92,20 +92,24 @@ SLIPS = (
 GOES_ON = "\n**Thought:** on\n**Action:** `walk`\nObservation: I am there.\n"
 
 
-async def test_react_when_replies_hold_no_action_shows_them_as_they_were() -> None:
-    """No label and no empty action is added to what a model said; the world says what was wrong."""
+async def test_react_when_replies_hold_no_action_shows_none_and_says_what_was_wrong() -> None:
+    """No form but the right one is there to be imitated; the steps hold all replies word for word."""
     said = [text for text, _ in SLIPS]
     model = script(*said, cut("I see that"), GOES_ON, GOES_ON)
     agent = build_react_agent(model, environment=Corridors(), max_rounds=11)
     result = await agent.ainvoke({"task_id": "toy/corridor/3"})
     went_on = GOES_ON.partition("\nObservation")[0]
     told = [*said, "I see that", went_on]
-    for number, messages in enumerate(model.sent):
-        assert own_words(messages) == [each for each in told[:number] if each.strip()]
+    for messages in model.sent[:-1]:
+        assert own_words(messages) == []
+    assert own_words(model.sent[-1]) == [went_on]
+    assert "Nothing was done." not in "".join(each.text for each in model.sent[-1])
     for answer, (_, problem) in zip(model.last_words(), SLIPS, strict=False):
         assert problem in answer
         assert answer.endswith(f"{FORM}\n\nThis is still what you see:\nGoal: walk 3 steps. At 0.")
-        assert answer.count(FORM) == answer.count("Nothing was done.")
+        assert answer.count(FORM) == answer.count("Nothing was done.") == 1
+    assert "No action could be read in your last 2 replies." in model.last_words()[1]
+    assert len(set(map(str, model.sent))) == len(model.sent), "no prompt is asked twice"
     assert "It was cut off" in model.last_words()[len(SLIPS)]
     assert [step["said"] for step in result["steps"][1:]] == [*told, went_on]
     assert [step["action"] for step in result["steps"][-2:]] == ["walk", "walk"]

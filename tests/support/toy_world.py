@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from acceptance.reply_scripts import reply_due
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -112,8 +113,8 @@ def playing(*replies: str, lessons: str = LESSONS) -> RuleModel:
     def rule(messages: Sequence[BaseMessage]) -> str:
         if not isinstance(messages[0], SystemMessage):
             return lessons
-        said = sum(isinstance(message, AIMessage) for message in messages)
-        return replies[min(said, len(replies) - 1)]
+        last = len(replies) - 1
+        return replies[min(reply_due(lambda number: replies[min(number, last)], messages), last)]
 
     return RuleModel(rule=rule)
 

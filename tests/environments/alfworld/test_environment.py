@@ -58,7 +58,9 @@ def test_first_text_when_shown_in_compat_has_room_task_and_list_but_no_banner(fa
 
 
 def test_later_texts_when_shown_differ_by_semantics_in_the_list_alone() -> None:
-    """`compat` lists once, `listed` at every turn, `react` never; the engine's words are the same."""
+    """`compat` lists once, `listed` at every turn, `current` at the latest alone, `react` never; the
+    engine's words are the same.
+    """  # noqa: D205
     game = game_of()
     engine = open_engine(game, fast=False)
     frames = [engine.reset(), *map(engine.step, game.walkthrough)]
@@ -70,8 +72,15 @@ def test_later_texts_when_shown_differ_by_semantics_in_the_list_alone() -> None:
         first = {
             "compat": f"{told}\nAVAILABLE ACTIONS: {','.join(frames[0].commands)}",
             "listed": told + lists[0],
+            "current": told,
             "react": told,
         }
+        now = [start.shown_now, *(turn.shown_now for turn in turns)]
+        assert now[:-1] == [
+            f"AVAILABLE ACTIONS: {','.join(frame.commands)}" if name == "current" else ""
+            for frame in frames[:-1]
+        ]
+        assert now[-1] == "", "nothing can be done after the end"
         assert start.observation == first[name]
         assert [turn.observation for turn in turns] == [
             frame.feedback + (following if name == "listed" else "")
@@ -80,9 +89,11 @@ def test_later_texts_when_shown_differ_by_semantics_in_the_list_alone() -> None:
         assert [turn.actions for turn in turns] == [frame.commands for frame in frames[1:]]
 
 
-@pytest.mark.parametrize(("name", "rounds"), [("compat", 30), ("listed", 20), ("react", 49)])
+@pytest.mark.parametrize(
+    ("name", "rounds"), [("compat", 30), ("listed", 20), ("current", 30), ("react", 49)]
+)
 def test_rounds_when_not_given_are_those_of_the_convention(name: Semantics, rounds: int) -> None:
-    """AgentGym's 30, AgentBench's 20, ReAct's 49; any other number can be asked for."""
+    """AgentGym's 30, twice, AgentBench's 20, ReAct's 49; any other number can be asked for."""
     assert AlfworldEnvironment(game_of(), name).max_rounds == rounds
     assert AlfworldEnvironment(game_of(), name, max_rounds=7).max_rounds == 7
 
@@ -91,12 +102,12 @@ def test_rounds_when_not_given_are_those_of_the_convention(name: Semantics, roun
 def test_instructions_when_read_say_how_to_play_and_leave_the_reply_format_open(
     name: Semantics,
 ) -> None:
-    """They tell what invalid looks like; `react`, which shows no list, names the commands."""
+    """They tell what invalid looks like; where no list is shown at each turn, they name the commands."""
     text = AlfworldEnvironment(game_of(), name).instructions
     assert "Nothing happens" in text
     for absent in ("Thought:", "Action:", "<set down>", "$"):
         assert absent not in text
-    assert ("move <object> to <receptacle>" in text) == (name == "react")
+    assert ("move <object> to <receptacle>" in text) == (name in {"compat", "react"})
     assert ("think: " in text) == (name == "react")
 
 
