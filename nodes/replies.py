@@ -43,24 +43,16 @@ def _without_reasoning(text: str) -> str:
     the text; and reasoning itself may speak of its marks, one at a time or in pairs.
     """
     outside: list[str] = []
-    depth = begun = ended = 0
+    inside, ended = False, 0
     for mark in _REASONING.finditer(text):
-        if mark["begin"]:
-            if not depth:
-                outside.append(text[ended : mark.start()])
-                begun = mark.end()
-            depth += 1
-            continue
-        if not depth:  # Reasoning went on behind an end that it only spoke of, or was begun for it.
-            del outside[1:]
-        depth = max(depth - 1, 0)
-        ended = mark.end()
-    if depth and ended < begun:
-        return "".join(outside)
-    rest = text[ended:]
-    if depth and (again := _REASONING.search(rest)):
-        rest = rest[: again.start()]
-    return "".join([*outside, rest])
+        if not mark["begin"]:
+            if not inside:  # It was begun by the prompt, or went on behind an end it only spoke of.
+                outside = outside[:1] or [""]
+            inside, ended = False, mark.end()
+        elif not inside:
+            outside.append(text[ended : mark.start()])
+            inside = True
+    return "".join(outside if inside else [*outside, text[ended:]])
 
 
 def in_turns(messages: Sequence[BaseMessage]) -> list[BaseMessage]:

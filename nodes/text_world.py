@@ -375,7 +375,6 @@ def _plain(line: str) -> str:
     bare = line.strip()
     if bare.startswith(_FENCE) and bare.count("`") == len(_FENCE):
         return ""
-    bare = bare.removeprefix(">").lstrip()
     if span := _SPAN.match(bare):
         bare = span.group(2)
     bare = bare.replace("**", "").replace("`", "").strip("* \t").removeprefix(">").lstrip()

@@ -3,6 +3,8 @@
 They stand in `replies.yaml`, by form, and what holds of one form is one test.
 """
 
+import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -97,6 +99,28 @@ def test_reply_when_read_becomes_what_an_engineer_would_read_in_it(form: str) ->
     """One action is read whatever stands around it; none, or several, says so."""
     entries = CORPUS[form]
     assert [_read(entry) for entry in entries] == entries
+
+
+def test_reply_when_hostile_and_long_is_read_at_once() -> None:
+    """No reply has a pattern tried from each of its places anew."""
+    begun = time.monotonic()
+    for repeated in (
+        "\t",
+        "*",
+        "1. ",
+        "**a ",
+        "`a",
+        "Action ",
+        "\n",
+        "<s> ",
+        "<think>",
+        " [Action",
+    ):
+        with suppress(ActionFormatError):
+            parse_reply(reply_text(AIMessage(f"Action: {repeated * 20_000}")))
+        with suppress(ActionFormatError):
+            parse_reply(reply_text(AIMessage(f"{repeated * 20_000}Action")))
+    assert time.monotonic() - begun < 60
 
 
 @OF_EACH_FORM
