@@ -21,8 +21,12 @@ from langgraft.memory.model import BLOCK_END, BLOCK_START, strip_block
 
 FIX_SENTENCES: Final = 2
 """Of what was said beside a repair, which are filed as the fix that worked."""
-_REASONING: Final = re.compile(r"<think(?:ing)?>")
-_REASONED: Final = re.compile(r"</think(?:ing)?>\s*")
+_REASONING: Final = re.compile(
+    r"(?P<begin><think(?:ing)?>|\[THINK\]|<\|channel\|>analysis<\|message\|>)"
+    r"|(?:</think(?:ing)?>|\[/THINK\]|<\|channel\|>final<\|message\|>)\s*",
+    re.IGNORECASE,
+)
+"""Its marks, as DeepSeek's, Qwen's and most others' have them, Mistral's, and OpenAI's open models'."""
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+(?=[^\s\d])|\n\s*\n")
 
 
@@ -33,17 +37,22 @@ def reply_text(message: BaseMessage) -> str:
 
 
 def _without_reasoning(text: str) -> str:
-    """Cut reasoning: from its first mark through its last end, and what is never ended.
+    """Cut reasoning: what stands between its marks, and what is never ended.
 
     Where a prompt opens it for the model, as templates of reasoning models do, only the end is in
-    the text; and reasoning itself may speak of its marks.
+    the text; and reasoning itself may speak of its marks, one at a time or in pairs.
     """
-    ends = list(_REASONED.finditer(text))
-    if ends:
-        begin = _REASONING.search(text, 0, ends[-1].start())
-        text = text[: begin.start() if begin else 0] + text[ends[-1].end() :]
-    begin = _REASONING.search(text)
-    return text[: begin.start()] if begin else text
+    outside: list[str] = []
+    inside, ended = False, 0
+    for mark in _REASONING.finditer(text):
+        if not mark["begin"]:
+            if not inside:  # It was begun by the prompt, or went on behind an end it only spoke of.
+                outside = outside[:1] or [""]
+            inside, ended = False, mark.end()
+        elif not inside:
+            outside.append(text[ended : mark.start()])
+            inside = True
+    return "".join(outside if inside else [*outside, text[ended:]])
 
 
 def in_turns(messages: Sequence[BaseMessage]) -> list[BaseMessage]:

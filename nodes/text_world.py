@@ -267,26 +267,49 @@ def _reason(*, done: bool, success: bool, exhausted: bool) -> str:
     return OUT_OF_ROUNDS if exhausted else ""
 
 
-# Chat models set labels in bold, as headings or list points, number them as ReAct's examples do, and
-# write the colon of their own script.
-_LABEL = r"^[ \t>#*_`-]*{}(?:[ \t]*#?\d+)?[ \t*_`]*[:\uff1a][ \t*_]*"
-_THOUGHT = re.compile(_LABEL.format("Thought"), re.IGNORECASE | re.MULTILINE)
-_ACTION = re.compile(_LABEL.format("Action") + "(.*)$", re.IGNORECASE | re.MULTILINE)
+# Chat models set labels in bold or brackets, as headings or list points, number them as ReAct's
+# examples do, and write the colon of their own script; a title on a line of its own may have none.
+_NUMBER = r"(?:[ \t]*[#(\[]?\d+[)\]]?)?"
+
+
+def _label(word: str) -> str:
+    named = rf"(?:{word}{_NUMBER}|\[{word}{_NUMBER}\])"
+    marks = r"[ \t>#*_`•+-]*(?:\d+[.)][ \t*_`]*)?"
+    title = rf"[ \t]*(?:#{{1,6}}|\*\*)[ \t*_]*{named}[ \t*_]*(?=\r?$)"
+    return rf"^(?:{marks}{named}[ \t*_`]*[:\uff1a]|{title})"
+
+
+_THOUGHT = re.compile(_label("Thought") + r"[ \t*_`]*", re.IGNORECASE | re.MULTILINE)
+_ACTION = re.compile(
+    # Marks that close the label's go with it, those that open the action's do not.
+    _label("Action") + r"(?:[*_]+(?=\s|$))?[ \t]*(?:Action[ \t]*[:\uff1a][ \t*_]*)?(.*)$",
+    re.IGNORECASE | re.MULTILINE,
+)
 # On the line of the thought only as it is asked for: prose speaks of "my next action: …" too.
 _INLINE = re.compile(
-    r"(?<=[\s.!?;,])[*_`]*Action(?: \d+)?[*_`]*[:\uff1a][ \t*_]*(.*)$", re.MULTILINE
+    rf"(?<=[\s.!?;,])[*_`]*Action{_NUMBER}[*_`]*[:\uff1a][ \t*_]*(.*)$", re.MULTILINE
 )
+_OTHERS = "Observation|Obs|User|Human|Environment|Env|System|Assistant|Result|Feedback|Response"
 _CONTINUED = re.compile(
-    rf"{_LABEL.format('(?:Observation|Obs|User|Human)')}|\s[*_]*Observation(?: \d+)?[*_]*[:\uff1a]",
-    re.MULTILINE,
+    rf"(?i:{_label(f'(?:{_OTHERS})')})|\s[*_]*Observation(?: \d+)?[*_]*[:\uff1a]", re.MULTILINE
 )
 """Where a model writes the world's part as well, as it would without a stop sequence."""
-_TURN_ENDS = re.compile(
-    r"</s>|<\|(?:im_end|im_start|eot_id|end|endoftext|end_of_text|return)\|>|<end_of_turn>"
+_TURN_BEGINS = re.compile(
+    r"(?:\s*(?:<s>|<bos>|<\|begin_of_text\|>|<\|im_start\|>assistant|<\|assistant\|>"
+    r"|<\|start_header_id\|>assistant<\|end_header_id\|>|<start_of_turn>model))+\s*"
 )
-"""Marks with which models end a turn, where a server leaves them in the text."""
+_TURN_ENDS = re.compile(
+    r"</s>|<eos>|<(?:end|start)_of_turn>|\[/?INST\]"
+    r"|<[|\uff5c](?:im_end|im_start|eot|eot_id|eom_id|start_header_id|end|endoftext|end_of_text"
+    r"|end\u2581of\u2581sentence|return|user|assistant|system)[|\uff5c]>",
+    re.IGNORECASE,
+)
+"""Marks with which models begin and end a turn, where a server leaves them in the text."""
 _FENCE = "```"
-_PAIRS = {'"': '"', "'": "'", "“": "”", "[": "]", "<": ">", "(": ")"}
+_POINT = re.compile(r"(?:[-+•]|\d+[.)])(?:[ \t]+|$)")
+_SPAN = re.compile(r"(\*{1,3}|`{1,3})([^*`]+)\1(?=$|\s*[.,;:(\u2013\u2014-])[^*`]*$")
+"""An action in bold or as code, and what is said of it behind."""
+_PAIRS = dict(zip("\"'“\u2018«「[<({", "\"'”\u2019»」]>)}", strict=True))
 _MOST_LAYERS = 10
 """Pairs of marks around an action that are taken off."""
 _CUT = "It was cut off where the longest possible reply ends: think in fewer words."
@@ -304,9 +327,11 @@ def own_turn(text: str) -> str:
     """Return the part of a reply that is the model's turn, word for word.
 
     It ends where the model goes on with what the world or a user would say after its action, or at
-    a mark that ends a turn: as if a stop sequence had been set.
+    a mark that ends a turn: as if a stop sequence had been set. A mark that begins it is no part.
     """
-    turn = text[: found.start()] if (found := _TURN_ENDS.search(text)) else text
+    begin = found.end() if (found := _TURN_BEGINS.match(text)) else 0
+    end = found.start() if (found := _TURN_ENDS.search(text, begin)) else len(text)
+    turn = text[begin:end]
     action = _ACTION.search(turn) or _INLINE.search(turn)
     if action is None:
         return turn
@@ -337,8 +362,7 @@ def parse_reply(text: str) -> Reply:
         msg = f"The reply holds {len(found)} actions; take one at a time."
         raise ActionFormatError(msg)
     line = found[0]
-    following = (_plain(each) for each in turn[line.end() :].splitlines())
-    action = _bare(_plain(line.group(1)) or next(filter(None, following), ""))
+    action = _bare(_plain(line.group(1)) or _next_line(turn[line.end() :]))
     if not action:
         msg = "The action is empty."
         raise ActionFormatError(msg)
@@ -346,23 +370,38 @@ def parse_reply(text: str) -> Reply:
     return Reply(thought, action)
 
 
+def _next_line(text: str) -> str:
+    """Return the first line that holds something, where that is no thought or list of actions."""
+    if thought := _THOUGHT.search(text):
+        text = text[: thought.start()]
+    lines = [line.strip() for line in text.splitlines() if _plain(line)]
+    points = sum(_POINT.match(line) is not None for line in lines)
+    if points > 1 and _POINT.match(lines[0]):
+        msg = f"The reply holds {points} actions; take one at a time."
+        raise ActionFormatError(msg)
+    return _plain(lines[0]) if lines else ""
+
+
 def _plain(line: str) -> str:
-    """Take Markdown's emphasis, code marks, quotes and fences off a line."""
+    """Take Markdown's emphasis, code marks, quotes, points and fences off a line."""
     bare = line.strip()
     if bare.startswith(_FENCE) and bare.count("`") == len(_FENCE):
         return ""
-    return bare.strip("*` \t").removeprefix(">").lstrip()
+    if span := _SPAN.match(bare):
+        bare = span.group(2)
+    bare = bare.replace("**", "").replace("`", "").strip("* \t").removeprefix(">").lstrip()
+    return _POINT.sub("", bare, count=1) if _POINT.match(bare) else bare
 
 
 def _bare(action: str) -> str:
     """Take off an action what models set around it, and its doubled blanks."""
     action = " ".join(action.split())
     for _ in range(_MOST_LAYERS):
-        action = action.rstrip(".").rstrip()
+        action = action.rstrip(".,;。").rstrip()
         first, last, inside = action[:1], action[-1:], action[1:-1]
         if last == '"' and action.count('"') % 2:
             action = action[:-1].rstrip()
-        elif inside and last == _PAIRS.get(first) and not {first, last} & set(inside):
+        elif last == _PAIRS.get(first) and not {first, last} & set(inside):
             action = inside.strip()
         elif first == '"' and action.count('"') % 2:
             action = action[1:].lstrip()

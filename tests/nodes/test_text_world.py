@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from toy_world import Corridors, playing
 
-from langgraft._core.errors import ActionFormatError, SettingsError
+from langgraft._core.errors import SettingsError
 from langgraft._core.texts import Prompt
 from langgraft.nodes.state import AgentState, StepState
 from langgraft.nodes.text_world import (
@@ -167,77 +167,6 @@ def test_reply_when_unreadable_does_not_take_back_what_was_reached() -> None:
     after = act.invoke(state)
     assert after["success"] is True
     assert after["score"] == 0.9
-
-
-READABLE = [
-    ("Thought: a door\nAction: open it", "a door", "open it"),
-    ("Thought:\na door\n\nAction:\nopen it", "a door", "open it"),
-    ("Action: open it", "", "open it"),
-    ("a door\nACTION:open it  ", "a door", "open it"),
-    ("Thought: a\nb\nAction: open it\nObservation: made up", "a\nb", "open it"),
-    ("**Thought:** a door\n**Action:** open it", "a door", "open it"),
-    ("**Thought**: a door\n**Action**: **open it**", "a door", "open it"),
-    ("### Thought:\na door\n### Action:\n`open it`", "a door", "open it"),
-    ("- Thought: a door\n- Action: open it", "a door", "open it"),
-    ("Thought: a door\nAction:\n```\nopen it\n```", "a door", "open it"),
-    ("Thought: a door\nAction:\n```text\nopen it\n```", "a door", "open it"),
-    ("Thought: a door\r\nAction: open it\r\n", "a door", "open it"),
-    ("Thought: my next Action: is open\nAction: open it", "my next Action: is open", "open it"),
-    ("Thought: x\nAction: say Action: now", "x", "say Action: now"),
-    ("Thought: x\nAction: pick_up the_key", "x", "pick_up the_key"),
-    ("Thought: a door. Action: open it", "a door.", "open it"),
-    ("**Thought:** a door **Action:** open it", "a door", "open it"),
-    ("Thought 1: a door\nAction 1: open it", "a door", "open it"),
-    ("Thought\uff1aa door\nAction\uff1aopen it", "a door", "open it"),
-    ('Thought: x\nAction: "open it".', "x", "open it"),
-    ("Thought: x\nAction: “open it”", "x", "open it"),
-    ("Thought: x\nAction: [open  it]", "x", "open it"),
-    ("Thought: x\nAction: <open it>", "x", "open it"),
-    ("Thought: x\nAction: > open it...", "x", "open it"),
-    ("Thought: x\nAction: 'open it", "x", "'open it"),
-    ('Thought: x\nAction: open it"', "x", "open it"),
-    ('Thought: x\nAction: say "hi"', "x", 'say "hi"'),
-    ("Thought: x\nAction: click[Buy Now]", "x", "click[Buy Now]"),
-    ("Thought: x\nAction: [a] and [b]", "x", "[a] and [b]"),
-    ("Thought: x\nAction: open it\nObservation: y\nThought: z\nAction: go", "x", "open it"),
-    ("Thought: x Action: open it Observation: y Thought: z Action: go", "x", "open it"),
-    ("Thought: x\nAction: open it<|im_end|>\n<|im_start|>user\nAction: b", "x", "open it"),
-    ("Observation: a wall\nThought: x\nAction: open it", "Observation: a wall\nx", "open it"),
-    ("Thought: x\nAction: open it\n\nHuman: well done", "x", "open it"),
-    ("Action: a\nObservation: c\n**Action:** b", "", "a"),
-]
-
-UNREADABLE = [
-    ("", "The reply is empty"),
-    (" \n", "The reply is empty"),
-    ("Act: open it", "no line that starts with 'Action:'"),
-    ('{"action": "open it"}', "no line that starts with 'Action:'"),
-    ("Thought: Thought: Thought: open it", "no line that starts with 'Action:'"),
-    ("Thought: a door", "no line that starts with 'Action:'"),
-    ("open it", "no line that starts with 'Action:'"),
-    ("Actions: open it", "no line that starts with 'Action:'"),
-    ("Action: a\nAction: b", "holds 2 actions"),
-    ("Thought: x Action: a Thought: y Action: b", "holds 2 actions"),
-    ("I wonder what my next action: would be", "no line that starts with 'Action:'"),
-    ('Action: "."', "The action is empty"),
-    ("Action:", "The action is empty"),
-    ("Thought: a\nAction:  \n \n", "The action is empty"),
-    ("Action: **", "The action is empty"),
-    ("Action:\n```\n```", "The action is empty"),
-]
-
-
-@pytest.mark.parametrize(("text", "thought", "action"), READABLE)
-def test_reply_when_it_holds_one_action_is_read(text: str, thought: str, action: str) -> None:
-    """Layout and Markdown do not matter, the one action does."""
-    assert parse_reply(text) == Reply(thought, action)
-
-
-@pytest.mark.parametrize(("text", "said"), UNREADABLE)
-def test_reply_when_it_holds_none_or_several_says_so(text: str, said: str) -> None:
-    """The model is told what was wrong with its reply."""
-    with pytest.raises(ActionFormatError, match=said):
-        parse_reply(text)
 
 
 words = st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=1)
