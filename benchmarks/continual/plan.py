@@ -22,7 +22,7 @@ begin with its own.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Literal, Self, TypeAlias, cast
 
 from pydantic import (
     BaseModel,
@@ -49,7 +49,9 @@ from langgraft.benchmarks.harness.plans import (
 )
 from langgraft.benchmarks.harness.study import SIMULATED, Plan, RunSpec
 from langgraft.memory.providers import provider_settings
-from langgraft.memory.recall import BLOCK_INTRODUCTION, Budget, Place
+
+if TYPE_CHECKING:  # loads the stores, which a list of plans does not need
+    from langgraft.memory.recall import Budget
 
 
 class Condition(BaseModel):
@@ -293,10 +295,10 @@ class ContinualPlan(Plan):
     """Replies of the agent an episode (the paper: 20 to 50); `None` takes the world's own rule."""
     memory_tokens: int | None = Field(default=None, ge=0)
     """Room for recalled text, in tokens; `None` sets no limit."""
-    memory_introduction: str = Field(default=BLOCK_INTRODUCTION, max_length=1000)
-    """The first line of the block of recalled text; empty: none. Where transfer between tasks is the
+    memory_introduction: str | None = Field(default=None, max_length=1000)
+    """The first line of the block of recalled text; empty: none; `None`: that of `Budget`. Where transfer between tasks is the
     question, it should not tell an agent what to make of notes on other tasks."""
-    memory_place: Place = "end"
+    memory_place: Literal["start", "end"] = "end"
     """Where what memory recalls later in an episode stands: before the latest observation (`end`), so
     that prompts keep their beginning, or before the first (`start`)."""
 
@@ -312,9 +314,14 @@ class ContinualPlan(Plan):
         return self.model_copy(update=sizes)
 
     @property
-    def budget(self) -> Budget:
+    def budget(self) -> "Budget":
         """The room for recalled text, and how it begins."""
-        return Budget(self.memory_tokens, introduction=self.memory_introduction)
+        from langgraft.memory.recall import BLOCK_INTRODUCTION, Budget  # noqa: PLC0415
+
+        introduction = self.memory_introduction
+        if introduction is None:
+            introduction = BLOCK_INTRODUCTION
+        return Budget(self.memory_tokens, introduction=introduction)
 
     @property
     def parts(self) -> Mapping[str, "ContinualPlan"]:
@@ -369,14 +376,14 @@ class ContinualPlan(Plan):
         pairs = cast("Sequence[Mapping[str, JSON]]", changed.get("pairs") or ())
         return {**changed, "learner": {}, "pairs": [{**pair, "learner": {}} for pair in pairs]}
 
-    @field_validator("memory_introduction")
-    @classmethod
-    def _introducing(cls, introduction: str) -> str:
-        try:
-            Budget(introduction=introduction)
-        except SettingsError as error:
-            raise ValueError(str(error)) from error
-        return introduction
+    @model_validator(mode="after")
+    def _introduced(self, info: ValidationInfo) -> Self:
+        if self.memory_introduction is not None and not is_shipped(info):
+            try:
+                _ = self.budget
+            except SettingsError as error:
+                raise ValueError(f"memory_introduction: {error}") from error
+        return self
 
     @field_validator("conditions")
     @classmethod
