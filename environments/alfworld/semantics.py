@@ -73,7 +73,7 @@ class Convention:
             case "compat" | "current":
                 return action.removesuffix(_END_OF_TEXT).strip()
             case "listed":
-                return action.strip().lower().split("\n")[0]
+                return action.strip().lower().split("\n")[0].strip()
             case "react":
                 return action.strip().split("\n")[0].strip()
 
