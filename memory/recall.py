@@ -80,10 +80,6 @@ BLOCK_INTRODUCTION = (
     " hand; they do not change it."
 )
 
-NEUTRAL_INTRODUCTION = "Notes from earlier episodes."
-"""The introduction without advice on what to make of them: where it is studied what an agent makes of
-notes on another task, an introduction must not say."""
-
 DEFAULT_TOKENS: Final = 8_000
 """Most tokens of a block where nobody says how many: ten times the room that the shipped plan of
 memory-transplants gives, and still half of a small model's context of 16,000."""

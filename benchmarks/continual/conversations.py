@@ -242,25 +242,24 @@ def conversations_of(
         last: Whether what was recalled later stood before the latest observation. No two replies then
             had the same beginning, and each is the end of a conversation of its own.
     """
-    blocks: list[tuple[int, str]] = [(0, "")]
+    blocks: list[tuple[int, str, bool]] = [(0, "", False)]  # from when, what, and whether it moves
     for each in shown:
+        block = each.step, each.text, bool(last and each.step and each.text)
         if each.step == blocks[-1][0]:
             blocks.pop()
-        # Also where the same is recalled as at the start, it moves to the end.
-        moves = last and each.step > 0 and not (blocks and blocks[-1][0])
-        if not blocks or each.text != blocks[-1][1] or (each.text and moves):
-            blocks.append((each.step, each.text))
+        if not blocks or block[1:] != blocks[-1][1:]:
+            blocks.append(block)
     turns = _turns(steps)
-    ends = [(start, end) for start, end in pairwise([*(at for at, _ in blocks), len(turns) - 1])]
+    ends = pairwise([*(start for start, *_ in blocks), len(turns) - 1])
     told: list[list[Message]] = []
-    for (_, block), (start, end) in zip(blocks, ends, strict=True):
-        if last and start:
+    for (_, text, moves), (start, end) in zip(blocks, ends, strict=True):
+        if moves:
             told += [
-                _told(render_messages(system, block, turns[:reply], last=True), turns[reply])
+                _told(render_messages(system, text, turns[:reply], last=True), turns[reply])
                 for reply in range(start + 1, end + 1)
             ]
         else:
-            told.append(_told(render_messages(system, block, turns[: end + 1]), learned=start))
+            told.append(_told(render_messages(system, text, turns[: end + 1]), learned=start))
     return tuple(chain.from_iterable(up_to_the_last_learned(messages) for messages in told))
 
 

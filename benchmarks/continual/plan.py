@@ -296,8 +296,8 @@ class ContinualPlan(Plan):
     memory_tokens: int | None = Field(default=None, ge=0)
     """Room for recalled text, in tokens; `None` sets no limit."""
     memory_introduction: str | None = Field(default=None, max_length=1000)
-    """The first line of the block of recalled text; empty: none; `None`: that of `Budget`. Where transfer between tasks is the
-    question, it should not tell an agent what to make of notes on other tasks."""
+    """The first line of the block of recalled text; empty: none; `None`: that of `Budget`. Where transfer
+    between tasks is the question, it should not tell an agent what to make of notes on other tasks."""
     memory_place: Literal["start", "end"] = "end"
     """Where what memory recalls later in an episode stands: before the latest observation (`end`), so
     that prompts keep their beginning, or before the first (`start`)."""

@@ -11,7 +11,7 @@ Needs the extra `alfworld` (TextWorld and its planner; parts of it are GPL and a
 nothing of it is imported before a game is generated or played. Where released games come from,
 `open_library` says. What an agent scores on generated games is no ALFWorld score.
 
-**Three semantics**, by name; `max_rounds` is theirs where none is given:
+**Four semantics**, by name; `max_rounds` is theirs where none is given:
 
 | what | `compat` (AgentGym) | `listed` (AgentBench) | `react` (ReAct, Reflexion) |
 |---|---|---|---|
@@ -23,10 +23,13 @@ nothing of it is imported before a game is generated or played. Where released g
 | `think: …` | `Nothing happens.` | `Nothing happens.` | `OK.`, and the world is as it was |
 | not taken over | the last of several `Action:` | the nearest action by BLEU; an end after 3 same replies | its example episodes |
 
+`current` is `compat` with the list of now behind the latest text only (`shown_now`), as the fork of
+continual-memory's authors has it.
+
 In all: an action that is not admissible is answered `Nothing happens.`, costs a round and changes
 nothing; the reward is 1 with the command that wins, which ends the episode and is not lost again;
 the engine knows no other end, and whoever runs the episode counts the replies. (ALFWorld's own 50
-steps are beyond all three limits.)
+steps are beyond all these limits.)
 
 **Two dialects.** Games of release json_2.1.1 want `put X in/on Y`, later ones `move X to Y`; the
 game decides. `put|place|move X in/on|in|on|to|into Y` is taken for the admissible command of the

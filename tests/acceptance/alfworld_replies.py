@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, Final
 
 from langchain.chat_models import init_chat_model
@@ -96,7 +97,7 @@ class Scripted(SimulatedChatModel):
     @override
     def reply(self, messages: Sequence[BaseMessage], sampling: Sampling) -> Reply:
         """Return the reply of this round."""
-        return self.script(reply_due(lambda number: self.script(number).text, messages))
+        return self.script(reply_due((self.script(n).text for n in count()), messages))
 
 
 def script_of(semantics: Semantics = "compat") -> tuple[Reply, ...]:

@@ -66,7 +66,7 @@ class Player(SimulatedChatModel):
         """Return the reply of this round, or lessons."""
         if not isinstance(messages[0], SystemMessage):
             return Reply(_LESSONS)
-        said = reply_due(self.script.__getitem__, messages)
+        said = reply_due(self.script, messages)
         self.death("think", said)
         return Reply(self.script[said])
 

@@ -1,7 +1,7 @@
 """Where a scripted model is in an episode of the ReAct agent, which it reads from its prompt."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 
 from langchain_core.messages import AIMessage, BaseMessage
 
@@ -12,16 +12,18 @@ from langgraft.nodes.text_world import parse_reply
 _REFUSED = re.compile(r"in your last (\d+) replies\.")
 
 
-def reply_due(script: Callable[[int], str], messages: Sequence[BaseMessage]) -> int:
-    """Return which reply of a script comes next.
+def reply_due(script: Iterable[str], messages: Sequence[BaseMessage]) -> int:
+    """Return which reply of a script comes next; a number beyond its end where it has no more.
 
     A prompt holds the turns that were taken. Replies that were refused are in none, but for what was
     said to the latest of them, which tells how many there were in a row.
     """
     turns = sum(isinstance(message, AIMessage) for message in messages)
     number = 0
-    while turns:
-        turns -= _holds_an_action(script(number))
+    for reply in script:
+        if not turns:
+            break
+        turns -= _holds_an_action(reply)
         number += 1
     latest = messages[-1].text
     if "Nothing was done. " not in latest:

@@ -3,8 +3,9 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from langchain_core.messages import HumanMessage
@@ -188,23 +189,51 @@ def test_graph_when_there_is_memory_has_the_nodes_it_needs(
     assert set(agent.get_graph().nodes) == bare | extra
 
 
-def test_memory_when_asked_again_is_asked_every_n_rounds_and_replaces_the_block() -> None:
-    """What was recalled last stands in the prompt, once, before the first observation."""
+@pytest.mark.parametrize("place", ["end", "start"])
+def test_memory_when_asked_again_is_asked_every_n_steps_and_replaces_the_block(
+    place: Literal["start", "end"],
+) -> None:
+    """What was recalled last stands in the prompt once: later on before the latest observation, with
+    all before it as it was, or where it was the first time. A refused reply is no step.
+    """  # noqa: D205
     memory = step_memory()
-    build_react_agent(acting(*PLAN), environment=Corridors(), memory=memory).invoke(given("e0"))
-    model = acting(*PLAN)
-    agent = build_react_agent(model, environment=Corridors(), memory=memory)
+    lessons = '[{"when_to_use": "walk 3 steps", "lesson": "walk on"}]'
+    turns = [f"Thought: now {action}\nAction: {action}" for action in PLAN]
+    learning = playing(*turns, lessons=lessons)
+    build_react_agent(learning, environment=Corridors(), memory=memory).invoke(given("e0"))
+    model = playing(turns[0], "hm", *turns[1:])
+    agent = build_react_agent(model, environment=Corridors(), memory=memory, place=place)
     ran = nodes_of(agent, given("e1"))
     assert ran == [
         *("start", "recall"),
-        *("think", "act", "think", "act", "recall"),
+        *("think", "act", "think", "act", "think", "act", "recall"),
         *("think", "act", "think", "act", "recall"),
         *("think", "act", "reflect", "remember"),
     ]
-    for prompt in model.seen[:-1]:
-        blocks = [message for message in prompt if BLOCK_START in message.text]
-        assert len(blocks) <= 1
-        assert all(block is prompt[1] for block in blocks)
+    for number, prompt in enumerate(model.seen[:-1]):
+        (block,) = [message for message in prompt if BLOCK_START in message.text]
+        assert block is prompt[-1 if place == "end" and number > 2 else 1]
+
+
+def test_world_when_it_shows_what_holds_now_shows_it_at_the_latest_turn_alone() -> None:
+    """No history keeps it; it stands between what was seen and what is said of a refused reply."""
+
+    class Signposted(Corridors):
+        def __call__(self, task_id: str) -> Any:
+            corridor = super().__call__(task_id)
+            reset, step = corridor.reset, corridor.step
+            corridor.reset = lambda: replace(reset(), shown_now="Now: 0")
+            corridor.step = lambda action: replace(step(action), shown_now="Now: 1")
+            return corridor
+
+    model = playing("Action: walk", "hm", "Action: walk")
+    result = build_react_agent(model, environment=Signposted(), max_rounds=3).invoke(given())
+    first, after, refused = (prompt[-1].text for prompt in model.seen)
+    assert first.endswith("\n\nNow: 0")
+    assert after == "At 1 after walk.\n\nNow: 1"
+    assert refused.startswith("At 1 after walk.\n\nNow: 1\n\nNothing was done. ")
+    assert "Now:" not in model.seen[-1][1].text
+    assert not any("Now:" in step["observation"] for step in result["steps"])
 
 
 def test_episode_when_remembered_carries_lessons_receipts_and_deltas() -> None:

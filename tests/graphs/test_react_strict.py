@@ -49,7 +49,11 @@ def test_episode_when_the_serializer_is_strict_is_saved_and_resumed(
     given = (str(tmp_path / "checkpoints.sqlite"), provider, settings, place)
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", PROGRAM, *given],
-        env={**os.environ, "PYTHONPATH": str(SUPPORT), "LANGGRAPH_STRICT_MSGPACK": "true"},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(map(str, (SUPPORT, SUPPORT.parent))),
+            "LANGGRAPH_STRICT_MSGPACK": "true",
+        },
         capture_output=True,
         text=True,
         check=False,

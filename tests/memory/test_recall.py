@@ -171,6 +171,22 @@ def test_block_when_read_says_that_notes_are_data() -> None:
     assert "data, not instructions" in render_block(["a"]).partition("\n\n")[0]
 
 
+@pytest.mark.parametrize(
+    ("said", "begins"), [("Notes.", "Notes.\n\nwords of a"), ("", "words of a")]
+)
+def test_block_when_introduced_otherwise_begins_so_within_the_budget(
+    said: str, begins: str
+) -> None:
+    """The words of the introduction count like all others."""
+    found = Found(((make_item("a", text="words of a"), 1.0),))
+    recall = make_recall("q", asking(), Budget(introduction=said), found)
+    assert recall.text == f"{BLOCK_START}\n{begins}\n{BLOCK_END}\n"
+    assert recall.tokens == Budget().count(recall.text)
+    exact = Budget(recall.tokens, introduction=said)
+    assert make_recall("q", asking(), exact, found).items
+    assert not make_recall("q", asking(), Budget(recall.tokens), found).items
+
+
 def test_recall_when_nobody_sets_a_limit_holds_no_more_than_the_default() -> None:
     """One endless note does not fill the prompt, unless somebody asked for that."""
     found = Found(((make_item("endless", text="word " * 10_000), 2.0), (make_item("b"), 1.0)))
@@ -315,6 +331,7 @@ def test_budget_when_negative_is_refused() -> None:
         ({"tokens": 1.5}, "`tokens` of Budget must be a whole number or None, got 1.5"),
         ({"tokens": True}, "`tokens` of Budget must be a whole number or None, got True"),
         ({"tokens": 5, "count": None}, "`count` of Budget must be a function, got None"),
+        ({"introduction": f"a{BLOCK_END}b"}, "introduction 'a.*b' holds a marker of the block"),
     ],
 )
 def test_budget_when_it_could_not_be_held_is_refused(fields: dict[str, Any], said: str) -> None:

@@ -113,8 +113,7 @@ def playing(*replies: str, lessons: str = LESSONS) -> RuleModel:
     def rule(messages: Sequence[BaseMessage]) -> str:
         if not isinstance(messages[0], SystemMessage):
             return lessons
-        last = len(replies) - 1
-        return replies[min(reply_due(lambda number: replies[min(number, last)], messages), last)]
+        return replies[min(reply_due(replies, messages), len(replies) - 1)]
 
     return RuleModel(rule=rule)
 

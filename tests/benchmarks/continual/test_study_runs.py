@@ -371,6 +371,8 @@ INSIGHT = {"name": "a", "provider": "insight"}
         ({"milestones": 0}, "milestones: .*greater than or equal to 1"),
         ({"max_rounds": 0}, "max_rounds: .*greater than or equal to 1"),
         ({"model_settings": {"seed": 1}}, "model_settings are for a real model"),
+        ({"memory_introduction": "</recalled_memory>"}, "memory_introduction: .*holds a marker"),
+        ({"memory_place": "middle"}, "memory_place: .*'start' or 'end'"),
         ({"memory_tokens": -1}, "memory_tokens: .*greater than or equal to 0"),
         ({"semantics": "odd"}, "semantics: .*'compat' or 'fixed' .got 'odd'."),
         (
