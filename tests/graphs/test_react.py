@@ -14,10 +14,11 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.store.memory import InMemoryStore
-from toy_world import Corridors, RuleModel, acting, playing
+from toy_world import Corridor, Corridors, RuleModel, acting, playing
 
 from langgraft._core.canonical import canonical_json
 from langgraft._core.errors import InputError, SettingsError
+from langgraft.environments.text import Reset, Transition
 from langgraft.graphs import build_react_agent
 from langgraft.memory.model import BLOCK_START, MemoryDelta, fold
 from langgraft.memory.provider import MemoryProvider
@@ -218,16 +219,19 @@ def test_memory_when_asked_again_is_asked_every_n_steps_and_replaces_the_block(
 def test_world_when_it_shows_what_holds_now_shows_it_at_the_latest_turn_alone() -> None:
     """No history keeps it; it stands between what was seen and what is said of a refused reply."""
 
-    class Signposted(Corridors):
-        def __call__(self, task_id: str) -> Any:
-            corridor = super().__call__(task_id)
-            reset, step = corridor.reset, corridor.step
-            corridor.reset = lambda: replace(reset(), shown_now="Now: 0")
-            corridor.step = lambda action: replace(step(action), shown_now="Now: 1")
-            return corridor
+    class Signposted(Corridor):
+        def reset(self) -> Reset:
+            return replace(super().reset(), shown_now="Now: 0")
+
+        def step(self, action: str) -> Transition:
+            return replace(super().step(action), shown_now="Now: 1")
+
+    class Signposts(Corridors):
+        def __call__(self, task_id: str) -> Corridor:
+            return Signposted(3, 20, self.counts)
 
     model = playing("Action: walk", "hm", "Action: walk")
-    result = build_react_agent(model, environment=Signposted(), max_rounds=3).invoke(given())
+    result = build_react_agent(model, environment=Signposts(), max_rounds=3).invoke(given())
     first, after, refused = (prompt[-1].text for prompt in model.seen)
     assert first.endswith("\n\nNow: 0")
     assert after == "At 1 after walk.\n\nNow: 1"
