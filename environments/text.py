@@ -103,3 +103,16 @@ class TextWorldFactory(Protocol):
             SettingsError: There is no such family or split.
         """
         ...
+
+
+@runtime_checkable
+class Graded(Protocol):
+    """A world that knows how hard its tasks are."""
+
+    def difficulty(self, task_id: str) -> float:
+        """Return how hard a task is, in any unit that is one within a family: more is harder.
+
+        Raises:
+            SettingsError: There is no such task.
+        """
+        ...

@@ -10,6 +10,7 @@ that its games need. A game takes one to three seconds to make, once a process, 
 objective names the last thing to be done, and not the way there, as `tw-make --only-last-action` has it.
 """
 
+import math
 import re
 import shutil
 import threading
@@ -167,6 +168,19 @@ class TextWorldGames:
                 _make(family, int(seed), path)
         split = "train" if int(seed) in SPLITS["train"] else "test"
         return TextWorldEpisode(TextTask(f"{domain}/{seed}", domain, split), path)
+
+    def difficulty(self, task_id: str) -> float:
+        """Return how many commands win a game, which is made where it is not there yet.
+
+        Raises:
+            SettingsError: There is no such task.
+            GameError: TextWorld cannot make the game.
+            MissingExtraError: TextWorld is not installed.
+        """
+        episode = self(task_id)
+        episode.reset()
+        episode.close()
+        return float(len(episode.walkthrough) or math.inf)
 
     def tasks(self, domain: str, split: str) -> tuple[TextTask, ...]:
         """List the tasks of a family in one split, by seed.

@@ -27,8 +27,10 @@ from langgraft.nodes.replies import reply_text
 from langgraft.nodes.state import AgentState, StepState
 from langgraft.nodes.structured import CUT_OFF, asking, listed, read_reply
 
-MAX_LESSONS = 3
-"""About three insights per episode (continual-memory §A.1.4)."""
+LESSONS = 3
+"""How many a prompt asks for: about three insights per episode (continual-memory §A.1.4)."""
+MAX_LESSONS = 2 * LESSONS
+"""How many are kept of a model that has more to say."""
 LAST_ACTIONS = 3
 """How many actions a lesson by rules names."""
 QUOTED = 200
@@ -45,7 +47,8 @@ def reflect_node(
 
     Args:
         model: Any chat model, or the name of one (`openai:gpt-4.1-mini`).
-        prompt: Prompt with the placeholders `$task`, `$outcome`, `$trajectory`, `$limit`.
+        prompt: Prompt with the placeholders `$task`, `$outcome`, `$trajectory`, and `$limit`: about how
+            many lessons it asks for, three, or `max_lessons` where that is less.
         max_lessons: Most lessons kept of one episode.
     """
     template = prompt or shipped("reflect")
@@ -76,7 +79,7 @@ def _filled(task: str, steps: Sequence[Step], outcome: Outcome, limit: int) -> d
         "task": task,
         "outcome": describe_outcome(outcome),
         "trajectory": render_trajectory(steps, result=""),
-        "limit": str(limit),
+        "limit": str(min(LESSONS, limit)),
     }
 
 

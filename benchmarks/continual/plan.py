@@ -165,7 +165,10 @@ def check_readable(probe: CrossedProbe, retrieval: Condition, pool: Condition) -
         raise ValueError(msg)
 
 
-Order: TypeAlias = Literal["blocked", "shuffled", "interleaved"]
+Order: TypeAlias = Literal["blocked", "shuffled", "interleaved", "curriculum"]
+
+MIXED: frozenset[Order] = frozenset({"shuffled", "interleaved"})
+"""Orders in which the tasks of a sequence are one stream."""
 
 LETTERS = "ABCDEFGH"
 """What tasks can be called."""
@@ -269,7 +272,8 @@ class ContinualPlan(Plan):
     """Which tasks follow one another: letters joined by `>`."""
     order: Order = "blocked"
     """How a sequence's instances follow one another: a phase a task, each phase in an order of chance
-    (`blocked`), or its tasks in one stream: by chance (`shuffled`) or in turns (`interleaved`)."""
+    (`blocked`) or from easy to hard (`curriculum`, equals by chance), or its tasks in one stream: by
+    chance (`shuffled`) or in turns (`interleaved`)."""
     tests: Literal["met", "all"] | None = None
     """Which tasks are tested after a phase: those met so far, or all of the sequence. `None`: all
     where a sequence has more than two."""
@@ -507,7 +511,7 @@ class ContinualPlan(Plan):
                 )
                 raise ValueError(msg)
         mixed = [frozenset(phases(sequence)) for sequence in self.sequences]
-        if self.order != "blocked" and len(set(mixed)) < len(mixed):
+        if self.order in MIXED and len(set(mixed)) < len(mixed):
             msg = (
                 f"order {self.order!r} makes one stream of a sequence's tasks: of sequences with the"
                 f" same tasks give one, got {', '.join(self.sequences)}"

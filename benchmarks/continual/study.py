@@ -12,6 +12,7 @@ from typing_extensions import override
 from langgraft._core.canonical import JSON, digest, seeded_fraction
 from langgraft._core.errors import PlanError, SettingsError
 from langgraft.benchmarks.continual.plan import (
+    MIXED,
     MOST_RUNS,
     PAIR,
     Condition,
@@ -21,7 +22,13 @@ from langgraft.benchmarks.continual.plan import (
     of_pair,
     phases,
 )
-from langgraft.benchmarks.continual.worlds import ForeignWorld, TaskList, source_digest
+from langgraft.benchmarks.continual.worlds import (
+    Difficulty,
+    ForeignWorld,
+    TaskList,
+    grading,
+    source_digest,
+)
 from langgraft.benchmarks.harness.plans import is_foreign, provider_modules, source_digests
 from langgraft.benchmarks.harness.study import (
     SIMULATED,
@@ -119,9 +126,10 @@ class ContinualStudy(Study[ContinualPlan]):
         """List the runs of a plan; a world that it names is imported and checked.
 
         Raises:
-            PlanError: A task family does not exist, or a world that it names is none.
+            PlanError: A task family does not exist, or a world that it names is none, or does not know how
+            hard its tasks are, though their order goes by that.
         """
-        return _listed(plan, _factory)
+        return _listed(plan, _factory, _difficulty)
 
     @override
     def glimpse(self, plan: ContinualPlan) -> tuple[RunSpec, ...] | None:
@@ -276,8 +284,12 @@ class ContinualStudy(Study[ContinualPlan]):
 class RunList:
     """Builds the runs of one pair of task families, or of more families than two."""
 
-    def __init__(self, plan: ContinualPlan, world: TaskList) -> None:
+    def __init__(
+        self, plan: ContinualPlan, world: TaskList, difficulty: Difficulty | None = None
+    ) -> None:
+        """Take what lists the tasks, and what grades them where their order goes by that."""
         self._plan = plan
+        self._difficulty = difficulty
         self._domains = plan.tasks.named
         self._train = {
             task: world.tasks(domain, "train")[: plan.train_items]
@@ -316,7 +328,7 @@ class RunList:
     def _whole(self) -> tuple[str, ...]:
         """The sequences of the plan; where tasks are mixed, by `+`."""
         sequences = self._plan.sequences
-        mixed = self._plan.order != "blocked"
+        mixed = self._plan.order in MIXED
         return tuple(each.replace(">", "+") for each in sequences) if mixed else sequences
 
     @cached_property
@@ -386,8 +398,10 @@ class RunList:
 
     def _order(self, task: str, replicate: int) -> tuple[str, ...]:
         if (task, replicate) not in self._orders:
-            items = (item.id for item in self._train[task])
-            self._orders[task, replicate] = self._shuffled(items, replicate)
+            items = self._shuffled((item.id for item in self._train[task]), replicate)
+            if self._difficulty is not None:
+                items = tuple(sorted(items, key=self._difficulty))
+            self._orders[task, replicate] = items
         return self._orders[task, replicate]
 
     def _shuffled(self, items: Iterable[str], replicate: int) -> tuple[str, ...]:
@@ -466,9 +480,11 @@ def _train_name(condition: str, replicate: int, sequence: str) -> str:
 
 
 def _listed(
-    plan: ContinualPlan, tasks_of: Callable[[ContinualPlan], TaskList]
+    plan: ContinualPlan,
+    tasks_of: Callable[[ContinualPlan], TaskList],
+    difficulty_in: Callable[[ContinualPlan, TaskList], Difficulty | None] = lambda *_: None,
 ) -> tuple[RunSpec, ...]:
-    """List the runs of each pair.
+    """List the runs of each pair; without `difficulty_in`, in an order that is no curriculum.
 
     Raises:
         PlanError: A task family does not exist, or there are no data.
@@ -477,7 +493,8 @@ def _listed(
         return list_runs(
             of_pair(run, name) if name else run
             for name, part in plan.parts.items()
-            for run in RunList(part, tasks_of(part)).all()
+            for tasks in [tasks_of(part)]
+            for run in RunList(part, tasks, difficulty_in(part, tasks)).all()
         )
     except SettingsError as error:
         raise PlanError(str(error)) from error
@@ -504,6 +521,11 @@ def _factory(part: ContinualPlan) -> TextWorldFactory:
         if part.model == SIMULATED:
             _learner(part, part.seed)
     return made
+
+
+def _difficulty(part: ContinualPlan, tasks: TaskList) -> Difficulty | None:
+    """Return what grades the tasks of a pair, where their order goes by it."""
+    return grading(part.played_in, tasks) if part.order == "curriculum" else None
 
 
 def _part_of(plan: ContinualPlan, run: RunSpec) -> ContinualPlan:

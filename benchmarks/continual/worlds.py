@@ -7,9 +7,10 @@ of its object, `package.module:Object`, which is imported when tasks are first a
 import importlib
 import importlib.metadata
 import inspect
+import math
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -30,7 +31,7 @@ from langgraft.environments.alfworld.released import TEST_GAMES, TRAIN_GAMES
 from langgraft.environments.alfworld.semantics import CONVENTIONS, Semantics, convention_of
 from langgraft.environments.babyai import BabyAI
 from langgraft.environments.babyai import Semantics as BabyAISemantics
-from langgraft.environments.text import TextTask, TextWorldFactory
+from langgraft.environments.text import Graded, TextTask, TextWorldFactory
 from langgraft.environments.textworld import CHALLENGES, INSTRUCTIONS, MAX_ROUNDS, TextWorldGames
 
 if TYPE_CHECKING:  # listing runs needs none of it
@@ -251,6 +252,32 @@ def _no_learner(world: str) -> SettingsError:
         f"world {world!r} has no simulated learner: name a model, as in --model openai:gpt-4.1-mini"
     )
     return SettingsError(msg)
+
+
+Difficulty: TypeAlias = Callable[[str], float]
+"""Says how hard a task is, by its id: more is harder."""
+
+
+def grading(world: World, tasks: TaskList) -> Difficulty:
+    """Return how hard the tasks of a world are.
+
+    Raises:
+        SettingsError: The world does not say; when asked, that a grade is no number.
+    """
+    if not isinstance(tasks, Graded):
+        msg = f"order 'curriculum': world {world.name!r} has no method `difficulty(task_id)`"
+        raise SettingsError(msg)
+
+    def difficulty(task_id: str) -> float:
+        asked = f"difficulty({task_id!r:.80})"
+        with _theirs(world.name, asked):
+            grade: object = tasks.difficulty(task_id)
+        if not isinstance(grade, int | float) or math.isnan(grade):
+            msg = f"world {world.name!r}: {asked} must return a number, got {grade!r:.80}"
+            raise SettingsError(msg)
+        return grade
+
+    return difficulty
 
 
 def _only(settings: Mapping[str, JSON], known: Sequence[str], world: str) -> None:

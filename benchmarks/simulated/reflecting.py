@@ -38,7 +38,7 @@ _LESSONS = re.compile(
     r"Trajectory:[ \t]*\n(?P<steps>.*?)(?=\n\nScore every lesson|\Z)",
     re.DOTALL,
 )
-_LIMIT = re.compile(r"at most (\d+) lessons?", re.IGNORECASE)
+_LIMIT = re.compile(r"about (\d+) lessons?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

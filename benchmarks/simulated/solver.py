@@ -33,7 +33,7 @@ _TASK: Final = "\nTask:\n"
 _REVIEWED: Final = re.compile(
     r"\nTask: (?P<task>.*)\nOutcome: (?P<outcome>\w+)[^\n]*\n\nTrajectory:\n", re.DOTALL
 )
-_LIMIT: Final = re.compile(r"at most (\d+) lessons?", re.IGNORECASE)
+_LIMIT: Final = re.compile(r"about (\d+) lessons?", re.IGNORECASE)
 _ADVICE: Final = {
     True: re.compile(r"\b(?:use|apply|write|check|test|draw|name|split)\b", re.IGNORECASE)
 }

@@ -1,6 +1,7 @@
 """One episode of ALFWorld, and the factories of episodes by task id."""
 
 import logging
+import math
 import threading
 from dataclasses import dataclass, field
 from functools import cache
@@ -221,6 +222,16 @@ class ALFWorld:
             SettingsError: There is no such family or split, or there are no games.
         """
         return tasks_of(self.games(), domain, split)
+
+    def difficulty(self, task_id: str) -> float:
+        """Return how many commands win the game; infinite where its data has no walkthrough.
+
+        Raises:
+            SettingsError: There is no such task, or there are no games.
+            GameError: Its game is damaged.
+        """
+        _, family, name = parse_task_id(task_id)
+        return float(len(self.games().find(family, name).walkthrough) or math.inf)
 
     def games(self) -> Library:
         """Return the library in use; the first call opens it.

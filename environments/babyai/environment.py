@@ -1,6 +1,7 @@
 """One episode of BabyAI, the factory of episodes by task id, and minigrid's worlds: built fresh, and quiet."""
 
 import importlib
+import math
 import os
 import re
 import sys
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from types import FunctionType, MethodType, ModuleType
-from typing import Any, Literal, Self, TypeAlias, get_args
+from typing import Any, Final, Literal, Self, TypeAlias, get_args
 
 from langgraft._core.arguments import check_whole, did_you_mean
 from langgraft._core.canonical import JSON
@@ -280,6 +281,15 @@ class BabyAI:
         """
         return tasks_of(domain, split)
 
+    def difficulty(self, task_id: str) -> float:
+        """Return how many moves minigrid's solver takes to the goal, infinite where it never gets there.
+
+        Raises:
+            SettingsError: There is no such task.
+            MissingExtraError: minigrid or gymnasium is not installed.
+        """
+        return _moves_to_win(*parse_task_id(task_id))
+
 
 def gymnasium() -> ModuleType:
     """Import gymnasium with minigrid's levels registered, without pygame's banner.
@@ -340,3 +350,49 @@ def _silence(world: Any) -> None:
     names = {**noisy.__globals__, "print": lambda *_: None}
     quiet = FunctionType(noisy.__code__, names, noisy.__name__, None, noisy.__closure__)
     world._gen_grid = MethodType(quiet, world)  # noqa: SLF001
+
+
+MOST_PLANS: Final = 2_000
+"""Subgoals after which the solver is taken to be lost: it never ends where two of them make each other."""
+
+
+class _LostError(Exception):
+    """The solver goes round in circles."""
+
+
+class _Subgoals(list[Any]):
+    """The solver's stack, which counts what is laid on it."""
+
+    laid = 0
+
+    def append(self, subgoal: Any) -> None:
+        self.laid += 1
+        if self.laid > MOST_PLANS:
+            raise _LostError
+        super().append(subgoal)
+
+
+@cache
+def _moves_to_win(level: str, seed: int) -> float:
+    """Return how many of minigrid's moves its solver takes to the goal; infinite where it gets there never.
+
+    The solver (`BabyAIBot`) sees what an agent sees and explores as it has to. It knows no boxes and
+    fails a level that begins with a full hand. Moves are turns and steps: one action of an agent here is
+    several of them.
+    """
+    world = build(level)
+    world.reset(seed=seed)
+    solver = importlib.import_module("minigrid.utils.baby_ai_bot").BabyAIBot(world)
+    solver.stack = _Subgoals(solver.stack)
+    move, moves = None, 0
+    try:
+        while True:
+            move = solver.replan(move)
+            _, reward, won, out_of_time, _ = world.step(move)
+            moves += 1
+            if won or out_of_time:
+                return float(moves) if reward > 0 else math.inf
+    except Exception:  # noqa: BLE001  (it ends with bare assertions of its own where it is at a loss)
+        return math.inf
+    finally:
+        world.close()

@@ -1,5 +1,6 @@
 """Instances: ids, families, splits, AgentGym's index, and what is refused."""
 
+import math
 import sys
 from collections.abc import Callable
 
@@ -168,6 +169,17 @@ def test_bad_input_when_given_then_a_settings_error_names_it(
         build()
     assert named in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_difficulty_is_the_moves_to_win_and_infinite_where_no_solver_wins() -> None:
+    """Mazes take more than a step to a door; boxes and circles end, and come last."""
+    world = BabyAI()
+    assert world.difficulty("babyai/action_obj_door/4") == 1
+    assert world.difficulty("babyai/find_obj/1") > 50
+    assert world.difficulty("babyai/unlock_to_unlock/4") == math.inf  # never ends by itself
+    assert world.difficulty("babyai/key_in_box/0") == math.inf
+    with pytest.raises(SettingsError, match="no task 'babyai/find_obj/x'"):
+        world.difficulty("babyai/find_obj/x")
 
 
 def test_extra_when_minigrid_is_missing_then_the_error_gives_the_pip_line(

@@ -50,6 +50,7 @@ def test_game_when_its_walkthrough_is_followed_then_is_won(family: str) -> None:
         assert not shown or not (shown[-1].done or shown[-1].success)
         shown.append(episode.step(command))
     assert (shown[-1].success, shown[-1].done, shown[-1].reward) == (True, True, 1.0)
+    assert WORLDS.difficulty(f"textworld/{family}/200") == len(shown)
     assert not any("RESTART" in each.observation for each in shown)
     with pytest.raises(RuntimeError, match="call reset"):
         episode.step("look")

@@ -132,7 +132,7 @@ async def test_node_when_run_shows_task_outcome_and_trajectory_sync_and_async() 
     assert node.invoke(state()) == {"lessons": [ONE], "reflection": "ok"}
     (asked,) = model.seen[0]
     assert isinstance(asked, HumanMessage)
-    for part in ("Task: walk 1 steps", "Outcome: success", "Action: walk", "at most 3 lessons"):
+    for part in ("Task: walk 1 steps", "Outcome: success", "Action: walk", "about 3 lessons"):
         assert part in asked.text
 
 
@@ -171,7 +171,7 @@ def test_by_outcome_when_there_is_one_attempt_asks_about_how_it_ended(
     assert drawn == Distilled((Lesson("walk", "lost"),), "ok", 1)
     (asked,) = model.seen[0]
     assert marks in asked.text
-    for part in ("Task: walk 1 steps", "Action: walk", "at most 3 lessons", "Outcome: "):
+    for part in ("Task: walk 1 steps", "Action: walk", "about 3 lessons", "Outcome: "):
         assert part in asked.text
 
 
@@ -190,6 +190,18 @@ async def test_by_outcome_when_there_is_another_attempt_compares_the_two() -> No
     nobody = reflect_by_outcome_node(model, other_attempt=lambda state: None)
     nobody.invoke(state(success=False))
     assert "did not reach its goal" in model.seen[-1][0].text
+
+
+def test_a_model_with_more_to_say_than_about_three_is_not_cut_short() -> None:
+    """Three are asked for, and five come: all are lessons; of a flood the first six."""
+    for wrote, kept in ((5, 5), (9, 6)):
+        replies = RuleModel(rule=lambda _, n=wrote: f"[{', '.join([JSON_ONE[1:-1]] * n)}]")
+        for node in (reflect_node(replies), reflect_by_outcome_node(replies)):
+            assert len(node.invoke(state())["lessons"]) == kept
+        assert all("about 3 lessons" in asked[0].text for asked in replies.seen)
+    few = RuleModel(rule=lambda _: "[]")
+    reflect_node(few, max_lessons=2).invoke(state())
+    assert "about 2 lessons" in few.seen[0][0].text
 
 
 def test_by_outcome_when_the_reply_is_bad_then_it_is_corrected_once() -> None:

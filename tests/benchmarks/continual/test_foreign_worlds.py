@@ -277,6 +277,23 @@ def test_semantics_when_a_world_has_several_then_the_plan_chooses(write: Writer)
         STUDY.expand(plan_of(f"{name}:Levers", semantics="hard"))
 
 
+def test_order_when_a_curriculum_then_the_world_says_how_hard_its_tasks_are(write: Writer) -> None:
+    """By its method; without one, or with a grade that is none, one error says so."""
+    wish = {"conditions": [{"name": "raw", "provider": "trajectory"}], "order": "curriculum"}
+    for body, says in (
+        ("pass", r"order 'curriculum': world '.*:Graded' has no method `difficulty\(task_id\)`"),
+        ("difficulty = lambda self, task_id: 'hard'", "must return a number, got 'hard'"),
+        ("difficulty = lambda self, task_id: float('nan')", "must return a number, got nan"),
+        ("difficulty = lambda self, task_id: 1 / 0", "raised ZeroDivisionError: division by zero"),
+    ):
+        module = write(f"class Graded(Levers):\n    {body}")
+        with pytest.raises(PlanError, match=says):
+            STUDY.expand(plan_of(f"{module}:Graded", **wish))
+    module = write("class Graded(Levers):\n    difficulty = lambda self, id: -int(id[-1])")
+    runs = {run.name: run for run in STUDY.expand(plan_of(f"{module}:Graded", **wish))}
+    assert [item[-1] for item in runs["raw/0/train A"].item_ids] == ["2", "1", "0"]
+
+
 def test_run_when_the_world_has_changed_then_does_not_go_on(write: Writer, tmp_path: Path) -> None:
     """Its code, and the versions of packages that it names, are part of what a run rests on."""
     name = write("Levers.packages = ('numpy', 'not-there')")

@@ -24,6 +24,7 @@ from langgraft.benchmarks.continual.study import ContinualStudy
 from langgraft.benchmarks.continual.tables import tables
 from langgraft.benchmarks.harness.plans import plan_from_data
 from langgraft.benchmarks.harness.study import RunSpec
+from langgraft.environments.babyai import BabyAI
 
 STUDY = ContinualStudy()
 THREE = {"A": "babyai/action_obj_door", "B": "babyai/find_obj", "C": "babyai/pickup_loc"}
@@ -151,6 +152,20 @@ def test_runs_when_tasks_are_mixed_then_are_one_stream_of_all_instances(order: s
     assert tests == ["C", "A", "B"]
 
 
+def test_runs_when_the_order_is_a_curriculum_then_each_phase_goes_from_easy_to_hard() -> None:
+    """Phases are as ever; within one the moves to win only grow, and equals are in an order of chance."""
+    world, blocked, graded = BabyAI(), runs_of(), runs_of(order="curriculum")
+    assert blocked.keys() == graded.keys()
+    for name, run in graded.items():
+        assert run.source == blocked[name].source
+        assert sorted(run.item_ids) == sorted(blocked[name].item_ids)
+        if run.factors["kind"] == "train":
+            grades = [world.difficulty(item) for item in run.item_ids]
+            assert grades == sorted(grades)
+    mazes = graded["raw/0/train C"].item_ids
+    assert world.difficulty(mazes[0]) < world.difficulty(mazes[-1])
+
+
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
@@ -169,7 +184,7 @@ def test_runs_when_tasks_are_mixed_then_are_one_stream_of_all_instances(order: s
         ({"tasks": {**THREE, "I": "babyai/x"}}, "tasks.I: extra inputs are not permitted"),
         ({"tasks": {**THREE, "C": THREE["A"]}}, "tasks A and C are both 'babyai/action_obj_door'"),
         ({"tasks": {**THREE, "C": "alfworld/look_at_obj"}}, "a stream is played in one world"),
-        ({"order": "random"}, "order: .*'blocked', 'shuffled' or 'interleaved'"),
+        ({"order": "random"}, "order: .*'blocked', 'shuffled', 'interleaved' or 'curriculum'"),
         (
             {"order": "shuffled", "sequences": ["A>B>C", "C>B>A"]},
             "order 'shuffled' makes one stream .* with the same tasks give one, got A>B>C, C>B>A",

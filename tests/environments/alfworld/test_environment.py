@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langgraft._core.errors import GameError, SettingsError
-from langgraft.environments.alfworld import AlfworldEnvironment, Semantics
+from langgraft.environments.alfworld import AlfworldEnvironment, GeneratedALFWorld, Semantics
 from langgraft.environments.alfworld.environment import open_engine
 from langgraft.environments.alfworld.games import FAMILIES
 from langgraft.environments.alfworld.semantics import CONVENTIONS, convention_of, without_location
@@ -42,6 +42,15 @@ def test_game_when_the_walkthrough_is_played_is_won_in_every_family(semantics: S
         assert last.info == {"valid": True, "command": game.walkthrough[-1], "won_now": True}
         assert not any(turn.reward or turn.done or turn.success for turn in before)
         assert all(turn.info["valid"] for turn in before)
+
+
+def test_difficulty_is_the_commands_of_the_walkthrough() -> None:
+    """Of a generated game, by its task id; a game that is not there is named."""
+    world = GeneratedALFWorld()
+    game = world.games().find("pick_and_place", "17")
+    assert world.difficulty("alfworld-generated/pick_and_place/17") == len(game.walkthrough) > 0
+    with pytest.raises(SettingsError, match="no generated game 'none'"):
+        world.difficulty("alfworld-generated/pick_and_place/none")
 
 
 @pytest.mark.parametrize("family", FAMILY_NAMES)
