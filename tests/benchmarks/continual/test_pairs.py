@@ -256,7 +256,7 @@ def test_plans_when_listed_then_no_game_is_read(
     monkeypatch.delenv("ALFWORLD_DATA", raising=False)
     listed = json.loads(CliRunner().invoke(app, ["plans", "--json"]).output)
     counts = {each["name"]: (each["runs"], each["items"]) for each in listed}
-    assert counts["continual-memory"] == (660, 86_000)
+    assert counts["continual-memory"] == (960, 128_000)
     assert counts["remedies-alfworld"] == (620, 41_000)
     assert not any(each["missing"] for each in listed)
 
