@@ -306,6 +306,8 @@ _TURN_ENDS = re.compile(
 )
 """Marks with which models begin and end a turn, where a server leaves them in the text."""
 _FENCE = "```"
+_UNFILLED = frozenset({"one action", "action", "your action"})
+"""What stands in the place of an action in the form that a prompt shows; small models write it back."""
 _POINT = re.compile(r"(?:[-+•]|\d+[.)])(?:[ \t]+|$)")
 _SPAN = re.compile(r"(\*{1,3}|`{1,3})([^*`]+)\1(?=$|\s*[.,;:(\u2013\u2014-])[^*`]*$")
 """An action in bold or as code, and what is said of it behind."""
@@ -363,6 +365,9 @@ def parse_reply(text: str) -> Reply:
         raise ActionFormatError(msg)
     line = found[0]
     action = _bare(_plain(line.group(1)) or _next_line(turn[line.end() :]))
+    if action.casefold() in _UNFILLED:
+        msg = f"The reply repeats the form: name an action in the place of <{action}>."
+        raise ActionFormatError(msg)
     if not action:
         msg = "The action is empty."
         raise ActionFormatError(msg)
