@@ -16,45 +16,37 @@ does: where they are not, the nodes refuse to run, as the history would be lost.
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AnyMessage, HumanMessage
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langgraph.graph import MessagesState
 
 from langgraft._core.arguments import check_argument, checked
-from langgraft._core.canonical import canonical_json
 from langgraft._core.effects import Call, Program, ado, arun, do, run
-from langgraft._core.errors import InputError, SettingsError
+from langgraft._core.errors import InputError
 from langgraft._core.texts import Prompt
-from langgraft.memory.model import (
-    Episode,
-    Lesson,
-    MemoryDelta,
-    Outcome,
-    Receipt,
-    Step,
-    Verdict,
-    strip_block,
-)
+from langgraft.memory.model import MemoryDelta, Outcome, strip_block
 from langgraft.memory.provider import MemoryProvider
-from langgraft.memory.recall import Budget, Recall, RecallContext
-from langgraft.nodes.dialogue import ChatModel, Dialogue, Request, chat_model, responding
-from langgraft.nodes.judge import Judgment, answering_all, drafting
-from langgraft.nodes.memory import (
-    draft_questions,
-    filed,
-    provided,
-    questions_about,
-)
+from langgraft.memory.recall import Budget, Recall
+from langgraft.nodes.dialogue import ChatModel, chat_model
 from langgraft.nodes.node import Update
 from langgraft.nodes.prompts import prompt as shipped
-from langgraft.nodes.reflect import MAX_LESSONS, parse_lessons, reflection_messages
-from langgraft.nodes.replies import encodable, reply_text
+from langgraft.nodes.turns import (
+    Ended,
+    Turn,
+    check_recalls,
+    check_remembers,
+    context_of,
+    episode_id,
+    episode_of_turn,
+    last_turn,
+    learning,
+    question_id,
+    recalling,
+    turn_id,
+)
 
-Ended: TypeAlias = Outcome | bool
-"""How a turn ended, or no more than whether it succeeded."""
 JudgeOutcome: TypeAlias = Callable[[Any], Ended | Awaitable[Ended]]
 """Says how the turn ended, from the state of the graph."""
 
@@ -87,22 +79,14 @@ def recall_for_messages(
         SettingsError: The provider needs a draft and there is no model to write it.
     """
     model = chat_model(model, "`model` of recall_for_messages")
-    drafts = "draft" in memory.needs
-    if drafts and model is None:
-        msg = f"{type(memory).__name__} compares with a draft: pass `model` to have one written"
-        raise SettingsError(msg)
+    check_recalls(memory, model, "recall_for_messages")
 
     def recall(state: MessagesState, config: RunnableConfig) -> Program[Call, Update]:
         messages = _messages(state, config)
-        asked, rest = _turn(messages)
-        task, context = _task(asked), _context(domain, asked, rest)
-        if drafts:
-            draft = yield from responding(drafting(task), model)
-            context = replace(context, draft=draft)
-            questions = yield from draft_questions(memory, task, context)
-            judged = yield from responding(answering_all(questions), model)
-            context = replace(context, verdicts=_verdicts(judged))
-        return _with_memory(messages, (yield from provided(memory, task, context, budget)))
+        turn, thread = _turn(messages), _thread(config)
+        context = context_of(turn, domain, question_id(thread, turn), turn_id(thread, turn))
+        recalled = yield from recalling(memory, turn.task, context, budget, model)
+        return _with_memory(messages, turn.asked, recalled)
 
     return _node("recall", recall)
 
@@ -137,26 +121,11 @@ def remember_messages(
     The node raises `InputError`, and files nothing, where `outcome` returns anything else, or the
     state's `messages` are not merged by id.
     """
-    if "errors" in memory.needs:
-        msg = (
-            f"{type(memory).__name__} learns from error records, and a turn of messages has none:"
-            f" diagnose in a node of your own and file the episode with `file`"
-        )
-        raise SettingsError(msg)
     model = chat_model(model, "`model` of remember_messages")
-    needed = sorted({"lessons", "verdicts"} & memory.needs)
-    if needed and model is None:
-        msg = f"{type(memory).__name__} needs {' and '.join(needed)}: pass `model` to have them"
-        raise SettingsError(msg)
+    check_remembers(memory, model, "remember_messages")
     template = prompt or shipped("reflect")
 
     judge: JudgeOutcome = outcome or (lambda _: Outcome(success=None))
-
-    def turn(messages: Sequence[AnyMessage], ended: object) -> tuple[HumanMessage, Episode]:
-        check_argument("what `outcome` of remember_messages returns", ended, Ended)
-        asked, rest = _turn(messages)
-        result = ended if isinstance(ended, Outcome) else Outcome(success=bool(ended))
-        return asked, _episode(domain, asked, rest, result)
 
     def ended(state: MessagesState) -> object:
         if inspect.iscoroutinefunction(judge):
@@ -169,15 +138,20 @@ def remember_messages(
         return await result if inspect.isawaitable(result) else result
 
     def remember(state: MessagesState, config: RunnableConfig) -> Program[Call, Update]:
-        messages = _messages(state, config)
-        asked, episode = turn(messages, (yield Call(ended, aended, state)))
-        if "lessons" in memory.needs:
-            episode = yield from responding(_reflecting(episode, template), model)
-        questions = yield from questions_about(memory, episode)
-        lessons = [lesson.text for lesson in episode.lessons]
-        judged = yield from responding(answering_all(questions, lessons), model)
-        episode = replace(episode, verdicts=_verdicts(judged))
-        return _without_memory(asked, (yield from filed(memory, episode)))
+        turn, thread = _turn(_messages(state, config)), _thread(config)
+        result = yield Call(ended, aended, state)
+        check_argument("what `outcome` of remember_messages returns", result, Ended)
+        episode = episode_of_turn(
+            domain,
+            turn.task,
+            turn.rest,
+            result,
+            name=episode_id(turn_id(thread, turn), turn.rest),
+            task_id=question_id(thread, turn),
+            receipts=turn.asked.additional_kwargs.get(RECEIPTS, ()),
+        )
+        delta = yield from learning(memory, episode, model, template)
+        return _without_memory(turn.asked, delta)
 
     return _node("remember", remember)
 
@@ -215,37 +189,21 @@ def _messages(state: Any, config: RunnableConfig) -> Sequence[AnyMessage]:
     return held or []
 
 
-def _turn(messages: Sequence[AnyMessage]) -> tuple[HumanMessage, Sequence[AnyMessage]]:
+def _turn(messages: Sequence[AnyMessage]) -> Turn:
     """Return the last human message and what came after it."""
-    for position in range(len(messages) - 1, -1, -1):
-        message = messages[position]
-        if isinstance(message, HumanMessage):
-            if not message.id:
-                msg = "the human message has no id: use `add_messages` for the state's `messages`"
-                raise InputError(msg)
-            return message, messages[position + 1 :]
-    msg = "there is no human message to recall memory for, or to remember"
-    raise InputError(msg)
+    turn = last_turn(messages)
+    if turn is None:
+        msg = "there is no human message to recall memory for, or to remember"
+        raise InputError(msg)
+    return turn
 
 
-def _task(asked: HumanMessage) -> str:
-    return strip_block(reply_text(asked)).strip()
+def _thread(config: RunnableConfig) -> str:
+    return str(config.get("configurable", {}).get("thread_id", ""))
 
 
-def _context(domain: str, asked: HumanMessage, rest: Sequence[AnyMessage]) -> RecallContext:
-    return RecallContext(
-        domain=domain,
-        task_id=str(asked.id),
-        episode_id=str(asked.id),
-        stage="step" if rest else "start",
-        step=sum(isinstance(message, AIMessage) for message in rest),
-        observation=reply_text(rest[-1]) if rest else "",
-    )
-
-
-def _with_memory(messages: Sequence[AnyMessage], recalled: Recall) -> Update:
+def _with_memory(messages: Sequence[AnyMessage], asked: HumanMessage, recalled: Recall) -> Update:
     """Put what was recalled before the question, and take it out of turns that broke off."""
-    asked, _ = _turn(messages)
     receipts = [*asked.additional_kwargs.get(RECEIPTS, ()), recalled.receipt.to_json()]
     extra = {**asked.additional_kwargs, RECEIPTS: receipts}
     left = [
@@ -284,54 +242,3 @@ def _content(asked: HumanMessage, block: str) -> Any:
 def _is_block(part: Any) -> bool:
     text = part.get("text") if isinstance(part, Mapping) else part
     return isinstance(text, str) and bool(text) and not strip_block(text)
-
-
-def _episode(
-    domain: str, asked: HumanMessage, rest: Sequence[AnyMessage], outcome: Outcome
-) -> Episode:
-    # The first step is what an agent sees before it acts: here nothing but the task.
-    steps = [Step("", "", "")]
-    for message in rest:
-        if isinstance(message, AIMessage):
-            steps.append(_step(message))
-        elif isinstance(message, ToolMessage):
-            last = steps[-1]
-            seen = "\n".join(filter(None, (last.observation, strip_block(reply_text(message)))))
-            steps[-1] = Step(last.thought, last.action, seen)
-    receipts = asked.additional_kwargs.get(RECEIPTS, ())
-    return Episode(
-        id=str(asked.id),
-        domain=domain,
-        task_id=str(asked.id),
-        task=_task(asked),
-        steps=tuple(steps),
-        outcome=outcome,
-        recalls=tuple(Receipt(**receipt) for receipt in receipts),
-    )
-
-
-def _step(message: AIMessage) -> Step:
-    """Read a reply: with tool calls its text is the thought, without it is the answer."""
-    text = strip_block(reply_text(message)).strip()
-    if not message.tool_calls:
-        return Step("", text, "")
-    calls = [
-        f"{call['name']}({encodable(canonical_json(call['args']))})" for call in message.tool_calls
-    ]
-    return Step(text, "; ".join(calls), "")
-
-
-def _reflecting(episode: Episode, template: Prompt) -> Dialogue[Episode]:
-    """Draw the lessons of a turn."""
-    messages = reflection_messages(
-        template, episode.task, episode.steps, episode.outcome, MAX_LESSONS
-    )
-    reply = yield Request(messages, "reflect")
-    drawn, _ = parse_lessons(reply.text, MAX_LESSONS)
-    return replace(
-        episode, lessons=tuple(Lesson(lesson["text"], lesson["when_to_use"]) for lesson in drawn)
-    )
-
-
-def _verdicts(judged: Sequence[Judgment]) -> tuple[Verdict, ...]:
-    return tuple(verdict for judgment in judged for verdict in judgment.verdicts)
