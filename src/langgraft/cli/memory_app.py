@@ -201,10 +201,10 @@ def forget(
 ) -> None:
     """Take an item out of a bank in a store, with all that follows from it."""
     from langgraft.cli import memory_banks as banks  # noqa: PLC0415
-    from langgraft.cli import memory_editing as editing  # noqa: PLC0415
+    from langgraft.cli import memory_moving as moving  # noqa: PLC0415
 
     address = banks.Address(None, store, provider, settings, namespace)
-    editing.change(address, lambda memory: memory.forget(item), as_json=json)
+    moving.change(address, lambda memory: memory.forget(item), as_json=json)
 
 
 @app.command()
@@ -229,11 +229,11 @@ def edit(
 ) -> None:
     """Change what an item of a bank in a store says, or what it is found by."""
     from langgraft.cli import memory_banks as banks  # noqa: PLC0415
-    from langgraft.cli import memory_editing as editing  # noqa: PLC0415
+    from langgraft.cli import memory_moving as moving  # noqa: PLC0415
 
     fields = banks.mapping("--metadata", metadata) or None
     address = banks.Address(None, store, provider, settings, namespace)
-    editing.change(
+    moving.change(
         address,
         lambda memory: memory.edit(item, text=text, key=key, metadata=fields),
         as_json=json,
@@ -252,10 +252,10 @@ def clear(
 ) -> None:
     """Empty a bank in a store, bookkeeping and all; asks for --yes."""
     from langgraft.cli import memory_banks as banks  # noqa: PLC0415
-    from langgraft.cli import memory_editing as editing  # noqa: PLC0415
+    from langgraft.cli import memory_moving as moving  # noqa: PLC0415
 
     address = banks.Address(None, store, provider, settings, namespace)
-    editing.clear(address, yes=yes, as_json=json)
+    moving.clear(address, yes=yes, as_json=json)
 
 
 @app.command()
