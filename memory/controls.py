@@ -80,6 +80,7 @@ class Control(MemoryProvider[ProviderSettings]):
         if learn:
             self.store = inner.store
             self._frozen = inner._frozen  # noqa: SLF001 - written, unless the inner one is not
+            self._keeps_index = inner._keeps_index  # noqa: SLF001
 
     @property
     @override

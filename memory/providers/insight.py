@@ -263,7 +263,7 @@ def _with_lesson(
 ) -> Sequence[Change]:
     """Say what changes in a bundle where one of its lessons is forgotten or edited."""
     line = "" if new is None else f"{new.text}\n"
-    text = f"\n{bundle.text}\n".replace(f"\n{old.text}\n", f"\n{line}", 1).strip("\n")
+    text = f"\n{bundle.text}\n".replace(f"\n{old.text}\n", f"\n{line}", 1)[1:-1]
     if not text:
         return [Remove(bundle.id, f"its last lesson, {old.id}, was forgotten")]
     changed = bundle.model_copy(update={"text": text})

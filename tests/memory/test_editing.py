@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from langgraph.store.memory import InMemoryStore
 from memory_cases import asking, make_episode, make_item
 from provider_variants import REGISTERED
@@ -116,6 +118,29 @@ def test_attempt_when_its_lesson_is_forgotten_is_compared_with_no_more() -> None
     assert memory.counterpart(failed)
 
 
+@given(
+    st.lists(st.sampled_from(["a", "b", "c d", "e"]), min_size=1, max_size=5),
+    st.lists(st.tuples(st.integers(0, 4), st.sampled_from(["", "- f", "- g\n- h", "- i\n"]))),
+)
+def test_bundle_when_its_lessons_change_says_what_they_say(
+    said: list[str], changes: list[tuple[int, str]]
+) -> None:
+    """Whatever is forgotten and edited, in whatever order; the same texts side by side included."""
+    memory = made("insight", granularity="adaptive")
+    memory.file(make_episode("e", lessons=tuple(map(Lesson, said))))
+    for number, text in changes:
+        change(memory, f"e/lesson-{number}", text)
+    held = texts(memory)
+    bundle = held.pop("e/lessons", "")
+    assert sorted(bundle.split("\n")) == sorted("\n".join(held.values()).split("\n"))
+
+
+def change(memory: MemoryProvider[Any], identity: str, text: str) -> None:
+    """Edit an item, or without a text forget it, if it is there."""
+    if identity in texts(memory):
+        memory.edit(identity, text=text) if text else memory.forget(identity)
+
+
 # Coding -----------------------------------------------------------------------------------
 
 
@@ -198,7 +223,7 @@ def test_key_when_it_stood_in_the_old_text_follows_the_new() -> None:
     """What is edited out of a text is found by it no more, long tasks included; other keys stay."""
     memory = SimpleRAG(InMemoryStore())
     for number, task in enumerate((f"call {CANARY}", "x" * 500 + f" {CANARY}")):
-        memory.file(make_episode(f"e{number}", task=task))
+        memory.file(make_episode(f"e{number}", task=task, lessons=()))
         memory.edit(f"e{number}/note", text="knock on wood")
         assert memory.content().items[f"e{number}/note"].retrieval_key == "knock on wood"
     assert CANARY not in memory.content().to_bytes().decode()

@@ -163,6 +163,16 @@ def test_search_when_there_is_little_room_keeps_to_it(count: Any) -> None:
         assert text == FOUND_NOTHING or count(text) <= tokens
 
 
+def test_search_when_a_counter_is_odd_shows_as_many_notes_as_fit() -> None:
+    """What a recall has room for in its block may be too much without it."""
+
+    def odd(text: str) -> int:
+        return 10 if BLOCK_START in text else len(text) // 25
+
+    (search,) = memory_tools(filled(), budget=Budget(10, odd), remember=False)
+    assert said(search, {"query": "red door"}).count("Task: ") == 1
+
+
 def test_search_when_memory_speaks_now_and_then_is_answered_each_time() -> None:
     """Who asks outright is not told to wait for every third episode."""
     memory = make_provider("lightweight", InMemoryStore(), settings={})
