@@ -34,7 +34,7 @@ from langgraft._core.arguments import checked
 from langgraft._core.canonical import JSON, seeded_fraction
 from langgraft.memory import bank
 from langgraft.memory.importing import ImportChoices
-from langgraft.memory.model import Change, Episode, MemoryDelta, MemoryItem, Question
+from langgraft.memory.model import BankContent, Change, Episode, MemoryDelta, MemoryItem, Question
 from langgraft.memory.provider import MemoryProvider, Need, program
 from langgraft.memory.rankers.lexical import tokenize
 from langgraft.memory.recall import (
@@ -76,9 +76,11 @@ class Control(MemoryProvider[ProviderSettings]):
         self._bank = inner._bank  # noqa: SLF001 - one lock, whichever of the two is called
         self.inner = inner
         self.learns = learn
+        self.derived = inner.derived
         if learn:
             self.store = inner.store
             self._frozen = inner._frozen  # noqa: SLF001 - written, unless the inner one is not
+            self._keeps_index = inner._keeps_index  # noqa: SLF001
 
     @property
     @override
@@ -143,6 +145,16 @@ class Control(MemoryProvider[ProviderSettings]):
         if self.learns:
             return self.inner._import(path, choices, dry_run=dry_run)  # noqa: SLF001
         return super()._import(path, choices, dry_run=dry_run)
+
+    @override
+    def _edited(self, old: MemoryItem, new: MemoryItem) -> MemoryItem:
+        return self.inner._edited(old, new)  # noqa: SLF001
+
+    @override
+    def _follow(
+        self, content: BankContent, old: MemoryItem, new: MemoryItem | None
+    ) -> Sequence[Change]:
+        return self.inner._follow(content, old, new)  # noqa: SLF001
 
     @override
     def _learn(self, episode: Episode, position: int, order_index: int) -> Sequence[Change]:

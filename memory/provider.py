@@ -29,6 +29,8 @@ call                 promise
 `import_items`       Reads items into the bank, with the upkeep due then, all or none; derived
                      values start afresh. With `ImportChoices` also from a bundle, filtered,
                      remapped, over conflicts.
+`forget`, `edit`     Change an item by hand, and what follows from it; `clear` empties the bank
+                     (`langgraft.memory.editing`).
 `describe`           The architecture: provider and settings, as JSON.
 ===================  =========================================================================
 
@@ -84,6 +86,7 @@ from langgraft._core.errors import InputError, SettingsError
 from langgraft.memory import bank
 from langgraft.memory.bank import open_bank, present, with_free_ids
 from langgraft.memory.bank_format import write_items
+from langgraft.memory.editing import Editable
 from langgraft.memory.forgetting import credit, forgotten
 from langgraft.memory.importing import ImportChoices, import_changes
 from langgraft.memory.model import (
@@ -142,7 +145,7 @@ Changes: TypeAlias = Sequence[Change] | MemoryDelta
 SettingsT = TypeVar("SettingsT", bound=ProviderSettings)
 
 
-class MemoryProvider(ABC, Generic[SettingsT]):
+class MemoryProvider(Editable, ABC, Generic[SettingsT]):
     """Base of all providers; see the module's documentation for the contract.
 
     Args:
@@ -194,6 +197,7 @@ class MemoryProvider(ABC, Generic[SettingsT]):
         self._bank = open_bank(store, self.namespace)
         self._frozen = isinstance(store, ReadOnlyStore)
         self._ranked: RankedStore | None = None
+        self._keeps_index = index_directory is not None
         if ranker is not None:
             self._ranked = bank.ranked_store(
                 store, ranker, directory=index_directory, indexes=self._bank.indexes

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from langgraft._core.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from langgraft.nodes.chains import with_memory
     from langgraft.nodes.chat import recall_for_messages, remember_messages
     from langgraft.nodes.deduplicate import deduplicate_node
     from langgraft.nodes.diagnose import diagnose_node
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from langgraft.nodes.reflect import reflect_by_outcome_node, reflect_node
     from langgraft.nodes.state import AgentInput, AgentOutput, AgentState
     from langgraft.nodes.text_world import EnvironmentSessions, act_node, start_node, think_node
+    from langgraft.nodes.tools import MemoryRetriever, memory_tools
     from langgraft.nodes.validate import validate_node
 
 __all__ = [
@@ -20,6 +22,7 @@ __all__ = [
     "AgentOutput",
     "AgentState",
     "EnvironmentSessions",
+    "MemoryRetriever",
     "act_node",
     "asks_again",
     "counterpart_node",
@@ -27,6 +30,7 @@ __all__ = [
     "diagnose_node",
     "draft_node",
     "judge_node",
+    "memory_tools",
     "recall_for_messages",
     "recall_node",
     "reflect_by_outcome_node",
@@ -36,9 +40,11 @@ __all__ = [
     "start_node",
     "think_node",
     "validate_node",
+    "with_memory",
 ]
 
 _MODULES = {
+    "chains": ("with_memory",),
     "chat": ("recall_for_messages", "remember_messages"),
     "deduplicate": ("deduplicate_node",),
     "diagnose": ("diagnose_node",),
@@ -47,6 +53,7 @@ _MODULES = {
     "reflect": ("reflect_by_outcome_node", "reflect_node"),
     "state": ("AgentInput", "AgentOutput", "AgentState"),
     "text_world": ("EnvironmentSessions", "act_node", "start_node", "think_node"),
+    "tools": ("MemoryRetriever", "memory_tools"),
     "validate": ("validate_node",),
 }
 __getattr__, __dir__ = lazy_exports(

@@ -85,6 +85,8 @@ _MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "simple_rag": ("SimpleRAG", "SimpleRAGSettings"),
     "trajectory": ("TrajectoryMemory", "TrajectorySettings"),
 }
+_INDEXES: Final = "langgraft-indexes"
+"""Where in a folder indexes are kept."""
 _PLACES: Final = {
     name: f"{__name__}.{module}" for module, names in _MODULES.items() for name in names
 }
@@ -209,7 +211,7 @@ def open_provider(
     ranker = getattr(made, "ranker", None)
     kept = ranker is not None and isinstance(ranker.index(), DurableIndex)
     folder = Path(path).expanduser()
-    indexes = folder / "langgraft-indexes"
+    indexes = folder / _INDEXES
     mine = indexes / digest(list(namespace or ("langgraft", kind.name)))[:16]
     as_of, before = indexes / "as-of", _database(folder)
     store, saved = ChromaStore.open(folder), False
@@ -230,6 +232,15 @@ def open_provider(
     finally:
         if saved and indexes.exists():
             as_of.write_text(_database(folder), "ascii")
+
+
+def delete_indexes(folder: Path) -> None:
+    """Delete all indexes that `open_provider` keeps in a folder, which nobody has open.
+
+    Raises:
+        StorePathError: They are still there.
+    """
+    _delete(folder / _INDEXES)
 
 
 def _database(folder: Path) -> str:

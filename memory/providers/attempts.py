@@ -13,7 +13,15 @@ from typing import Any, Final, cast
 
 from langgraft._core.canonical import JSON
 from langgraft.memory import bank
-from langgraft.memory.model import Attempt, Change, Episode, Outcome, SetState, Step
+from langgraft.memory.model import (
+    Attempt,
+    BankContent,
+    Change,
+    Episode,
+    Outcome,
+    SetState,
+    Step,
+)
 from langgraft.memory.rankers.diversity import TfIdf
 from langgraft.memory.stores.programs import Namespace, Program
 
@@ -61,6 +69,15 @@ def keep_attempt(
         "steps": [[s.thought, s.action, s.observation] for s in shortened(episode.steps)],
     }
     return [SetState(f"{shelf}/{count % slots}", kept), SetState(shelf, count + 1)]
+
+
+def attempts_left(content: BankContent, episode_id: str) -> list[Change]:
+    """Say what drops the attempts kept of an episode: they are no items, and have no ids to name."""
+    return [
+        SetState(key, None)
+        for key, held in content.state.items()
+        if key.startswith(ATTEMPTS) and isinstance(held, dict) and held["episode_id"] == episode_id
+    ]
 
 
 def find_counterpart(

@@ -13,9 +13,9 @@ from typing_extensions import override
 from langgraft._core.arguments import checked
 from langgraft.memory import bank
 from langgraft.memory.forgetting import noted_items
-from langgraft.memory.model import Add, Change, Episode, MemoryDelta, MemoryItem
+from langgraft.memory.model import Add, BankContent, Change, Episode, MemoryDelta, MemoryItem
 from langgraft.memory.provider import MemoryProvider, Need, program
-from langgraft.memory.providers.episode_items import FifoOrder, trajectory_of
+from langgraft.memory.providers.episode_items import FifoOrder, places_left, trajectory_of
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.lexical import BM25
 from langgraft.memory.recall import Found, RecallContext, ranked_items
@@ -139,6 +139,12 @@ class RecencyFewShot(MemoryProvider[RecencySettings]):
     @override
     def _settle(self, items: Sequence[MemoryItem]) -> Program[Sequence[Change]]:
         return self._successes.join([item for item in items if item.success is not False])
+
+    @override
+    def _follow(
+        self, content: BankContent, old: MemoryItem, new: MemoryItem | None
+    ) -> Sequence[Change]:
+        return () if new else places_left(content, old)
 
 
 class SelfExamplesSettings(RankedSettings):

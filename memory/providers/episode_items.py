@@ -34,6 +34,7 @@ from langgraft.memory import bank
 from langgraft.memory.bank import with_free_ids
 from langgraft.memory.model import (
     Add,
+    BankContent,
     Change,
     Episode,
     ItemType,
@@ -168,8 +169,19 @@ def authors(lessons: Sequence[Lesson]) -> dict[str, Scalar]:
     return {"by": "rules"} if any(lesson.by == "rules" for lesson in lessons) else {}
 
 
+_QUEUES: Final = "arrivals/"  # as banks and logs have it
 _BLOCK = 64
 """Ids read at a time, at least."""
+
+
+def places_left(content: BankContent, item: MemoryItem) -> list[Change]:
+    """Say what gives up the places of an item in the queues of its bank, where it is forgotten."""
+    place = [item.id, item.order_index]
+    return [
+        SetState(key, None)
+        for key, held in content.state.items()
+        if key.startswith(_QUEUES) and held == place
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +261,7 @@ class FifoOrder:
 
     @property
     def _key(self) -> str:
-        return f"arrivals/{self.name}"  # as banks and logs have it
+        return f"{_QUEUES}{self.name}"
 
     def _place(self, number: int) -> str:
         return f"{self._key}/{number}"
@@ -332,3 +344,9 @@ class LatestNotes(MemoryProvider[NotesT]):
     @override
     def _settle(self, items: Sequence[MemoryItem]) -> Program[Sequence[Change]]:
         return self._fifo.join(items)
+
+    @override
+    def _follow(
+        self, content: BankContent, old: MemoryItem, new: MemoryItem | None
+    ) -> Sequence[Change]:
+        return () if new else places_left(content, old)

@@ -24,7 +24,7 @@ from langgraft.memory.model import (
     SetState,
 )
 from langgraft.memory.provider import FILED, MemoryProvider, Need
-from langgraft.memory.providers.episode_items import FifoOrder, trajectory_of
+from langgraft.memory.providers.episode_items import FifoOrder, places_left, trajectory_of
 from langgraft.memory.providers.expel_rules import (
     INSIGHTS,
     TRAJECTORIES,
@@ -310,6 +310,12 @@ class ExpeL(MemoryProvider[ExpeLSettings]):
             return [*(yield from self._insights.join(insights)), *joined]
         votes = self.settings.votes.added
         return [*(Annotate(item.id, {VOTES: votes}) for item in insights), *joined]
+
+    @override
+    def _follow(
+        self, content: BankContent, old: MemoryItem, new: MemoryItem | None
+    ) -> Sequence[Change]:
+        return () if new else places_left(content, old)
 
     @property
     def _insights(self) -> FifoOrder:

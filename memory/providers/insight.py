@@ -8,9 +8,20 @@ from pydantic import SkipValidation
 from typing_extensions import override
 
 from langgraft._core.effects import adrive, drive
-from langgraft.memory.model import Add, Attempt, Change, Episode, Lesson, MemoryItem
+from langgraft._core.errors import InputError
+from langgraft.memory.editing import reworded
+from langgraft.memory.model import (
+    Add,
+    Attempt,
+    BankContent,
+    Change,
+    Episode,
+    Lesson,
+    MemoryItem,
+    Remove,
+)
 from langgraft.memory.provider import MemoryProvider
-from langgraft.memory.providers.attempts import find_counterpart, keep_attempt
+from langgraft.memory.providers.attempts import attempts_left, find_counterpart, keep_attempt
 from langgraft.memory.providers.episode_items import authors, render_lesson
 from langgraft.memory.providers.retrieval import (
     Fields,
@@ -98,6 +109,7 @@ class InsightMemory(MemoryProvider[InsightSettings]):
 
     name: ClassVar[str] = "insight"
     settings_model = InsightSettings
+    derived = frozenset({"unit"})
 
     @override
     def asks_again(self, query: str, context: RecallContext, last: RecallContext) -> bool:
@@ -213,6 +225,49 @@ class InsightMemory(MemoryProvider[InsightSettings]):
             case "adaptive":
                 marked = {**bundle.metadata, "unit": "bundle"}
                 return [bundle.model_copy(update={"metadata": marked}), *_singles(episode)]
+
+    # Changes by hand -----------------------------------------------------------------------
+
+    @override
+    def _follow(
+        self, content: BankContent, old: MemoryItem, new: MemoryItem | None
+    ) -> Sequence[Change]:
+        """Keep bundles and their lessons alike; what a lesson was drawn from goes with its text."""
+        if new is not None and new.text == old.text:
+            return ()
+        attempts = attempts_left(content, old.episode_id)
+        own = [i for i in content.items.values() if i.episode_id == old.episode_id and i != old]
+        if not _is_bundle(old):
+            bundles = [item for item in own if _is_bundle(item) and _holds(item, old)]
+            changed = (_with_lesson(content, bundle, old, new) for bundle in bundles)
+            return [*(change for changes in changed for change in changes), *attempts]
+        lessons = [item for item in own if not _is_bundle(item) and _holds(old, item)]
+        if lessons and new is not None:
+            names = ", ".join(repr(item.id) for item in lessons)
+            msg = f"item {old.id!r} is made of the lessons {names}: edit those, and it follows"
+            raise InputError(msg)
+        return [*(Remove(item.id, f"forgotten with {old.id}") for item in lessons), *attempts]
+
+
+def _is_bundle(item: MemoryItem) -> bool:
+    """Say whether an item holds the texts of others."""
+    return item.metadata.get("unit") == "bundle"
+
+
+def _holds(bundle: MemoryItem, lesson: MemoryItem) -> bool:
+    return f"\n{lesson.text}\n" in f"\n{bundle.text}\n"
+
+
+def _with_lesson(
+    content: BankContent, bundle: MemoryItem, old: MemoryItem, new: MemoryItem | None
+) -> Sequence[Change]:
+    """Say what changes in a bundle where one of its lessons is forgotten or edited."""
+    line = "" if new is None else f"{new.text}\n"
+    text = f"\n{bundle.text}\n".replace(f"\n{old.text}\n", f"\n{line}", 1)[1:-1]
+    if not text:
+        return [Remove(bundle.id, f"its last lesson, {old.id}, was forgotten")]
+    changed = bundle.model_copy(update={"text": text})
+    return reworded(content, bundle, changed, f"follows {old.id}")
 
 
 def _bundle(episode: Episode, key: str) -> MemoryItem:

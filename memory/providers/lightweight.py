@@ -9,9 +9,14 @@ from pydantic import SkipValidation
 from typing_extensions import override
 
 from langgraft._core.canonical import seeded_fraction
-from langgraft.memory.model import Change, Episode, MemoryItem
+from langgraft.memory.model import BankContent, Change, Episode, MemoryItem
 from langgraft.memory.provider import MemoryProvider
-from langgraft.memory.providers.episode_items import FifoOrder, NoteSettings, note_of
+from langgraft.memory.providers.episode_items import (
+    FifoOrder,
+    NoteSettings,
+    note_of,
+    places_left,
+)
 from langgraft.memory.rankers.base import Ranker
 from langgraft.memory.rankers.lexical import BM25
 from langgraft.memory.recall import Found, Pool, RecallContext, ranked_items, searched
@@ -135,6 +140,12 @@ class LightweightMemory(MemoryProvider[LightweightSettings]):
             tier = [item for item in items if (item.success is True) is success]
             changes += yield from self._tier(success=success).join(tier)
         return changes
+
+    @override
+    def _follow(
+        self, content: BankContent, old: MemoryItem, new: MemoryItem | None
+    ) -> Sequence[Change]:
+        return () if new else places_left(content, old)
 
     def _tier(self, *, success: bool) -> FifoOrder:
         return FifoOrder(self.namespace, LONG_TERM if success else SHORT_TERM)

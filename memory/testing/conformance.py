@@ -1,5 +1,6 @@
 """The whole suites, each in one class: for stores, and for memory providers."""
 
+from langgraft.memory.testing.providers.editing import EditingCases
 from langgraft.memory.testing.providers.filing import FilingCases, FoldingCases, SharingCases
 from langgraft.memory.testing.providers.moving import MovingCases, SamenessCases
 from langgraft.memory.testing.providers.recalling import (
@@ -72,6 +73,7 @@ class ProviderConformance(
     JudgingCases,
     ReceiptCases,
     SharingCases,
+    EditingCases,
     MovingCases,
     SamenessCases,
 ):

@@ -49,7 +49,9 @@ if TYPE_CHECKING:
     from langgraft.memory.stores.chroma import ChromaStore
     from langgraft.memory.stores.ranked import RankedStore
     from langgraft.memory.stores.read_only import ReadOnlyStore
+    from langgraft.nodes.chains import with_memory
     from langgraft.nodes.chat import recall_for_messages, remember_messages
+    from langgraft.nodes.tools import MemoryRetriever, memory_tools
 
 __version__ = "0.1.0"
 
@@ -79,6 +81,7 @@ __all__ = [
     "MemoryDelta",
     "MemoryItem",
     "MemoryProvider",
+    "MemoryRetriever",
     "NoMemory",
     "Outcome",
     "Prompt",
@@ -97,8 +100,10 @@ __all__ = [
     "build_react_agent",
     "build_tree_agent",
     "fold",
+    "memory_tools",
     "recall_for_messages",
     "remember_messages",
+    "with_memory",
 ]
 
 _MODULES = {
@@ -136,7 +141,9 @@ _MODULES = {
     "langgraft.memory.stores.chroma": ("ChromaStore",),
     "langgraft.memory.stores.ranked": ("RankedStore",),
     "langgraft.memory.stores.read_only": ("ReadOnlyStore",),
+    "langgraft.nodes.chains": ("with_memory",),
     "langgraft.nodes.chat": ("recall_for_messages", "remember_messages"),
+    "langgraft.nodes.tools": ("MemoryRetriever", "memory_tools"),
 }
 
 __getattr__, __dir__ = lazy_exports(

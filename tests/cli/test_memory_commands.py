@@ -425,3 +425,60 @@ def test_help_when_asked_loads_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.endswith("\n[]\n")
+
+
+# Changing by hand -------------------------------------------------------------------------
+
+
+def test_item_when_forgotten_or_edited_is_so_in_the_store(
+    bare: Path, place: tuple[str, ...]
+) -> None:
+    """What followed is told; an index kept beside the store goes, as it would hold the old words."""
+    memory("import", bare, *place)
+    indexes = Path(place[1].partition(":")[2]) / "langgraft-indexes"
+    indexes.mkdir()
+    assert told("forget", "plain", *place)["forgotten"] == ["plain"]
+    assert not indexes.exists()
+    done = memory("edit", "math/1", "--text", "count", "--metadata", "{n: 2}", *place)
+    assert done.stdout == "0 forgotten, 1 edited\n~ math/1\n"
+    item = told("show", "--item", "math/1", *place)["item"]
+    assert (item["text"], item["metadata"]) == ("count", {"n": 2})
+    assert told("edit", "math/1", "--key", "units", *place)["edited"] == ["math/1"]
+    assert told("search", "units", *place)["found"][0]["item"]["id"] == "math/1"
+    assert told("show", *place)["items"] == 2
+    assert r"hos\x1b]0;tile" in memory("forget", ITEMS[2].id, *place).stdout
+
+
+def test_bank_when_cleared_is_empty_if_somebody_said_yes(
+    bare: Path, place: tuple[str, ...]
+) -> None:
+    """Without a yes nothing happens."""
+    memory("import", bare, *place)
+    assert "forget all 3 items of 'langgraft/insight': give --yes" in refusal("clear", *place)
+    assert told("show", *place)["items"] == 3
+    assert told("clear", "--yes", *place) == {"forgotten": 3}
+    assert told("show", *place)["items"] == 0
+    assert memory("clear", "--yes", *place).stdout == "0 forgotten; the bank is empty\n"
+
+
+def test_change_when_it_is_not_possible_is_one_line_and_no_change(
+    bare: Path, place: tuple[str, ...], tmp_path: Path
+) -> None:
+    """No such item, store or field; no store is made."""
+    memory("import", bare, *place)
+    before = told("show", *place)
+    assert "no item 'plan' in the bank 'langgraft/insight': did you mean 'plain'" in refusal(
+        "forget", "plan", *place
+    )
+    assert "nothing to edit of item 'plain'" in refusal("edit", "plain", *place)
+    assert "metadata" in refusal("edit", "plain", "--metadata", "{n: [1]}", *place)
+    assert "--metadata takes a mapping" in refusal("edit", "plain", "--metadata", "n", *place)
+    assert told("show", *place) == before
+    missing = ("--store", f"chroma:{tmp_path / 'none'}", "--provider", "insight")
+    for command in (("forget", "x"), ("edit", "x", "--text", "y"), ("clear", "--yes")):
+        assert "there is no store" in refusal(*command, *missing)
+        assert "give --store and --provider" in refusal(*command, *place[:2])
+        assert "is empty whenever a command begins" in refusal(
+            *command, "--store", "memory", "--provider", "insight"
+        )
+    assert not (tmp_path / "none").exists()

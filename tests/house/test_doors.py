@@ -144,6 +144,7 @@ def parts(tmp_path: Path) -> Iterator[Mapping[str, Any]]:
             "name": "draft",
             "begin": lambda state: None,
             "model": model,
+            "runnable": model,
             "code_model": model,
         }
 

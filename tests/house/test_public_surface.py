@@ -70,6 +70,7 @@ def test_names_when_listed_are_these() -> None:
         "MemoryDelta",
         "MemoryItem",
         "MemoryProvider",
+        "MemoryRetriever",
         "NoMemory",
         "Outcome",
         "Prompt",
@@ -88,8 +89,10 @@ def test_names_when_listed_are_these() -> None:
         "build_react_agent",
         "build_tree_agent",
         "fold",
+        "memory_tools",
         "recall_for_messages",
         "remember_messages",
+        "with_memory",
     ]
 
 

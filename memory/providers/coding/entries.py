@@ -18,6 +18,7 @@ from langgraft.memory.bank import with_free_ids
 from langgraft.memory.model import (
     Add,
     Annotate,
+    BankContent,
     By,
     Change,
     Episode,
@@ -67,6 +68,12 @@ GENERAL: Final = "general"
 LONGEST_FIX: Final = 2000
 """Most characters of a fix; the published summaries have one or two sentences (Fig. 5)."""
 
+NO_FIX: Final = "none known yet"
+"""What a text says where no fix is known."""
+_TEXT = re.compile(
+    r"Package: (?P<package>[^\n]+)\nError: (?P<error>.+?)\nFix: (?P<fix>.+)", re.DOTALL
+)
+
 TASK: Final = "item.task_id"
 PACKAGE: Final = "item.metadata.package"
 KIND: Final = "item.metadata.kind"
@@ -99,8 +106,18 @@ class CodingEntry:
     @property
     def text(self) -> str:
         """The entry as an agent reads it."""
-        fix = f"Fix: {self.fix}" if self.fix else "Fix: none known yet"
-        return f"Package: {self.package}\nError: {self.error}\n{fix}"
+        return f"Package: {self.package}\nError: {self.error}\nFix: {self.fix or NO_FIX}"
+
+    @classmethod
+    def told_by(cls, item: MemoryItem) -> "CodingEntry | None":
+        """Read the text of an entry that was edited; `None` where it is in words of its own."""
+        found = _TEXT.fullmatch(item.text)
+        if found is None:
+            return None
+        fix = "" if found["fix"] == NO_FIX else found["fix"]
+        kind = cast("ErrorKind", item.metadata.get("kind", "code"))
+        by = cast("By", item.metadata.get("by", "model"))
+        return cls(found["package"], found["error"], fix, kind, by, verified=False, left_out="")
 
     def shown(self) -> dict[str, JSON]:
         """Return what a judge sees of the entry."""
@@ -111,14 +128,19 @@ class CodingEntry:
             "kind": self.kind,
         }
 
-    def item(self, episode: Episode, name: str, order_index: int) -> MemoryItem:
-        """Make the item of the entry."""
+    @property
+    def metadata(self) -> dict[str, Scalar]:
+        """What the item of the entry says of it in fields."""
         metadata: dict[str, Scalar] = {"package": self.package, "error": self.error}
         metadata |= {"fix": self.fix, "kind": self.kind, "by": self.by}
         if self.verified:
             metadata[PROVEN] = True
         if self.left_out:
             metadata["fix_left_out"] = f"it needs {self.left_out}"
+        return metadata
+
+    def item(self, episode: Episode, name: str, order_index: int) -> MemoryItem:
+        """Make the item of the entry."""
         return MemoryItem(
             id=f"{episode.id}/{name}",
             text=self.text,
@@ -129,7 +151,7 @@ class CodingEntry:
             order_index=order_index,
             task_id=episode.task_id,
             key=self.key,
-            metadata=metadata,
+            metadata=self.metadata,
         )
 
 
@@ -240,6 +262,39 @@ REPLACED: Final = "a better fix of its error is known:"
 def entries_key(episode_id: str) -> str:
     """Name the bookkeeping that lists the entries which hold an episode's errors and fixes."""
     return _ENTRIES + episode_id
+
+
+READ_OFF: Final = frozenset(
+    {"key", "package", "error", "fix", "kind", "by", PROVEN, "fix_left_out"}
+)
+"""What an entry's item says beside its text, and is read off it."""
+
+
+def edited_entry(old: MemoryItem, new: MemoryItem) -> MemoryItem:
+    """Return an entry whose text was edited with what its text says now; nothing proves it yet.
+
+    One in words of its own is an entry without an error or a fix in fields, as an imported one may be.
+    """
+    entry = CodingEntry.told_by(new)
+    gone = {"error", "fix", PROVEN, "fix_left_out"}
+    rest = {name: value for name, value in new.metadata.items() if name not in gone}
+    if entry is not None:
+        told: dict[str, Scalar] = {"package": entry.package, "error": entry.error, "fix": entry.fix}
+        return new.model_copy(update={"metadata": {**rest, **told}, "key": entry.key})
+    key = None if "error" in old.metadata else new.key
+    return new.model_copy(update={"metadata": rest, "key": key})
+
+
+def without_entry(content: BankContent, item: MemoryItem) -> list[Change]:
+    """Say what takes an entry off the lists of what holds an episode's errors and fixes."""
+    pair = [item.id, item.order_index]
+    lists = {
+        key: cast("list[JSON]", held)
+        for key, held in content.state.items()
+        if key.startswith(_ENTRIES) and isinstance(held, list) and pair in held
+    }
+    left = {key: [each for each in held if each != pair] for key, held in lists.items()}
+    return [SetState(key, cast("JSON", held) or None) for key, held in left.items()]
 
 
 class Filing:

@@ -21,6 +21,7 @@ from langgraft._core.errors import InputError, SettingsError
 from langgraft.memory import bank
 from langgraft.memory.model import (
     Annotate,
+    BankContent,
     Change,
     Episode,
     ErrorKind,
@@ -33,9 +34,11 @@ from langgraft.memory.provider import FILED, MemoryProvider, Need
 from langgraft.memory.providers.coding.entries import (
     KIND,
     PROVEN,
+    READ_OFF,
     TASK,
     CodingEntry,
     Filing,
+    edited_entry,
     entries_key,
     entries_of,
     entry_of,
@@ -43,6 +46,7 @@ from langgraft.memory.providers.coding.entries import (
     in_place,
     same_place,
     shown_neighbours,
+    without_entry,
 )
 from langgraft.memory.providers.coding.tracebacks import canonical_error, parse_traceback
 from langgraft.memory.providers.retrieval import RetrievalSettings, retrieve
@@ -246,6 +250,7 @@ class CodingMemory(MemoryProvider[CodingSettings]):
 
     name: ClassVar[str] = "coding"
     settings_model = CodingSettings
+    derived = READ_OFF
 
     @property
     @override
@@ -410,6 +415,21 @@ class CodingMemory(MemoryProvider[CodingSettings]):
     @override
     def _settle(self, items: Sequence[MemoryItem]) -> Sequence[Change]:
         return [Annotate(item.id, {"imported": True, **_proof(item)}) for item in items]
+
+    # Changes by hand ----------------------------------------------------------------------
+
+    @override
+    def _edited(self, old: MemoryItem, new: MemoryItem) -> MemoryItem:
+        return edited_entry(old, new)
+
+    @override
+    def _follow(
+        self, content: BankContent, old: MemoryItem, new: MemoryItem | None
+    ) -> Sequence[Change]:
+        if new is not None and new.text == old.text:
+            return ()
+        unproven = () if new is None else (Annotate(new.id, {"verified": None}),)
+        return [*unproven, *without_entry(content, old)]
 
 
 def error_in_sight(context: RecallContext) -> str:

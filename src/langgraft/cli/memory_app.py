@@ -186,6 +186,78 @@ def import_(
     moving.bring_in(source, address, choices, dry_run=dry_run, as_json=json)
 
 
+ItemArgument = Annotated[str, typer.Argument(metavar="ID", help="The item's id, as show has it.")]
+
+
+@app.command()
+def forget(
+    item: ItemArgument,
+    *,
+    store: StoreOption = None,
+    provider: ProviderOption = None,
+    settings: SettingsOption = "",
+    namespace: NamespaceOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Take an item out of a bank in a store, with all that follows from it."""
+    from langgraft.cli import memory_banks as banks  # noqa: PLC0415
+    from langgraft.cli import memory_moving as moving  # noqa: PLC0415
+
+    address = banks.Address(None, store, provider, settings, namespace)
+    moving.change(address, lambda memory: memory.forget(item), as_json=json)
+
+
+@app.command()
+def edit(
+    item: ItemArgument,
+    *,
+    text: Annotated[
+        str | None, typer.Option(help="What the item is to say.", show_default=False)
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(help="What it is to be found by.", show_default="as it is, or by its text"),
+    ] = None,
+    metadata: Annotated[
+        str, typer.Option(help="Fields to set, as YAML or JSON, or a file; null erases one.")
+    ] = "",
+    store: StoreOption = None,
+    provider: ProviderOption = None,
+    settings: SettingsOption = "",
+    namespace: NamespaceOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Change what an item of a bank in a store says, or what it is found by."""
+    from langgraft.cli import memory_banks as banks  # noqa: PLC0415
+    from langgraft.cli import memory_moving as moving  # noqa: PLC0415
+
+    fields = banks.mapping("--metadata", metadata) or None
+    address = banks.Address(None, store, provider, settings, namespace)
+    moving.change(
+        address,
+        lambda memory: memory.edit(item, text=text, key=key, metadata=fields),
+        as_json=json,
+    )
+
+
+@app.command()
+def clear(
+    *,
+    yes: Annotated[bool, typer.Option("--yes", help="Yes, forget all of it.")] = False,
+    store: StoreOption = None,
+    provider: ProviderOption = None,
+    settings: SettingsOption = "",
+    namespace: NamespaceOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Empty a bank in a store, bookkeeping and all; asks for --yes."""
+    from langgraft.cli import memory_banks as banks  # noqa: PLC0415
+    from langgraft.cli import memory_moving as moving  # noqa: PLC0415
+
+    address = banks.Address(None, store, provider, settings, namespace)
+    moving.clear(address, yes=yes, as_json=json)
+
+
 @app.command()
 def convert(
     source: Annotated[Path, typer.Argument(metavar="SOURCE", help="What to read.")],

@@ -21,7 +21,7 @@ from langgraft.memory.bundle import Bundle, Manifest, read_bank_file
 from langgraft.memory.importing import METADATA, ImportChoices
 from langgraft.memory.model import BankContent, MemoryItem, Scalar
 from langgraft.memory.provider import MemoryProvider
-from langgraft.memory.providers import make_provider, provider_settings
+from langgraft.memory.providers import delete_indexes, make_provider, provider_settings
 from langgraft.memory.stores.named import open_store, shown, store_kind
 from langgraft.memory.stores.programs import Namespace
 
@@ -98,12 +98,34 @@ def provider_at(address: Address, *, dry_run: bool) -> Iterator[MemoryProvider[A
     Raises:
         InputError: It is not told which, or something of it is not possible; nothing was made.
     """
+    if not dry_run and address.store is not None and store_kind(address.store) == "memory":
+        msg = "an import into the store 'memory' is gone when the command ends: name another store"
+        raise InputError(msg)
+    with _provider(address, dry_run=dry_run) as memory:
+        yield memory
+
+
+@contextmanager
+def kept_provider(address: Address) -> Iterator[MemoryProvider[Any]]:
+    """Open the provider of a bank that is there, to change it.
+
+    Raises:
+        InputError: It is not told which, or there is no such store.
+    """
+    if address.store is not None:
+        _check_kept(address.store)
+    with _provider(address, dry_run=False) as memory:
+        yield memory
+    if address.store is not None and store_kind(address.store) == "chroma":
+        # An index that `open_provider` keeps there would go on holding what was changed.
+        delete_indexes(_folder(address.store))
+
+
+@contextmanager
+def _provider(address: Address, *, dry_run: bool) -> Iterator[MemoryProvider[Any]]:
     store, name = address.store, address.provider
     if store is None or name is None:
-        msg = "an import goes into a provider's bank in a store: give --store and --provider"
-        raise InputError(msg)
-    if not dry_run and store_kind(store) == "memory":
-        msg = "an import into the store 'memory' is gone when the command ends: name another store"
+        msg = "this changes a provider's bank in a store: give --store and --provider"
         raise InputError(msg)
     look_here()
     settings = mapping("--settings", address.settings)
@@ -120,12 +142,7 @@ def _read_store(address: Address) -> Bank:
     if spec is None:
         msg = "which bank? Give a file, or --store and --provider or --namespace"
         raise InputError(msg)
-    if store_kind(spec) == "memory":
-        msg = "the store 'memory' is empty whenever a command begins: name another store, or a file"
-        raise InputError(msg)
-    if _is_missing(spec):
-        msg = f"there is no store {spec!r}: no such folder, or no Chroma database in it"
-        raise InputError(msg)
+    _check_kept(spec)
     namespace = _namespace(address)
     if address.provider is None and namespace is None:
         msg = f"store {shown(spec)} may hold many banks: give --provider or --namespace"
@@ -161,6 +178,15 @@ def _namespace(address: Address) -> Namespace | None:
     namespace = tuple(address.namespace.split("/"))
     records_namespace(namespace)  # before a store is opened
     return namespace
+
+
+def _check_kept(spec: str) -> None:
+    if store_kind(spec) == "memory":
+        msg = "the store 'memory' is empty whenever a command begins: name another store, or a file"
+        raise InputError(msg)
+    if _is_missing(spec):
+        msg = f"there is no store {spec!r}: no such folder, or no Chroma database in it"
+        raise InputError(msg)
 
 
 def _is_missing(spec: str) -> bool:

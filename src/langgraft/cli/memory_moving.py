@@ -1,14 +1,22 @@
-"""What `langgraft memory export`, `import` and `convert` do."""
+"""What `langgraft memory export`, `import` and `convert` do, and `forget`, `edit` and `clear`."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from langgraft._core.arguments import validation_as
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError
-from langgraft.cli.memory_banks import Address, Bank, mapping, of_items, provider_at, read_file
+from langgraft.cli.memory_banks import (
+    Address,
+    Bank,
+    kept_provider,
+    mapping,
+    of_items,
+    provider_at,
+    read_file,
+)
 from langgraft.cli.printing import say, write_json
 from langgraft.memory.bank_format import write_items
 from langgraft.memory.bundle import Provenance, read_bank_file, write_bundle
@@ -16,6 +24,7 @@ from langgraft.memory.converters.field_map import FieldMap, convert_jsonl
 from langgraft.memory.converters.reme import REME_FORMS
 from langgraft.memory.importing import REPLACED, ImportChoices
 from langgraft.memory.model import Add, MemoryDelta, Remove
+from langgraft.memory.provider import MemoryProvider
 
 _LISTED: Final = 10
 FORMATS: Final[Mapping[str, Mapping[str, FieldMap]]] = {"reme": REME_FORMS}
@@ -104,6 +113,47 @@ def bring_in(
 
 def _removals(delta: MemoryDelta) -> list[Remove]:
     return [change for change in delta if isinstance(change, Remove)]
+
+
+def change(
+    address: Address, how: Callable[[MemoryProvider[Any]], MemoryDelta], *, as_json: bool
+) -> None:
+    """Change a bank by hand, and show what that changed.
+
+    Raises:
+        InputError: The bank or the change is not possible; nothing is changed.
+    """
+    with kept_provider(address) as memory:
+        delta = how(memory)
+    edited = [each.item.id for each in delta if isinstance(each, Add)]
+    gone = [each.id for each in delta if isinstance(each, Remove) and each.id not in edited]
+    if as_json:
+        forgotten: list[JSON] = [*gone]
+        write_json({"forgotten": forgotten, "edited": [*edited], "delta": delta.to_json()})
+        return
+    say(f"{len(gone)} forgotten, {len(edited)} edited")
+    for identity in (*gone, *edited):
+        say(f"{'~' if identity in edited else '-'} {identity}")
+
+
+def clear(address: Address, *, yes: bool, as_json: bool) -> None:
+    """Empty a bank.
+
+    Raises:
+        InputError: Nobody said yes, or the bank is not possible; nothing is changed.
+    """
+    with kept_provider(address) as memory:
+        if not yes:
+            held = len(memory.content().items)
+            where = "/".join(memory.namespace[:-1])
+            msg = f"this would forget all {held:,} items of {where!r}: give --yes to do so"
+            raise InputError(msg)
+        delta = memory.clear()
+    gone = sum(isinstance(each, Remove) for each in delta)
+    if as_json:
+        write_json({"forgotten": gone})
+    else:
+        say(f"{gone} forgotten; the bank is empty")
 
 
 def read_foreign(
