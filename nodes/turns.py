@@ -31,6 +31,7 @@ from langgraft.nodes.judge import Judgment, answering_all, drafting
 from langgraft.nodes.memory import draft_questions, filed, provided, questions_about
 from langgraft.nodes.reflect import MAX_LESSONS, parse_lessons, reflection_messages
 from langgraft.nodes.replies import encodable, reply_text
+from langgraft.nodes.tools import SEARCH_MEMORY
 
 SUMMARY: Final = "lc_source"
 """Key of `additional_kwargs` by which LangChain marks a message that it put there itself."""
@@ -222,7 +223,7 @@ def episode_of_turn(
     task_id: str,
     receipts: Sequence[Mapping[str, Any]] = (),
 ) -> Episode:
-    """Put together the episode that a turn is.
+    """Put together the episode that a turn is; what the agent itself found in memory is left out.
 
     Args:
         domain: The task family.
@@ -238,7 +239,7 @@ def episode_of_turn(
     for message in rest:
         if isinstance(message, AIMessage):
             steps.append(_step(message))
-        elif isinstance(message, ToolMessage):
+        elif isinstance(message, ToolMessage) and message.name != SEARCH_MEMORY:
             last = steps[-1]
             seen = "\n".join(filter(None, (last.observation, strip_block(reply_text(message)))))
             steps[-1] = Step(last.thought, last.action, seen)
