@@ -5,8 +5,10 @@ store                      other processes
 =========================  ====================================================================
 `InMemoryStore`, embedded  there are none
 Chroma, SQLite in memory
-`SqliteStore` on a file,   wait for one another, by a lock file beside it
-also the asynchronous one
+`SQLiteFileStore`;         wait for one another, by a lock file beside it
+LangGraph's `SqliteStore`
+on a file, also the
+asynchronous one
 `PostgresStore`, also the  wait for one another, by an advisory lock, for which there is one
 asynchronous one           connection more
 any other                  are noticed afterwards: `BankConflictError` is raised
@@ -63,6 +65,8 @@ def other_writers(store: BaseStore, namespace: Sequence[str]) -> OtherWriters:
     """Return who else may write to a bank in a store."""
     if isinstance(store, InMemoryStore) or getattr(store, "alone", False):
         return OtherWriters(alone=True)
+    if _is_a(store, "langgraft.memory.stores.sqlite", "SQLiteFileStore"):
+        return OtherWriters(False, _BesideFile(str(store.path)))
     if _is_a(store, "langgraph.store.sqlite", "SqliteStore"):
         path = _sqlite_path(store)
         if path is None:

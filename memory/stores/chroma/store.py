@@ -18,7 +18,6 @@ from langgraph.store.base import (
     GetOp,
     IndexConfig,
     ListNamespacesOp,
-    MatchCondition,
     Op,
     PutOp,
     Result,
@@ -33,9 +32,6 @@ from langgraft.memory.stores.chroma.rows import (
     Index,
     Matrix,
     Row,
-    check_address,
-    check_labels,
-    encode,
     nearest,
     pack,
     row_id,
@@ -43,6 +39,13 @@ from langgraft.memory.stores.chroma.rows import (
 from langgraft.memory.stores.chroma.table import Directory, Fresh, Held, ListedRecord, Table
 from langgraft.memory.stores.filters import check_filter, passes
 from langgraft.memory.stores.programs import Address, Namespace
+from langgraft.memory.stores.records import (
+    check_address,
+    check_conditions,
+    check_labels,
+    encode,
+    listed,
+)
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
@@ -436,13 +439,7 @@ class ChromaStore(BaseStore):
                     )
 
     def _namespaces(self, op: ListNamespacesOp) -> list[Namespace]:
-        conditions = op.match_conditions or ()
-        entries = self._directory.under(())
-        found = {entry.namespace for entry in entries}
-        kept = [each for each in found if all(_matches(each, c) for c in conditions)]
-        shown = sorted({each[: op.max_depth] for each in kept})
-        start = max(op.offset, 0)
-        return shown[start : start + max(op.limit, 0)]
+        return listed((entry.namespace for entry in self._directory.under(())), op)
 
 
 def _groups(calls: Sequence[_Call]) -> Iterator[list[_Call]]:
@@ -467,17 +464,6 @@ def _ranked(
     order = np.argsort(-scores, kind="stable")  # NaN comes last
     found = zip(order.tolist(), scores[order].tolist(), strict=True)
     return [(entries[i], None if math.isnan(score) else score) for i, score in found]
-
-
-def _matches(namespace: Namespace, condition: MatchCondition) -> bool:
-    """Say whether a namespace begins or ends with a path, in which `*` is any label."""
-    path = tuple(condition.path)
-    part = namespace[: len(path)]
-    if condition.match_type == "suffix":
-        part = namespace[max(0, len(namespace) - len(path)) :]
-    return len(part) == len(path) and all(
-        wanted in ("*", label) for wanted, label in zip(path, part, strict=True)
-    )
 
 
 def plan(ops: Iterable[Op], index: Index | None) -> Plan:
@@ -505,7 +491,7 @@ def plan(ops: Iterable[Op], index: Index | None) -> Plan:
                 if op.query and index and op.query not in made.queries:
                     made.queries.append(op.query)
             case ListNamespacesOp():
-                _check_conditions(op)
+                check_conditions(op)
                 made.ops.append(op)
             case _:
                 msg = f"a store carries out GetOp, PutOp, SearchOp, ListNamespacesOp; got {op!r}"
@@ -522,10 +508,3 @@ def _write(op: PutOp, index: Index | None) -> Write:
     if index is None or op.index is False:
         return Write(address, value)
     return Write(address, value, index.texts(op.value, op.index))
-
-
-def _check_conditions(op: ListNamespacesOp) -> None:
-    for condition in op.match_conditions or ():
-        if condition.match_type not in {"prefix", "suffix"}:
-            msg = f"namespaces match by 'prefix' or 'suffix', got {condition.match_type!r}"
-            raise InputError(msg)

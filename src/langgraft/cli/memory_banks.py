@@ -24,6 +24,7 @@ from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import make_provider, provider_settings
 from langgraft.memory.stores.named import open_store, shown, store_kind
 from langgraft.memory.stores.programs import Namespace
+from langgraft.memory.stores.sqlite import sqlite_path
 
 _DATABASE: Final = "chroma.sqlite3"
 """The file that makes a folder a Chroma database."""
@@ -124,7 +125,8 @@ def _read_store(address: Address) -> Bank:
         msg = "the store 'memory' is empty whenever a command begins: name another store, or a file"
         raise InputError(msg)
     if _is_missing(spec):
-        msg = f"there is no store {spec!r}: no such folder, or no Chroma database in it"
+        what = "folder, or no Chroma database in it" if store_kind(spec) == "chroma" else "file"
+        msg = f"there is no store {spec!r}: no such {what}"
         raise InputError(msg)
     namespace = _namespace(address)
     if address.provider is None and namespace is None:
@@ -165,11 +167,13 @@ def _namespace(address: Address) -> Namespace | None:
 
 def _is_missing(spec: str) -> bool:
     """Say whether opening a store would make it."""
-    return store_kind(spec) == "chroma" and not (_folder(spec) / _DATABASE).exists()
-
-
-def _folder(spec: str) -> Path:
-    return Path(spec.partition(":")[2]).expanduser()
+    path = spec.partition(":")[2]
+    match store_kind(spec):
+        case "chroma":
+            return not (Path(path).expanduser() / _DATABASE).exists()
+        case "sqlite":
+            return not sqlite_path(path).exists()
+    return False
 
 
 def mapping(option: str, text: str) -> dict[str, Any]:
