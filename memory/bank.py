@@ -481,7 +481,7 @@ class OpenBank:
     """One bank, as this process has it open.
 
     Attributes:
-        alone: Nobody else writes to it.
+        alone: Nobody else writes to it, or the store tells the indexes what was written.
         lock: Who holds it is the bank's only writer.
         indexes: All that rank its items.
     """

@@ -6,12 +6,12 @@ after another process wrote, and after a restart, however the last process ended
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from langgraph.store.base import BaseStore
 
 from langgraft._core.canonical import JSON
+from langgraft.memory.stores.kept_indexes import IndexFolder
 from langgraft.memory.stores.programs import Address, Namespace, Program
 
 
@@ -29,10 +29,10 @@ class ChangeLog(Protocol):
     """A store that tells what was written to it, in this process and others.
 
     Attributes:
-        index_folder: A folder beside the store, where indexes of its records may be kept.
+        indexes: Where indexes of its records are kept.
     """
 
-    index_folder: Path
+    indexes: IndexFolder
 
     def changes(self, prefix: Namespace, since: JSON) -> Changes:
         """Tell what was written under a prefix since a moment; `None`: at no moment, ask for now."""

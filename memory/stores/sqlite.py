@@ -28,6 +28,7 @@ from langgraft._core.errors import InputError, SettingsError
 from langgraft._core.sqlite_file import Layout, SQLiteFile
 from langgraft.memory.stores.changes import Changes
 from langgraft.memory.stores.filters import check_filter, passes
+from langgraft.memory.stores.kept_indexes import IndexFolder
 from langgraft.memory.stores.programs import Address, Namespace
 from langgraft.memory.stores.records import (
     as_json,
@@ -117,7 +118,7 @@ class SQLiteFileStore(BaseStore):
 
     Attributes:
         path: The file.
-        index_folder: A folder beside it, where indexes of its records may be kept.
+        indexes: Where indexes of its records are kept: in a folder beside it.
 
     Raises:
         SettingsError: `path` is empty or SQLite's name of a database in memory.
@@ -127,14 +128,16 @@ class SQLiteFileStore(BaseStore):
     @checked
     def __init__(self, path: Path | str) -> None:
         self.path = sqlite_path(path)
-        self.index_folder = self.path.with_name(f"{self.path.name}.indexes")
+        self.indexes = IndexFolder(self.path.with_name(f"{self.path.name}.indexes"))
         self._file = SQLiteFile(self.path, _FILE)
         self._threads: ThreadPoolExecutor | None = None
         self._process = 0
         self._closed = False
 
     def close(self) -> None:
-        """Close the file; what is under way is finished first."""
+        """Save indexes and close the file; what is under way is finished first."""
+        if not self._closed:
+            self.indexes.flush(self)
         self._closed = True
         if self._threads is not None and self._process == os.getpid():
             self._threads.shutdown()

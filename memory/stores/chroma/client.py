@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from filelock import FileLock, Timeout
 
 from langgraft._core.errors import InfrastructureError, SettingsError, StorePathError
+from langgraft.memory.stores.chroma.changes import FolderChanges
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
@@ -29,12 +30,14 @@ class Connection:
         where: Its folder or address, for messages.
         alone: Whether nobody else can write to it.
         close: Closes it and releases what was held for it.
+        changes: What is written to it, where nobody else can.
     """
 
     client: "ClientAPI"
     where: str
     alone: bool
     close: Callable[[], None]
+    changes: FolderChanges | None = None
 
 
 def open_folder(path: str | Path) -> Connection:
@@ -56,11 +59,13 @@ def open_folder(path: str | Path) -> Connection:
             folder.mkdir(parents=True, exist_ok=True)
             lock = FileLock(f"{folder}.lock", thread_local=False)
             lock.acquire(timeout=0)
+            stack.callback(lock.release)
+            changes = FolderChanges(folder)
         except Timeout:
             msg = (
-                "is open already, in this process or another; embedded Chroma has one owner"
-                " (close the other store, or start `chroma run --path` and use"
-                " ChromaStore.connect)"
+                "is open already, in this process or another; embedded Chroma has one owner (close"
+                " the other store; or, for several processes, start `chroma run --path` and use"
+                " ChromaStore.connect, or keep memory in a store `sqlite:PATH`)"
             )
             raise StorePathError(msg, path=folder) from None
         except OSError as error:
@@ -69,10 +74,10 @@ def open_folder(path: str | Path) -> Connection:
                 " (a lock file lies beside the folder)"
             )
             raise StorePathError(msg, path=folder) from error
-        stack.callback(lock.release)
         client = _embedded(folder)
+        stack.callback(changes.leave)
         stack.callback(client.close)
-        return Connection(client, str(folder), alone=True, close=stack.pop_all().close)
+        return Connection(client, str(folder), True, stack.pop_all().close, changes)
 
 
 def connect(url: str) -> Connection:

@@ -26,7 +26,10 @@ from langgraph.store.base import (
 )
 
 from langgraft._core.arguments import checked
+from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError
+from langgraft.memory.stores.changes import Changes
+from langgraft.memory.stores.chroma.changes import INDEXES
 from langgraft.memory.stores.chroma.client import Connection, adopt, connect, open_folder
 from langgraft.memory.stores.chroma.rows import (
     Index,
@@ -38,6 +41,7 @@ from langgraft.memory.stores.chroma.rows import (
 )
 from langgraft.memory.stores.chroma.table import Directory, Fresh, Held, ListedRecord, Table
 from langgraft.memory.stores.filters import check_filter, passes
+from langgraft.memory.stores.kept_indexes import IndexFolder
 from langgraft.memory.stores.programs import Address, Namespace
 from langgraft.memory.stores.records import (
     check_address,
@@ -153,6 +157,9 @@ class ChromaStore(BaseStore):
         self._stamp = 0
         self._closed = False
         self.alone = connection.alone
+        if connection.changes is not None:  # or others write unseen: it is no `ChangeLog` then
+            folder = Path(connection.where) / INDEXES
+            self.indexes = IndexFolder(folder / row_id(((), collection))[:16])
 
     @classmethod
     def open(
@@ -240,8 +247,10 @@ class ChromaStore(BaseStore):
     def close(self) -> None:
         """Close Chroma and release the folder; what is under way is finished first.
 
-        A client that was given (`from_client`) is left open.
+        Indexes are saved before. A client that was given (`from_client`) is left open.
         """
+        if self._connection.changes is not None and not self._closed:
+            self.indexes.flush(self)
         with self._lock, self._queue:
             if not self._closed:
                 self._closed = True
@@ -305,6 +314,15 @@ class ChromaStore(BaseStore):
             self._thread.submit(self._carry_out_waiting)
         return await asyncio.wrap_future(call.answer)
 
+    def changes(self, prefix: Namespace, since: JSON) -> Changes:
+        """Tell which records under a prefix were written since a moment; for `open` only."""
+        assert self._connection.changes is not None
+        return self._connection.changes.changes(prefix, since)
+
+    async def achanges(self, prefix: Namespace, since: JSON) -> Changes:
+        """Do as `changes` does, which waits for nothing."""
+        return self.changes(prefix, since)
+
     def _carry_out_waiting(self) -> None:
         """Carry out all batches that wait: to write many records costs little more than one.
 
@@ -338,7 +356,13 @@ class ChromaStore(BaseStore):
                 rows |= changes
                 done.append((call, results))
             if changed:
-                self._write(changed)
+                try:
+                    self._write(changed)
+                finally:
+                    if self._connection.changes is not None:
+                        self._connection.changes.note(
+                            write.address for call in calls for write in call.made.writes.values()
+                        )
         except BaseException as error:  # noqa: BLE001  (raised where the answer is awaited)
             for call in calls:
                 if not call.answer.done():
