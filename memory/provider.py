@@ -79,6 +79,7 @@ from langgraph.store.base import BaseStore, Op, Result, SearchOp
 
 from langgraft._core.arguments import check_argument, checked, validation_as
 from langgraft._core.canonical import JSON, digest, portable_text
+from langgraft._core.closing import Closing
 from langgraft._core.effects import adrive, drive, relay
 from langgraft._core.errors import InputError, SettingsError
 from langgraft.memory import bank
@@ -142,7 +143,7 @@ Changes: TypeAlias = Sequence[Change] | MemoryDelta
 SettingsT = TypeVar("SettingsT", bound=ProviderSettings)
 
 
-class MemoryProvider(ABC, Generic[SettingsT]):
+class MemoryProvider(Closing, ABC, Generic[SettingsT]):
     """Base of all providers; see the module's documentation for the contract.
 
     Args:
@@ -205,9 +206,10 @@ class MemoryProvider(ABC, Generic[SettingsT]):
         self._bank.refresh()
 
     def close(self) -> None:
-        """Save the index and leave its directory, if there is one; nothing is taken in then."""
+        """Save the index and leave its directory, if there is one; close what was opened for this."""
         if self._ranked is not None:
             self._ranked.close()
+        super().close()
 
     @property
     def needs(self) -> frozenset[Need]:

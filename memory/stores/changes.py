@@ -42,6 +42,10 @@ class ChangeLog(Protocol):
         """Do as `changes` does, asynchronously."""
         ...
 
+    def forget_deleted(self, prefix: Namespace) -> None:
+        """Keep no trace of records that were deleted under a prefix, under which there are none."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class _Asked:

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
 from pathlib import Path
 from sqlite3 import Cursor
 from typing import Final, Self, TypeAlias, TypeVar, cast
@@ -69,12 +70,17 @@ _FILE: Final = Layout(
         PRIMARY KEY (namespace, key)
     ) WITHOUT ROWID;
     CREATE INDEX left ON gone (change);
+    CREATE TABLE erased (
+        place TEXT NOT NULL,
+        whole INTEGER NOT NULL,
+        change INTEGER NOT NULL,
+        PRIMARY KEY (place, whole)
+    ) WITHOUT ROWID;
     CREATE TABLE log (
         name TEXT NOT NULL,
-        change INTEGER NOT NULL,
-        begins INTEGER NOT NULL
+        change INTEGER NOT NULL
     );
-    INSERT INTO log VALUES (lower(hex(randomblob(16))), 0, 0)
+    INSERT INTO log VALUES (lower(hex(randomblob(16))), 0)
     """,
     advice="name another file",
     overwrites=True,
@@ -168,12 +174,12 @@ class SQLiteFileStore(BaseStore):
         """Tell which records under a prefix were written since a moment."""
         self._check_open()
         with self._file.transaction(write=False) as cursor:
-            name, change, begins = cursor.execute("SELECT name, change, begins FROM log").fetchone()
+            name, change = cursor.execute("SELECT name, change FROM log").fetchone()
             now: JSON = [name, change]
             if since == now:
                 return Changes(now, ())
             then = since[1] if isinstance(since, list) and since[0] == name else None
-            if not isinstance(then, int) or not begins <= then <= change:
+            if not isinstance(then, int) or then > change or _is_erased(cursor, prefix, then):
                 return Changes(now, None)
             first, end = _range(prefix)
             # The unary plus has the index of changes used: few records are as new.
@@ -191,18 +197,22 @@ class SQLiteFileStore(BaseStore):
         self._check_open()
         return await asyncio.wrap_future(self._pool().submit(self.changes, prefix, since))
 
-    def forget_deleted(self) -> None:
-        """Leave no trace of what was deleted, addresses and SQLite's log included.
+    def forget_deleted(self, prefix: Namespace) -> None:
+        """Keep no trace of what was deleted under a prefix, in SQLite's log neither.
 
-        Whoever has an index of the store's records then reads them anew.
+        Whoever has an index of these records is told no more than to read them anew.
 
         Raises:
             InfrastructureError: The file cannot be used now.
         """
         self._check_open()
         with self._file.transaction(write=True) as cursor:
-            cursor.execute("DELETE FROM gone")
-            cursor.execute("UPDATE log SET change = change + 1, begins = change + 1")
+            first, end = _range(prefix)
+            cursor.execute("DELETE FROM gone WHERE namespace >= ? AND namespace < ?", (first, end))
+            change = _next_change(cursor)
+            places = [(_place(prefix[:length]), change) for length in range(len(prefix) + 1)]
+            cursor.execute("REPLACE INTO erased VALUES (?, TRUE, ?)", places.pop())
+            cursor.executemany("REPLACE INTO erased VALUES (?, FALSE, ?)", places)
         self._file.checkpoint()
 
     def _pool(self) -> ThreadPoolExecutor:
@@ -301,8 +311,7 @@ def _search(cursor: Cursor, op: SearchOp) -> list[SearchItem]:
 
 
 def _write(cursor: Cursor, writes: dict[Address, PutOp]) -> None:
-    cursor.execute("UPDATE log SET change = change + 1 RETURNING change")
-    (change,) = cursor.fetchone()
+    change = _next_change(cursor)
     now = time.time_ns()
     for number, ((labels, name), op) in enumerate(writes.items()):
         namespace, key = _encoded(labels), as_json(name)
@@ -313,6 +322,27 @@ def _write(cursor: Cursor, writes: dict[Address, PutOp]) -> None:
         cursor.execute("DELETE FROM records WHERE namespace = ? AND key = ?", (namespace, key))
         if cursor.rowcount:
             cursor.execute("REPLACE INTO gone VALUES (?, ?, ?)", (namespace, key, change))
+
+
+def _next_change(cursor: Cursor) -> int:
+    cursor.execute("UPDATE log SET change = change + 1")
+    (change,) = cursor.execute("SELECT change FROM log").fetchone()
+    return cast("int", change)
+
+
+def _is_erased(cursor: Cursor, prefix: Namespace, since: int) -> bool:
+    """Say whether, since a change, all that was at, above or somewhere below a prefix was erased."""
+    at_or_above = [(_place(prefix[:length]), True) for length in range(len(prefix) + 1)]
+    known = "SELECT 1 FROM erased WHERE place = ? AND whole = ? AND change > ?"
+    return any(
+        cursor.execute(known, (place, whole, since)).fetchone()
+        for place, whole in (*at_or_above, (_place(prefix), False))
+    )
+
+
+def _place(prefix: Namespace) -> str:
+    """Return what stands for a prefix that must not be read any more."""
+    return sha256(_encoded(prefix).encode("ascii")).hexdigest()
 
 
 def _read(row: _Record, kind: Callable[..., ItemT]) -> ItemT:

@@ -88,6 +88,7 @@ def test_names_when_listed_are_these() -> None:
         "build_react_agent",
         "build_tree_agent",
         "fold",
+        "open_memory",
         "recall_for_messages",
         "remember_messages",
     ]

@@ -72,6 +72,12 @@ class FolderChanges:
                     found.append(address)
             return Changes(now, found)
 
+    def forget(self, prefix: Namespace) -> None:
+        """Keep nothing about the records under a prefix."""
+        with self._lock:
+            for address in [each for each in self._written if each[0][: len(prefix)] == prefix]:
+                del self._written[address]
+
     def leave(self) -> None:
         """Tell the next owner; Chroma must have closed the folder."""
         indexes = self._folder / INDEXES

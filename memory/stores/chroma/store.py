@@ -323,6 +323,11 @@ class ChromaStore(BaseStore):
         """Do as `changes` does, which waits for nothing."""
         return self.changes(prefix, since)
 
+    def forget_deleted(self, prefix: Namespace) -> None:
+        """Keep no trace of what was deleted under a prefix, beside what Chroma keeps; for `open` only."""
+        assert self._connection.changes is not None
+        self._connection.changes.forget(prefix)
+
     def _carry_out_waiting(self) -> None:
         """Carry out all batches that wait: to write many records costs little more than one.
 
