@@ -203,7 +203,7 @@ class Banks(Closing):
 
         What the first recalls comes first; the others, in their order, have the room it leaves.
         """
-        return LayeredMemory(self[own], *(self[label] for label in shared))
+        return LayeredMemory(self[own], [self[label] for label in shared])
 
     def users(self) -> list[Label]:
         """List the labels whose banks hold anything, as they were given."""
@@ -336,13 +336,13 @@ class LayeredMemory(MemoryProvider[ProviderSettings]):
     name: ClassVar[str] = "layered"
 
     @checked
-    def __init__(self, own: MemoryProvider[Any], *shared: MemoryProvider[Any]) -> None:
+    def __init__(self, own: MemoryProvider[Any], shared: Sequence[MemoryProvider[Any]]) -> None:
         same = own.settings
         super().__init__(
             own.store,
             settings=ProviderSettings(feedback=same.feedback, same_task=same.same_task),
         )
-        self.own, self.shared = own, shared
+        self.own, self.shared = own, tuple(shared)
         if any(each._kept is not own._kept for each in shared):  # noqa: SLF001
             msg = "the layers of a memory are banks in one store, got several stores"
             raise SettingsError(msg)
