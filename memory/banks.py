@@ -30,8 +30,7 @@ from typing_extensions import override
 
 from langgraft._core.arguments import check_argument, checked
 from langgraft._core.canonical import JSON
-from langgraft._core.closing import Closing
-from langgraft._core.effects import Call, adrive, drive
+from langgraft._core.effects import Call, Closing, adrive, drive
 from langgraft._core.errors import InfrastructureError, InputError, SettingsError
 from langgraft.memory.bank import OpenBank, let_go, open_bank, records_namespace
 from langgraft.memory.importing import ImportChoices
@@ -40,7 +39,7 @@ from langgraft.memory.provider import MemoryProvider, Need, program
 from langgraft.memory.providers import provider_class, provider_settings
 from langgraft.memory.recall import Budget, Found, Recall, RecallContext
 from langgraft.memory.settings import ProviderSettings
-from langgraft.memory.stores.changes import change_log
+from langgraft.memory.stores.kept_indexes import change_log
 from langgraft.memory.stores.named import open_store
 from langgraft.memory.stores.programs import Namespace, Program, Step, erase, read_all
 from langgraft.memory.stores.put_indexes import INDEX

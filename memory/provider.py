@@ -79,8 +79,7 @@ from langgraph.store.base import BaseStore, Op, Result, SearchOp
 
 from langgraft._core.arguments import check_argument, checked, validation_as
 from langgraft._core.canonical import JSON, digest, portable_text
-from langgraft._core.closing import Closing
-from langgraft._core.effects import adrive, drive, relay
+from langgraft._core.effects import Closing, adrive, drive, relay
 from langgraft._core.errors import InputError, SettingsError
 from langgraft.memory import bank
 from langgraft.memory.bank import open_bank, present, with_free_ids

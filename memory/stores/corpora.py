@@ -29,10 +29,9 @@ from langgraft.memory.rankers.base import (
     search_among,
     without_tie_count,
 )
-from langgraft.memory.stores.changes import ChangeLog, Changes
 from langgraft.memory.stores.filters import FieldIndex
 from langgraft.memory.stores.index_directory import UNSAVED_SHARE, IndexDirectory
-from langgraft.memory.stores.kept_indexes import KeptIndexes
+from langgraft.memory.stores.kept_indexes import ChangeLog, Changes, KeptIndexes
 from langgraft.memory.stores.programs import Address, Namespace
 from langgraft.memory.stores.put_indexes import INDEX
 

@@ -1,4 +1,4 @@
-"""Indexes kept beside a store that tells what was written: a cache that several processes share.
+"""Stores that tell what was written, and indexes kept beside them: a cache that processes share.
 
 Each says as of which moment of the store it is. Whoever opens it reads again what was written since,
 by whomever, and nothing else; however a process ends, nothing need be noted before a write. What is
@@ -13,21 +13,20 @@ damaged, of other settings, or older than the store can tell of is built anew.
 
 import logging
 import shutil
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol, runtime_checkable
 from weakref import WeakSet
 
 from filelock import FileLock, Timeout
+from langgraph.store.base import BaseStore
 
 from langgraft._core.canonical import JSON, digest
 from langgraft._core.errors import StorePathError
 from langgraft.memory.rankers.base import DurableIndex
 from langgraft.memory.stores.index_directory import DamagedSnapshotError, Snapshot, remove
-from langgraft.memory.stores.programs import Address, Namespace
-
-if TYPE_CHECKING:
-    from langgraft.memory.stores.changes import ChangeLog
+from langgraft.memory.stores.programs import Address, Namespace, Program
 
 logger = logging.getLogger(__name__)
 
@@ -87,6 +86,70 @@ class IndexFolder:
             if place.exists():  # it was, and another process was not faster
                 msg = f"holds an index that cannot be deleted: {error.strerror}"
                 raise StorePathError(msg, path=place) from error
+
+
+class Changes(NamedTuple):
+    """What was written under a prefix since a moment."""
+
+    as_of: JSON
+    """This moment, as the store knows it; `None` at no moment."""
+    addresses: Sequence[Address] | None
+    """Of records that were written or deleted; `None`: the store cannot tell."""
+
+
+@runtime_checkable
+class ChangeLog(Protocol):
+    """A store that tells what was written to it, in this process and others.
+
+    Attributes:
+        indexes: Where indexes of its records are kept.
+    """
+
+    indexes: IndexFolder
+
+    def changes(self, prefix: Namespace, since: JSON) -> Changes:
+        """Tell what was written under a prefix since a moment; `None`: at no moment, ask for now."""
+        ...
+
+    async def achanges(self, prefix: Namespace, since: JSON) -> Changes:
+        """Do as `changes` does, asynchronously."""
+        ...
+
+    def forget_deleted(self, prefix: Namespace) -> None:
+        """Keep no trace of records that were deleted under a prefix, under which there are none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """An effect: a store is asked what was written."""
+
+    log: ChangeLog
+    prefix: Namespace
+    since: JSON
+
+    def do(self) -> Changes:
+        return self.log.changes(self.prefix, self.since)
+
+    async def ado(self) -> Changes:
+        return await self.log.achanges(self.prefix, self.since)
+
+
+def changes(log: ChangeLog, prefix: Namespace, since: JSON) -> Program[Changes]:
+    """Ask a store what was written under a prefix since a moment."""
+    answer: object = yield _Asked(log, prefix, since)
+    assert isinstance(answer, Changes)
+    return answer
+
+
+def change_log(store: BaseStore) -> ChangeLog | None:
+    """Return who tells what was written to a store, in whatever it is wrapped, if anybody does."""
+    while not isinstance(store, ChangeLog):
+        inner = getattr(store, "store", None)
+        if not isinstance(inner, BaseStore):
+            return None
+        store = inner
+    return store
 
 
 class KeptIndexes:

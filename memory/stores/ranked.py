@@ -32,7 +32,6 @@ from langgraft.memory.rankers.base import (
     ranker_name,
     wider,
 )
-from langgraft.memory.stores.changes import change_log, changes
 from langgraft.memory.stores.corpora import (
     Corpora,
     Corpus,
@@ -47,7 +46,7 @@ from langgraft.memory.stores.corpora import (
 )
 from langgraft.memory.stores.filters import FieldIndex, check_filter, passes
 from langgraft.memory.stores.index_directory import IndexDirectory
-from langgraft.memory.stores.kept_indexes import KeptIndexes
+from langgraft.memory.stores.kept_indexes import KeptIndexes, change_log, changes
 from langgraft.memory.stores.programs import Address, Namespace, Program, embed, read_all
 from langgraft.memory.stores.put_indexes import (
     PutIndex,

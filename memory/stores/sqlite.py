@@ -27,11 +27,11 @@ from langgraft._core.arguments import checked
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError, SettingsError
 from langgraft._core.sqlite_file import Layout, SQLiteFile
-from langgraft.memory.stores.changes import Changes
 from langgraft.memory.stores.filters import check_filter, passes
-from langgraft.memory.stores.kept_indexes import IndexFolder
-from langgraft.memory.stores.programs import Address, Namespace
-from langgraft.memory.stores.records import (
+from langgraft.memory.stores.kept_indexes import Changes, IndexFolder
+from langgraft.memory.stores.programs import (
+    Address,
+    Namespace,
     as_json,
     check_address,
     check_conditions,

@@ -28,8 +28,7 @@ from langgraph.store.base import IndexConfig, Item, ensure_embeddings, get_text_
 
 from langgraft._core.errors import InfrastructureError, SettingsError
 from langgraft.memory.embedders.base import read_answer
-from langgraft.memory.stores.programs import Address, Namespace
-from langgraft.memory.stores.records import as_json, moment
+from langgraft.memory.stores.programs import Address, Namespace, as_json, moment
 
 Metadata: TypeAlias = dict[str, str]
 

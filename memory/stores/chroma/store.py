@@ -28,9 +28,7 @@ from langgraph.store.base import (
 from langgraft._core.arguments import checked
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError
-from langgraft.memory.stores.changes import Changes
-from langgraft.memory.stores.chroma.changes import INDEXES
-from langgraft.memory.stores.chroma.client import Connection, adopt, connect, open_folder
+from langgraft.memory.stores.chroma.client import INDEXES, Connection, adopt, connect, open_folder
 from langgraft.memory.stores.chroma.rows import (
     Index,
     Matrix,
@@ -41,9 +39,10 @@ from langgraft.memory.stores.chroma.rows import (
 )
 from langgraft.memory.stores.chroma.table import Directory, Fresh, Held, ListedRecord, Table
 from langgraft.memory.stores.filters import check_filter, passes
-from langgraft.memory.stores.kept_indexes import IndexFolder
-from langgraft.memory.stores.programs import Address, Namespace
-from langgraft.memory.stores.records import (
+from langgraft.memory.stores.kept_indexes import Changes, IndexFolder
+from langgraft.memory.stores.programs import (
+    Address,
+    Namespace,
     check_address,
     check_conditions,
     check_labels,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from langgraft._core.errors import InputError
 from langgraft.memory.stores.chroma.rows import Packed, Row, row_id
-from langgraft.memory.stores.records import MAX_DEPTH, check_address, encode, moment
+from langgraft.memory.stores.programs import MAX_DEPTH, check_address, encode, moment
 
 _texts = st.text(st.characters(exclude_categories=()), max_size=8).filter(
     lambda text: text == json.loads(json.dumps(text))

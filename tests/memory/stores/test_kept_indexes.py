@@ -15,8 +15,7 @@ from langgraft.memory import MemoryProvider, Recall
 from langgraft.memory.providers import SimpleRAG, make_provider
 from langgraft.memory.rankers import MMR, Dense
 from langgraft.memory.stores import ReadOnlyStore, SQLiteFileStore, open_store, ranked
-from langgraft.memory.stores.changes import ChangeLog, change_log
-from langgraft.memory.stores.kept_indexes import KeptIndexes
+from langgraft.memory.stores.kept_indexes import ChangeLog, KeptIndexes, change_log
 from langgraft.memory.stores.programs import erase
 
 SETTINGS = {"top_k": 4, "max_items": 60}
