@@ -371,7 +371,10 @@ class LayeredMemory(MemoryProvider[ProviderSettings]):
 
     @override
     def describe(self) -> dict[str, JSON]:
-        return {"layers": [each.describe() for each in (self.own, *self.shared)]}
+        return {
+            **super().describe(),
+            "layers": [each.describe() for each in (self.own, *self.shared)],
+        }
 
     @override
     def _provide(self, query: str, context: RecallContext, budget: Budget) -> Program[Recall]:
