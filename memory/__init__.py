@@ -3,6 +3,7 @@
 model                     the words: items, episodes, questions, and deltas, of which memory is the fold
 bank                      where that is kept: over any LangGraph store, by one writer at a time
 recall                    what an agent is given of it: a block of text, and its receipt
+banks                     opened by an application: one at a path, or one for each user
 provider                  the contract, and the base class that fulfills it
 forgetting                what upkeep removes, and the credit that it goes by
 providers/                memory systems
@@ -20,6 +21,7 @@ from langgraft._core.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from langgraft.memory.bank_format import item_schema, read_items, write_items
+    from langgraft.memory.banks import Banks, LayeredMemory, open_memory
     from langgraft.memory.bundle import (
         Bundle,
         Manifest,
@@ -62,6 +64,7 @@ __all__ = [
     "Add",
     "Annotate",
     "BankContent",
+    "Banks",
     "Budget",
     "Bundle",
     "Episode",
@@ -69,6 +72,7 @@ __all__ = [
     "Found",
     "Frozen",
     "ImportChoices",
+    "LayeredMemory",
     "Lesson",
     "Manifest",
     "MemoryDelta",
@@ -92,6 +96,7 @@ __all__ = [
     "WriteOnly",
     "fold",
     "item_schema",
+    "open_memory",
     "read_bundle",
     "read_items",
     "strip_block",
@@ -101,6 +106,7 @@ __all__ = [
 
 _MODULES = {
     "bank_format": ("item_schema", "read_items", "write_items"),
+    "banks": ("Banks", "LayeredMemory", "open_memory"),
     "bundle": ("Bundle", "Manifest", "Provenance", "read_bundle", "write_bundle"),
     "controls": ("Frozen", "Placebo", "RandomRetrieval", "Shuffled", "WriteOnly"),
     "importing": ("ImportChoices",),

@@ -481,7 +481,7 @@ class OpenBank:
     """One bank, as this process has it open.
 
     Attributes:
-        alone: Nobody else writes to it.
+        alone: Nobody else writes to it, or the store tells the indexes what was written.
         lock: Who holds it is the bank's only writer.
         indexes: All that rank its items.
     """
@@ -591,6 +591,10 @@ class _Banks:
                 del self._latest[next(iter(self._latest))]
             return bank
 
+    def let_go(self, key: Hashable) -> None:
+        with self._lock:
+            self._latest.pop(key, None)
+
 
 _BANKS: Final = PerStore(_Banks)
 
@@ -602,9 +606,18 @@ def open_bank(store: BaseStore, namespace: Namespace) -> OpenBank:
         store: The store, in whatever it is wrapped.
         namespace: The exact namespace of the bank's records.
     """
-    while isinstance(store, RankedStore | ReadOnlyStore | GuardedStore):
-        store = store.store
-    kept = store
+    kept = _innermost(store)
     return _BANKS.of(kept).of(
         namespace, lambda: OpenBank(namespace, other_writers(kept, namespace))
     )
+
+
+def let_go(store: BaseStore, namespace: Namespace) -> None:
+    """Keep nothing of a bank, unless a provider has it open."""
+    _BANKS.of(_innermost(store)).let_go(namespace)
+
+
+def _innermost(store: BaseStore) -> BaseStore:
+    while isinstance(store, RankedStore | ReadOnlyStore | GuardedStore):
+        store = store.store
+    return store

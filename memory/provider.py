@@ -81,7 +81,7 @@ from langgraph.store.base import BaseStore, Op, Result, SearchOp
 
 from langgraft._core.arguments import check_argument, checked, validation_as
 from langgraft._core.canonical import JSON, digest, portable_text
-from langgraft._core.effects import adrive, drive, relay
+from langgraft._core.effects import Closing, adrive, drive, relay
 from langgraft._core.errors import InputError, SettingsError
 from langgraft.memory import bank
 from langgraft.memory.bank import open_bank, present, with_free_ids
@@ -145,7 +145,7 @@ Changes: TypeAlias = Sequence[Change] | MemoryDelta
 SettingsT = TypeVar("SettingsT", bound=ProviderSettings)
 
 
-class MemoryProvider(Editable, ABC, Generic[SettingsT]):
+class MemoryProvider(Editable, Closing, ABC, Generic[SettingsT]):
     """Base of all providers; see the module's documentation for the contract.
 
     Args:
@@ -209,9 +209,10 @@ class MemoryProvider(Editable, ABC, Generic[SettingsT]):
         self._bank.refresh()
 
     def close(self) -> None:
-        """Save the index and leave its directory, if there is one; nothing is taken in then."""
+        """Save the index and leave its directory, if there is one; close what was opened for this."""
         if self._ranked is not None:
             self._ranked.close()
+        super().close()
 
     @property
     def needs(self) -> frozenset[Need]:

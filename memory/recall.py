@@ -273,6 +273,8 @@ class Recall:
     dropped: tuple[Dropped, ...]
     """What was found and not given, and why."""
     receipt: Receipt
+    best_last: bool = False
+    """Whether `text` ends with the best item."""
 
     def __bool__(self) -> bool:
         return bool(self.items)
@@ -333,7 +335,7 @@ def make_recall(
         searched=found.query or query,
         tied=found.tied,
     )
-    return Recall(items, scores, text, receipt.tokens, dropped, receipt)
+    return Recall(items, scores, text, receipt.tokens, dropped, receipt, found.best_last)
 
 
 @dataclass(slots=True)

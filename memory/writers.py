@@ -5,8 +5,10 @@ store                      other processes
 =========================  ====================================================================
 `InMemoryStore`, embedded  there are none
 Chroma, SQLite in memory
-`SqliteStore` on a file,   wait for one another, by a lock file beside it
-also the asynchronous one
+`SQLiteFileStore`;         wait for one another, by a lock file beside it
+LangGraph's `SqliteStore`
+on a file, also the
+asynchronous one
 `PostgresStore`, also the  wait for one another, by an advisory lock, for which there is one
 asynchronous one           connection more
 any other                  are noticed afterwards: `BankConflictError` is raised
@@ -30,6 +32,7 @@ from langgraph.store.memory import InMemoryStore
 from langgraft._core.canonical import canonical_json
 from langgraft._core.effects import PerStore
 from langgraft._core.errors import InfrastructureError
+from langgraft.memory.stores.sqlite import SQLiteFileStore
 
 T = TypeVar("T")
 
@@ -51,7 +54,7 @@ class OtherWriters:
     """Who else may write to a bank.
 
     Attributes:
-        alone: Nobody does.
+        alone: Nobody does, or the store itself tells what was written (`ChangeLog`).
         lock: What keeps others out; without it, that they wrote is only noticed.
     """
 
@@ -63,6 +66,8 @@ def other_writers(store: BaseStore, namespace: Sequence[str]) -> OtherWriters:
     """Return who else may write to a bank in a store."""
     if isinstance(store, InMemoryStore) or getattr(store, "alone", False):
         return OtherWriters(alone=True)
+    if isinstance(store, SQLiteFileStore):  # it tells what others wrote
+        return OtherWriters(True, _BesideFile(str(store.path)))
     if _is_a(store, "langgraph.store.sqlite", "SqliteStore"):
         path = _sqlite_path(store)
         if path is None:

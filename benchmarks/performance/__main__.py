@@ -11,6 +11,7 @@ from langgraft.benchmarks.performance.dense_search import (
 from langgraft.benchmarks.performance.harness import overhead_per_item
 from langgraft.benchmarks.performance.lexical_search import (
     changing_over_bm25s,
+    first_recall_of_process,
     opening_over_building,
     recall_opened_over_built,
     recall_over_ranker,
@@ -34,6 +35,8 @@ SEARCHES = (
     ("dense, a filter that passes 5 %: ours over Chroma", filtered_over_chroma, 20_000),
     ("first answer of a bank: opened over built", opening_over_building, 100_000),
     ("first recall of a provider: opened over built", recall_opened_over_built, 10_000),
+    ("first recall of a process: index beside its file over none", first_recall_of_process, 1_000),
+    ("first recall of a process: index beside its file over none", first_recall_of_process, 10_000),
     ("a batch of new records: ChromaStore over Chroma's upsert", write_over_chroma, 100),
     ("recall of a provider over a search of its ranker", recall_over_ranker, 1_000),
 )

@@ -15,8 +15,17 @@ import numpy as np
 from langgraph.store.base import PutOp
 from langgraph.store.memory import InMemoryStore
 
-from langgraft.benchmarks.performance.timing import Compared, compared
-from langgraft.memory import BankContent, Episode, MemoryItem, Outcome, RecallContext, Step
+from langgraft.benchmarks.performance.timing import Compared, alone, compared, cpu_seconds
+from langgraft.memory import (
+    BankContent,
+    Episode,
+    MemoryItem,
+    MemoryProvider,
+    Outcome,
+    RecallContext,
+    Step,
+    open_memory,
+)
 from langgraft.memory.providers import TrajectoryMemory, TrajectorySettings
 from langgraft.memory.rankers import BM25, tokenize
 from langgraft.memory.rankers.base import Document, put_all
@@ -55,6 +64,7 @@ def _joined(numbers: list[int], lengths: list[int]) -> Iterator[str]:
 
 _LIMIT = 10
 _NAMESPACE = ("bank",)
+_ASKING = RecallContext(domain="synthetic", task_id="t", episode_id="e")
 
 
 def search_over_bm25s(size: int, *, rounds: int = 5) -> Compared:
@@ -149,25 +159,63 @@ def recall_opened_over_built(size: int, *, rounds: int = 2) -> Compared:
         rounds: How often each of 3 queries is the first one.
     """
     store, settings = InMemoryStore(), TrajectorySettings(ranker=BM25())
-    context = RecallContext(domain="synthetic", task_id="t", episode_id="e")
     with tempfile.TemporaryDirectory() as folder:
         saved = Path(folder) / "index"
         first = TrajectoryMemory(store, settings=settings, index_directory=saved)
         first.restore(_bank(size))
-        first.provide("w0", context)
+        first.provide("w0", _ASKING)
         first.close()
 
         def opened(query: str) -> None:
             provider = TrajectoryMemory(store, settings=settings, index_directory=saved)
-            provider.provide(query, context)
+            provider.provide(query, _ASKING)
             provider.close()
 
         def built(query: str) -> None:
             provider = TrajectoryMemory(store, settings=settings)
             provider.refresh()  # or the index of the one before it would do
-            provider.provide(query, context)
+            provider.provide(query, _ASKING)
 
         return compared(opened, built, queries(_FIRSTS), rounds=rounds)
+
+
+def first_recall_of_process(size: int, *, rounds: int = 3) -> Compared:
+    """Compare a process's first recall from a SQLite file with and without an index beside it.
+
+    Opening the file is part of it, importing is not.
+
+    Args:
+        size: Items in the bank.
+        rounds: How often each is done, in a process of its own each time.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "memory.sqlite"
+        with open_memory(place) as memory:
+            memory.restore(_bank(size))
+            memory.provide("w0", _ASKING)
+        bare = Path(folder) / "bare"
+        bare.mkdir()
+        shutil.copy(place, bare / place.name)
+        opened, built = [], []
+        for _ in range(rounds):
+            opened.append(alone(_first_recall, place))
+            built.append(alone(_first_recall, bare / place.name))
+            shutil.rmtree(f"{bare / place.name}.indexes")
+        ours, floor = min(opened), min(built)
+        return Compared(ours / floor, ours * 1e3, floor * 1e3)
+
+
+def _first_recall(place: Path) -> float:
+    """Open a memory and ask it; everything is imported, and nothing of it was used yet."""
+    opened: list[MemoryProvider[Any]] = []
+
+    def first() -> None:
+        opened.append(open_memory(place))
+        assert opened[0].provide(queries(1)[0], _ASKING).items
+
+    seconds = cpu_seconds(first)
+    opened[0].close()
+    return seconds
 
 
 def _bank(size: int) -> BankContent:
@@ -215,10 +263,9 @@ def recall_over_ranker(items: int = 1_000, *, rounds: int = 7) -> Compared:
         provider.file(_episode(str(i), text))
     for item in provider.content().items.values():
         index.put(item.id, item.retrieval_key, (item.order_index,))
-    context = RecallContext(domain="synthetic", task_id="t", episode_id="e")
     limit = provider.settings.top_k
     return compared(
-        lambda query: provider.provide(query, context),
+        lambda query: provider.provide(query, _ASKING),
         lambda query: index.search(query, limit=limit),
         queries(40),
         rounds=rounds,

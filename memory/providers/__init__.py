@@ -1,8 +1,6 @@
 """The memory systems: each a class with a frozen settings model, named in `PROVIDERS`."""
 
 import importlib
-import json
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,8 +8,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from langgraft._core.arguments import did_you_mean
-from langgraft._core.canonical import JSON, digest
-from langgraft._core.errors import SettingsError, StorePathError
+from langgraft._core.canonical import JSON
+from langgraft._core.errors import SettingsError
 from langgraft._core.lazy import lazy_exports
 
 if TYPE_CHECKING:
@@ -204,60 +202,8 @@ def open_provider(
         SettingsError: There is no such provider or setting, or a value is not possible.
         StorePathError: The folder is open already, or cannot be written to.
     """
-    from langgraft.memory.rankers.base import DurableIndex  # noqa: PLC0415  (loads numpy)
     from langgraft.memory.stores.chroma import ChromaStore  # noqa: PLC0415  (loads chromadb)
 
-    kind, made = provider_class(name), provider_settings(name, settings)
-    ranker = getattr(made, "ranker", None)
-    kept = ranker is not None and isinstance(ranker.index(), DurableIndex)
-    folder = Path(path).expanduser()
-    indexes = folder / _INDEXES
-    mine = indexes / digest(list(namespace or ("langgraft", kind.name)))[:16]
-    as_of, before = indexes / "as-of", _database(folder)
-    store, saved = ChromaStore.open(folder), False
-    try:
-        with store:
-            if not as_of.exists() or as_of.read_text("ascii") != before:
-                _delete(indexes)
-            as_of.unlink(missing_ok=True)  # until this block ends, nothing is as it was left
-            if not kept:  # an index from under other settings would not hear of what is written
-                _delete(mine)
-            directory = mine if kept else None
-            memory = kind(store, namespace=namespace, settings=made, index_directory=directory)
-            try:
-                yield memory
-            finally:
-                memory.close()
-                saved = True
-    finally:
-        if saved and indexes.exists():
-            as_of.write_text(_database(folder), "ascii")
-
-
-def delete_indexes(folder: Path) -> None:
-    """Delete all indexes that `open_provider` keeps in a folder, which nobody has open.
-
-    Raises:
-        StorePathError: They are still there.
-    """
-    _delete(folder / _INDEXES)
-
-
-def _database(folder: Path) -> str:
-    """Return what changes whenever anybody writes to the database in a folder, or opens it."""
-    files = sorted(folder.glob("chroma.sqlite3*"))
-    return json.dumps([(each.name, each.stat().st_mtime_ns, each.stat().st_size) for each in files])
-
-
-def _delete(folder: Path) -> None:
-    """Delete a folder, whole.
-
-    Raises:
-        StorePathError: It is still there.
-    """
-    try:
-        if folder.exists():
-            shutil.rmtree(folder)
-    except OSError as error:
-        msg = f"holds an index that is out of date and cannot be deleted: {error.strerror}"
-        raise StorePathError(msg, path=folder) from error
+    provider_settings(name, settings)  # before anything is opened
+    with ChromaStore.open(Path(path).expanduser()) as store:
+        yield make_provider(name, store, settings=settings, namespace=namespace)

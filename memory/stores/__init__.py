@@ -2,7 +2,7 @@
 
 A store keeps records; it does not decide what is relevant. `RankedStore` puts a ranker in front
 of any store and is a `BaseStore` again; `ReadOnlyStore` refuses writes, for evaluation on frozen
-memory; `ChromaStore` keeps records in Chroma.
+memory; `ChromaStore` keeps records in Chroma, `SQLiteFileStore` in a file that processes share.
 Logic that must run both synchronously and asynchronously is a `Program`, driven by `drive` and `adrive` of
 `langgraft._core.effects`.
 """
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from langgraft.memory.stores.programs import Program
     from langgraft.memory.stores.ranked import RankedItem, RankedStore
     from langgraft.memory.stores.read_only import ReadOnlyStore
+    from langgraft.memory.stores.sqlite import SQLiteFileStore
 
 __all__ = [
     "ChromaStore",
@@ -24,6 +25,7 @@ __all__ = [
     "RankedItem",
     "RankedStore",
     "ReadOnlyStore",
+    "SQLiteFileStore",
     "open_store",
 ]
 
@@ -35,6 +37,7 @@ __getattr__, __dir__ = lazy_exports(
         "RankedItem": "langgraft.memory.stores.ranked",
         "RankedStore": "langgraft.memory.stores.ranked",
         "ReadOnlyStore": "langgraft.memory.stores.read_only",
+        "SQLiteFileStore": "langgraft.memory.stores.sqlite",
         "open_store": "langgraft.memory.stores.named",
     },
 )

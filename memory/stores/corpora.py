@@ -6,7 +6,7 @@ threads and tasks happen to run, and no lock is held while a store works.
 """
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
@@ -15,7 +15,7 @@ from weakref import WeakSet
 
 from langgraph.store.base import get_text_at_path
 
-from langgraft._core.canonical import at_path
+from langgraft._core.canonical import JSON, at_path
 from langgraft._core.errors import InputError, ReadOnlyStoreError
 from langgraft.memory.embedders.base import EmbeddingRequest, Vectors
 from langgraft.memory.rankers.base import (
@@ -30,7 +30,8 @@ from langgraft.memory.rankers.base import (
     without_tie_count,
 )
 from langgraft.memory.stores.filters import FieldIndex
-from langgraft.memory.stores.index_directory import IndexDirectory
+from langgraft.memory.stores.index_directory import UNSAVED_SHARE, IndexDirectory
+from langgraft.memory.stores.kept_indexes import ChangeLog, Changes, KeptIndexes
 from langgraft.memory.stores.programs import Address, Namespace
 from langgraft.memory.stores.put_indexes import INDEX
 
@@ -159,6 +160,12 @@ class Corpus(Watched):
     read: dict[Address, int] = field(default_factory=dict)
     """Versions as of which changed records were read; an older reading never replaces one."""
 
+    as_of: JSON = None
+    """The moment of the store as of which it is, but for `dirty`; `None`: the store knows none."""
+
+    unsaved: int = 0
+    """Documents entered since it was kept beside the store."""
+
     embeddings: EmbeddingIndex | None = field(init=False)
     """The index, if it ranks by vectors: known once, for asking takes as long as a short search."""
 
@@ -167,6 +174,7 @@ class Corpus(Watched):
 
     def enter(self, address: Address, entry: IndexedRecord | None) -> None:
         """Bring one record up to date, given what the store has; `None`: no document."""
+        self.unsaved += 1
         if entry is None:
             self.index.remove(address)
         else:
@@ -186,6 +194,7 @@ class Corpus(Watched):
             if fields is not None:
                 fields.put(document.id, value)
         put_all(self.index, documents)
+        self.unsaved += len(documents)
 
     def adopt(self, fields: FieldIndex, updates: Mapping[Address, IndexedRecord | None]) -> None:
         """Take over fields that were read, after bringing them up to date."""
@@ -201,6 +210,9 @@ def enter_fields(fields: FieldIndex, address: Address, entry: IndexedRecord | No
     else:
         fields.put(address, entry.value)
 
+
+LEAST_KEPT: Final = 100
+"""Documents entered that are not worth keeping an index for by themselves."""
 
 _FIRST_LOOK: Final = 320
 """Documents ranked at first, at least, where only records can tell which of them pass: ranking
@@ -288,11 +300,11 @@ class SharedIndexes:
         self._made: dict[Hashable, Corpora] = {}
         self._all: WeakSet[Corpora] = WeakSet()
 
-    def corpora(self, kind: Hashable, capacity: int) -> "Corpora":
+    def corpora(self, kind: Hashable, capacity: int, kept: KeptIndexes | None = None) -> "Corpora":
         """Return the indexes of a kind; those of equal rankers over equal fields are of one."""
         with self.lock:
             found = self._made.get(kind)
-        return found or self._made.setdefault(kind, Corpora(capacity, shared=self))
+        return found or self._made.setdefault(kind, Corpora(capacity, shared=self, kept=kept))
 
     def enter(self, corpora: "Corpora") -> None:
         """Let indexes hear of writes."""
@@ -373,6 +385,8 @@ class Corpora:
         capacity: How many indexes are kept; the least recently searched go first.
         directory: Where they are kept beyond this object's life, if at all.
         shared: Other indexes over the same records.
+        kept: Where they are kept beside a store that tells what was written, in the place of
+            `directory`.
     """
 
     def __init__(
@@ -380,9 +394,11 @@ class Corpora:
         capacity: int,
         directory: IndexDirectory | None = None,
         shared: SharedIndexes | None = None,
+        kept: KeptIndexes | None = None,
     ) -> None:
         self._capacity = capacity
         self._directory = directory
+        self._kept = kept
         self._shared = shared or SharedIndexes()
         self._lock = self._shared.lock
         self._ready: dict[Namespace, Corpus] = {}
@@ -419,6 +435,9 @@ class Corpora:
 
     def forget(self) -> None:
         """Forget these indexes; under the lock."""
+        if self._kept is not None:
+            for prefix in (*self._ready, *(corpus.prefix for corpus in self._building)):
+                self._kept.drop(prefix)
         self._ready.clear()
         self._building.clear()
         if self._directory is not None:
@@ -444,23 +463,62 @@ class Corpora:
             self._shared.leave(self)
             self._directory.close()
 
+    def as_of(self, prefix: Namespace) -> tuple[JSON] | None:
+        """Return the moment as of which a prefix is indexed; `None`: it is not indexed."""
+        with self._lock:
+            corpus = self._ready.get(prefix)
+            return None if corpus is None else (corpus.as_of,)
+
+    def follow(self, prefix: Namespace, told: Changes) -> None:
+        """Have read again what a store says was written, or all if it cannot tell."""
+        with self._lock:
+            corpus = self._ready.get(prefix)
+            if corpus is None:
+                return
+            if told.addresses is None:
+                self._drop(corpus)
+                return
+            if told.addresses:
+                self._shared.version += 1
+                corpus.dirty.update(dict.fromkeys(told.addresses, self._shared.version))
+            corpus.as_of = told.as_of
+
+    def flush(self, log: ChangeLog) -> None:
+        """Keep what changed since it was kept, unless the store has forgotten what happened since."""
+        with self._lock:
+            unsaved = [corpus for corpus in self._ready.values() if corpus.unsaved]
+        for corpus in unsaved if self._kept is not None else ():
+            told = log.changes(corpus.prefix, corpus.as_of)
+            with self._lock:
+                if self._ready.get(corpus.prefix) is not corpus:
+                    continue
+                if told.addresses is None:
+                    self._drop(corpus)
+                else:
+                    self._keep(corpus)
+
     def reopen(self, prefix: Namespace, index: RankerIndex) -> bool:
-        """Offer a prefix for searching as the directory has it, if it does.
+        """Offer a prefix for searching as it was kept, if it was.
 
         Args:
             prefix: The prefix.
             index: An empty index. If there is nothing usable it must not be used any more.
         """
-        if self._directory is None or not isinstance(index, DurableIndex):
+        if not isinstance(index, DurableIndex):
             return False
         with self._lock:
-            dirty = self._directory.load(prefix, index)
+            as_of: JSON = None
+            dirty: Collection[Address] | None = None
+            if self._directory is not None:
+                dirty = self._directory.load(prefix, index)
+            elif self._kept is not None and (kept := self._kept.load(prefix, index)) is not None:
+                dirty, as_of = kept
             if dirty is None:
                 return False
             # Other threads may have come first; theirs is as good.
             if prefix not in self._ready:
-                version = self._shared.version
-                self._enter(Corpus(prefix, index, dirty=dict.fromkeys(dirty, version)))
+                versions = dict.fromkeys(dirty, self._shared.version)
+                self._enter(Corpus(prefix, index, dirty=versions, as_of=as_of))
             return True
 
     @contextmanager
@@ -563,14 +621,27 @@ class Corpora:
         while len(self._ready) > self._capacity:
             del self._ready[next(iter(self._ready))]
 
+    def _drop(self, corpus: Corpus) -> None:
+        """Have a corpus built anew."""
+        del self._ready[corpus.prefix]
+        if self._kept is not None:
+            self._kept.drop(corpus.prefix)
+
     def _save_if_due(self, corpus: Corpus) -> None:
-        directory = self._directory
-        if (
-            directory is not None
-            and self._ready.get(corpus.prefix) is corpus
-            and directory.due(corpus.prefix, len(corpus.index))
-        ):
-            self._save(corpus, directory)
+        if self._ready.get(corpus.prefix) is not corpus:
+            return
+        documents, directory = len(corpus.index), self._directory
+        if directory is not None:
+            if directory.due(corpus.prefix, documents):
+                self._save(corpus, directory)
+        elif corpus.unsaved > max(LEAST_KEPT, documents // UNSAVED_SHARE):
+            self._keep(corpus)
+
+    def _keep(self, corpus: Corpus) -> None:
+        if self._kept is not None and isinstance(corpus.index, DurableIndex):
+            dirty = corpus.dirty.keys() | set(filter(corpus.covers, self._shared.in_flight()))
+            self._kept.save(corpus.prefix, corpus.index, dirty, corpus.as_of)
+        corpus.unsaved = 0
 
     def _save(self, corpus: Corpus, directory: IndexDirectory) -> None:
         assert isinstance(corpus.index, DurableIndex)

@@ -52,12 +52,16 @@ class Snapshot:
         folder: Where it is.
         prefix: What the namespaces of its records start with.
         dirty: Records to read again, from the manifest and from the journal.
+        as_of: The moment of the store as of which it is, where the store knows moments.
     """
 
-    def __init__(self, folder: Path, prefix: Namespace, dirty: Iterable[Address]) -> None:
+    def __init__(
+        self, folder: Path, prefix: Namespace, dirty: Iterable[Address], as_of: JSON = None
+    ) -> None:
         self.folder = folder
         self.prefix = prefix
         self.dirty = set(dirty)
+        self.as_of = as_of
 
     @classmethod
     def write(
@@ -68,6 +72,7 @@ class Snapshot:
         identity: JSON,
         prefix: Namespace,
         dirty: Collection[Address],
+        as_of: JSON = None,
     ) -> "Snapshot":
         """Save an index; on return it is on disk.
 
@@ -82,6 +87,7 @@ class Snapshot:
             "identity": identity,
             "prefix": prefix,
             "dirty": sorted(dirty),
+            "as_of": as_of,
             "files": {name: _checksum(draft / _INDEX / name) for name in _names(draft / _INDEX)},
         }
         (draft / _MANIFEST).write_text(_line(body), encoding="ascii")
@@ -90,7 +96,7 @@ class Snapshot:
             sync(path)
         draft.replace(folder)
         sync(folder.parent)
-        return cls(folder, prefix, dirty)
+        return cls(folder, prefix, dirty, as_of)
 
     @classmethod
     def open(cls, folder: Path, *, identity: JSON) -> "Snapshot":
@@ -106,7 +112,7 @@ class Snapshot:
             written = (folder / _JOURNAL).read_text(encoding="ascii").splitlines(keepends=True)
             addresses = [*body["dirty"], *(entry for line in written for entry in _read_line(line))]
             dirty = {(tuple(namespace), key) for namespace, key in addresses}
-            return cls(folder, tuple(body["prefix"]), dirty)
+            return cls(folder, tuple(body["prefix"]), dirty, body.get("as_of"))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DamagedSnapshotError(f"it cannot be read: {error!r}") from error
 

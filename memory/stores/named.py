@@ -2,6 +2,7 @@
 
 ==========================  =====================================================================
 `memory`                    LangGraph's `InMemoryStore`; gone when the process ends
+`sqlite:PATH`               a SQLite file of ours, shared by the processes of one machine
 `chroma:PATH`               an embedded Chroma database in the folder PATH, held by one process
 `http://HOST:PORT`          a Chroma server, as `chroma run` starts one; `https://` too
 `postgresql://USER@HOST/…`  a PostgreSQL database; its tables are made where they are missing
@@ -23,6 +24,7 @@ from langgraph.store.memory import InMemoryStore
 from langgraft._core.effects import acarry_out, carry_out
 from langgraft._core.errors import InfrastructureError, InputError, LanggraftError, SettingsError
 from langgraft._core.lazy import require
+from langgraft.memory.stores.sqlite import SQLiteFileStore
 
 
 class GuardedStore(BaseStore):
@@ -66,15 +68,16 @@ class GuardedStore(BaseStore):
         return InfrastructureError(f"store {self._name} does not answer: {words}")
 
 
-StoreKind: TypeAlias = Literal["memory", "chroma", "chroma-server", "postgresql"]
+StoreKind: TypeAlias = Literal["memory", "sqlite", "chroma", "chroma-server", "postgresql"]
 
-KNOWN: Final = "memory, chroma:PATH, http://HOST:PORT, postgresql://USER@HOST/DATABASE"
+KNOWN: Final = "memory, chroma:PATH, http://HOST:PORT, sqlite:PATH, postgresql://USER@HOST/DATABASE"
 
 CONNECT_SECONDS: Final = 10
 """How long a database may take to answer at first, where its URL says nothing else."""
 
 _HIDDEN: Final = "…"
 
+_PATHS: Final[dict[str, StoreKind]] = {"sqlite": "sqlite", "chroma": "chroma"}
 _SCHEMES: Final[dict[str, StoreKind]] = {
     "http": "chroma-server",
     "https": "chroma-server",
@@ -91,8 +94,9 @@ def store_kind(spec: str) -> StoreKind:
     """
     if spec == "memory":
         return "memory"
-    if spec.startswith("chroma:") and spec != "chroma:":
-        return "chroma"
+    kind, _, path = spec.partition(":")
+    if path and kind in _PATHS:
+        return _PATHS[kind]
     scheme, found, rest = spec.partition("://")
     if found and rest and scheme in _SCHEMES:
         return _SCHEMES[scheme]
@@ -112,6 +116,7 @@ def open_store(spec: str) -> AbstractContextManager[BaseStore]:
     """
     openers: dict[StoreKind, Callable[[str], AbstractContextManager[BaseStore]]] = {
         "memory": _memory,
+        "sqlite": _sqlite,
         "chroma": _chroma,
         "chroma-server": _chroma_server,
         "postgresql": _postgres,
@@ -124,7 +129,7 @@ def shown(spec: str) -> str:
     scheme, found, _ = spec.partition("://")
     if not found:
         # A mistyped URL, or the words a database driver takes, may hold a password too.
-        secret = not spec.startswith("chroma:") and any(sign in spec for sign in "@=")
+        secret = not spec.startswith(("chroma:", "sqlite:")) and any(sign in spec for sign in "@=")
         return _HIDDEN if secret else spec
     try:
         url = urlsplit(spec)
@@ -140,6 +145,14 @@ def shown(spec: str) -> str:
 @contextmanager
 def _memory(_: str) -> Iterator[BaseStore]:
     yield InMemoryStore()
+
+
+@contextmanager
+def _sqlite(spec: str) -> Iterator[BaseStore]:
+    with _told(spec):
+        store = SQLiteFileStore(spec.partition(":")[2])
+    with store:
+        yield store
 
 
 @contextmanager

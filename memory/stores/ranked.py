@@ -46,6 +46,7 @@ from langgraft.memory.stores.corpora import (
 )
 from langgraft.memory.stores.filters import FieldIndex, check_filter, passes
 from langgraft.memory.stores.index_directory import IndexDirectory
+from langgraft.memory.stores.kept_indexes import KeptIndexes, change_log, changes
 from langgraft.memory.stores.programs import Address, Namespace, Program, embed, read_all
 from langgraft.memory.stores.put_indexes import (
     PutIndex,
@@ -147,7 +148,10 @@ class RankedStore(BaseStore):
     * An index is built at the first search of a prefix and follows every write made through this
       object, from any thread or task. Call `refresh` after records were written past it, or
       expired; of those, a search only notices which of its own results are gone.
-    * With a `directory`, indexes are kept there: saved when the store is closed and whenever a
+    * Over a store that tells what was written (`SQLiteFileStore`, `ChromaStore.open`), and with
+      `heed_index=False`, what others wrote is found too, and indexes are kept beside the store by
+      themselves: saved when the store is closed and when much has changed.
+    * Over others, with a `directory`, indexes are kept there: saved when the store is closed and whenever a
       quarter of an index changed, during a search or a write, which takes a moment then. Opened
       again, they cost a fraction of what building them does; filter fields are not kept, and
       read again at the first search that names them. The wrapped store remains the
@@ -212,6 +216,8 @@ class RankedStore(BaseStore):
         self.supports_ttl = store.supports_ttl
         self.ttl_config = store.ttl_config
         self._put_indexes = PutIndexes() if heed_index else None
+        # What puts said lies elsewhere, so that who heeds it is not told all by a log of a prefix.
+        self._log = None if heed_index else change_log(store)
         self.corpora = self._opened(max_indexes, directory, indexes)
         self._turn = _Turn()
         self._reading = Reading(self.fields, order_field)
@@ -220,29 +226,35 @@ class RankedStore(BaseStore):
     def _opened(
         self, capacity: int, directory: Path | str | None, indexes: SharedIndexes | None
     ) -> Corpora:
-        if directory is not None:
-            return Corpora(capacity, self._kept(Path(directory)), indexes)
-        if indexes is None:
-            return Corpora(capacity)
-        fields = self.fields, self._put_indexes is not None, self.order_field, capacity
-        ranker = type(self.ranker), digest(self.ranker.describe())
-        return indexes.corpora((*ranker, *fields), capacity)
-
-    def _kept(self, directory: Path) -> IndexDirectory:
-        ranker = self.ranker.describe()
-        if not isinstance(self.ranker.index(), DurableIndex):
-            msg = f"the index of ranker {ranker} cannot be kept in a directory; give none"
+        durable = isinstance(self.ranker.index(), DurableIndex)
+        if directory is not None and not durable:
+            ranked = self.ranker.describe()
+            msg = f"the index of ranker {ranked} cannot be kept in a directory; give none"
             raise SettingsError(msg)
         identity: JSON = {
-            "ranker": ranker,
+            "ranker": self.ranker.describe(),
             "fields": self.fields,
             "heed_index": self._put_indexes is not None,
             "order_field": self.order_field,
         }
-        return IndexDirectory(directory, identity)
+        if directory is not None and self._log is None:
+            return Corpora(capacity, IndexDirectory(Path(directory), identity), indexes)
+        kept = None
+        if self._log is not None and durable:
+            kept = KeptIndexes(Path(directory or self._log.indexes.path), identity)
+        if indexes is None:
+            corpora = Corpora(capacity, kept=kept)
+        else:
+            kind = type(self.ranker), digest(identity), capacity, kept and kept.path
+            corpora = indexes.corpora(kind, capacity, kept)
+        if self._log is not None:
+            self._log.indexes.enter(corpora)
+        return corpora
 
     def close(self) -> None:
         """Save the indexes and leave the directory, if there is one; writes are refused then."""
+        if self._log is not None:
+            self.corpora.flush(self._log)
         self.corpora.close()
 
     def __enter__(self) -> Self:
@@ -359,8 +371,10 @@ class RankedStore(BaseStore):
     def _rank(self, op: SearchOp, *, limit: int) -> Program[Ranking]:
         """Rank the documents under a prefix after bringing its index up to date."""
         asked = RankedQuery(op.query or "", op.filter)
+        yield from self._catch_up(op.namespace_prefix)
         while (opened := self.corpora.open(op.namespace_prefix)) is None:
             yield from self._build(op.namespace_prefix, asked)
+            yield from self._catch_up(op.namespace_prefix)
         corpus, versions = opened
         addresses = list(versions)
         entries: dict[Address, IndexedRecord | None] = {}
@@ -379,6 +393,12 @@ class RankedStore(BaseStore):
             answer = self.corpora.search(corpus, {}, {}, partial(ask, learned=learned))
         return answer
 
+    def _catch_up(self, prefix: Namespace) -> Program[None]:
+        """Learn what was written, by whomever, since a prefix was indexed."""
+        if self._log is not None and (since := self.corpora.as_of(prefix)) is not None:
+            told = yield from changes(self._log, prefix, *since)
+            self.corpora.follow(prefix, told)
+
     def _build(self, prefix: Namespace, asked: RankedQuery) -> Program[None]:
         """Index a prefix, or take its index from the directory."""
         # Of a thousand tasks that find no index, one builds it and the others wait.
@@ -395,6 +415,8 @@ class RankedStore(BaseStore):
             return
         index = self.ranker.index()
         with self.corpora.building(prefix, index) as corpus:
+            if self._log is not None:  # before anything is read
+                corpus.as_of = (yield from changes(self._log, prefix, None)).as_of
             corpus.fields = FieldIndex(FieldIndex().unread(asked.conditions or {}))
             records = yield from self._all(corpus)
             if self.corpora.has(prefix):

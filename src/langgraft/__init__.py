@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from langgraft.graphs.mlab import build_mlab_agent
     from langgraft.graphs.react import build_react_agent
     from langgraft.graphs.tree import build_tree_agent
+    from langgraft.memory.banks import open_memory
     from langgraft.memory.model import (
         Episode,
         ErrorRecord,
@@ -101,6 +102,7 @@ __all__ = [
     "build_tree_agent",
     "fold",
     "memory_tools",
+    "open_memory",
     "recall_for_messages",
     "remember_messages",
     "with_memory",
@@ -115,6 +117,7 @@ _MODULES = {
     "langgraft.graphs.mlab": ("build_mlab_agent",),
     "langgraft.graphs.react": ("build_react_agent",),
     "langgraft.graphs.tree": ("build_tree_agent",),
+    "langgraft.memory.banks": ("open_memory",),
     "langgraft.memory.model": (
         "Episode",
         "ErrorRecord",

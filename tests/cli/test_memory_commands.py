@@ -52,10 +52,10 @@ def bundle(tmp_path: Path) -> Path:
     return tmp_path / "bank.bundle"
 
 
-@pytest.fixture
-def place(tmp_path: Path) -> tuple[str, ...]:
+@pytest.fixture(params=["chroma", "sqlite"])
+def place(tmp_path: Path, request: pytest.FixtureRequest) -> tuple[str, ...]:
     """Return the options that name a bank in a store."""
-    return ("--store", f"chroma:{tmp_path / 'store'}", "--provider", "insight")
+    return ("--store", f"{request.param}:{tmp_path / 'store'}", "--provider", "insight")
 
 
 # Looking ----------------------------------------------------------------------------------
@@ -304,6 +304,7 @@ REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
     "a folder": (("show", "."), "cannot be read: Is a directory"),
     "no item": (("show", "BARE", "--item", "x\x1b"), "there is no item 'x\\x1b'"),
     "no store": (("show", *STORE), "there is no store 'chroma:STORE'"),
+    "no store in a file": (("show", "--store", "sqlite:STORE", *STORE[2:]), "no such file"),
     "a store of no kind": (("show", "--store", "redis"), "no store is called 'redis'"),
     "a secret": (
         ("show", "--store", "postgresql://a:s3cret@127.0.0.1:1/x", "--provider", "insight"),

@@ -90,6 +90,7 @@ def test_names_when_listed_are_these() -> None:
         "build_tree_agent",
         "fold",
         "memory_tools",
+        "open_memory",
         "recall_for_messages",
         "remember_messages",
         "with_memory",

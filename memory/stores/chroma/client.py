@@ -1,16 +1,22 @@
 """Opening Chroma: as this process's own, under a lock, or as a server's client; or taking a client that is open."""
 
 import inspect
-from collections.abc import Callable
+import json
+import uuid
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import urlsplit
 
 from filelock import FileLock, Timeout
 
+from langgraft._core.canonical import JSON
 from langgraft._core.errors import InfrastructureError, SettingsError, StorePathError
+from langgraft.memory.stores.kept_indexes import Changes
+from langgraft.memory.stores.programs import Address, Namespace
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
@@ -29,12 +35,14 @@ class Connection:
         where: Its folder or address, for messages.
         alone: Whether nobody else can write to it.
         close: Closes it and releases what was held for it.
+        changes: What is written to it, where nobody else can.
     """
 
     client: "ClientAPI"
     where: str
     alone: bool
     close: Callable[[], None]
+    changes: "FolderChanges | None" = None
 
 
 def open_folder(path: str | Path) -> Connection:
@@ -56,11 +64,13 @@ def open_folder(path: str | Path) -> Connection:
             folder.mkdir(parents=True, exist_ok=True)
             lock = FileLock(f"{folder}.lock", thread_local=False)
             lock.acquire(timeout=0)
+            stack.callback(lock.release)
+            changes = FolderChanges(folder)
         except Timeout:
             msg = (
-                "is open already, in this process or another; embedded Chroma has one owner"
-                " (close the other store, or start `chroma run --path` and use"
-                " ChromaStore.connect)"
+                "is open already, in this process or another; embedded Chroma has one owner (close"
+                " the other store; or, for several processes, start `chroma run --path` and use"
+                " ChromaStore.connect, or keep memory in a store `sqlite:PATH`)"
             )
             raise StorePathError(msg, path=folder) from None
         except OSError as error:
@@ -69,10 +79,10 @@ def open_folder(path: str | Path) -> Connection:
                 " (a lock file lies beside the folder)"
             )
             raise StorePathError(msg, path=folder) from error
-        stack.callback(lock.release)
         client = _embedded(folder)
+        stack.callback(changes.leave)
         stack.callback(client.close)
-        return Connection(client, str(folder), alone=True, close=stack.pop_all().close)
+        return Connection(client, str(folder), True, stack.pop_all().close, changes)
 
 
 def connect(url: str) -> Connection:
@@ -185,3 +195,98 @@ def _settings() -> "Settings":
     from chromadb.config import Settings  # noqa: PLC0415  (takes a second)
 
     return Settings(anonymized_telemetry=False)
+
+
+# What the one owner of a folder wrote --------------------------------------------------------
+
+INDEXES: Final = "langgraft-indexes"
+"""Folder in that of the database, where indexes are."""
+_AS_OF: Final = "as-of"
+"""File in it that says what its last owner left."""
+_MOST: Final = 10_000
+"""Records whose last change is remembered."""
+
+
+class FolderChanges:
+    """Numbers the changes of a database: enough for indexes kept beside it. Threads may use it together.
+
+    What was written is told from one owner of the folder to the next, where the one before closed it.
+    After a kill, or where anybody else wrote to the database, nothing is known.
+
+    Args:
+        folder: The folder, which must be this object's alone, and not be opened by Chroma yet.
+
+    Raises:
+        OSError: What was left cannot be taken away.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lock = Lock()
+        self._name = uuid.uuid4().hex
+        self._change = self._begins = 0
+        self._written: dict[Address, int] = {}
+        """Number of the last change of a record, in their order."""
+        as_of = folder / INDEXES / _AS_OF
+        try:
+            self._take_over(json.loads(as_of.read_text("ascii")))
+        except (OSError, ValueError, KeyError, TypeError):  # nothing left, or of another version
+            self._written = {}
+        as_of.unlink(missing_ok=True)  # until `leave`, nothing is as it was left
+
+    def note(self, addresses: Iterable[Address]) -> None:
+        """Note that records were written, or may have been."""
+        with self._lock:
+            self._change += 1
+            for address in addresses:
+                self._written.pop(address, None)
+                self._written[address] = self._change
+            if len(self._written) > _MOST:
+                self._written, self._begins = {}, self._change
+
+    def changes(self, prefix: Namespace, since: JSON) -> Changes:
+        """Tell which records under a prefix were written since a moment."""
+        with self._lock:
+            now: JSON = [self._name, self._change]
+            then = since[1] if isinstance(since, list) and since[0] == self._name else None
+            if not isinstance(then, int) or not self._begins <= then <= self._change:
+                return Changes(now, None)
+            found: list[Address] = []
+            for address in reversed(self._written):
+                if self._written[address] <= then:
+                    break
+                if address[0][: len(prefix)] == prefix:
+                    found.append(address)
+            return Changes(now, found)
+
+    def forget(self, prefix: Namespace) -> None:
+        """Keep nothing about the records under a prefix."""
+        with self._lock:
+            for address in [each for each in self._written if each[0][: len(prefix)] == prefix]:
+                del self._written[address]
+
+    def leave(self) -> None:
+        """Tell the next owner; Chroma must have closed the folder."""
+        indexes = self._folder / INDEXES
+        if not indexes.exists():
+            return
+        left = {
+            "database": _database(self._folder),
+            "name": self._name,
+            "change": self._change,
+            "begins": self._begins,
+            "written": [[*address, number] for address, number in self._written.items()],
+        }
+        (indexes / _AS_OF).write_text(json.dumps(left), "ascii")
+
+    def _take_over(self, left: Any) -> None:
+        if left["database"] != _database(self._folder):
+            return
+        self._written = {(tuple(labels), key): number for labels, key, number in left["written"]}
+        self._name, self._change, self._begins = left["name"], left["change"], left["begins"]
+
+
+def _database(folder: Path) -> JSON:
+    """Return what changes whenever anybody writes to the database in a folder, or opens it."""
+    files = sorted(folder.glob("chroma.sqlite3*"))
+    return [[each.name, each.stat().st_mtime_ns, each.stat().st_size] for each in files]

@@ -18,7 +18,6 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
@@ -27,18 +26,11 @@ import numpy.typing as npt
 from langchain_core.embeddings import Embeddings
 from langgraph.store.base import IndexConfig, Item, ensure_embeddings, get_text_at_path
 
-from langgraft._core.errors import InfrastructureError, InputError, SettingsError
+from langgraft._core.errors import InfrastructureError, SettingsError
 from langgraft.memory.embedders.base import read_answer
-from langgraft.memory.stores.programs import Address, Namespace
+from langgraft.memory.stores.programs import Address, Namespace, as_json, moment
 
 Metadata: TypeAlias = dict[str, str]
-
-MAX_DEPTH: Final = 200
-"""Levels a value may be nested; Python reads JSON recursively and stops at about 1,000."""
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-
-_EXCERPT: Final = 60
 
 _RECORD: Final = "record"
 """What all of a record stands under: a line about it, then its value."""
@@ -98,7 +90,7 @@ class Row:
         """Return what Chroma keeps of it."""
         vectors = base64.b64encode(self.packed.data).decode("ascii")
         about = self.namespace, self.key, self.created, self.updated, self.packed.dims, vectors
-        return {**_labels(self.namespace), _RECORD: f"{_json(about)}\n{self.value}"}
+        return {**_labels(self.namespace), _RECORD: f"{as_json(about)}\n{self.value}"}
 
     @classmethod
     def from_metadata(cls, metadata: Mapping[str, Any], identifier: str = "") -> "Row":
@@ -128,7 +120,7 @@ class Row:
 def row_id(address: Address) -> str:
     """Return the id of a record's row: of one length, however long its key is."""
     namespace, key = address
-    return hashlib.sha256(_json([*namespace, key]).encode("ascii")).hexdigest()
+    return hashlib.sha256(as_json([*namespace, key]).encode("ascii")).hexdigest()
 
 
 def placeholder(identifier: str) -> list[float]:
@@ -141,117 +133,20 @@ def placeholder(identifier: str) -> list[float]:
 
 def under(prefix: Namespace) -> dict[str, Any] | None:
     """Return Chroma's condition for the rows under a namespace prefix, label by label."""
-    labels = [{_label(i): _json(label)} for i, label in enumerate(prefix)]
+    labels = [{_label(i): as_json(label)} for i, label in enumerate(prefix)]
     if len(labels) > 1:
         return {"$and": labels}
     return dict(labels[0]) if labels else None
 
 
-def check_address(namespace: Any, key: Any) -> Address:
-    """Return the address of a record, with a namespace that came as a list as a tuple.
-
-    Raises:
-        InputError: A label or the key is no string, or one that JSON cannot give back.
-    """
-    labels = check_labels(namespace)
-    if not isinstance(key, str):
-        msg = f"a key must be a string, got {key!r} in namespace {labels!r}"
-        raise InputError(msg)
-    _check_text(key, f"the key {key!r}")
-    return labels, key
-
-
-def check_labels(namespace: Any) -> Namespace:
-    """Return a namespace or a prefix of one as a tuple.
-
-    Raises:
-        InputError: It is no sequence of strings, or one that JSON cannot give back.
-    """
-    if not isinstance(namespace, tuple | list) or not all(isinstance(x, str) for x in namespace):
-        msg = f"a namespace must be a tuple of strings, got {namespace!r}"
-        raise InputError(msg)
-    for label in namespace:
-        _check_text(label, f"the namespace {namespace!r}")
-    return tuple(namespace)
-
-
-def encode(value: Any, address: Address) -> str:
-    """Write a record's value as JSON in ASCII.
-
-    Tuples become lists; NaN and infinities stay what they are.
-
-    Raises:
-        InputError: It is no mapping, or holds something that JSON does not give back as it was.
-    """
-    where = f"the value of {address[1]!r} in {address[0]!r}"
-    if not isinstance(value, Mapping):
-        msg = f"{where} must be a mapping, got {type(value).__name__}"
-        raise InputError(msg)
-    _check(dict(value), where, 0)
-    try:
-        return _json(dict(value))
-    except ValueError as error:  # an integer of more digits than Python writes
-        msg = f"{where} cannot be written as JSON: {error}"
-        raise InputError(msg) from error
-
-
-def moment(nanoseconds: int) -> datetime:
-    """Return a time stamp as a date, which has microseconds."""
-    return _EPOCH + timedelta(microseconds=nanoseconds // 1000)
-
-
-def _check(value: Any, where: str, depth: int) -> None:
-    if depth > MAX_DEPTH:
-        msg = f"{where} is nested deeper than {MAX_DEPTH} levels; flatten it"
-        raise InputError(msg)
-    match value:
-        case None | bool() | int() | float():
-            return
-        case str():
-            _check_text(value, where)
-        case dict():
-            for key, inner in value.items():
-                if not isinstance(key, str):
-                    msg = f"{where} holds a mapping with the key {key!r}; keys must be strings"
-                    raise InputError(msg)
-                _check_text(key, where)
-                _check(inner, where, depth + 1)
-        case list() | tuple():
-            for inner in value:
-                _check(inner, where, depth + 1)
-        case _:
-            msg = f"{where} holds a {type(value).__name__}, which is no JSON; convert it first"
-            raise InputError(msg)
-
-
-def _check_text(text: str, where: str) -> None:
-    """Refuse two surrogates that JSON would read back as the one character they stand for."""
-    if text.isascii():
-        return
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        units = text.encode("utf-16-le", "surrogatepass")
-        if units.decode("utf-16-le", "surrogatepass") != text:
-            msg = (
-                f"{where} holds a character split into two surrogates, in"
-                f" {text[:_EXCERPT]!r}; decode it first"
-            )
-            raise InputError(msg) from None
-
-
 @lru_cache(maxsize=64)
 def _labels(namespace: Namespace) -> Metadata:
     """Return what Chroma keeps of a namespace, to find it by a prefix."""
-    return {_label(i): _json(label) for i, label in enumerate(namespace)}
+    return {_label(i): as_json(label) for i, label in enumerate(namespace)}
 
 
 def _label(position: int) -> str:
     return f"label{position}"
-
-
-_json: Final = json.JSONEncoder(separators=(",", ":")).encode
-"""Write JSON in ASCII."""
 
 
 Matrix: TypeAlias = npt.NDArray[np.float32]

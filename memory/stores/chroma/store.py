@@ -18,7 +18,6 @@ from langgraph.store.base import (
     GetOp,
     IndexConfig,
     ListNamespacesOp,
-    MatchCondition,
     Op,
     PutOp,
     Result,
@@ -27,22 +26,29 @@ from langgraph.store.base import (
 )
 
 from langgraft._core.arguments import checked
+from langgraft._core.canonical import JSON
 from langgraft._core.errors import InputError
-from langgraft.memory.stores.chroma.client import Connection, adopt, connect, open_folder
+from langgraft.memory.stores.chroma.client import INDEXES, Connection, adopt, connect, open_folder
 from langgraft.memory.stores.chroma.rows import (
     Index,
     Matrix,
     Row,
-    check_address,
-    check_labels,
-    encode,
     nearest,
     pack,
     row_id,
 )
 from langgraft.memory.stores.chroma.table import Directory, Fresh, Held, ListedRecord, Table
 from langgraft.memory.stores.filters import check_filter, passes
-from langgraft.memory.stores.programs import Address, Namespace
+from langgraft.memory.stores.kept_indexes import Changes, IndexFolder
+from langgraft.memory.stores.programs import (
+    Address,
+    Namespace,
+    check_address,
+    check_conditions,
+    check_labels,
+    encode,
+    listed,
+)
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
@@ -150,6 +156,9 @@ class ChromaStore(BaseStore):
         self._stamp = 0
         self._closed = False
         self.alone = connection.alone
+        if connection.changes is not None:  # or others write unseen: it is no `ChangeLog` then
+            folder = Path(connection.where) / INDEXES
+            self.indexes = IndexFolder(folder / row_id(((), collection))[:16])
 
     @classmethod
     def open(
@@ -237,8 +246,10 @@ class ChromaStore(BaseStore):
     def close(self) -> None:
         """Close Chroma and release the folder; what is under way is finished first.
 
-        A client that was given (`from_client`) is left open.
+        Indexes are saved before. A client that was given (`from_client`) is left open.
         """
+        if self._connection.changes is not None and not self._closed:
+            self.indexes.flush(self)
         with self._lock, self._queue:
             if not self._closed:
                 self._closed = True
@@ -302,6 +313,20 @@ class ChromaStore(BaseStore):
             self._thread.submit(self._carry_out_waiting)
         return await asyncio.wrap_future(call.answer)
 
+    def changes(self, prefix: Namespace, since: JSON) -> Changes:
+        """Tell which records under a prefix were written since a moment; for `open` only."""
+        assert self._connection.changes is not None
+        return self._connection.changes.changes(prefix, since)
+
+    async def achanges(self, prefix: Namespace, since: JSON) -> Changes:
+        """Do as `changes` does, which waits for nothing."""
+        return self.changes(prefix, since)
+
+    def forget_deleted(self, prefix: Namespace) -> None:
+        """Keep no trace of what was deleted under a prefix, beside what Chroma keeps; for `open` only."""
+        assert self._connection.changes is not None
+        self._connection.changes.forget(prefix)
+
     def _carry_out_waiting(self) -> None:
         """Carry out all batches that wait: to write many records costs little more than one.
 
@@ -335,7 +360,13 @@ class ChromaStore(BaseStore):
                 rows |= changes
                 done.append((call, results))
             if changed:
-                self._write(changed)
+                try:
+                    self._write(changed)
+                finally:
+                    if self._connection.changes is not None:
+                        self._connection.changes.note(
+                            write.address for call in calls for write in call.made.writes.values()
+                        )
         except BaseException as error:  # noqa: BLE001  (raised where the answer is awaited)
             for call in calls:
                 if not call.answer.done():
@@ -436,13 +467,7 @@ class ChromaStore(BaseStore):
                     )
 
     def _namespaces(self, op: ListNamespacesOp) -> list[Namespace]:
-        conditions = op.match_conditions or ()
-        entries = self._directory.under(())
-        found = {entry.namespace for entry in entries}
-        kept = [each for each in found if all(_matches(each, c) for c in conditions)]
-        shown = sorted({each[: op.max_depth] for each in kept})
-        start = max(op.offset, 0)
-        return shown[start : start + max(op.limit, 0)]
+        return listed((entry.namespace for entry in self._directory.under(())), op)
 
 
 def _groups(calls: Sequence[_Call]) -> Iterator[list[_Call]]:
@@ -467,17 +492,6 @@ def _ranked(
     order = np.argsort(-scores, kind="stable")  # NaN comes last
     found = zip(order.tolist(), scores[order].tolist(), strict=True)
     return [(entries[i], None if math.isnan(score) else score) for i, score in found]
-
-
-def _matches(namespace: Namespace, condition: MatchCondition) -> bool:
-    """Say whether a namespace begins or ends with a path, in which `*` is any label."""
-    path = tuple(condition.path)
-    part = namespace[: len(path)]
-    if condition.match_type == "suffix":
-        part = namespace[max(0, len(namespace) - len(path)) :]
-    return len(part) == len(path) and all(
-        wanted in ("*", label) for wanted, label in zip(path, part, strict=True)
-    )
 
 
 def plan(ops: Iterable[Op], index: Index | None) -> Plan:
@@ -505,7 +519,7 @@ def plan(ops: Iterable[Op], index: Index | None) -> Plan:
                 if op.query and index and op.query not in made.queries:
                     made.queries.append(op.query)
             case ListNamespacesOp():
-                _check_conditions(op)
+                check_conditions(op)
                 made.ops.append(op)
             case _:
                 msg = f"a store carries out GetOp, PutOp, SearchOp, ListNamespacesOp; got {op!r}"
@@ -522,10 +536,3 @@ def _write(op: PutOp, index: Index | None) -> Write:
     if index is None or op.index is False:
         return Write(address, value)
     return Write(address, value, index.texts(op.value, op.index))
-
-
-def _check_conditions(op: ListNamespacesOp) -> None:
-    for condition in op.match_conditions or ():
-        if condition.match_type not in {"prefix", "suffix"}:
-            msg = f"namespaces match by 'prefix' or 'suffix', got {condition.match_type!r}"
-            raise InputError(msg)

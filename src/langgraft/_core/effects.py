@@ -27,7 +27,7 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, wait
-from contextlib import suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass
 from typing import (
     TYPE_CHECKING,
@@ -36,6 +36,7 @@ from typing import (
     Generic,
     ParamSpec,
     Protocol,
+    Self,
     TypeAlias,
     TypeGuard,
     TypeVar,
@@ -273,6 +274,34 @@ def _embeds(store: "InMemoryStore", operations: "Sequence[Op]") -> bool:
         or (isinstance(op, PutOp) and op.value is not None and op.index is not False)
         for op in operations
     )
+
+
+class Closing:
+    """Base of what has to be closed; closing it again does nothing more."""
+
+    def also_close(self, opened: AbstractContextManager[Any]) -> None:
+        """Have something that was opened for this object closed with it."""
+        vars(self).setdefault("_opened", ExitStack()).push(opened)
+
+    def close(self) -> None:
+        """Close what was opened for this object."""
+        vars(self).setdefault("_opened", ExitStack()).close()
+
+    async def aclose(self) -> None:
+        """Do as `close` does, in a thread."""
+        await asyncio.to_thread(self.close)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.aclose()
 
 
 async def run_in_thread(

@@ -1,4 +1,4 @@
-"""One table in a SQLite file that any number of threads and processes share."""
+"""Tables in a SQLite file that any number of threads and processes share."""
 
 import os
 import sqlite3
@@ -27,12 +27,14 @@ class Layout:
     """Written into the file's header, so that another program's database is not taken for ours."""
     version: int
     schema: str
-    """The statement that makes its table."""
+    """The statements that make its tables, with semicolons between them."""
     advice: str
     """What to do about a file that cannot be used."""
     durable: bool = True
     """Whether a transaction is on disk once its block ends; otherwise a power loss may take the
     last ones, and never the file."""
+    overwrites: bool = False
+    """Whether what is deleted is overwritten in the file, so that nobody reads it there."""
 
 
 class SQLiteFile:
@@ -83,6 +85,16 @@ class SQLiteFile:
                     self._connection.rollback()
                     raise
 
+    def checkpoint(self) -> None:
+        """Empty the log beside the file, as far as nobody else still reads in it.
+
+        Raises:
+            InfrastructureError: The file cannot be used now.
+        """
+        with self._lock, self._naming_the_file():
+            if self._connection is not None and self._process == os.getpid():
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
     def close(self) -> None:
         """Close the file; the next transaction opens it again."""
         with self._lock:
@@ -120,7 +132,7 @@ class SQLiteFile:
         return connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        """Check whose file it is; make the table in a new one."""
+        """Check whose file it is; make the tables in a new one."""
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
@@ -134,9 +146,11 @@ class SQLiteFile:
         if not self.read_only:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute(f"PRAGMA synchronous = {'FULL' if layout.durable else 'NORMAL'}")
+            connection.execute(f"PRAGMA secure_delete = {'ON' if layout.overwrites else 'OFF'}")
         if is_new:
             connection.execute("BEGIN IMMEDIATE")
-            connection.execute(layout.schema)
+            for statement in layout.schema.split(";"):
+                connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {layout.application}")
             connection.execute(f"PRAGMA user_version = {layout.version}")
             connection.execute("COMMIT")

@@ -118,8 +118,8 @@ def run(
     store: Annotated[
         str | None,
         typer.Option(
-            help="Where banks lie meanwhile: memory, chroma, chroma:PATH, http://HOST:PORT or"
-            " postgresql://USER@HOST/DATABASE. It changes no result.",
+            help="Where banks lie meanwhile: memory, chroma, chroma:PATH, http://HOST:PORT,"
+            " sqlite:PATH or postgresql://USER@HOST/DATABASE. It changes no result.",
             show_default="the study's",
         ),
     ] = None,
@@ -198,7 +198,7 @@ def solve(
         str,
         typer.Option(
             help="Memory of errors and fixes, used and filled: off, a folder, memory (of this"
-            " run alone), chroma:PATH, http://HOST:PORT or postgresql://USER@HOST/DATABASE.",
+            " run alone), chroma:PATH, http://HOST:PORT, sqlite:PATH or postgresql://USER@HOST/DATABASE.",
         ),
     ] = "off",
     sandbox: Annotated[

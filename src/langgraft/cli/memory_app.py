@@ -22,8 +22,8 @@ FileArgument = Annotated[
 StoreOption = Annotated[
     str | None,
     typer.Option(
-        help="Where the bank lies: chroma:PATH, http://HOST:PORT or"
-        " postgresql://USER@HOST/DATABASE.",
+        help="Where the bank lies: chroma:PATH, http://HOST:PORT,"
+        " sqlite:PATH or postgresql://USER@HOST/DATABASE.",
         show_default=False,
     ),
 ]

@@ -21,9 +21,10 @@ from langgraft.memory.bundle import Bundle, Manifest, read_bank_file
 from langgraft.memory.importing import METADATA, ImportChoices
 from langgraft.memory.model import BankContent, MemoryItem, Scalar
 from langgraft.memory.provider import MemoryProvider
-from langgraft.memory.providers import delete_indexes, make_provider, provider_settings
+from langgraft.memory.providers import make_provider, provider_settings
 from langgraft.memory.stores.named import open_store, shown, store_kind
 from langgraft.memory.stores.programs import Namespace
+from langgraft.memory.stores.sqlite import sqlite_path
 
 _DATABASE: Final = "chroma.sqlite3"
 """The file that makes a folder a Chroma database."""
@@ -116,9 +117,6 @@ def kept_provider(address: Address) -> Iterator[MemoryProvider[Any]]:
         _check_kept(address.store)
     with _provider(address, dry_run=False) as memory:
         yield memory
-    if address.store is not None and store_kind(address.store) == "chroma":
-        # An index that `open_provider` keeps there would go on holding what was changed.
-        delete_indexes(_folder(address.store))
 
 
 @contextmanager
@@ -185,17 +183,20 @@ def _check_kept(spec: str) -> None:
         msg = "the store 'memory' is empty whenever a command begins: name another store, or a file"
         raise InputError(msg)
     if _is_missing(spec):
-        msg = f"there is no store {spec!r}: no such folder, or no Chroma database in it"
+        what = "folder, or no Chroma database in it" if store_kind(spec) == "chroma" else "file"
+        msg = f"there is no store {spec!r}: no such {what}"
         raise InputError(msg)
 
 
 def _is_missing(spec: str) -> bool:
     """Say whether opening a store would make it."""
-    return store_kind(spec) == "chroma" and not (_folder(spec) / _DATABASE).exists()
-
-
-def _folder(spec: str) -> Path:
-    return Path(spec.partition(":")[2]).expanduser()
+    path = spec.partition(":")[2]
+    match store_kind(spec):
+        case "chroma":
+            return not (Path(path).expanduser() / _DATABASE).exists()
+        case "sqlite":
+            return not sqlite_path(path).exists()
+    return False
 
 
 def mapping(option: str, text: str) -> dict[str, Any]:

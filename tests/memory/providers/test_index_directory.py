@@ -125,19 +125,19 @@ def test_provider_when_its_folder_is_open_then_says_so_and_leaves_the_index(tmp_
     assert "red ball 2" in _recalled(tmp_path, "2")
 
 
-def test_provider_when_an_old_index_cannot_be_deleted_then_it_is_not_believed_later(
+def test_provider_when_an_old_index_cannot_be_deleted_then_it_is_not_believed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The refusal changes nothing of what is out of date."""
+    """It is left where it is, and what is recalled is what the bank holds, later too."""
     _fill(tmp_path, range(5))
-    with ChromaStore.open(tmp_path) as store:
-        TrajectoryMemory(store, settings=SETTINGS).file(_episode(33))
+    (tmp_path / "langgraft-indexes" / "as-of").unlink()  # as after a kill
     with monkeypatch.context() as patched:
         patched.setattr(shutil, "rmtree", _fail)
-        with pytest.raises(StorePathError, match="cannot be deleted: no"):
-            _recalled(tmp_path, "33")
+        _fill(tmp_path, [33])
+        assert "red ball 33" in _recalled(tmp_path, "33")
     assert "red ball 33" in _recalled(tmp_path, "33")
 
 
-def _fail(*_: object, **__: object) -> None:
-    raise OSError(1, "no")
+def _fail(*_: object, ignore_errors: bool = False) -> None:
+    if not ignore_errors:
+        raise OSError(1, "no")

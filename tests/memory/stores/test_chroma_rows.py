@@ -10,15 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langgraft._core.errors import InputError
-from langgraft.memory.stores.chroma.rows import (
-    MAX_DEPTH,
-    Packed,
-    Row,
-    check_address,
-    encode,
-    moment,
-    row_id,
-)
+from langgraft.memory.stores.chroma.rows import Packed, Row, row_id
+from langgraft.memory.stores.programs import MAX_DEPTH, check_address, encode, moment
 
 _texts = st.text(st.characters(exclude_categories=()), max_size=8).filter(
     lambda text: text == json.loads(json.dumps(text))

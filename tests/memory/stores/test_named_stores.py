@@ -1,5 +1,6 @@
 """Stores by name: what opens, what is refused, and what is never told."""
 
+import sqlite3
 import sys
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -32,6 +33,7 @@ SECRETS = (
     [
         ("memory", "memory"),
         ("chroma:bank", "chroma"),
+        ("sqlite:bank.sqlite", "sqlite"),
         ("http://localhost:8000", "chroma-server"),
         ("https://chroma.example", "chroma-server"),
         ("postgresql://localhost/bank", "postgresql"),
@@ -44,7 +46,7 @@ def test_name_when_known_then_stands_for_a_kind_of_store(spec: str, kind: str) -
 
 
 @pytest.mark.parametrize(
-    "spec", ["", "chroma", "chroma:", "memory:1", "redis", "http://", "postgresql:x"]
+    "spec", ["", "chroma", "chroma:", "sqlite:", "memory:1", "redis", "http://", "postgresql:x"]
 )
 def test_name_when_unknown_then_is_refused_with_those_there_are(spec: str) -> None:
     """The line says what was asked for and what there is instead."""
@@ -109,6 +111,32 @@ def test_chroma_when_the_path_is_a_file_then_is_one_line(tmp_path: Path) -> None
     """A file in the way is named."""
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="file"), open_store(f"chroma:{tmp_path / 'file'}"):
+        pass
+
+
+def test_sqlite_when_opened_again_or_beside_then_has_what_was_kept(tmp_path: Path) -> None:
+    """A file is opened any number of times at once; its missing folder is made."""
+    spec = f"sqlite:{tmp_path / 'folder' / 'bank.sqlite'}"
+    with open_store(spec) as store, open_store(spec) as other:
+        store.put(("a",), "k", {"n": 1})
+        assert other.search(("a",))[0].value == {"n": 1}
+    with open_store(f"sqlite:{tmp_path}") as store:
+        store.put(("a",), "k", {"n": 2})
+    assert (tmp_path / "memory.sqlite").exists(), "a folder stands for a file in it"
+
+
+def test_sqlite_when_the_file_is_something_else_then_is_one_line(tmp_path: Path) -> None:
+    """What is no store of ours is named and left as it is; a database in memory has another name."""
+    (tmp_path / "file").write_text("no database, whatever it is called by")
+    (tmp_path / "folder").mkdir()
+    foreign = sqlite3.connect(tmp_path / "other.sqlite")
+    foreign.execute("CREATE TABLE theirs (n)")
+    foreign.close()
+    for name, told in (("file", "file"), ("other.sqlite", "not a memory store"), ("file/x", "x")):
+        with pytest.raises(InputError, match=told) as no, open_store(f"sqlite:{tmp_path / name}"):
+            pass
+        assert "\n" not in str(no.value)
+    with pytest.raises(SettingsError, match="in a file"), open_store("sqlite::memory:"):
         pass
 
 

@@ -6,20 +6,24 @@ one, and the controls, are of the matrix too.
 """
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar, cast
 
 import psycopg
 import pytest
 from langgraph.store.base import BaseStore
 from langgraph.store.postgres import PostgresStore
 from postgres_server import Schemas
-from provider_variants import CONTROLS, REGISTERED, SETTINGS, Part
+from provider_variants import CONTROLS, REGISTERED, SETTINGS, Part, named
 
-from langgraft.memory.stores import ChromaStore
+from langgraft.memory import LayeredMemory, MemoryProvider
+from langgraft.memory.providers import SimpleRAG
+from langgraft.memory.stores import ChromaStore, SQLiteFileStore
 from langgraft.memory.stores.chroma.client import Connection, open_folder
-from langgraft.memory.testing.providers.base import NewStore, Reopen
+from langgraft.memory.testing.providers.base import Make, NewStore, Reopen
 from langgraft.testing import ProviderConformance
 
 _numbers = itertools.count()
@@ -83,6 +87,59 @@ class InPostgres(ProviderConformance):
     def reopen(self, tables: "Tables") -> Reopen:
         """Return what connects to the tables of a store again."""
         return tables.again
+
+
+@pytest.mark.matrix
+class InSQLite(ProviderConformance):
+    """In a SQLite file each, shared with whoever opens it again."""
+
+    examples = 2
+    episodes = 4
+
+    @pytest.fixture
+    def new_store(self, sqlite_files: Callable[[], SQLiteFileStore]) -> NewStore:
+        """Return what makes files."""
+        return sqlite_files
+
+    @pytest.fixture
+    def reopen(self, sqlite_files: Callable[[Path], SQLiteFileStore]) -> Reopen:
+        """Return what opens a file again."""
+        return lambda store: sqlite_files(cast("SQLiteFileStore", store).path)
+
+
+@pytest.fixture
+def sqlite_files(tmp_path: Path) -> Iterator[Callable[..., SQLiteFileStore]]:
+    """Return what opens files, which are closed in the end."""
+    with ExitStack() as opened:
+        yield lambda path=None: opened.enter_context(
+            SQLiteFileStore(path or tmp_path / f"{next(_numbers)}.sqlite")
+        )
+
+
+class TestLayeredMemory(ProviderConformance):
+    """A memory of two banks promises what that of its own bank does."""
+
+    examples = 5
+    departures: ClassVar[Mapping[str, str]] = {
+        "test_settings_when_read_from_their_description_make_the_same_provider": (
+            "Banks make it, which no settings name."
+        )
+    }
+
+    @pytest.fixture
+    def make(self) -> Make:
+        """Return what makes one whose shared bank is empty."""
+        one = named("insight", granularity="individual", top_k=3)
+        return lambda store: LayeredMemory(one(store), [SimpleRAG(store, namespace=("team",))])
+
+    def with_settings(
+        self, memory: MemoryProvider[Any], store: BaseStore, **changes: Any
+    ) -> MemoryProvider[Any]:
+        """Change the settings of its own bank."""
+        if not isinstance(memory, LayeredMemory):
+            return super().with_settings(memory, store, **changes)
+        own = super().with_settings(memory.own, store, **changes)
+        return LayeredMemory(own, memory.shared)
 
 
 _COLLECTIONS: dict[int, str] = {}
@@ -154,4 +211,5 @@ globals().update(
     | suites({**SETTINGS, **CONTROLS}, Varied)
     | suites(_WRITING, InChroma)
     | suites(_WRITING, InPostgres)
+    | suites(_WRITING, InSQLite)
 )

@@ -1,0 +1,375 @@
+"""A LangGraph `BaseStore` in one SQLite file that any number of processes share."""
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+from pathlib import Path
+from sqlite3 import Cursor
+from typing import Final, Self, TypeAlias, TypeVar, cast
+
+from langgraph.store.base import (
+    BaseStore,
+    GetOp,
+    Item,
+    ListNamespacesOp,
+    Op,
+    PutOp,
+    Result,
+    SearchItem,
+    SearchOp,
+)
+
+from langgraft._core.arguments import checked
+from langgraft._core.canonical import JSON
+from langgraft._core.errors import InputError, SettingsError
+from langgraft._core.sqlite_file import Layout, SQLiteFile
+from langgraft.memory.stores.filters import check_filter, passes
+from langgraft.memory.stores.kept_indexes import Changes, IndexFolder
+from langgraft.memory.stores.programs import (
+    Address,
+    Namespace,
+    as_json,
+    check_address,
+    check_conditions,
+    check_labels,
+    encode,
+    listed,
+    moment,
+)
+
+NAME: Final = "memory.sqlite"
+"""The file in a folder, where a folder is named in the place of a file."""
+
+_END: Final = "\x1f"
+"""Behind each label of a namespace; JSON escapes it, so that no label holds it."""
+_BEYOND: Final = "\x20"
+
+_FILE: Final = Layout(
+    kind="a memory store of langgraft",
+    application=0x6C674D53,
+    version=1,
+    schema="""
+    CREATE TABLE records (
+        namespace TEXT NOT NULL,
+        key TEXT NOT NULL,
+        value TEXT NOT NULL,
+        created INTEGER NOT NULL,
+        updated INTEGER NOT NULL,
+        change INTEGER NOT NULL,
+        UNIQUE (namespace, key)
+    );
+    CREATE INDEX changed ON records (change);
+    CREATE TABLE gone (
+        namespace TEXT NOT NULL,
+        key TEXT NOT NULL,
+        change INTEGER NOT NULL,
+        PRIMARY KEY (namespace, key)
+    ) WITHOUT ROWID;
+    CREATE INDEX left ON gone (change);
+    CREATE TABLE erased (
+        place TEXT NOT NULL,
+        whole INTEGER NOT NULL,
+        change INTEGER NOT NULL,
+        PRIMARY KEY (place, whole)
+    ) WITHOUT ROWID;
+    CREATE TABLE log (
+        name TEXT NOT NULL,
+        change INTEGER NOT NULL
+    );
+    INSERT INTO log VALUES (lower(hex(randomblob(16))), 0)
+    """,
+    advice="name another file",
+    overwrites=True,
+)
+
+_UPSERT: Final = """
+    INSERT INTO records VALUES (?1, ?2, ?3, ?4, ?4, ?5)
+    ON CONFLICT DO UPDATE SET value = ?3, updated = max(?4, created), change = ?5
+"""
+
+ItemT = TypeVar("ItemT", bound=Item)
+
+_Record: TypeAlias = tuple[str, str, str, int, int]
+"""Namespace, key, value, when it was created and updated."""
+
+
+class SQLiteFileStore(BaseStore):
+    """Keep records in a SQLite file, for any number of threads, tasks and processes of one machine.
+
+    ```python
+    with SQLiteFileStore("memory.sqlite") as store:
+        store.put(("ada",), "m1", {"text": "the red door opens with the red key"})
+    ```
+
+    * It behaves as LangGraph's `InMemoryStore`, but keeps `created_at` when a record is written
+      again, forgets empty namespaces, gives out copies, and takes a filter's missing or unlike
+      value for one that does not pass. Filters may name dotted paths. `query` is ignored: a
+      provider, or a `RankedStore`, ranks.
+    * Searches list records in the order they were first written.
+    * Values are JSON and come back as they were, but for tuples, which become lists. What JSON
+      cannot give back is refused before anything is written.
+    * A batch is one transaction, on disk when it returns. Writers of all processes wait for one
+      another, a minute at most; readers wait for nobody (WAL). The file must not lie on a network
+      drive, where SQLite's locks do not hold.
+    * Asynchronous batches run in a thread of the store's own.
+    * What is deleted is overwritten in the file.
+
+    Args:
+        path: The file; made where it is missing, with its folder. A folder stands for the file
+            `memory.sqlite` in it.
+
+    Attributes:
+        path: The file.
+        indexes: Where indexes of its records are kept: in a folder beside it.
+
+    Raises:
+        SettingsError: `path` is empty or SQLite's name of a database in memory.
+        InputError: The file cannot be opened, is damaged, or another program's.
+    """
+
+    @checked
+    def __init__(self, path: Path | str) -> None:
+        self.path = sqlite_path(path)
+        self.indexes = IndexFolder(self.path.with_name(f"{self.path.name}.indexes"))
+        self._file = SQLiteFile(self.path, _FILE)
+        self._threads: ThreadPoolExecutor | None = None
+        self._process = 0
+        self._closed = False
+
+    def close(self) -> None:
+        """Save indexes and close the file; what is under way is finished first."""
+        if not self._closed:
+            self.indexes.flush(self)
+        self._closed = True
+        if self._threads is not None and self._process == os.getpid():
+            self._threads.shutdown()
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        """Carry out operations in one transaction; results come in their order, reads precede writes.
+
+        Raises:
+            InputError: An operation cannot be used, or the store is closed; nothing was changed.
+            InfrastructureError: The file cannot be used now, such as on a full disk.
+        """
+        return self._carry_out([_checked(op) for op in ops])
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """Do as `batch` does, asynchronously."""
+        made = [_checked(op) for op in ops]
+        self._check_open()
+        return await asyncio.wrap_future(self._pool().submit(self._carry_out, made))
+
+    def changes(self, prefix: Namespace, since: JSON) -> Changes:
+        """Tell which records under a prefix were written since a moment."""
+        self._check_open()
+        with self._file.transaction(write=False) as cursor:
+            name, change = cursor.execute("SELECT name, change FROM log").fetchone()
+            now: JSON = [name, change]
+            if since == now:
+                return Changes(now, ())
+            then = since[1] if isinstance(since, list) and since[0] == name else None
+            if not isinstance(then, int) or then > change or _is_erased(cursor, prefix, then):
+                return Changes(now, None)
+            first, end = _range(prefix)
+            # The unary plus has the index of changes used: few records are as new.
+            rows = cursor.execute(
+                "SELECT namespace, key FROM records"
+                " WHERE change > ?1 AND +namespace >= ?2 AND +namespace < ?3"
+                " UNION ALL SELECT namespace, key FROM gone"
+                " WHERE change > ?1 AND +namespace >= ?2 AND +namespace < ?3",
+                (then, first, end),
+            )
+            return Changes(now, [(_labels(namespace), _text(key)) for namespace, key in rows])
+
+    async def achanges(self, prefix: Namespace, since: JSON) -> Changes:
+        """Do as `changes` does, asynchronously."""
+        self._check_open()
+        return await asyncio.wrap_future(self._pool().submit(self.changes, prefix, since))
+
+    def forget_deleted(self, prefix: Namespace) -> None:
+        """Keep no trace of what was deleted under a prefix, in SQLite's log neither.
+
+        Whoever has an index of these records is told no more than to read them anew.
+
+        Raises:
+            InfrastructureError: The file cannot be used now.
+        """
+        self._check_open()
+        with self._file.transaction(write=True) as cursor:
+            first, end = _range(prefix)
+            cursor.execute("DELETE FROM gone WHERE namespace >= ? AND namespace < ?", (first, end))
+            change = _next_change(cursor)
+            places = [(_place(prefix[:length]), change) for length in range(len(prefix) + 1)]
+            cursor.execute("REPLACE INTO erased VALUES (?, TRUE, ?)", places.pop())
+            cursor.executemany("REPLACE INTO erased VALUES (?, FALSE, ?)", places)
+        self._file.checkpoint()
+
+    def _pool(self) -> ThreadPoolExecutor:
+        if self._threads is None or self._process != os.getpid():  # threads do not cross a fork
+            self._threads = ThreadPoolExecutor(1, thread_name_prefix="langgraft-sqlite")
+            self._process = os.getpid()
+        return self._threads
+
+    def _check_open(self) -> None:
+        if self._closed:
+            msg = f"the store {self.path} is closed; open it again"
+            raise InputError(msg)
+
+    def _carry_out(self, ops: list[Op]) -> list[Result]:
+        self._check_open()
+        writes = {(op.namespace, op.key): op for op in ops if isinstance(op, PutOp)}
+        with self._file.transaction(write=bool(writes)) as cursor:
+            results = [_answer(cursor, op) for op in ops]
+            if writes:
+                _write(cursor, writes)
+        return results
+
+
+def sqlite_path(path: Path | str) -> Path:
+    """Return the file that a path stands for.
+
+    Raises:
+        SettingsError: It is empty or SQLite's name of a database in memory.
+    """
+    if str(path) in ("", ":memory:"):
+        msg = (
+            f"a SQLite store lies in a file, got path {str(path)!r}; `memory` is a store in memory"
+        )
+        raise SettingsError(msg)
+    found = Path(path).expanduser().absolute()
+    return found / NAME if found.is_dir() else found
+
+
+def _checked(op: Op) -> Op:
+    """Return an operation as it is carried out: with tuples, and a value that is a JSON text.
+
+    Raises:
+        InputError: It cannot be used.
+    """
+    match op:
+        case PutOp():
+            namespace, key = check_address(op.namespace, op.key)
+            # Written as text right here: the caller may go on to change what it gave.
+            value = None if op.value is None else {"": encode(op.value, (namespace, key))}
+            return op._replace(namespace=namespace, key=key, value=value)
+        case GetOp():
+            namespace, key = check_address(op.namespace, op.key)
+            return op._replace(namespace=namespace, key=key)
+        case SearchOp():
+            check_filter(op.filter)
+            return op._replace(namespace_prefix=check_labels(op.namespace_prefix))
+        case ListNamespacesOp():
+            check_conditions(op)
+            return op
+    msg = f"a store carries out GetOp, PutOp, SearchOp, ListNamespacesOp; got {op!r}"
+    raise InputError(msg)
+
+
+def _answer(cursor: Cursor, op: Op) -> Result:
+    match op:
+        case GetOp():
+            cursor.execute(
+                "SELECT namespace, key, value, created, updated FROM records"
+                " WHERE namespace = ? AND key = ?",
+                (_encoded(op.namespace), as_json(op.key)),
+            )
+            row: _Record | None = cursor.fetchone()
+            return None if row is None else _read(row, Item)
+        case SearchOp():
+            return _search(cursor, op)
+        case ListNamespacesOp():
+            rows = cursor.execute("SELECT DISTINCT namespace FROM records")
+            return listed((_labels(namespace) for (namespace,) in rows), op)
+    return None
+
+
+def _search(cursor: Cursor, op: SearchOp) -> list[SearchItem]:
+    start, count = max(op.offset, 0), max(op.limit, 0)
+    # What a filter leaves out is counted here, all else by SQLite.
+    window = (-1, 0) if op.filter else (count, start)
+    rows = cursor.execute(
+        "SELECT namespace, key, value, created, updated FROM records"
+        " WHERE namespace >= ? AND namespace < ? ORDER BY rowid LIMIT ? OFFSET ?",
+        (*_range(op.namespace_prefix), *window),
+    )
+    found = (_read(row, SearchItem) for row in rows)
+    if not op.filter:
+        return list(found)
+    passing = (item for item in found if passes(item.value, op.filter))
+    return [item for _, item in zip(range(start + count), passing, strict=False)][start:]
+
+
+def _write(cursor: Cursor, writes: dict[Address, PutOp]) -> None:
+    change = _next_change(cursor)
+    now = time.time_ns()
+    for number, ((labels, name), op) in enumerate(writes.items()):
+        namespace, key = _encoded(labels), as_json(name)
+        if op.value is not None:
+            cursor.execute(_UPSERT, (namespace, key, op.value[""], now + number, change))
+            cursor.execute("DELETE FROM gone WHERE namespace = ? AND key = ?", (namespace, key))
+            continue
+        cursor.execute("DELETE FROM records WHERE namespace = ? AND key = ?", (namespace, key))
+        if cursor.rowcount:
+            cursor.execute("REPLACE INTO gone VALUES (?, ?, ?)", (namespace, key, change))
+
+
+def _next_change(cursor: Cursor) -> int:
+    cursor.execute("UPDATE log SET change = change + 1")
+    (change,) = cursor.execute("SELECT change FROM log").fetchone()
+    return cast("int", change)
+
+
+def _is_erased(cursor: Cursor, prefix: Namespace, since: int) -> bool:
+    """Say whether, since a change, all that was at, above or somewhere below a prefix was erased."""
+    at_or_above = [(_place(prefix[:length]), True) for length in range(len(prefix) + 1)]
+    known = "SELECT 1 FROM erased WHERE place = ? AND whole = ? AND change > ?"
+    return any(
+        cursor.execute(known, (place, whole, since)).fetchone()
+        for place, whole in (*at_or_above, (_place(prefix), False))
+    )
+
+
+def _place(prefix: Namespace) -> str:
+    """Return what stands for a prefix that must not be read any more."""
+    return sha256(_encoded(prefix).encode("ascii")).hexdigest()
+
+
+def _read(row: _Record, kind: Callable[..., ItemT]) -> ItemT:
+    namespace, key, value, created, updated = row
+    return kind(
+        value=json.loads(value),
+        key=_text(key),
+        namespace=_labels(namespace),
+        created_at=moment(created),
+        updated_at=moment(updated),
+    )
+
+
+def _encoded(namespace: Namespace) -> str:
+    """Write a namespace so that those under a prefix come one after the other."""
+    return "".join(as_json(label) + _END for label in namespace)
+
+
+def _labels(namespace: str) -> Namespace:
+    return tuple(_text(label) for label in namespace.split(_END)[:-1])
+
+
+def _text(text: str) -> str:
+    return cast("str", json.loads(text))
+
+
+def _range(prefix: Namespace) -> tuple[str, str]:
+    """Return where the namespaces under a prefix begin, and what comes after them."""
+    first = _encoded(prefix)
+    return first, (first[:-1] + _BEYOND if first else "\x7f")
