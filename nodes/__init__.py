@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from langgraft.nodes.diagnose import diagnose_node
     from langgraft.nodes.judge import draft_node, judge_node
     from langgraft.nodes.memory import asks_again, counterpart_node, recall_node, remember_node
+    from langgraft.nodes.middleware import MemoryMiddleware
     from langgraft.nodes.reflect import reflect_by_outcome_node, reflect_node
     from langgraft.nodes.state import AgentInput, AgentOutput, AgentState
     from langgraft.nodes.text_world import EnvironmentSessions, act_node, start_node, think_node
@@ -22,6 +23,7 @@ __all__ = [
     "AgentOutput",
     "AgentState",
     "EnvironmentSessions",
+    "MemoryMiddleware",
     "MemoryRetriever",
     "act_node",
     "asks_again",
@@ -50,6 +52,7 @@ _MODULES = {
     "diagnose": ("diagnose_node",),
     "judge": ("draft_node", "judge_node"),
     "memory": ("asks_again", "counterpart_node", "recall_node", "remember_node"),
+    "middleware": ("MemoryMiddleware",),
     "reflect": ("reflect_by_outcome_node", "reflect_node"),
     "state": ("AgentInput", "AgentOutput", "AgentState"),
     "text_world": ("EnvironmentSessions", "act_node", "start_node", "think_node"),

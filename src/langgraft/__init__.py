@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from langgraft.graphs.mlab import build_mlab_agent
     from langgraft.graphs.react import build_react_agent
     from langgraft.graphs.tree import build_tree_agent
-    from langgraft.memory.banks import open_memory
+    from langgraft.memory.banks import Banks, open_memory
     from langgraft.memory.model import (
         Episode,
         ErrorRecord,
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from langgraft.memory.stores.read_only import ReadOnlyStore
     from langgraft.nodes.chains import with_memory
     from langgraft.nodes.chat import recall_for_messages, remember_messages
+    from langgraft.nodes.middleware import MemoryMiddleware
     from langgraft.nodes.tools import MemoryRetriever, memory_tools
 
 __version__ = "0.1.0"
@@ -63,6 +64,7 @@ __all__ = [
     "AgentKB",
     "AgentKBSettings",
     "BabyAI",
+    "Banks",
     "Budget",
     "ChromaStore",
     "CodingMemory",
@@ -81,6 +83,7 @@ __all__ = [
     "LightweightSettings",
     "MemoryDelta",
     "MemoryItem",
+    "MemoryMiddleware",
     "MemoryProvider",
     "MemoryRetriever",
     "NoMemory",
@@ -117,7 +120,7 @@ _MODULES = {
     "langgraft.graphs.mlab": ("build_mlab_agent",),
     "langgraft.graphs.react": ("build_react_agent",),
     "langgraft.graphs.tree": ("build_tree_agent",),
-    "langgraft.memory.banks": ("open_memory",),
+    "langgraft.memory.banks": ("Banks", "open_memory"),
     "langgraft.memory.model": (
         "Episode",
         "ErrorRecord",
@@ -146,6 +149,7 @@ _MODULES = {
     "langgraft.memory.stores.read_only": ("ReadOnlyStore",),
     "langgraft.nodes.chains": ("with_memory",),
     "langgraft.nodes.chat": ("recall_for_messages", "remember_messages"),
+    "langgraft.nodes.middleware": ("MemoryMiddleware",),
     "langgraft.nodes.tools": ("MemoryRetriever", "memory_tools"),
 }
 

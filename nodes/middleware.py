@@ -1,0 +1,646 @@
+"""Memory for an agent of `create_agent`: one middleware.
+
+    agent = create_agent(
+        model, tools,
+        middleware=[MemoryMiddleware("trajectory", user=lambda runtime: runtime.context.user_id)],
+        store=store,
+    )
+
+When a turn begins, memory is asked about it; what it recalls stands behind the question in what the model
+is sent, and nowhere else: not in `messages`, streams, checkpoints or a pause for approval. When the turn has
+ended, it is filed. A turn that failed, was abandoned or could not be filed is filed by the next one.
+"""
+
+import asyncio
+import inspect
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Annotated, Any, Final, Literal, NotRequired, TypeAlias, cast
+
+from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
+from langchain.agents.middleware.types import PrivateStateAttr
+from langchain_core.messages import AnyMessage, HumanMessage
+from langgraph.errors import GraphBubbleUp
+from langgraph.store.base import BaseStore
+from langgraph.store.memory import InMemoryStore
+from typing_extensions import TypedDict, override
+
+from langgraft._core.arguments import check_argument, checked
+from langgraft._core.effects import Call, Program, ado, arun, do, run
+from langgraft._core.errors import InputError, SettingsError
+from langgraft._core.texts import Prompt
+from langgraft.memory.banks import Banks
+from langgraft.memory.model import Add, Outcome
+from langgraft.memory.provider import MemoryProvider
+from langgraft.memory.providers import provider_class, provider_settings
+from langgraft.memory.recall import Budget, Recall, RecallContext
+from langgraft.memory.settings import ProviderSettings
+from langgraft.nodes.dialogue import ChatModel, chat_model
+from langgraft.nodes.prompts import prompt as shipped
+from langgraft.nodes.turns import (
+    Ended,
+    Turn,
+    check_recalls,
+    check_remembers,
+    context_of,
+    episode_id,
+    episode_of_turn,
+    last_turn,
+    learning,
+    question_id,
+    recalling,
+    turn_asked_by,
+    turn_id,
+)
+
+logger = logging.getLogger(__name__)
+
+TURNS: Final = "langgraft_turns"
+"""The private key of the agent's state that holds the current turn, and those that are not filed yet."""
+
+SHOWN_AT_ONCE: Final = 4096
+"""Turns under way whose recalled text a process keeps; for others memory is asked again."""
+
+_SILENT: Final = "nostream"
+"""Tag of model calls whose tokens are not the agent's answer, as LangGraph has it."""
+
+Memory: TypeAlias = MemoryProvider[Any] | Banks | type[MemoryProvider[Any]] | str
+"""One bank, those of many users, or the provider that each bank is opened with, by class or name."""
+
+
+class TurnRecord(TypedDict):
+    """What the state knows of a turn: ids and receipts, never what was recalled."""
+
+    turn: str
+    """Its name."""
+    parent: str
+    """The turn before; empty where there was none."""
+    asked: str
+    """The id of the question."""
+    question: str
+    """The name of the question, which an edit or another answer keeps."""
+    task: str
+    user: str | int | None
+    """Whose bank it belongs to."""
+    receipts: list[Any]
+    ended: NotRequired[dict[str, Any] | None]
+    """How it ended, where it did."""
+    filed: NotRequired[str]
+    """The episode that it was filed as."""
+    items: NotRequired[list[str]]
+    """What memory made of it, where that may have to be replaced (`on_refile`)."""
+
+
+class MemoryState(AgentState[Any]):
+    """The state of an agent with memory."""
+
+    langgraft_turns: NotRequired[Annotated[list[TurnRecord], PrivateStateAttr]]
+
+
+@dataclass(slots=True)
+class _Shown:
+    """What a turn is shown, as long as it lasts."""
+
+    recall: Recall
+    context: RecallContext
+    later: list[Any] = field(default_factory=list)
+    """Receipts of what was recalled since the state has been written."""
+
+
+class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
+    """Gives an agent memory: recalled when a turn begins, filed when it has ended.
+
+    A turn lasts from a question to the next one. Its name is made of the thread's id, the question's id
+    and text, and the turn before: resumed after a crash or a pause it is the same turn, and is filed
+    once; an edit, a fork or another answer is another one. What memory learned from a question is not
+    shown to the same question again (`same_task` in a provider's settings allows it).
+
+    Args:
+        memory: A provider's class, or its name in plans: a bank is opened in the graph's store. Or
+            `Banks`, or one provider, as they are.
+        user: Says whose bank it is, from the runtime: `lambda runtime: runtime.context.user_id`. `None`:
+            all share one bank, which is an error with `Banks`.
+        settings: The provider's settings, where it is given by class or name.
+        store: Where banks lie; `None`: the graph's store (`create_agent(…, store=…)`).
+        domain: The task family, where an application has several.
+        budget: Room for recalled text; `None`: that of `Budget()`.
+        outcome: Says from the agent's state how a turn ended: an `Outcome`, or whether it succeeded. It
+            may be async where the agent is run so. `None`: nobody can tell.
+        model: Writes drafts, reflects and judges, for providers that need it. Its tokens are not streamed.
+        prompt: For lessons, with `$task`, `$outcome`, `$trajectory` and `$limit`.
+        remember: File turns before the agent's run ends (`inline`), or meanwhile (`background`), or not
+            at all (`no`). What a process had no time to file when it died the next turn files.
+        on_error: Whether a fault of memory is a warning, and the user is answered all the same, or
+            fails the turn. What could not be filed is filed by a later turn.
+        on_refile: What becomes of a turn whose message is sent again with the same id, after it was
+            filed: the first episode is kept (`skip`), or the latest takes its place (`replace`).
+
+    Raises:
+        SettingsError: The provider needs what a turn has not, or a model that is not given; or the
+            arguments do not go together.
+    """
+
+    state_schema = MemoryState
+
+    @checked
+    def __init__(
+        self,
+        memory: Memory,
+        *,
+        user: Callable[[Any], Any] | None = None,
+        settings: Mapping[str, Any] | ProviderSettings = MappingProxyType({}),
+        store: BaseStore | None = None,
+        domain: str = "chat",
+        budget: Budget | None = None,
+        outcome: Callable[[Any], Ended | Awaitable[Ended]] | None = None,
+        model: ChatModel | None = None,
+        prompt: Prompt | None = None,
+        remember: Literal["inline", "background", "no"] = "inline",
+        on_error: Literal["warn", "raise"] = "warn",
+        on_refile: Literal["skip", "replace"] = "skip",
+    ) -> None:
+        super().__init__()
+        self._banks = _Opened(memory, settings, store, user)
+        self._domain, self._budget, self._outcome = domain, budget, outcome
+        asked = chat_model(model, "`model` of MemoryMiddleware")
+        self._model = None if asked is None else asked.with_config(tags=[_SILENT])
+        self._template = prompt or shipped("reflect")
+        self._remember, self._on_error, self._on_refile = remember, on_error, on_refile
+        self._checked = False
+        self._shown: OrderedDict[tuple[Any, str], _Shown] = OrderedDict()
+        self._lock = threading.Lock()
+        self._jobs = _Jobs()
+        if self._banks.example is not None:
+            self._check(self._banks.example)
+
+    @property
+    @override
+    def name(self) -> str:
+        # What an agent's nodes are called; deepagents has a MemoryMiddleware of its own.
+        return "LanggraftMemory"
+
+    # Hooks --------------------------------------------------------------------------------
+
+    @override
+    def before_agent(self, state: MemoryState, runtime: Any) -> dict[str, Any] | None:
+        return run(self._begin(state, runtime), do)
+
+    @override
+    async def abefore_agent(self, state: MemoryState, runtime: Any) -> dict[str, Any] | None:
+        return await arun(self._begin(state, runtime), ado)
+
+    @override
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
+    ) -> ModelResponse[Any]:
+        return handler(run(self._told(request), do))
+
+    @override
+    async def awrap_model_call(
+        self,
+        request: ModelRequest[Any],
+        handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
+    ) -> ModelResponse[Any]:
+        return await handler(await arun(self._told(request), ado))
+
+    @override
+    def after_agent(self, state: MemoryState, runtime: Any) -> dict[str, Any] | None:
+        return run(self._end(state, runtime), do)
+
+    @override
+    async def aafter_agent(self, state: MemoryState, runtime: Any) -> dict[str, Any] | None:
+        return await arun(self._end(state, runtime), ado)
+
+    def flush(self, agent: Any = None, config: Any = None) -> None:
+        """Wait for what is filed in the background; file what a thread has left.
+
+        Args:
+            agent: The agent; with `config`, what its thread could not file, or did not finish, is filed
+                now. A turn that waits for an approval is filed as it stands: flush what is over.
+            config: The thread's, as the agent is invoked with. The user of an unfinished turn is known
+                from its record.
+        """
+        self._jobs.wait()
+        if agent is not None:
+            update = run(self._left(agent.get_state(config).values), do)
+            if update is not None:
+                agent.update_state(config, update, as_node=f"{self.name}.after_agent")
+
+    async def aflush(self, agent: Any = None, config: Any = None) -> None:
+        """Do as `flush` does, asynchronously."""
+        await self._jobs.await_all()
+        if agent is not None:
+            state = await agent.aget_state(config)
+            update = await arun(self._left(state.values), ado)
+            if update is not None:
+                await agent.aupdate_state(config, update, as_node=f"{self.name}.after_agent")
+
+    # A turn -------------------------------------------------------------------------------
+
+    def _begin(self, state: MemoryState, runtime: Any) -> Program[Call, dict[str, Any] | None]:
+        messages, held = state["messages"], state.get(TURNS, [])
+        turn = last_turn(messages)
+        if turn is None:
+            return None
+        thread, last = _thread(runtime), held[-1] if held else None
+        parent = last["turn"] if last else ""
+        if last and last["turn"] == turn_id(thread, turn, last["parent"]):  # asked again
+            record = self._jobs.result(last["turn"]) or last
+            held = held[:-1]
+        else:
+            record = TurnRecord(
+                turn=turn_id(thread, turn, parent),
+                parent=parent,
+                asked=str(turn.asked.id),
+                question=question_id(thread, turn),
+                task=turn.task,
+                user=self._banks.user(runtime),
+                receipts=[],
+            )
+        memory = self._banks.of(record["user"], runtime)
+        self._check(memory)
+        left = yield from self._file_left(held, messages, runtime)
+        shown = yield from self._recall(memory, record, turn)
+        record = {**record, "receipts": [shown.recall.receipt.to_json()] if shown else []}
+        return {TURNS: [*left, record]}
+
+    def _recall(
+        self, memory: MemoryProvider[Any], record: TurnRecord, turn: Turn
+    ) -> Program[Call, _Shown | None]:
+        """Ask memory, and keep what the model is to be shown as long as the turn lasts."""
+        context = context_of(turn, self._domain, record["question"], record["turn"])
+        try:
+            recalled = yield from recalling(
+                memory, record["task"], context, self._budget, self._model
+            )
+        except Exception as error:  # noqa: BLE001 - whatever its store, embedder or model raises
+            self._fault("nothing was recalled", error)
+            return None
+        shown = _Shown(recalled, context)
+        with self._lock:
+            self._shown[memory.namespace, record["turn"]] = shown
+            while len(self._shown) > SHOWN_AT_ONCE:
+                self._shown.popitem(last=False)
+        return shown
+
+    def _told(self, request: ModelRequest[Any]) -> Program[Call, ModelRequest[Any]]:
+        """Return a request with what was recalled behind the question."""
+        held = cast("list[TurnRecord]", request.state.get(TURNS, []))
+        if not held:
+            return request
+        record = held[-1]
+        turn = _turn(request.state["messages"], record)
+        memory = self._banks.of(record["user"], request.runtime)
+        shown = self._shown.get((memory.namespace, record["turn"]))
+        # It began in another process, or memory did not answer then; or memory wants to be asked again.
+        if shown is None or self._asks_again(memory, record, turn, shown):
+            later = shown.later if shown else []
+            asked = yield from self._recall(memory, record, turn)
+            if asked is not None:
+                asked.later = [*later, asked.recall.receipt.to_json()]
+                shown = asked
+        if shown is None or not shown.recall.text:
+            return request
+        told = _placed(request.messages, record["asked"], shown.recall.text)
+        return request.override(messages=told)
+
+    def _asks_again(
+        self, memory: MemoryProvider[Any], record: TurnRecord, turn: Turn, shown: _Shown
+    ) -> bool:
+        if not turn.rest:
+            return False
+        now = context_of(turn, self._domain, record["question"], record["turn"])
+        return memory.asks_again(record["task"], now, shown.context)
+
+    def _end(self, state: MemoryState, runtime: Any) -> Program[Call, dict[str, Any] | None]:
+        held = state.get(TURNS, [])
+        if not held:
+            return None
+        *earlier, record = held
+        memory = self._banks.of(record["user"], runtime)
+        with self._lock:
+            shown = self._shown.pop((memory.namespace, record["turn"]), None)
+        record = {**record, "receipts": [*record["receipts"], *(shown.later if shown else [])]}
+        if self._remember == "no":
+            return {TURNS: [record]}
+        try:
+            ended = yield Call(self._ended, self._aended, state)
+        except Exception as error:  # noqa: BLE001 - the application's own code
+            self._fault("how the turn ended is not known: `outcome` failed", error)
+            ended = Outcome(success=None)
+        check_argument("what `outcome` of MemoryMiddleware returns", ended, Ended)
+        result = ended if isinstance(ended, Outcome) else Outcome(success=bool(ended))
+        record["ended"] = {
+            "success": result.success,
+            "score": result.score,
+            "reason": result.reason,
+            "feedback": result.feedback,
+        }
+        if self._remember == "background":
+            filing = self._filing(memory, record, state["messages"])
+            self._jobs.start(record["turn"], filing, self._not_filed)
+            return {TURNS: [*earlier, record]}
+        record = yield from self._filed(memory, record, state["messages"])
+        return {TURNS: [*earlier, record]}
+
+    # Filing -------------------------------------------------------------------------------
+
+    def _file_left(
+        self, held: Iterable[TurnRecord], messages: Sequence[AnyMessage], runtime: Any
+    ) -> Program[Call, list[TurnRecord]]:
+        """File turns that were not, and return those that still are not."""
+        left = []
+        for record in held if self._remember != "no" else ():
+            job = self._jobs.running(record["turn"])
+            if job is not None:
+                yield Call(job.wait, job.await_it)
+            if "filed" in record or self._jobs.result(record["turn"]):
+                continue
+            memory = self._banks.of(record["user"], runtime)
+            after = yield from self._filed(memory, record, messages)
+            if "filed" not in after:
+                left.append(after)
+        return left
+
+    def _left(self, values: Mapping[str, Any]) -> Program[Call, dict[str, Any] | None]:
+        """File what a thread has left; its last turn stays on record, as the next one's parent."""
+        held = cast("list[TurnRecord]", values.get(TURNS, []))
+        if not held or self._remember == "no":
+            return None
+        left = yield from self._file_left(held[:-1], values["messages"], None)
+        last = self._jobs.result(held[-1]["turn"]) or held[-1]
+        if "filed" not in last:
+            memory = self._banks.of(last["user"], None)
+            last = yield from self._filed(memory, last, values["messages"])
+        return {TURNS: [*left, last]}
+
+    def _filed(
+        self, memory: MemoryProvider[Any], record: TurnRecord, messages: Sequence[AnyMessage]
+    ) -> Program[Call, TurnRecord]:
+        """File a turn, and return its record: as filed, or as it was where memory failed."""
+        try:
+            filed = yield from self._filing(memory, record, messages)
+        except Exception as error:
+            if self._on_error == "raise":
+                raise
+            self._not_filed(error)
+            return record
+        return filed
+
+    def _filing(
+        self, memory: MemoryProvider[Any], record: TurnRecord, messages: Sequence[AnyMessage]
+    ) -> Program[Call, TurnRecord]:
+        rest = _turn(messages, record).rest
+        name = episode_id(record["turn"], rest)
+        if "filed" in record and (self._on_refile == "skip" or record["filed"] == name):
+            return record
+        episode = episode_of_turn(
+            self._domain,
+            record["task"],
+            rest,
+            Outcome(**(record.get("ended") or {"success": None})),
+            name=name,
+            task_id=record["question"],
+            receipts=record["receipts"],
+        )
+        delta = yield from learning(memory, episode, self._model, self._template)
+        filed: TurnRecord = {**record, "filed": name}
+        if self._on_refile == "replace":
+            for item in record.get("items", ()):
+                with suppress(InputError):  # it is gone already
+                    yield Call(memory.forget, memory.aforget, item)
+            filed["items"] = [each.item.id for each in delta.changes if isinstance(each, Add)]
+        return filed
+
+    # What can go wrong --------------------------------------------------------------------
+
+    def _check(self, memory: MemoryProvider[Any]) -> None:
+        if not self._checked:
+            check_recalls(memory, self._model, "MemoryMiddleware")
+            if self._remember != "no":
+                check_remembers(memory, self._model, "MemoryMiddleware")
+            self._checked = True
+
+    def _fault(self, what: str, error: Exception) -> None:
+        if self._on_error == "raise" or isinstance(error, GraphBubbleUp):
+            raise error
+        logger.warning(
+            "Memory failed, the agent goes on: %s (%s: %s)", what, type(error).__name__, error
+        )
+
+    def _not_filed(self, error: Exception) -> None:
+        logger.warning(
+            "A turn was not filed, a later one files it (%s: %s)", type(error).__name__, error
+        )
+
+    def _ended(self, state: MemoryState) -> object:
+        if self._outcome is None:
+            return Outcome(success=None)
+        if inspect.iscoroutinefunction(self._outcome):
+            msg = "`outcome` of MemoryMiddleware is async: run the agent with `ainvoke`"
+            raise InputError(msg)
+        return self._outcome(state)
+
+    async def _aended(self, state: MemoryState) -> object:
+        if self._outcome is None:
+            return Outcome(success=None)
+        result: object = self._outcome(state)
+        return await result if inspect.isawaitable(result) else result
+
+
+def _turn(messages: Sequence[AnyMessage], record: TurnRecord) -> Turn:
+    """Return a turn; where a summary took the question's place, what came after that."""
+    turn = turn_asked_by(messages, record["asked"])
+    if turn is not None:
+        return turn
+    humans = (n for n in range(len(messages) - 1, -1, -1) if isinstance(messages[n], HumanMessage))
+    since = next(humans, -1) + 1
+    return Turn(HumanMessage(record["task"], id=record["asked"]), messages[since:])
+
+
+def _placed(messages: Sequence[AnyMessage], asked: str, block: str) -> list[AnyMessage]:
+    """Put a block behind a question, or behind what a person or a summary said last.
+
+    What comes before stays as it was in the turn before, and what comes after as long as the turn lasts,
+    as caches of prompts want it.
+    """
+    told = list(messages)
+    places = [n for n, message in enumerate(told) if isinstance(message, HumanMessage)]
+    found = [n for n in places if told[n].id == asked] or places
+    if not found:
+        return [*told, HumanMessage(block)]
+    question = told[found[-1]]
+    content = question.content
+    ours: Any = {"type": "text", "text": block}
+    with_block: Any = f"{content}\n\n{block}" if isinstance(content, str) else [*content, ours]
+    told[found[-1]] = question.model_copy(update={"content": with_block})
+    return told
+
+
+def _thread(runtime: Any) -> str:
+    info = getattr(runtime, "execution_info", None)
+    return str(info.thread_id or "") if info is not None else ""
+
+
+class _Opened:
+    """Whose bank is asked: one that is given, or one that is opened in the graph's store."""
+
+    def __init__(
+        self,
+        memory: Memory,
+        settings: Mapping[str, Any] | ProviderSettings,
+        store: BaseStore | None,
+        user: Callable[[Any], Any] | None,
+    ) -> None:
+        self.example: MemoryProvider[Any] | None = None
+        """A provider of the kind, where it is known before the first turn."""
+        self._user, self._store = user, store
+        self._given = memory if isinstance(memory, MemoryProvider | Banks) else None
+        if self._given is not None and (settings or store is not None):
+            name = "settings" if settings else "store"
+            msg = f"`{name}` of MemoryMiddleware is for a provider's class or name; {type(memory).__name__} has its own"
+            raise SettingsError(msg)
+        if isinstance(memory, Banks):
+            if user is None:
+                msg = "MemoryMiddleware over Banks needs `user`, which says whose bank it is"
+                raise SettingsError(msg)
+        elif isinstance(memory, MemoryProvider):
+            if user is not None:
+                msg = "`user` of MemoryMiddleware has no meaning with one provider: give its class, or Banks"
+                raise SettingsError(msg)
+            self.example = memory
+        else:
+            self._kind: type[MemoryProvider[Any]] = (
+                provider_class(memory) if isinstance(memory, str) else memory
+            )
+            self._settings = _settings_of(self._kind, memory, settings)
+            self.example = self._kind(InMemoryStore(), settings=self._settings)
+        self._opened: tuple[BaseStore, Banks | MemoryProvider[Any]] | None = None
+
+    def user(self, runtime: Any) -> str | int | None:
+        """Say whose turn it is."""
+        return None if self._user is None else self._user(runtime)
+
+    def of(self, user: str | int | None, runtime: Any) -> MemoryProvider[Any]:
+        """Return the provider of a user.
+
+        Raises:
+            SettingsError: There is no store.
+            InputError: The user has no name that a bank can have.
+        """
+        held = self._given or self._in_store(runtime)
+        if isinstance(held, Banks):
+            return held[cast("str | int", user)]
+        return held
+
+    def _in_store(self, runtime: Any) -> Banks | MemoryProvider[Any]:
+        opened = self._opened
+        store = self._store or getattr(runtime, "store", None) or (opened[0] if opened else None)
+        if store is None:
+            msg = "memory has no store: pass `store` to create_agent or to MemoryMiddleware"
+            raise SettingsError(msg)
+        if opened is None or opened[0] is not store:
+            one = self._user is None
+            made = self._kind(store, settings=self._settings) if one else self._users_of(store)
+            self._opened = opened = (store, made)
+        return opened[1]
+
+    def _users_of(self, store: BaseStore) -> Banks:
+        return Banks(store, self._kind, self._settings)
+
+
+def _settings_of(
+    kind: type[MemoryProvider[Any]],
+    memory: type[MemoryProvider[Any]] | str,
+    settings: Mapping[str, Any] | ProviderSettings,
+) -> ProviderSettings:
+    if isinstance(settings, ProviderSettings):
+        return settings
+    if isinstance(memory, str):
+        return provider_settings(memory, settings)
+    return kind.settings_model(**settings)
+
+
+class _Job:
+    """A turn that is filed meanwhile: in a thread, or as a task of an event loop."""
+
+    def __init__(self, work: "Future[Any] | asyncio.Task[Any]") -> None:
+        self.work = work
+
+    def wait(self) -> None:
+        """Wait for its end, whatever that is; a task ends where its event loop runs."""
+        if isinstance(self.work, Future):
+            wait([self.work])
+
+    async def await_it(self) -> None:
+        """Do as `wait` does, asynchronously."""
+        work = self.work
+        if isinstance(work, Future):
+            await asyncio.wait([asyncio.wrap_future(work)])
+        elif work.get_loop() is asyncio.get_running_loop():
+            await asyncio.wait([work])
+
+
+class _Jobs:
+    """Turns that are filed in the background, and what became of the latest."""
+
+    def __init__(self) -> None:
+        self._running: dict[str, _Job] = {}
+        self._results: OrderedDict[str, TurnRecord] = OrderedDict()
+        self._lock = threading.Lock()
+        self._pool: ThreadPoolExecutor | None = None
+
+    def start(
+        self, turn: str, filing: Program[Call, TurnRecord], failed: Callable[[Exception], None]
+    ) -> None:
+        """File a turn meanwhile. Normally ending, Python waits for threads, and loops for no tasks."""
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            loop = None
+        if loop is None:
+            with self._lock:
+                self._pool = self._pool or ThreadPoolExecutor(4, "langgraft-filing")
+            job = _Job(self._pool.submit(run, filing, do))
+        else:
+            job = _Job(loop.create_task(arun(filing, ado)))
+        with self._lock:
+            self._running[turn] = job
+        job.work.add_done_callback(lambda work: self._ended(turn, work, failed))
+
+    def _ended(self, turn: str, work: Any, failed: Callable[[Exception], None]) -> None:
+        with self._lock:
+            self._running.pop(turn, None)
+        if work.cancelled():
+            return
+        if isinstance(work.exception(), Exception):
+            failed(work.exception())
+            return
+        with self._lock:
+            self._results[turn] = work.result()
+            while len(self._results) > SHOWN_AT_ONCE:
+                self._results.popitem(last=False)
+
+    def running(self, turn: str) -> _Job | None:
+        """Return a turn's job, as long as it runs."""
+        return self._running.get(turn)
+
+    def result(self, turn: str) -> TurnRecord | None:
+        """Return the record of a turn that was filed here."""
+        return self._results.get(turn)
+
+    def wait(self) -> None:
+        """Wait for all."""
+        for job in list(self._running.values()):
+            job.wait()
+
+    async def await_all(self) -> None:
+        """Do as `wait` does, asynchronously."""
+        for job in list(self._running.values()):
+            await job.await_it()
