@@ -10,7 +10,6 @@
 Users, agents and teams are all labels; what a label stands for is the application's to say.
 """
 
-import asyncio
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,7 +29,7 @@ from typing_extensions import override
 
 from langgraft._core.arguments import check_argument, checked
 from langgraft._core.canonical import JSON
-from langgraft._core.effects import Call, Closing, adrive, drive
+from langgraft._core.effects import Closing, adrive, drive, in_thread
 from langgraft._core.errors import InfrastructureError, InputError, SettingsError
 from langgraft.memory.bank import OpenBank, let_go, open_bank, records_namespace
 from langgraft.memory.importing import ImportChoices
@@ -41,7 +40,7 @@ from langgraft.memory.recall import Budget, Found, Recall, RecallContext
 from langgraft.memory.settings import ProviderSettings
 from langgraft.memory.stores.kept_indexes import change_log
 from langgraft.memory.stores.named import open_store
-from langgraft.memory.stores.programs import Namespace, Program, Step, erase, read_all
+from langgraft.memory.stores.programs import Namespace, Program, erase, read_all
 from langgraft.memory.stores.put_indexes import INDEX
 
 Label: TypeAlias = str | int
@@ -260,11 +259,11 @@ class Banks(Closing):
     def _erasing(self, label: Label, prefix: Namespace, bank: OpenBank) -> Program[int]:
         count = yield from erase(prefix)
         yield from erase((INDEX, *prefix))
-        bank.refresh()
+        yield in_thread(bank.refresh)
         log = change_log(self.store)
         if log is not None:
-            log.indexes.drop(records_namespace(prefix))
-            yield _call(log.forget_deleted, prefix)
+            yield in_thread(log.indexes.drop, records_namespace(prefix))
+            yield in_thread(log.forget_deleted, prefix)
         left = yield from read_all(prefix)
         if left:
             msg = (
@@ -283,13 +282,6 @@ class Banks(Closing):
             first = yield [SearchOp(each, limit=1) for each in places]
             places = [each for each, some in zip(places, first, strict=True) if some]
         return [unescaped(each[-1]) for each in places]
-
-
-def _call(function: Callable[[Namespace], None], prefix: Namespace) -> Step:
-    async def twin(prefix: Namespace) -> None:
-        await asyncio.to_thread(function, prefix)
-
-    return Call(function, twin, prefix)
 
 
 def escaped(label: Label) -> str:

@@ -140,7 +140,7 @@ class _BesideAsyncFile:
         if not path:
             return True
         self._file = _BesideFile(path)
-        return self._file.attempt().result()
+        return await asyncio.to_thread(lambda file: file.attempt().result(), self._file)
 
 
 def _done(call: Callable[[], T]) -> "Future[T]":
