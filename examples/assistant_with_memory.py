@@ -3,8 +3,8 @@
     python examples/assistant_with_memory.py   # a conversation, and another one later
     langgraph dev                              # in Studio and over HTTP: the graph `assistant`
 
-Whose memory it is, a run says in its context, `{"user_id": "ada"}`. Banks are in the graph's store:
-that of the server, or the one that `build` is given.
+Whose memory it is, a run says in its context, `{"user_id": "ada"}`. Banks are in the graph's store: the one that
+`build` is given, or that of the server, which keeps it in `.langgraph_api/` of the folder it is started in.
 
 The model is simulated: a rule that looks a device up by a tool, unless memory shows what was found before.
 `ASSISTANT_MODEL=openai:gpt-4.1-mini` names a real one, as `init_chat_model` takes it, with its key.
