@@ -64,8 +64,8 @@ def with_memory(
 
     Chunks pass as they come, and the turn is filed when the stream has ended: one that breaks off or is
     abandoned is not, and neither is a reply that calls tools, as the turn goes on. The id of the last
-    human message names the episode, or else that of the run: where a call that is made again gives the
-    same (`config={"run_id": …}`), it is filed once.
+    human message, or else that of the run, names the episode, with what was asked and answered: a call
+    that is made again with the same (`config={"run_id": …}`) and gets the same answer is filed once.
 
     ```python
     def of_user(config: RunnableConfig) -> MemoryProvider:

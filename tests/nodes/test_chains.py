@@ -160,7 +160,6 @@ def test_history_when_given_is_left_as_it_is() -> None:
     assert learned(memory) == [
         'Task: green tea\nAction: look_up({"n":1})\nObservation: a drink\nAction: I heard 6 things.'
     ]
-    assert "m1/trajectory" in memory.content().items
 
 
 def test_chain_without_a_template_when_asked_with_a_mapping_has_memory_in_its_question() -> None:
