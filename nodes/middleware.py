@@ -474,16 +474,20 @@ def _placed(messages: Sequence[AnyMessage], asked: str, block: str) -> list[AnyM
     What comes before stays as it was in the turn before, and what comes after as long as the turn lasts,
     as caches of prompts want it.
     """
-    told = list(messages)
-    places = [n for n, message in enumerate(told) if isinstance(message, HumanMessage)]
-    found = [n for n in places if told[n].id == asked] or places
-    if not found:
+    told, place = list(messages), None
+    for position in range(len(told) - 1, -1, -1):
+        if told[position].id == asked:
+            place = position
+            break
+        if place is None and isinstance(told[position], HumanMessage):
+            place = position
+    if place is None:
         return [*told, HumanMessage(block)]
-    question = told[found[-1]]
+    question = told[place]
     content = question.content
     ours: Any = {"type": "text", "text": block}
     with_block: Any = f"{content}\n\n{block}" if isinstance(content, str) else [*content, ours]
-    told[found[-1]] = question.model_copy(update={"content": with_block})
+    told[place] = question.model_copy(update={"content": with_block})
     return told
 
 

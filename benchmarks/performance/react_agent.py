@@ -1,25 +1,35 @@
-"""What our compiled ReAct graph costs over a hand-written LangGraph loop.
+"""What our compiled ReAct graph costs over a hand-written LangGraph loop, and the middleware over none.
 
 Both play the same BabyAI episodes with the same zero-latency model and no memory; the floor
 is the loop that anybody would write first. `python -m langgraft.benchmarks.performance`.
 """
 
 import operator
+import random
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, Literal
 
+from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware
 from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.graph import START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.store.memory import InMemoryStore
 from typing_extensions import TypedDict, override
 
+from langgraft.benchmarks.performance.timing import cpu_seconds
 from langgraft.environments.babyai import BabyAI
 from langgraft.environments.text import TextEnvironment
 from langgraft.graphs.react import build_react_agent
+from langgraft.memory.model import Episode, Outcome, Step
+from langgraft.memory.providers import TrajectoryMemory
+from langgraft.nodes.middleware import MemoryMiddleware
 
 TURNS = ("turn left", "move forward", "turn right", "move forward")
 
@@ -115,6 +125,93 @@ def episode_ratio(*, episodes: int = 40, rounds: int = 5) -> tuple[float, float,
         floor.append(_cpu(play_floor, ids))
     ours_ms, floor_ms = _median(mine) / episodes * 1e3, _median(floor) / episodes * 1e3
     return ours_ms / floor_ms, ours_ms, floor_ms
+
+
+@dataclass(frozen=True, slots=True)
+class TurnCost:
+    """CPU milliseconds of a turn of a `create_agent` agent, medians."""
+
+    bare: float
+    """Without middleware."""
+    hooks: float
+    """With one that has the same hooks and does nothing: what LangGraph takes for them."""
+    ours: float
+    """With memory."""
+    provider: float
+    """Of `ours`: inside the provider's own calls."""
+
+    @property
+    def overhead(self) -> float:
+        """What memory costs beside the provider."""
+        return self.ours - self.provider - self.bare
+
+
+def turn_cost(items: int, *, history: int = 0, rounds: int = 100) -> TurnCost:
+    """Measure a turn with `MemoryMiddleware` over a bank of so many items, in turns with the same without.
+
+    Args:
+        items: Items of the bank; trajectories of 12 words of 3,000.
+        history: Messages before the question.
+        rounds: Turns of each agent.
+    """
+    draw, spent = random.Random(0), [0.0]  # noqa: S311 - no secret
+    words = [f"word{number}" for number in range(3_000)]
+    memory = TrajectoryMemory(InMemoryStore())
+    for number in range(items):
+        memory.file(_turn_of(number, " ".join(draw.choices(words, k=12))))
+    for name in ("provide", "questions", "file"):
+        setattr(memory, name, _timed(getattr(memory, name), spent))
+    model = ZeroLatencyModel()
+    agents: dict[str, Any] = {
+        "bare": create_agent(model, []),
+        "hooks": create_agent(model, [], middleware=[_Hooks()]),
+        "ours": create_agent(model, [], middleware=[MemoryMiddleware(memory)]),
+    }
+    kinds = (HumanMessage, AIMessage)
+    before = [kinds[number % 2](f"said {number}", id=f"h{number}") for number in range(history)]
+    times: dict[str, list[float]] = {name: [] for name in (*agents, "provider")}
+    for number in range(rounds + 3):
+        asked = " ".join(draw.choices(words, k=6))
+        for name, agent in agents.items():
+            spent[0] = 0.0
+            given = [*before, HumanMessage(asked, id=f"{name}{number}")]
+            took = cpu_seconds(partial(agent.invoke, {"messages": given}))
+            if number >= 3:  # noqa: PLR2004 - the first ones warm up
+                times[name].append(took)
+                times["provider"] += [spent[0]] if name == "ours" else []
+    return TurnCost(**{name: _median(each) * 1e3 for name, each in times.items()})
+
+
+class _Hooks(AgentMiddleware[Any, Any]):
+    """Has the hooks that memory has."""
+
+    @override
+    def before_agent(self, state: Any, runtime: Any) -> None: ...
+
+    @override
+    def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
+        return handler(request)
+
+    @override
+    def after_agent(self, state: Any, runtime: Any) -> None: ...
+
+
+def _turn_of(number: int, task: str) -> Episode:
+    steps = (Step("", "", ""), Step("", f"answer {number}", ""))
+    name = f"e{number}"
+    outcome = Outcome(success=True)
+    return Episode(id=name, domain="chat", task_id=name, task=task, steps=steps, outcome=outcome)
+
+
+def _timed(function: Callable[..., Any], spent: list[float]) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        started = time.process_time()
+        try:
+            return function(*args, **kwargs)
+        finally:
+            spent[0] += time.process_time() - started
+
+    return call
 
 
 def _cpu(play: Callable[[str], None], task_ids: list[str]) -> float:

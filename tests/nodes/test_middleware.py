@@ -1,9 +1,12 @@
 """Memory for `create_agent`: in the request alone, a bank for each user, every turn filed once."""
 
 import logging
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -213,6 +216,25 @@ def test_question_with_parts_keeps_them() -> None:
     content = model.seen[-1][-1].content
     assert content[:2] == given[0].content
     assert str(content[2]).startswith(f"{{'type': 'text', 'text': '{BLOCK_START}")
+
+
+def test_app_of_the_readme_has_few_lines_more_and_remembers_in_the_next_process(
+    tmp_path: Path,
+) -> None:
+    """Memory is at most five lines of it, and there again when it is started anew."""
+    page = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+    section = page.split("## Add memory to an agent you have")[1]
+    code = section.split("```python\n")[1].split("```")[0]
+    assert 1 <= sum("memory" in line.lower() for line in code.splitlines()) <= 5
+    for number in (1, 2):
+        said = subprocess.run(
+            [sys.executable, "-c", code + "\nprint('held', len(memory.content().items))"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        assert said.splitlines()[-1] == f"held {number}"
 
 
 # What is filed ----------------------------------------------------------------------------
