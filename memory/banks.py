@@ -34,7 +34,14 @@ from langgraft._core.effects import Call, Closing, adrive, drive
 from langgraft._core.errors import InfrastructureError, InputError, SettingsError
 from langgraft.memory.bank import OpenBank, let_go, open_bank, records_namespace
 from langgraft.memory.importing import ImportChoices
-from langgraft.memory.model import Change, Episode, MemoryDelta, MemoryItem, Question
+from langgraft.memory.model import (
+    BankContent,
+    Change,
+    Episode,
+    MemoryDelta,
+    MemoryItem,
+    Question,
+)
 from langgraft.memory.provider import MemoryProvider, Need, program
 from langgraft.memory.providers import provider_class, provider_settings
 from langgraft.memory.recall import Budget, Found, Recall, RecallContext
@@ -349,6 +356,7 @@ class LayeredMemory(MemoryProvider[ProviderSettings]):
         self.store = own._kept  # noqa: SLF001 - each layer ranks by itself
         self._bank = own._bank  # noqa: SLF001 - one lock, whichever of the two is called
         self._frozen = own._frozen  # noqa: SLF001
+        self.derived = own.derived
 
     @property
     @override
@@ -427,3 +435,13 @@ class LayeredMemory(MemoryProvider[ProviderSettings]):
     @override
     def _learn(self, episode: Episode, position: int, order_index: int) -> Sequence[Change]:
         return ()
+
+    @override
+    def _edited(self, old: MemoryItem, new: MemoryItem) -> MemoryItem:
+        return self.own._edited(old, new)  # noqa: SLF001
+
+    @override
+    def _follow(
+        self, content: BankContent, old: MemoryItem, new: MemoryItem | None
+    ) -> Sequence[Change]:
+        return self.own._follow(content, old, new)  # noqa: SLF001
