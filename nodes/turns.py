@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
 from langgraft._core.canonical import JSON, canonical_json, digest
 from langgraft._core.effects import Call, Program
@@ -56,7 +56,7 @@ class Turn:
         return strip_block(reply_text(self.asked)).strip()
 
 
-def is_question(message: AnyMessage) -> bool:
+def is_question(message: BaseMessage) -> bool:
     """Say whether a message is of a person."""
     return isinstance(message, HumanMessage) and SUMMARY not in message.additional_kwargs
 
