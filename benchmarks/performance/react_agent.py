@@ -4,12 +4,15 @@ Both play the same BabyAI episodes with the same zero-latency model and no memor
 is the loop that anybody would write first. `python -m langgraft.benchmarks.performance`.
 """
 
+import asyncio
 import operator
 import random
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from langchain.agents import create_agent
@@ -23,11 +26,17 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.store.memory import InMemoryStore
 from typing_extensions import TypedDict, override
 
+from langgraft.benchmarks.continual.plan import Condition, ContinualPlan
+from langgraft.benchmarks.continual.study import ContinualStudy
+from langgraft.benchmarks.harness.directory import places_in_memory
+from langgraft.benchmarks.harness.plans import PreparedPlan, prepare
+from langgraft.benchmarks.harness.schedule import run_plan
+from langgraft.benchmarks.harness.study import BankPlace, ItemOutcome, RunSession, RunSpec
 from langgraft.benchmarks.performance.timing import cpu_seconds
 from langgraft.environments.babyai import BabyAI
 from langgraft.environments.text import TextEnvironment
 from langgraft.graphs.react import build_react_agent
-from langgraft.memory.model import Episode, Outcome, Step
+from langgraft.memory.model import Episode, MemoryDelta, Outcome, Step
 from langgraft.memory.providers import TrajectoryMemory
 from langgraft.nodes.middleware import MemoryMiddleware
 
@@ -121,8 +130,8 @@ def episode_ratio(*, episodes: int = 40, rounds: int = 5) -> tuple[float, float,
         play_floor(task_id)
     mine, floor = [], []
     for _ in range(rounds):
-        mine.append(_cpu(play_ours, ids))
-        floor.append(_cpu(play_floor, ids))
+        mine.append(_play_seconds(play_ours, ids))
+        floor.append(_play_seconds(play_floor, ids))
     ours_ms, floor_ms = _median(mine) / episodes * 1e3, _median(floor) / episodes * 1e3
     return ours_ms / floor_ms, ours_ms, floor_ms
 
@@ -214,7 +223,7 @@ def _timed(function: Callable[..., Any], spent: list[float]) -> Callable[..., An
     return call
 
 
-def _cpu(play: Callable[[str], None], task_ids: list[str]) -> float:
+def _play_seconds(play: Callable[[str], None], task_ids: list[str]) -> float:
     started = time.process_time()
     for task_id in task_ids:
         play(task_id)
@@ -223,3 +232,104 @@ def _cpu(play: Callable[[str], None], task_ids: list[str]) -> float:
 
 def _median(values: list[float]) -> float:
     return sorted(values)[len(values) // 2]
+
+
+# The harness -----------------------------------------------------------------------------
+
+Outcomes = Mapping[str, Sequence[ItemOutcome]]
+"""What each run's items gave, by the run's name."""
+
+
+class ReplayedStudy(ContinualStudy):
+    """The continual study with its episodes played already."""
+
+    def __init__(self, outcomes: Outcomes) -> None:
+        self._outcomes = outcomes
+
+    @override
+    def open(
+        self,
+        plan: ContinualPlan,
+        run: RunSpec,
+        deltas: Sequence[MemoryDelta],
+        model: BaseChatModel,
+        place: BankPlace,
+    ) -> RunSession:
+        return ReplayedSession(self._outcomes[run.name])
+
+
+class ReplayedSession:
+    """Gives back what the items of one run gave."""
+
+    def __init__(self, outcomes: Sequence[ItemOutcome]) -> None:
+        self._outcomes = outcomes
+
+    async def run_item(self, index: int, item_id: str) -> ItemOutcome:  # noqa: ARG002  (protocol)
+        """Return the outcome of an item."""
+        return self._outcomes[index]
+
+    async def aclose(self) -> None:
+        """Do nothing."""
+
+
+def _plan(study: ContinualStudy, items: int) -> PreparedPlan[ContinualPlan]:
+    plan = ContinualPlan(
+        train_items=items,
+        test_items=1,
+        runs=1,
+        baseline_runs=1,
+        rerun=False,
+        sequences=("A>B",),
+        conditions=(Condition(name="agg", provider="insight"),),
+    )
+    return prepare(study, plan)
+
+
+def overhead_per_item(*, items: int = 40, rounds: int = 5) -> tuple[float, float]:
+    """Measure CPU milliseconds of the harness per item, and those of the item itself.
+
+    Args:
+        items: Training items a phase.
+        rounds: How often the harness runs the plan; the best round counts.
+    """
+    played = _plan(ContinualStudy(), items)
+    count = sum(run.length for run in played.graph)
+    started = time.process_time()
+    outcomes = asyncio.run(_play(played))
+    item = (time.process_time() - started) / count * 1e3
+    replayed = _plan(ReplayedStudy(outcomes), items)
+    costs = []
+    for _ in range(rounds):
+        with tempfile.TemporaryDirectory() as folder:
+            costs.append(_cpu(lambda: _through_harness(replayed, Path(folder))))
+    return min(costs) / count * 1e3, item
+
+
+async def _play(prepared: PreparedPlan[ContinualPlan]) -> Outcomes:
+    study, plan = prepared.study, prepared.plan
+    deltas: dict[str, list[MemoryDelta]] = {}
+    outcomes: dict[str, list[ItemOutcome]] = {}
+    for run in prepared.graph:
+        source = run.spec.source
+        before = [] if source is None else deltas[source.run]
+        model = study.simulated_model(plan, run.spec)
+        session = study.open(plan, run.spec, before, model, places_in_memory().of(run))
+        outcomes[run.name] = [
+            await session.run_item(index, item_id)
+            for index, item_id in enumerate(run.spec.item_ids)
+        ]
+        made = [delta for outcome in outcomes[run.name] for delta in outcome.deltas]
+        deltas[run.name] = [*before, *made]
+        await session.aclose()
+    return outcomes
+
+
+async def _through_harness(prepared: PreparedPlan[ContinualPlan], folder: Path) -> None:
+    outcome = await run_plan(prepared, folder, model_for=prepared.study.simulated_model)
+    assert outcome.complete
+
+
+def _cpu(work: Callable[[], Coroutine[Any, Any, None]]) -> float:
+    started = time.process_time()
+    asyncio.run(work())
+    return time.process_time() - started
