@@ -10,7 +10,6 @@
 Users, agents and teams are all labels; what a label stands for is the application's to say.
 """
 
-import asyncio
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,9 +29,16 @@ from typing_extensions import override
 
 from langgraft._core.arguments import check_argument, checked
 from langgraft._core.canonical import JSON
-from langgraft._core.effects import Call, Closing, adrive, drive
+from langgraft._core.effects import Closing, adrive, drive
 from langgraft._core.errors import InfrastructureError, InputError, SettingsError
-from langgraft.memory.bank import OpenBank, let_go, open_bank, records_namespace
+from langgraft.memory.bank import (
+    RECORDS,
+    OpenBank,
+    banks_under,
+    let_go,
+    open_bank,
+    records_namespace,
+)
 from langgraft.memory.importing import ImportChoices
 from langgraft.memory.model import (
     BankContent,
@@ -46,9 +52,9 @@ from langgraft.memory.provider import MemoryProvider, Need, program
 from langgraft.memory.providers import provider_class, provider_settings
 from langgraft.memory.recall import Budget, Found, Recall, RecallContext
 from langgraft.memory.settings import ProviderSettings
-from langgraft.memory.stores.kept_indexes import change_log
+from langgraft.memory.stores.kept_indexes import called, change_log
 from langgraft.memory.stores.named import open_store
-from langgraft.memory.stores.programs import Namespace, Program, Step, erase, read_all
+from langgraft.memory.stores.programs import Namespace, Program, erase, read_all
 from langgraft.memory.stores.put_indexes import INDEX
 
 Label: TypeAlias = str | int
@@ -260,9 +266,9 @@ class Banks(Closing):
         name = escaped(label)
         with self._lock:
             self._latest.pop(name, None)
-        prefix = (*self.namespace, name)
-        bank = open_bank(self.store, records_namespace(prefix))
-        return bank, self._erasing(label, prefix, bank)
+        namespace = (*self.namespace, name)
+        bank = open_bank(self.store, records_namespace(namespace))
+        return bank, self._erasing(label, banks_under(namespace), bank)
 
     def _erasing(self, label: Label, prefix: Namespace, bank: OpenBank) -> Program[int]:
         count = yield from erase(prefix)
@@ -270,8 +276,8 @@ class Banks(Closing):
         bank.refresh()
         log = change_log(self.store)
         if log is not None:
-            log.indexes.drop(records_namespace(prefix))
-            yield _call(log.forget_deleted, prefix)
+            yield called(log.indexes.drop, (*prefix, RECORDS))
+            yield called(log.forget_deleted, prefix)
         left = yield from read_all(prefix)
         if left:
             msg = (
@@ -281,8 +287,9 @@ class Banks(Closing):
         return count
 
     def _users(self) -> Program[list[Label]]:
-        depth = len(self.namespace) + 1
-        under = (MatchCondition("prefix", self.namespace),)
+        prefix = banks_under(self.namespace)
+        depth = len(prefix) + 1
+        under = (MatchCondition("prefix", prefix),)
         found = yield [ListNamespacesOp(under, max_depth=depth, limit=_LISTED)]
         places = sorted({tuple(each) for each in cast("list[Namespace]", found[0])})
         places = [each for each in places if len(each) == depth]
@@ -290,13 +297,6 @@ class Banks(Closing):
             first = yield [SearchOp(each, limit=1) for each in places]
             places = [each for each, some in zip(places, first, strict=True) if some]
         return [unescaped(each[-1]) for each in places]
-
-
-def _call(function: Callable[[Namespace], None], prefix: Namespace) -> Step:
-    async def twin(prefix: Namespace) -> None:
-        await asyncio.to_thread(function, prefix)
-
-    return Call(function, twin, prefix)
 
 
 def escaped(label: Label) -> str:

@@ -23,6 +23,7 @@ from opentelemetry.trace import Span
 from langgraft._core.arguments import checked
 from langgraft._core.canonical import JSON
 from langgraft._core.effects import Call, Program
+from langgraft.memory.bank import bank_namespace
 from langgraft.memory.model import (
     Attempt,
     Episode,
@@ -133,7 +134,7 @@ def _called(
 
 
 def _whose(memory: MemoryProvider[Any]) -> dict[str, Any]:
-    return {"provider": memory.name, "bank": "/".join(memory.namespace)}
+    return {"provider": memory.name, "bank": "/".join(bank_namespace(memory.namespace))}
 
 
 def questions_about(

@@ -365,7 +365,10 @@ async def test_store_when_another_writer_comes_in_between_refuses_to_write() -> 
             listed = list(ops)
             if (
                 self.armed
-                and GetOp(("langgraft", "simple_rag", "langgraft-bank"), "state/filed/b") in listed
+                and GetOp(
+                    ("langgraft-bank", "langgraft", "simple_rag", "langgraft-bank"), "state/filed/b"
+                )
+                in listed
             ):
                 self.armed = False
                 SimpleRAG(one).file(make_episode("a"))
@@ -441,7 +444,7 @@ def test_process_when_it_ends_leaves_no_lock_on_a_file(tmp_path: Path) -> None:
         "from langgraft.memory.bank import open_bank\n"
         "from pathlib import Path\n"
         "with plain_store(Path(sys.argv[1])) as store:\n"
-        "    with open_bank(store, ('langgraft', 'simple_rag', 'langgraft-bank')).lock.held():\n"
+        "    with open_bank(store, ('langgraft-bank', 'langgraft', 'simple_rag', 'langgraft-bank')).lock.held():\n"
         "        os.kill(os.getpid(), 9)\n"
     )
     command = [sys.executable, "-c", code, str(path)]
