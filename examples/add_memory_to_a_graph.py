@@ -1,4 +1,7 @@
-"""Graft memory onto a LangGraph graph you already have: two nodes and two edges.
+"""Graft memory onto a LangGraph graph you already have: its model gets memory, and nothing else changes.
+
+What is recalled is in what the model is sent, and never in the graph's state. Where recalling and filing are
+to be nodes of their own, there are `recall_for_messages` and `remember_messages`.
 
 Runs without a key: a scripted chat model stands in. Put any LangChain chat model in its place.
 """
@@ -8,8 +11,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.store.memory import InMemoryStore
 
-from langgraft import TrajectoryMemory
-from langgraft.nodes import recall_for_messages, remember_messages
+from langgraft import TrajectoryMemory, with_memory
 
 model = GenericFakeChatModel(
     messages=iter(
@@ -20,21 +22,18 @@ model = GenericFakeChatModel(
     )
 )
 memory = TrajectoryMemory(InMemoryStore())
+model_with_memory = with_memory(model, memory)
 
 
 def assistant(state: MessagesState) -> MessagesState:
     """Answer: the node that was there before."""
-    return {"messages": [model.invoke(state["messages"])]}
+    return {"messages": [model_with_memory.invoke(state["messages"])]}
 
 
 graph = StateGraph(MessagesState)
 graph.add_node("assistant", assistant)
-graph.add_node("recall", recall_for_messages(memory))
-graph.add_node("remember", remember_messages(memory))
-graph.add_edge(START, "recall")
-graph.add_edge("recall", "assistant")
-graph.add_edge("assistant", "remember")
-graph.add_edge("remember", END)
+graph.add_edge(START, "assistant")
+graph.add_edge("assistant", END)
 app = graph.compile()
 
 

@@ -77,7 +77,7 @@ TASK_FIELD: Final = "item.task_id"
 PAGE: Final = 1000
 
 RECORDS: Final = "langgraft-bank"
-"""Last label of the namespace that a bank's records are in."""
+"""First and last label of the namespace that a bank's records are in."""
 
 STAMP: Final = "stamp"
 """Key of the record that says who wrote last; no part of the content."""
@@ -89,10 +89,11 @@ _STATE = "state/"
 
 
 def records_namespace(namespace: Namespace) -> Namespace:
-    """Return where the records of the bank in `namespace` are: right below it, by themselves.
+    """Return where the records of the bank in `namespace` are: by themselves.
 
-    LangGraph searches by prefix. The reserved last label keeps whatever else lies in, above or
-    below `namespace`, other banks included, out of the corpus that is ranked.
+    LangGraph searches by prefix. The reserved first label keeps a bank's records from whoever else
+    searches in or above `namespace`, such as an application's own tools, and what they keep there from
+    the bank; the last one keeps banks whose namespaces begin alike apart.
 
     Raises:
         SettingsError: LangGraph does not allow the namespace, or it holds the reserved label.
@@ -115,7 +116,17 @@ def records_namespace(namespace: Namespace) -> Namespace:
     if namespace[0] == "langgraph":
         msg = f"namespace {namespace!r} starts with 'langgraph', which LangGraph keeps to itself"
         raise SettingsError(msg)
-    return (*namespace, RECORDS)
+    return (RECORDS, *namespace, RECORDS)
+
+
+def bank_namespace(records: Namespace) -> Namespace:
+    """Return the namespace of the bank whose records are in a namespace."""
+    return records[1:-1]
+
+
+def banks_under(namespace: Namespace) -> Namespace:
+    """Return the prefix of the records of all banks in and below a namespace."""
+    return (RECORDS, *namespace)
 
 
 def item_key(identity: str) -> str:

@@ -31,9 +31,23 @@ from langgraft._core.arguments import check_argument, checked
 from langgraft._core.canonical import JSON
 from langgraft._core.effects import Closing, adrive, drive, in_thread
 from langgraft._core.errors import InfrastructureError, InputError, SettingsError
-from langgraft.memory.bank import OpenBank, let_go, open_bank, records_namespace
+from langgraft.memory.bank import (
+    RECORDS,
+    OpenBank,
+    banks_under,
+    let_go,
+    open_bank,
+    records_namespace,
+)
 from langgraft.memory.importing import ImportChoices
-from langgraft.memory.model import Change, Episode, MemoryDelta, MemoryItem, Question
+from langgraft.memory.model import (
+    BankContent,
+    Change,
+    Episode,
+    MemoryDelta,
+    MemoryItem,
+    Question,
+)
 from langgraft.memory.provider import MemoryProvider, Need, program
 from langgraft.memory.providers import provider_class, provider_settings
 from langgraft.memory.recall import Budget, Found, Recall, RecallContext
@@ -252,9 +266,9 @@ class Banks(Closing):
         name = escaped(label)
         with self._lock:
             self._latest.pop(name, None)
-        prefix = (*self.namespace, name)
-        bank = open_bank(self.store, records_namespace(prefix))
-        return bank, self._erasing(label, prefix, bank)
+        namespace = (*self.namespace, name)
+        bank = open_bank(self.store, records_namespace(namespace))
+        return bank, self._erasing(label, banks_under(namespace), bank)
 
     def _erasing(self, label: Label, prefix: Namespace, bank: OpenBank) -> Program[int]:
         count = yield from erase(prefix)
@@ -262,7 +276,7 @@ class Banks(Closing):
         yield in_thread(bank.refresh)
         log = change_log(self.store)
         if log is not None:
-            yield in_thread(log.indexes.drop, records_namespace(prefix))
+            yield in_thread(log.indexes.drop, (*prefix, RECORDS))
             yield in_thread(log.forget_deleted, prefix)
         left = yield from read_all(prefix)
         if left:
@@ -273,8 +287,9 @@ class Banks(Closing):
         return count
 
     def _users(self) -> Program[list[Label]]:
-        depth = len(self.namespace) + 1
-        under = (MatchCondition("prefix", self.namespace),)
+        prefix = banks_under(self.namespace)
+        depth = len(prefix) + 1
+        under = (MatchCondition("prefix", prefix),)
         found = yield [ListNamespacesOp(under, max_depth=depth, limit=_LISTED)]
         places = sorted({tuple(each) for each in cast("list[Namespace]", found[0])})
         places = [each for each in places if len(each) == depth]
@@ -341,6 +356,7 @@ class LayeredMemory(MemoryProvider[ProviderSettings]):
         self.store = own._kept  # noqa: SLF001 - each layer ranks by itself
         self._bank = own._bank  # noqa: SLF001 - one lock, whichever of the two is called
         self._frozen = own._frozen  # noqa: SLF001
+        self.derived = own.derived
 
     @property
     @override
@@ -419,3 +435,13 @@ class LayeredMemory(MemoryProvider[ProviderSettings]):
     @override
     def _learn(self, episode: Episode, position: int, order_index: int) -> Sequence[Change]:
         return ()
+
+    @override
+    def _edited(self, old: MemoryItem, new: MemoryItem) -> MemoryItem:
+        return self.own._edited(old, new)  # noqa: SLF001
+
+    @override
+    def _follow(
+        self, content: BankContent, old: MemoryItem, new: MemoryItem | None
+    ) -> Sequence[Change]:
+        return self.own._follow(content, old, new)  # noqa: SLF001

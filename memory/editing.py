@@ -20,9 +20,10 @@ What was copied out of the bank before (exports, logs of deltas, checkpoints) is
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from langgraph.store.base import SearchOp
+from langgraph.store.base import BaseStore, SearchOp
 
 from langgraft._core.arguments import checked, did_you_mean, validation_as
+from langgraft._core.effects import in_thread
 from langgraft._core.errors import InputError
 from langgraft.memory import bank
 from langgraft.memory.forgetting import SUCCESSES, USES
@@ -37,6 +38,7 @@ from langgraft.memory.model import (
     Scalar,
     SetState,
 )
+from langgraft.memory.stores.kept_indexes import change_log
 from langgraft.memory.stores.programs import Namespace, Program
 
 T = TypeVar("T")
@@ -56,6 +58,7 @@ class Editable:
     """What providers can be asked to change by hand; a base of `MemoryProvider`."""
 
     namespace: Namespace
+    store: BaseStore
     _keeps_index: bool
     derived: frozenset[str] = frozenset()
     """`key`, or names of metadata, that are read off an item's text, so that nobody edits them."""
@@ -176,6 +179,9 @@ class Editable:
         content = yield from bank.read_content(self.namespace)
         delta = revision(content)
         yield from bank.apply_delta(self.namespace, delta)
+        log = change_log(self.store)
+        if delta and log is not None:  # an index kept beside the store holds words that are gone
+            yield in_thread(log.indexes.drop, self.namespace)
         if self._keeps_index and delta:
             # An index on disk takes in what was written when it is next asked, and is saved then.
             yield [SearchOp(self.namespace, query="forgotten", limit=1)]
@@ -223,7 +229,7 @@ class Editable:
 
     def _held(self, content: BankContent, item_id: str) -> MemoryItem:
         if item_id not in content.items:
-            where = "/".join(self.namespace[:-1])
+            where = "/".join(bank.bank_namespace(self.namespace))
             near = did_you_mean(item_id, content.items, f"it holds {len(content.items):,} items")
             msg = f"no item {item_id!r:.80} in the bank {where!r}: {near}"
             raise InputError(msg)

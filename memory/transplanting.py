@@ -19,6 +19,7 @@ from langgraph.store.memory import InMemoryStore
 
 from langgraft._core.canonical import JSON, digest
 from langgraft._core.errors import InputError
+from langgraft.memory.bank import bank_namespace
 from langgraft.memory.bank_format import write_items
 from langgraft.memory.controls import Control
 from langgraft.memory.model import (
@@ -135,7 +136,10 @@ def copy_of(
     if isinstance(memory, Control):
         msg = f"{type(memory).__name__} is a control: give the memory that it wraps"
         raise InputError(msg)
-    kind, given = type(memory), {"namespace": memory.namespace[:-1], "settings": memory.settings}
+    kind, given = (
+        type(memory),
+        {"namespace": bank_namespace(memory.namespace), "settings": memory.settings},
+    )
 
     def over(store: BaseStore) -> MemoryProvider[Any]:
         try:

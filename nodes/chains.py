@@ -4,15 +4,16 @@
     chain.invoke({"question": "The office wifi is down"})
 
 A call of the chain is a turn, as between two nodes of a graph (`langgraft.nodes.chat`): memory is asked
-about the question, what it recalls goes before the text of the last human message, and question and
+about the question, what it recalls goes behind the text of the last human message, and question and
 answer are filed as one episode. Of a sequence the block goes into what its last prompt template makes,
 so that nothing before it sees memory: a retriever is asked with the question alone.
 """
 
+import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
 from langchain_core.messages import (
@@ -38,9 +39,12 @@ from langgraft.memory.recall import Budget
 from langgraft.nodes.chat import JudgeOutcome, recall_for_messages, remember_messages
 from langgraft.nodes.dialogue import ChatModel
 from langgraft.nodes.replies import reply_text
+from langgraft.nodes.turns import is_question
 
 MemoryOf: TypeAlias = MemoryProvider[Any] | Callable[[RunnableConfig], MemoryProvider[Any]]
 """A memory, or what says by the configuration of a call which one it is: that of the user who asks."""
+
+logger = logging.getLogger(__name__)
 
 _INPUT: Final = "input"
 _OUTPUT: Final = "output"
@@ -59,13 +63,17 @@ def with_memory(
     remember: bool = True,
     outcome: JudgeOutcome | None = None,
     model: ChatModel | None = None,
+    on_error: Literal["warn", "raise"] = "warn",
 ) -> Runnable[Any, Any]:
     """Give a chain memory; it is called, streamed and piped as before.
 
+    What is recalled is in what the chain's model is sent, and in nothing that comes out: as the model of a
+    node of any `StateGraph`, it leaves no trace in the graph's state.
+
     Chunks pass as they come, and the turn is filed when the stream has ended: one that breaks off or is
     abandoned is not, and neither is a reply that calls tools, as the turn goes on. The id of the last
-    human message names the episode, or else that of the run: where a call that is made again gives the
-    same (`config={"run_id": …}`), it is filed once.
+    human message, or else that of the run, names the episode, with what was asked and answered: a call
+    that is made again with the same (`config={"run_id": …}`) and gets the same answer is filed once.
 
     ```python
     def of_user(config: RunnableConfig) -> MemoryProvider:
@@ -90,6 +98,8 @@ def with_memory(
         outcome: Says how the turn ended, from `{"messages": [question, …, answer]}`: an `Outcome`, or
             whether it succeeded. `None`: nobody can tell.
         model: Writes drafts, reflects and judges, for providers that need it.
+        on_error: Whether a fault of memory (a store that is down, an embedder, a model that reflects) is
+            logged and costs no answer, or is raised.
 
     Raises:
         SettingsError: The provider needs what is not there; see `recall_for_messages` and
@@ -108,14 +118,14 @@ def with_memory(
 
     if isinstance(memory, MemoryProvider):
         nodes = nodes_of(memory)
-        return _WithMemory(runnable, lambda _: nodes, input_key, output_key)
+        return _WithMemory(runnable, lambda _: nodes, input_key, output_key, on_error)
 
     def nodes_for(config: RunnableConfig) -> _Nodes:
         found = memory(config)
         check_argument("what `memory` of with_memory returns", found, MemoryProvider)
         return nodes_of(found)
 
-    return _WithMemory(runnable, nodes_for, input_key, output_key)
+    return _WithMemory(runnable, nodes_for, input_key, output_key, on_error)
 
 
 _Node: TypeAlias = Runnable[Any, dict[str, Any]]
@@ -145,8 +155,10 @@ class _WithMemory(Runnable[Any, Any]):
         nodes: Callable[[RunnableConfig], _Nodes],
         input_key: str | None,
         output_key: str | None,
+        on_error: str,
     ) -> None:
         self._head, self._tail = _split(runnable)
+        self._on_error = on_error
         self._nodes = nodes
         self._input_key, self._output_key = input_key, output_key
 
@@ -251,9 +263,14 @@ class _WithMemory(Runnable[Any, Any]):
         text = strip_block(reply_text(question))
         asked = HumanMessage(text, id=question.id or run_id)
         state = {"messages": [asked, *rest]}
-        update = yield Call(recall.invoke, recall.ainvoke, state, _apart(config))
-        asked = update["messages"][-1]
-        block = str(asked.content).removesuffix(text)
+        block = ""
+        try:
+            update = yield Call(recall.invoke, recall.ainvoke, state, _apart(config))
+        except Exception as error:  # noqa: BLE001 - whatever its store, embedder or model raises
+            self._fault("nothing was recalled", error)
+        else:
+            asked = update["messages"][-1]
+            block = str(asked.content).removesuffix(text)
         prompt = given
         if self._head is not None:
             prompt = yield Call(self._head.invoke, self._head.ainvoke, given, config)
@@ -271,7 +288,17 @@ class _WithMemory(Runnable[Any, Any]):
         if isinstance(replies[-1], AIMessage) and replies[-1].tool_calls:
             return
         state = {"messages": [*turn.messages, *replies]}
-        yield Call(turn.remember.invoke, turn.remember.ainvoke, state, _apart(config))
+        try:
+            yield Call(turn.remember.invoke, turn.remember.ainvoke, state, _apart(config))
+        except Exception as error:  # noqa: BLE001 - whatever its store or model raises
+            self._fault("the turn was not filed", error)
+
+    def _fault(self, what: str, error: Exception) -> None:
+        if self._on_error == "raise":
+            raise error
+        logger.warning(
+            "Memory failed, the chain goes on: %s (%s: %s)", what, type(error).__name__, error
+        )
 
 
 def _split(runnable: Runnable[Any, Any]) -> tuple[Runnable[Any, Any] | None, Runnable[Any, Any]]:
@@ -295,7 +322,8 @@ def _joined(steps: Sequence[Runnable[Any, Any]]) -> Runnable[Any, Any]:
 
 def _apart(config: RunnableConfig) -> RunnableConfig:
     """Return the configuration of a node of ours, which is no node of the graph that a chain may be in."""
-    return {**config, "configurable": {}}
+    thread = config.get("configurable", {}).get("thread_id")
+    return {**config, "configurable": {} if thread is None else {"thread_id": thread}}
 
 
 def _key(given: Mapping[str, Any], key: str | None, usual: str) -> str:
@@ -336,15 +364,15 @@ def _messages(given: Any) -> list[BaseMessage]:
 
 
 def _last_human(messages: Sequence[BaseMessage]) -> int:
-    for position in range(len(messages) - 1, -1, -1):
-        if isinstance(messages[position], HumanMessage):
-            return position
+    humans = [n for n, message in enumerate(messages) if isinstance(message, HumanMessage)]
+    if humans:
+        return next((n for n in reversed(humans) if is_question(messages[n])), humans[-1])
     msg = "there is no human message to recall memory for, or to put it in"
     raise InputError(msg)
 
 
 def _placed(prompt: Any, block: str) -> Any:
-    """Put a block before what a user said last."""
+    """Put a block behind what a user said last, and before a text, which ends with what is asked."""
     if not block:
         return prompt
     if isinstance(prompt, str):
@@ -356,7 +384,7 @@ def _placed(prompt: Any, block: str) -> Any:
     asked = messages[position]
     ours = {"type": "text", "text": block}
     content = asked.content
-    told: Any = block + content if isinstance(content, str) else [ours, *content]
+    told: Any = f"{content}\n\n{block}" if isinstance(content, str) else [*content, ours]
     messages[position] = asked.model_copy(update={"content": told})
     if isinstance(prompt, PromptValue):
         return ChatPromptValue(messages=messages)

@@ -102,8 +102,9 @@ def remember_messages(
 ) -> Runnable[MessagesState, Update]:
     """Make the node that files the turn since the last human message as one episode.
 
-    The message's id names the episode, so a turn is filed once. The update also holds
-    `deltas`, which a state that declares that key can journal.
+    Thread, message, text and answer name the episode (`langgraft.nodes.turns`): a turn is filed once,
+    however often it is resumed, and an edit or another answer is another episode. The update also
+    holds `deltas`, which a state that declares that key can journal.
 
     Args:
         memory: The provider to hand the episode to.

@@ -6,15 +6,24 @@ memory's answer it keeps: `nodes/chat.py` for messages, `nodes/search/` and `nod
 agents whose programs and logs are kept by reference.
 """
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, Final, ParamSpec, Protocol, TypeVar, cast, runtime_checkable
 
-from langchain_core.runnables import Runnable
+from langchain_core.runnables import Runnable, ensure_config
+from langchain_core.runnables.config import (
+    get_async_callback_manager_for_config,
+    get_callback_manager_for_config,
+)
+from langsmith.utils import tracing_is_enabled
+from opentelemetry import trace
+from opentelemetry.trace import Span
 
 from langgraft._core.arguments import checked
 from langgraft._core.canonical import JSON
 from langgraft._core.effects import Call, Program
+from langgraft.memory.bank import bank_namespace
 from langgraft.memory.model import (
     Attempt,
     Episode,
@@ -26,6 +35,7 @@ from langgraft.memory.model import (
     Outcome,
     Question,
     Receipt,
+    Remove,
     Verdict,
 )
 from langgraft.memory.provider import MemoryProvider
@@ -34,13 +44,97 @@ from langgraft.nodes.node import Node, Update
 from langgraft.nodes.reflect import episode_steps
 from langgraft.nodes.state import AgentState
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_TRACER: Final = trace.get_tracer("langgraft")
+
+
+def traced(
+    name: str,
+    inputs: Mapping[str, Any],
+    program: Program[Call, T],
+    outputs: Callable[[T], Mapping[str, Any]],
+) -> Program[Call, T]:
+    """Carry out a program as a span: a run of LangChain's tracers, and one of OpenTelemetry's.
+
+    Spans hold ids, counts, tokens and reasons, and no text that memory holds.
+
+    Args:
+        name: What the span is called, after `langgraft.`.
+        inputs: What was asked. OpenTelemetry has its numbers and names as attributes.
+        program: What is carried out.
+        outputs: Says what came of it, as `inputs` does.
+    """
+    run = yield Call(_begin_run, _abegin_run, f"langgraft.{name}", inputs)
+    with _TRACER.start_as_current_span(f"langgraft.{name}") as span:
+        _describe(span, inputs)
+        try:
+            result = yield from program
+        except Exception as error:
+            if run is not None:
+                yield Call(run.on_chain_error, run.on_chain_error, error)  # async where the run is
+            raise
+        told = outputs(result)
+        _describe(span, told)
+    if run is not None:
+        yield Call(run.on_chain_end, run.on_chain_end, told)
+    return result
+
+
+def _begin_run(name: str, inputs: Mapping[str, Any]) -> Any:
+    config = ensure_config()
+    if not config.get("callbacks") and not tracing_is_enabled():
+        return None
+    manager = get_callback_manager_for_config(config)
+    return manager.on_chain_start({}, dict(inputs), name=name)
+
+
+async def _abegin_run(name: str, inputs: Mapping[str, Any]) -> Any:
+    config = ensure_config()
+    if not config.get("callbacks") and not tracing_is_enabled():
+        return None
+    manager = get_async_callback_manager_for_config(config)
+    return await manager.on_chain_start({}, dict(inputs), name=name)
+
+
+def _describe(span: Span, told: Mapping[str, Any]) -> None:
+    for name, value in told.items():
+        if isinstance(value, str | int | float):
+            span.set_attribute(f"langgraft.{name}", value)
+        elif isinstance(value, Mapping):
+            _describe(span, {f"{name}.{key}": each for key, each in value.items()})
+
 
 def provided(
     memory: MemoryProvider[Any], query: str, context: RecallContext, budget: Budget | None
 ) -> Program[Call, Recall]:
     """Ask memory."""
-    recalled: Recall = yield Call(memory.provide, memory.aprovide, query, context, budget)
-    return recalled
+
+    def outputs(recalled: Recall) -> Mapping[str, Any]:
+        reasons = Counter(drop.reason for drop in recalled.dropped)
+        ids = [item.id for item in recalled.items]
+        return {
+            "items": len(ids),
+            "ids": ids,
+            "scores": list(recalled.scores),
+            "tokens": recalled.tokens,
+            "dropped": dict(reasons),
+        }
+
+    asking = _called(memory.provide, memory.aprovide, query, context, budget)
+    return traced("recall", {**_whose(memory), "step": context.step}, asking, outputs)
+
+
+def _called(
+    function: Callable[P, T], twin: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+) -> Program[Call, T]:
+    result: T = yield Call(function, twin, *args, **kwargs)
+    return result
+
+
+def _whose(memory: MemoryProvider[Any]) -> dict[str, Any]:
+    return {"provider": memory.name, "bank": "/".join(bank_namespace(memory.namespace))}
 
 
 def questions_about(
@@ -63,8 +157,19 @@ def draft_questions(
 
 def filed(memory: MemoryProvider[Any], episode: Episode) -> Program[Call, MemoryDelta]:
     """Hand an episode to memory, and return what that changed."""
-    delta: MemoryDelta = yield Call(memory.file, memory.afile, episode)
-    return delta
+
+    def outputs(delta: MemoryDelta) -> Mapping[str, Any]:
+        removed = Counter(change.reason for change in delta if isinstance(change, Remove))
+        return {"changes": dict(Counter(type(each).__name__ for each in delta)), "removed": removed}
+
+    inputs = {
+        **_whose(memory),
+        "episode": episode.id,
+        "success": str(episode.outcome.success),
+        "lessons": len(episode.lessons),
+        "verdicts": len(episode.verdicts),
+    }
+    return traced("file", inputs, _called(memory.file, memory.afile, episode), outputs)
 
 
 def recalled_parts(recalled: Recall) -> dict[str, JSON]:

@@ -74,6 +74,10 @@ Memory: TypeAlias = MemoryProvider[Any] | Banks | type[MemoryProvider[Any]] | st
 """One bank, those of many users, or the provider that each bank is opened with, by class or name."""
 
 
+Filing: TypeAlias = Program[Call, "TurnRecord"]
+"""Files a turn, and returns its record."""
+
+
 class TurnRecord(TypedDict):
     """What the state knows of a turn: ids and receipts, never what was recalled."""
 
@@ -344,7 +348,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         }
         if self._remember == "background":
             filing = self._filing(memory, record, state["messages"])
-            self._jobs.start(record["turn"], filing, self._not_filed)
+            yield Call(self._jobs.start, self._jobs.astart, record["turn"], filing, self._not_filed)
             return {TURNS: [*earlier, record]}
         record = yield from self._filed(memory, record, state["messages"])
         return {TURNS: [*earlier, record]}
@@ -470,16 +474,20 @@ def _placed(messages: Sequence[AnyMessage], asked: str, block: str) -> list[AnyM
     What comes before stays as it was in the turn before, and what comes after as long as the turn lasts,
     as caches of prompts want it.
     """
-    told = list(messages)
-    places = [n for n, message in enumerate(told) if isinstance(message, HumanMessage)]
-    found = [n for n in places if told[n].id == asked] or places
-    if not found:
+    told, place = list(messages), None
+    for position in range(len(told) - 1, -1, -1):
+        if told[position].id == asked:
+            place = position
+            break
+        if place is None and isinstance(told[position], HumanMessage):
+            place = position
+    if place is None:
         return [*told, HumanMessage(block)]
-    question = told[found[-1]]
+    question = told[place]
     content = question.content
     ours: Any = {"type": "text", "text": block}
     with_block: Any = f"{content}\n\n{block}" if isinstance(content, str) else [*content, ours]
-    told[found[-1]] = question.model_copy(update={"content": with_block})
+    told[place] = question.model_copy(update={"content": with_block})
     return told
 
 
@@ -596,23 +604,25 @@ class _Jobs:
         self._lock = threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
 
-    def start(
-        self, turn: str, filing: Program[Call, TurnRecord], failed: Callable[[Exception], None]
-    ) -> None:
-        """File a turn meanwhile. Normally ending, Python waits for threads, and loops for no tasks."""
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            loop = None
-        if loop is None:
-            with self._lock:
-                self._pool = self._pool or ThreadPoolExecutor(4, "langgraft-filing")
-            job = _Job(self._pool.submit(run, filing, do))
-        else:
-            job = _Job(loop.create_task(arun(filing, ado)))
+    def start(self, turn: str, filing: Filing, failed: Callable[[Exception], None]) -> None:
+        """File a turn in a thread, for which Python waits when it ends."""
         with self._lock:
-            self._running[turn] = job
-        job.work.add_done_callback(lambda work: self._ended(turn, work, failed))
+            self._pool = self._pool or ThreadPoolExecutor(4, "langgraft-filing")
+        self._started(turn, self._pool.submit(run, filing, do), failed)
+
+    async def astart(self, turn: str, filing: Filing, failed: Callable[[Exception], None]) -> None:
+        """File a turn in a task of this event loop, which does not wait for it when it ends."""
+        self._started(turn, asyncio.create_task(arun(filing, ado)), failed)
+
+    def _started(
+        self,
+        turn: str,
+        work: "Future[TurnRecord] | asyncio.Task[TurnRecord]",
+        failed: Callable[[Exception], None],
+    ) -> None:
+        with self._lock:
+            self._running[turn] = _Job(work)
+        work.add_done_callback(lambda work: self._ended(turn, work, failed))
 
     def _ended(self, turn: str, work: Any, failed: Callable[[Exception], None]) -> None:
         with self._lock:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
 from langgraft._core.canonical import JSON, canonical_json, digest
 from langgraft._core.effects import Call, Program
@@ -19,6 +19,7 @@ from langgraft.memory.model import (
     Lesson,
     MemoryDelta,
     Outcome,
+    Question,
     Receipt,
     Step,
     Verdict,
@@ -28,7 +29,7 @@ from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget, Recall, RecallContext
 from langgraft.nodes.dialogue import Dialogue, Model, Request, responding
 from langgraft.nodes.judge import Judgment, answering_all, drafting
-from langgraft.nodes.memory import draft_questions, filed, provided, questions_about
+from langgraft.nodes.memory import draft_questions, filed, provided, questions_about, traced
 from langgraft.nodes.reflect import MAX_LESSONS, parse_lessons, reflection_messages
 from langgraft.nodes.replies import encodable, reply_text
 from langgraft.nodes.tools import SEARCH_MEMORY
@@ -55,7 +56,7 @@ class Turn:
         return strip_block(reply_text(self.asked)).strip()
 
 
-def is_question(message: AnyMessage) -> bool:
+def is_question(message: BaseMessage) -> bool:
     """Say whether a message is of a person."""
     return isinstance(message, HumanMessage) and SUMMARY not in message.additional_kwargs
 
@@ -194,7 +195,7 @@ def recalling(
         draft = yield from responding(drafting(task), model)
         context = replace(context, draft=draft)
         questions = yield from draft_questions(memory, task, context)
-        judged = yield from responding(answering_all(questions), model)
+        judged = yield from _judged(questions, (), model)
         context = replace(context, verdicts=_verdicts(judged))
     recalled = yield from provided(memory, task, context, budget)
     return recalled
@@ -208,9 +209,23 @@ def learning(
         episode = yield from responding(_reflecting(episode, template), model)
     questions = yield from questions_about(memory, episode)
     lessons = [lesson.text for lesson in episode.lessons]
-    judged = yield from responding(answering_all(questions, lessons), model)
+    judged = yield from _judged(questions, lessons, model)
     delta = yield from filed(memory, replace(episode, verdicts=_verdicts(judged)))
     return delta
+
+
+def _judged(
+    questions: Sequence[Question], lessons: Sequence[str], model: Model | None
+) -> Program[Call, Sequence[Judgment]]:
+    """Have what memory asks answered."""
+
+    def outputs(judged: Sequence[Judgment]) -> Mapping[str, Any]:
+        return {"verdicts": len(_verdicts(judged))}
+
+    answering = responding(answering_all(questions, lessons), model)
+    if not questions:
+        return answering
+    return traced("judge", {"questions": len(questions)}, answering, outputs)
 
 
 def episode_of_turn(

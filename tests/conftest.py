@@ -12,9 +12,11 @@ import docker_engine
 import hypothesis
 import postgres_server
 import pytest
+from chroma_server import chroma_server
 
 # A deadline would make tests fail where a machine is busy, or first loads a library.
-hypothesis.settings.register_profile("unhurried", deadline=None)
+# Every run draws other examples: what 40 do not find today, those of the next runs do.
+hypothesis.settings.register_profile("unhurried", deadline=None, max_examples=40)
 hypothesis.settings.load_profile("unhurried")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -83,6 +85,13 @@ def postgres(postgres_uri: str) -> Iterator[postgres_server.Schemas]:
 
 
 @pytest.fixture(scope="session")
+def chroma_url() -> Iterator[str]:
+    """Address of a running Chroma server; use a collection of your own."""
+    with chroma_server() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
 def docker_image() -> str:
     """Return the tag of an image with the ML stack, or skip where there is no engine or image."""
     image, absent = docker_engine.image_or_reason()
@@ -91,6 +100,16 @@ def docker_image() -> str:
             pytest.fail(absent)
         pytest.skip(absent)
     return image
+
+
+@pytest.fixture
+def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave figures out of reports: drawing takes three quarters of the time of writing one.
+
+    For tests of words and tables; figures are drawn where they are tested, and for logs that
+    are hostile, incomplete, tiny, or of a study that was played.
+    """
+    monkeypatch.setattr("langgraft.benchmarks.continual.figures.draw", lambda _: {})
 
 
 @pytest.fixture(autouse=True)

@@ -58,6 +58,7 @@ from langgraft.benchmarks.harness.study import (
     RunSession,
     RunSpec,
 )
+from langgraft.memory.bank import banks_under
 from langgraft.memory.model import BankContent, MemoryDelta
 from langgraft.memory.stores.programs import erase
 
@@ -364,7 +365,8 @@ class _Execution:
             await self._tidied("closing", session.aclose())
 
     async def _empty(self, place: BankPlace) -> None:
-        await in_thread(drive, erase(place.namespace), place.store)
+        for prefix in (banks_under(place.namespace), place.namespace):
+            await in_thread(drive, erase(prefix), place.store)
 
     async def _open_session(self, place: BankPlace) -> RunSession:
         prepared, spec, deltas = self._shared.prepared, self._run.spec, self._stream.deltas

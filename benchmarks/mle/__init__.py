@@ -1,17 +1,15 @@
 """Machine-learning engineering: agents that write whole programs for competitions.
 
 plan, conditions                    the plan: agents, memories, competitions, seeds
-runs, study, session                the study of it as the harness sees it
+runs, study, session                the study of it as the harness sees it, and its data
 agents/                             the agents: settings, graphs, what came of a run
-data                                its competitions' data
 execute_agent, checkpoints,         one run: resumed, isolated, kept and graded
 sandboxes, results
 solution                            one competition solved, outside of any study
 behaviour/, outcomes, measures      what is measured of a run
 searches, relations, memory_use,    what a study's log says
 gates, analysis
-report, columns, tables, figures,   its report, on `langgraft.benchmarks.reporting`
-sentences
+report, columns, tables, figures    its report, on `langgraft.benchmarks.reporting`
 tree_page, tree_picture             a search as one page
 journals, coding_memory             runs of AIDE and of ours, and memory made of them
 """

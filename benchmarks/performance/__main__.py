@@ -8,7 +8,6 @@ from langgraft.benchmarks.performance.dense_search import (
     filtered_over_chroma,
     write_over_chroma,
 )
-from langgraft.benchmarks.performance.harness import overhead_per_item
 from langgraft.benchmarks.performance.lexical_search import (
     changing_over_bm25s,
     first_recall_of_process,
@@ -17,7 +16,7 @@ from langgraft.benchmarks.performance.lexical_search import (
     recall_over_ranker,
     search_over_bm25s,
 )
-from langgraft.benchmarks.performance.react_agent import episode_ratio
+from langgraft.benchmarks.performance.react_agent import episode_ratio, overhead_per_item, turn_cost
 from langgraft.benchmarks.performance.sandboxes import (
     Paired,
     first_instruction_over_floor,
@@ -86,6 +85,12 @@ def _pair(found: Paired) -> str:
 def _measure_agents() -> None:
     ratio, ours, floor = episode_ratio()
     print(f"ReAct episode over a hand-written loop: {ratio:.2f}x ({ours:.1f} / {floor:.1f} ms CPU)")
+    for history in (0, 2_000):
+        turn = turn_cost(10_000, history=history)
+        print(
+            f"a turn with memory, 10,000 items, after {history:,} messages: {turn.overhead:.2f} ms CPU beside"
+            f" the provider's {turn.provider:.2f}; hooks that do nothing take {turn.hooks - turn.bare:.2f}"
+        )
     added, item = overhead_per_item()
     print(f"harness per item: {added:.2f} ms CPU, on items of {item:.1f} ms")
     help_time, python_time = help_seconds()

@@ -1,25 +1,44 @@
-"""What our compiled ReAct graph costs over a hand-written LangGraph loop.
+"""What our compiled ReAct graph costs over a hand-written LangGraph loop, and the middleware over none.
 
 Both play the same BabyAI episodes with the same zero-latency model and no memory; the floor
 is the loop that anybody would write first. `python -m langgraft.benchmarks.performance`.
 """
 
+import asyncio
 import operator
+import random
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware
 from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.graph import START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.store.memory import InMemoryStore
 from typing_extensions import TypedDict, override
 
+from langgraft.benchmarks.continual.plan import Condition, ContinualPlan
+from langgraft.benchmarks.continual.study import ContinualStudy
+from langgraft.benchmarks.harness.directory import places_in_memory
+from langgraft.benchmarks.harness.plans import PreparedPlan, prepare
+from langgraft.benchmarks.harness.schedule import run_plan
+from langgraft.benchmarks.harness.study import BankPlace, ItemOutcome, RunSession, RunSpec
+from langgraft.benchmarks.performance.timing import cpu_seconds
 from langgraft.environments.babyai import BabyAI
 from langgraft.environments.text import TextEnvironment
 from langgraft.graphs.react import build_react_agent
+from langgraft.memory.model import Episode, MemoryDelta, Outcome, Step
+from langgraft.memory.providers import TrajectoryMemory
+from langgraft.nodes.middleware import MemoryMiddleware
 
 TURNS = ("turn left", "move forward", "turn right", "move forward")
 
@@ -111,13 +130,100 @@ def episode_ratio(*, episodes: int = 40, rounds: int = 5) -> tuple[float, float,
         play_floor(task_id)
     mine, floor = [], []
     for _ in range(rounds):
-        mine.append(_cpu(play_ours, ids))
-        floor.append(_cpu(play_floor, ids))
+        mine.append(_play_seconds(play_ours, ids))
+        floor.append(_play_seconds(play_floor, ids))
     ours_ms, floor_ms = _median(mine) / episodes * 1e3, _median(floor) / episodes * 1e3
     return ours_ms / floor_ms, ours_ms, floor_ms
 
 
-def _cpu(play: Callable[[str], None], task_ids: list[str]) -> float:
+@dataclass(frozen=True, slots=True)
+class TurnCost:
+    """CPU milliseconds of a turn of a `create_agent` agent, medians."""
+
+    bare: float
+    """Without middleware."""
+    hooks: float
+    """With one that has the same hooks and does nothing: what LangGraph takes for them."""
+    ours: float
+    """With memory."""
+    provider: float
+    """Of `ours`: inside the provider's own calls."""
+
+    @property
+    def overhead(self) -> float:
+        """What memory costs beside the provider."""
+        return self.ours - self.provider - self.bare
+
+
+def turn_cost(items: int, *, history: int = 0, rounds: int = 100) -> TurnCost:
+    """Measure a turn with `MemoryMiddleware` over a bank of so many items, in turns with the same without.
+
+    Args:
+        items: Items of the bank; trajectories of 12 words of 3,000.
+        history: Messages before the question.
+        rounds: Turns of each agent.
+    """
+    draw, spent = random.Random(0), [0.0]  # noqa: S311 - no secret
+    words = [f"word{number}" for number in range(3_000)]
+    memory = TrajectoryMemory(InMemoryStore())
+    for number in range(items):
+        memory.file(_turn_of(number, " ".join(draw.choices(words, k=12))))
+    for name in ("provide", "questions", "file"):
+        setattr(memory, name, _timed(getattr(memory, name), spent))
+    model = ZeroLatencyModel()
+    agents: dict[str, Any] = {
+        "bare": create_agent(model, []),
+        "hooks": create_agent(model, [], middleware=[_Hooks()]),
+        "ours": create_agent(model, [], middleware=[MemoryMiddleware(memory)]),
+    }
+    kinds = (HumanMessage, AIMessage)
+    before = [kinds[number % 2](f"said {number}", id=f"h{number}") for number in range(history)]
+    times: dict[str, list[float]] = {name: [] for name in (*agents, "provider")}
+    for number in range(rounds + 3):
+        asked = " ".join(draw.choices(words, k=6))
+        for name, agent in agents.items():
+            spent[0] = 0.0
+            given = [*before, HumanMessage(asked, id=f"{name}{number}")]
+            took = cpu_seconds(partial(agent.invoke, {"messages": given}))
+            if number >= 3:  # noqa: PLR2004 - the first ones warm up
+                times[name].append(took)
+                times["provider"] += [spent[0]] if name == "ours" else []
+    return TurnCost(**{name: _median(each) * 1e3 for name, each in times.items()})
+
+
+class _Hooks(AgentMiddleware[Any, Any]):
+    """Has the hooks that memory has."""
+
+    @override
+    def before_agent(self, state: Any, runtime: Any) -> None: ...
+
+    @override
+    def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
+        return handler(request)
+
+    @override
+    def after_agent(self, state: Any, runtime: Any) -> None: ...
+
+
+def _turn_of(number: int, task: str) -> Episode:
+    steps = (Step("", "", ""), Step("", f"answer {number}", ""))
+    name = f"e{number}"
+    outcome = Outcome(success=True)
+    return Episode(id=name, domain="chat", task_id=name, task=task, steps=steps, outcome=outcome)
+
+
+def _timed(function: Callable[..., Any], spent: list[float]) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        started = time.process_time()
+        try:
+            return function(*args, **kwargs)
+        finally:
+            spent[0] += time.process_time() - started
+
+    return call
+
+
+def _play_seconds(play: Callable[[str], None], task_ids: list[str]) -> float:
     started = time.process_time()
     for task_id in task_ids:
         play(task_id)
@@ -126,3 +232,104 @@ def _cpu(play: Callable[[str], None], task_ids: list[str]) -> float:
 
 def _median(values: list[float]) -> float:
     return sorted(values)[len(values) // 2]
+
+
+# The harness -----------------------------------------------------------------------------
+
+Outcomes = Mapping[str, Sequence[ItemOutcome]]
+"""What each run's items gave, by the run's name."""
+
+
+class ReplayedStudy(ContinualStudy):
+    """The continual study with its episodes played already."""
+
+    def __init__(self, outcomes: Outcomes) -> None:
+        self._outcomes = outcomes
+
+    @override
+    def open(
+        self,
+        plan: ContinualPlan,
+        run: RunSpec,
+        deltas: Sequence[MemoryDelta],
+        model: BaseChatModel,
+        place: BankPlace,
+    ) -> RunSession:
+        return ReplayedSession(self._outcomes[run.name])
+
+
+class ReplayedSession:
+    """Gives back what the items of one run gave."""
+
+    def __init__(self, outcomes: Sequence[ItemOutcome]) -> None:
+        self._outcomes = outcomes
+
+    async def run_item(self, index: int, item_id: str) -> ItemOutcome:  # noqa: ARG002  (protocol)
+        """Return the outcome of an item."""
+        return self._outcomes[index]
+
+    async def aclose(self) -> None:
+        """Do nothing."""
+
+
+def _plan(study: ContinualStudy, items: int) -> PreparedPlan[ContinualPlan]:
+    plan = ContinualPlan(
+        train_items=items,
+        test_items=1,
+        runs=1,
+        baseline_runs=1,
+        rerun=False,
+        sequences=("A>B",),
+        conditions=(Condition(name="agg", provider="insight"),),
+    )
+    return prepare(study, plan)
+
+
+def overhead_per_item(*, items: int = 40, rounds: int = 5) -> tuple[float, float]:
+    """Measure CPU milliseconds of the harness per item, and those of the item itself.
+
+    Args:
+        items: Training items a phase.
+        rounds: How often the harness runs the plan; the best round counts.
+    """
+    played = _plan(ContinualStudy(), items)
+    count = sum(run.length for run in played.graph)
+    started = time.process_time()
+    outcomes = asyncio.run(_play(played))
+    item = (time.process_time() - started) / count * 1e3
+    replayed = _plan(ReplayedStudy(outcomes), items)
+    costs = []
+    for _ in range(rounds):
+        with tempfile.TemporaryDirectory() as folder:
+            costs.append(_cpu(lambda: _through_harness(replayed, Path(folder))))
+    return min(costs) / count * 1e3, item
+
+
+async def _play(prepared: PreparedPlan[ContinualPlan]) -> Outcomes:
+    study, plan = prepared.study, prepared.plan
+    deltas: dict[str, list[MemoryDelta]] = {}
+    outcomes: dict[str, list[ItemOutcome]] = {}
+    for run in prepared.graph:
+        source = run.spec.source
+        before = [] if source is None else deltas[source.run]
+        model = study.simulated_model(plan, run.spec)
+        session = study.open(plan, run.spec, before, model, places_in_memory().of(run))
+        outcomes[run.name] = [
+            await session.run_item(index, item_id)
+            for index, item_id in enumerate(run.spec.item_ids)
+        ]
+        made = [delta for outcome in outcomes[run.name] for delta in outcome.deltas]
+        deltas[run.name] = [*before, *made]
+        await session.aclose()
+    return outcomes
+
+
+async def _through_harness(prepared: PreparedPlan[ContinualPlan], folder: Path) -> None:
+    outcome = await run_plan(prepared, folder, model_for=prepared.study.simulated_model)
+    assert outcome.complete
+
+
+def _cpu(work: Callable[[], Coroutine[Any, Any, None]]) -> float:
+    started = time.process_time()
+    asyncio.run(work())
+    return time.process_time() - started

@@ -18,8 +18,8 @@ preparing     makes the data, all of it or nothing; checksums
 submissions   whether a submission is valid, by the sample submission alone
 graders       metrics as grade functions
 grading       a grade, and the report as `mlebench grade` writes it
-attempts      what came of a program for a competition, as an agent is told
-reported      the metric that a program says it reached; `leaks`, whether it asks for source data
+attempts      what came of a program for a competition, as an agent is told; whether it asks for source data
+reported      the metric that a program says it reached
 preview       what a prompt says of the data; `preview_files` lists it
 shipped/      competitions made from data inside well-known packages
 

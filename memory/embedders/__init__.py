@@ -17,8 +17,7 @@ if TYPE_CHECKING:
         SQLiteVectors,
         VectorCache,
     )
-    from langgraft.memory.embedders.hashing import HashingEmbeddings
-    from langgraft.memory.embedders.named import make_embedder
+    from langgraft.memory.embedders.named import HashingEmbeddings, make_embedder
 
 __all__ = [
     "CachedEmbedder",

@@ -214,6 +214,9 @@ def enter_fields(fields: FieldIndex, address: Address, entry: IndexedRecord | No
 LEAST_KEPT: Final = 100
 """Documents entered that are not worth keeping an index for by themselves."""
 
+FEWEST_KEPT: Final = 5
+"""Documents an index must have to be kept beside a store: building so few is faster than opening it."""
+
 _FIRST_LOOK: Final = 320
 """Documents ranked at first, at least, where only records can tell which of them pass: ranking
 them again costs more than that, and among as many are ten, nearly always, of one in twenty."""
@@ -648,7 +651,8 @@ class Corpora:
         return corpus.unsaved > max(LEAST_KEPT, documents // UNSAVED_SHARE)
 
     def _keep(self, corpus: Corpus) -> None:
-        if self._kept is not None and isinstance(corpus.index, DurableIndex):
+        few = len(corpus.index) < FEWEST_KEPT
+        if self._kept is not None and isinstance(corpus.index, DurableIndex) and not few:
             dirty = corpus.dirty.keys() | set(filter(corpus.covers, self._shared.in_flight()))
             self._kept.save(corpus.prefix, corpus.index, dirty, corpus.as_of)
         corpus.unsaved = 0

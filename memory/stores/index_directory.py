@@ -73,8 +73,9 @@ class Snapshot:
         prefix: Namespace,
         dirty: Collection[Address],
         as_of: JSON = None,
+        synced: bool = True,
     ) -> "Snapshot":
-        """Save an index; on return it is on disk.
+        """Save an index; on return it is on disk, unless it need not be `synced`.
 
         Raises:
             OSError: It cannot be written.
@@ -92,10 +93,11 @@ class Snapshot:
         }
         (draft / _MANIFEST).write_text(_line(body), encoding="ascii")
         (draft / _JOURNAL).touch()
-        for path in (*draft.rglob("*"), draft):
+        for path in (*draft.rglob("*"), draft) if synced else ():
             sync(path)
         draft.replace(folder)
-        sync(folder.parent)
+        if synced:
+            sync(folder.parent)
         return cls(folder, prefix, dirty, as_of)
 
     @classmethod

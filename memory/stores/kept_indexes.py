@@ -25,7 +25,7 @@ from langgraph.store.base import BaseStore
 from langgraft._core.canonical import JSON, digest
 from langgraft._core.errors import StorePathError
 from langgraft.memory.rankers.base import DurableIndex
-from langgraft.memory.stores.index_directory import DamagedSnapshotError, Snapshot, remove
+from langgraft.memory.stores.index_directory import DamagedSnapshotError, Snapshot
 from langgraft.memory.stores.programs import Address, Namespace, Program
 
 logger = logging.getLogger(__name__)
@@ -206,11 +206,18 @@ class KeptIndexes:
             with FileLock(place / _LOCK, timeout=0):
                 before = self._numbered(prefix)
                 folder = place / f"{self._kind}-{max(before, default=0) + 1}"
+                # Not synced: what a power loss tears is told by its checksums, and built anew.
                 Snapshot.write(
-                    folder, index, identity=self._identity, prefix=prefix, dirty=dirty, as_of=as_of
+                    folder,
+                    index,
+                    identity=self._identity,
+                    prefix=prefix,
+                    dirty=dirty,
+                    as_of=as_of,
+                    synced=False,
                 )
                 for old in before.values():
-                    remove(old)
+                    shutil.rmtree(old, ignore_errors=True)
         except Timeout:
             return
         except OSError as error:

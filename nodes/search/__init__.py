@@ -6,7 +6,7 @@ start          the beginning, and going on after a crash
 policy         which programs to write next: AIDE's rules, or one's own
 programs       a branch: one program (read from a reply by `langgraft.nodes.program_text`)
 memory         what memory recalls for a program and is taught of it, one program at a time
-choose, best   what is submitted, and the best solution as files
+choose         what is submitted, and the best solution as files
 """
 
 from typing import TYPE_CHECKING
@@ -16,9 +16,9 @@ from langgraft._core.lazy import lazy_exports
 if TYPE_CHECKING:
     from langgraft.nodes.artifacts import Artifacts, FolderArtifacts, MemoryArtifacts
     from langgraft.nodes.node import SAMPLE
-    from langgraft.nodes.search.best import read_best
     from langgraft.nodes.search.deps import TreeInput, TreeOutput, TreePrompts, TreeState
     from langgraft.nodes.search.journal import Journal, JournalNode, Search, read_search
+    from langgraft.nodes.search.memory import read_best
     from langgraft.nodes.search.policy import AIDEPolicy, Expansion, SearchPolicy
     from langgraft.nodes.search.start import arestore_memory, bank_of, restore_memory
 

@@ -13,7 +13,8 @@ from pathlib import Path
 import langgraft
 from acceptance.command import run
 from acceptance.figure import Figure, Setting, verdict, write_page
-from acceptance.promises import GROUPS, measure_groups, say
+from acceptance.groups import measure_groups, say
+from acceptance.promises import GROUPS
 from langgraft._core.canonical import text_digest
 from langgraft._core.errors import InputError
 

@@ -1,8 +1,7 @@
 """Speed, as ratios in one run, several times over; the median is judged."""
 
 from acceptance.figure import Figure, Setting
-from langgraft.benchmarks.performance.harness import overhead_per_item
-from langgraft.benchmarks.performance.react_agent import episode_ratio
+from langgraft.benchmarks.performance.react_agent import episode_ratio, overhead_per_item
 from langgraft.benchmarks.performance.timing import help_seconds, plans_cpu_seconds
 
 

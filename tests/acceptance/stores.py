@@ -5,25 +5,24 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
-import yaml
 from chroma_server import chroma_server
 from postgres_server import HOW_TO_GET_IT, available, running_server
 
 from acceptance.command import Ended, langgraft
 from acceptance.figure import Figure, Setting, share
-from acceptance.kill import results, small_plan
+from acceptance.kill import results
 
+TESTS = "tests/benchmarks/continual/test_study_stores.py"
 AT_ONCE = 2
 """Commands under way at the same time; each keeps one core busy."""
 
 
 def measure(setting: Setting) -> list[Figure]:
-    """Run the demo, or something smaller, over each store and compare what was committed."""
+    """Run the demo over each store and compare what was committed."""
     plan, how = "demo", "`langgraft run demo --store …`"
     if setting.reduced:
-        plan = str(setting.work / "stores.yaml")
-        Path(plan).write_text(yaml.safe_dump(small_plan(2, 1)), encoding="utf-8")
-        how = "`langgraft run --store …` with two memories and 2 items a run"
+        # A small plan over each store is a test.
+        return [Figure(_promise("Chroma and PostgreSQL"), TESTS, "run with the tests", "", None)]
     with ExitStack() as servers:
         stores = {"memory": "memory", "Chroma, embedded": "chroma"}
         stores["Chroma, a server"] = servers.enter_context(chroma_server())

@@ -31,8 +31,7 @@ def test_comparison_when_measured_then_both_sides_took_time(
 
 
 def test_comparison_when_measured_alone_then_runs_in_one_thread_elsewhere() -> None:
-    """Chroma's own query is timed in a process that ends with it."""
-    assert alone(dense_search.filtered_over_chroma, 200).ratio > 0
+    """Chroma is timed in a process that ends with it."""
     assert alone(dense_search.write_over_chroma, 3).ratio > 0
 
 

@@ -130,6 +130,7 @@ def test_preview_when_limited_counts_fewer_items(plan: Path) -> None:
     assert full["total"][1] == 2 * limited["total"][1] > 0
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_run_when_done_writes_report_and_says_where(plan: Path, finished: Path) -> None:
     """Running a finished plan again changes nothing and reports again."""
     before = contents(finished / "runs")
@@ -229,6 +230,7 @@ def test_run_when_the_store_cannot_be_opened_changes_nothing(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_run_when_banks_lie_in_the_directory_then_results_are_the_same_bytes(
     plan: Path, finished: Path, tmp_path: Path
 ) -> None:

@@ -434,12 +434,9 @@ def test_help_when_asked_loads_nothing_heavy() -> None:
 def test_item_when_forgotten_or_edited_is_so_in_the_store(
     bare: Path, place: tuple[str, ...]
 ) -> None:
-    """What followed is told; an index kept beside the store goes, as it would hold the old words."""
+    """What followed is told."""
     memory("import", bare, *place)
-    indexes = Path(place[1].partition(":")[2]) / "langgraft-indexes"
-    indexes.mkdir()
     assert told("forget", "plain", *place)["forgotten"] == ["plain"]
-    assert not indexes.exists()
     done = memory("edit", "math/1", "--text", "count", "--metadata", "{n: 2}", *place)
     assert done.stdout == "0 forgotten, 1 edited\n~ math/1\n"
     item = told("show", "--item", "math/1", *place)["item"]

@@ -6,8 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 SUPPORT = Path(__file__).resolve().parent.parent / "support"
 
 PROGRAM = """
@@ -18,10 +16,11 @@ from toy_world import Corridors, acting
 from langgraft.graphs import build_react_agent
 from langgraft.memory.providers import make_provider
 
-path, provider, settings, place = sys.argv[1:]
-config = {"configurable": {"thread_id": "t"}}
-with SqliteSaver.from_conn_string(path) as saver:
-    memory = make_provider(provider, InMemoryStore(), settings=json.loads(settings))
+path, cases = sys.argv[1:]
+
+def played(saver, provider, settings, place):
+    config = {"configurable": {"thread_id": provider}}
+    memory = make_provider(provider, InMemoryStore(), settings=settings)
     def agent():
         return build_react_agent(
             acting("walk"), environment=Corridors(), memory=memory, checkpointer=saver
@@ -30,23 +29,24 @@ with SqliteSaver.from_conn_string(path) as saver:
     task = {"task_id": "toy/corridor/3", "episode_id": "e"}
     agent().invoke(task, config, interrupt_after=[place], durability="sync")
     half = agent().get_state(config)
-    print(json.dumps([half.values, half.next, agent().invoke(None, config)]))
+    return [half.values, half.next, agent().invoke(None, config)]
+
+with SqliteSaver.from_conn_string(path) as saver:
+    print(json.dumps([played(saver, *case) for case in json.loads(cases)]))
 """
+CASES = [
+    ("insight", {}, "act"),
+    ("agent_kb", {"gate": True}, "gate"),
+    ("expel", {"votes": {}}, "judge"),
+]
+"""Provider, settings, and the node after which the episode stops."""
+FOLLOWING = ["think", "recall", "remember"]
+JUDGED = [[], ["contradiction"], ["votes"]]
 
 
-@pytest.mark.parametrize(
-    ("provider", "settings", "place", "following"),
-    [
-        ("insight", "{}", "act", "think"),
-        ("agent_kb", '{"gate": true}', "gate", "recall"),
-        ("expel", '{"votes": {}}', "judge", "remember"),
-    ],
-)
-def test_episode_when_the_serializer_is_strict_is_saved_and_resumed(
-    provider: str, settings: str, place: str, following: str, tmp_path: Path
-) -> None:
+def test_episodes_when_the_serializer_is_strict_are_saved_and_resumed(tmp_path: Path) -> None:
     """States are plain JSON: nothing needs to be allowed, and nothing is warned about."""
-    given = (str(tmp_path / "checkpoints.sqlite"), provider, settings, place)
+    given = (str(tmp_path / "checkpoints.sqlite"), json.dumps(CASES))
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", PROGRAM, *given],
         env={
@@ -60,14 +60,11 @@ def test_episode_when_the_serializer_is_strict_is_saved_and_resumed(
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    half, node, result = json.loads(done.stdout)
-    assert node == [following]
-    assert (half["episode_id"], half["deltas"]) == ("e", [])
-    assert result["success"]
-    assert len(result["steps"]) == 4
-    assert result["deltas"]
-    assert [told["kind"] for told in result["judging"]] == {
-        "insight": [],
-        "agent_kb": ["contradiction"],
-        "expel": ["votes"],
-    }[provider]
+    played = json.loads(done.stdout)
+    for (half, node, result), following, judged in zip(played, FOLLOWING, JUDGED, strict=True):
+        assert node == [following]
+        assert (half["episode_id"], half["deltas"]) == ("e", [])
+        assert result["success"]
+        assert len(result["steps"]) == 4
+        assert result["deltas"]
+        assert [told["kind"] for told in result["judging"]] == judged

@@ -26,7 +26,7 @@ FIXED = FAILING.replace(", rate=1", "")
 FIX = "Pass eta only."
 
 
-@pytest.fixture(params=["in memory", "chroma"])
+@pytest.fixture
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BaseStore]:
     """Open a store."""
     if request.param == "in memory":
@@ -69,7 +69,9 @@ def judged(sample: str) -> str:
     return '{"action": "add"}' if sample.endswith("/judge") else ""
 
 
-@pytest.mark.parametrize("runs", [chain_runs, mlab_runs])
+@pytest.mark.parametrize(
+    ("runs", "store"), [(chain_runs, "chroma"), (mlab_runs, "in memory")], indirect=["store"]
+)
 def test_memory_when_a_run_has_mended_an_error_tells_the_next_one_over_any_store_and_ranker(
     runs: Any, store: BaseStore, competition: Competition
 ) -> None:

@@ -7,7 +7,7 @@ import pytest
 from acceptance import full_size, kill, sandboxes
 from acceptance.__main__ import find_checkout, main
 from acceptance.figure import Figure, Setting, verdict, write_page
-from acceptance.promises import Group, measure_groups, say
+from acceptance.groups import Group, measure_groups, say
 
 from langgraft._core.errors import InputError
 

@@ -71,7 +71,15 @@ def test_document_when_it_lists_what_ships_has_their_thresholds(tmp_path: Path) 
         assert told == [str(board.teams), *(f"{score:.5f}" for score in scores)]
 
 
-@pytest.mark.parametrize("name", ["visits", "weather", "digits", "phrases"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "visits",
+        "weather",
+        pytest.param("digits", marks=pytest.mark.matrix),
+        pytest.param("phrases", marks=pytest.mark.matrix),
+    ],
+)
 def test_team_when_graded_by_the_competition_has_its_score_on_the_board(
     name: str, tmp_path: Path
 ) -> None:

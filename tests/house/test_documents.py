@@ -75,6 +75,14 @@ def beside(code: str, folder: Path) -> str:
     return code.replace("/tmp/", f"{folder}/")
 
 
+def langgraft(python: WarmPython, folder: Path, *arguments: str) -> str:
+    """Run a command in a folder as `python -m langgraft` does; return what it printed."""
+    code = (
+        f"import sys; from langgraft.cli.app import run_command_line; sys.argv[1:] = {arguments!r}"
+    )
+    return python.run(f"{code}\nrun_command_line()", folder)
+
+
 def run(arguments: list[str], folder: Path) -> str:
     """Run Python in an empty folder; return what it printed."""
     done = subprocess.run(
@@ -171,15 +179,15 @@ def test_graph_of_the_guide_when_run_recalls_what_it_did(
     assert "The office wifi is down: Restart the router." in said
 
 
-def test_plan_of_the_guide_when_run_finds_the_provider(tmp_path: Path) -> None:
+def test_plan_of_the_guide_when_run_finds_the_provider(tmp_path: Path, python: WarmPython) -> None:
     """A module beside the plan is found when it runs, and its settings are checked first."""
     save_files(GUIDE, tmp_path)
-    said = run(["-m", "langgraft", "preview", "playbook.yaml"], tmp_path)
+    said = langgraft(python, tmp_path, "preview", "playbook.yaml")
     assert "playbook" in said
     plan = tmp_path / "playbook.yaml"
     plan.write_text(plan.read_text().replace("top_k", "topk"))
     with pytest.raises(AssertionError, match="topk"):
-        run(["-m", "langgraft", "run", "playbook.yaml", "--out", "runs", "--limit", "1"], tmp_path)
+        langgraft(python, tmp_path, "run", "playbook.yaml", "--out", "runs", "--limit", "1")
 
 
 @pytest.mark.parametrize(
@@ -193,17 +201,17 @@ def test_world_outside_the_package_when_counted_has_at_most_eighty_lines(code: s
 
 
 def test_plan_of_the_world_guide_when_run_is_a_study_with_controls_and_report(
-    tmp_path: Path,
+    tmp_path: Path, python: WarmPython
 ) -> None:
     """The world beside the plan is found when it runs, and not imported by a preview."""
     save_files(WORLD_GUIDE, tmp_path)
-    said = run(["-m", "langgraft", "preview", "levers.yaml"], tmp_path)
+    said = langgraft(python, tmp_path, "preview", "levers.yaml")
     assert "running it imports levers:Levers, which was not looked at" in said
-    said = run(["-m", "langgraft", "run", "levers.yaml", "--out", "runs", "--limit", "4"], tmp_path)
+    said = langgraft(python, tmp_path, "run", "levers.yaml", "--out", "runs", "--limit", "2")
     assert "raw+random" in said
     assert "raw+placebo" in said
     assert "levers/gate" in (tmp_path / "runs" / "report" / "index.html").read_text()
-    run(["-m", "langgraft", "verify", "runs"], tmp_path)
+    langgraft(python, tmp_path, "verify", "runs")
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)

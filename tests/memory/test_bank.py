@@ -249,3 +249,16 @@ def test_lock_when_the_holder_fails_is_free_again() -> None:
         raise KeyError
     with lock.held():
         pass
+
+
+def test_namespace_of_a_bank_when_others_search_it_shows_them_nothing_of_the_bank() -> None:
+    """An application's own tools may keep notes under the same prefix: neither sees the other's."""
+    store = InMemoryStore()
+    memory = TrajectoryMemory(store, namespace=("users", "ada"))
+    store.put(("users", "ada"), "note", {"content": "walk the dog"})
+    memory.file(make_episode("e"))
+    assert [item.key for item in store.search(("users",))] == ["note"]
+    assert [item.key for item in store.search(("users", "ada"))] == ["note"]
+    assert store.list_namespaces(prefix=("users",)) == [("users", "ada")]
+    assert len(memory.content().items) == 1
+    assert len(TrajectoryMemory(store, namespace=("users",)).content().items) == 0

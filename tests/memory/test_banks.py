@@ -23,7 +23,7 @@ from memory_cases import asking, make_episode
 import langgraft
 from langgraft import open_memory, recall_for_messages, remember_messages
 from langgraft._core.errors import InputError, SettingsError
-from langgraft.memory import Banks, Budget, LayeredMemory, MemoryProvider
+from langgraft.memory import Banks, Budget, LayeredMemory, MemoryProvider, Step
 from langgraft.memory.bank import records_namespace
 from langgraft.memory.banks import Label, escaped, unescaped
 from langgraft.memory.providers import SimpleRAG, TrajectoryMemory, open_provider
@@ -271,9 +271,14 @@ def test_user_when_deleted_is_in_no_file_and_no_other_process(tmp_path: Path, co
             assert recalled(each["bob"]) == {"one"}
         kept = [path for path in _mentions(tmp_path, b"zanzibar") if "indexes" in str(path)]
         assert bool(kept) == (count > 100)
-        banks.delete("ada@secret")
+        with Banks(place) as third:  # who has read nothing of it
+            third.delete("ada@secret")
+        assert not _mentions(tmp_path, b"zanzibar"), "nobody closed anything"
         assert recalled(beside["bob"]) == {"one"}
-        del each
+        assert not recalled(beside["ada@secret"], "zanzibar")
+        banks["ada@secret"].file(make_episode("new"))
+        assert recalled(beside["ada@secret"]) == {"new"}
+        banks.delete("ada@secret")
     assert not _mentions(tmp_path, b"zanzibar")
     assert not _mentions(tmp_path, b"secret")
     with Banks(place) as banks:
@@ -293,10 +298,11 @@ async def test_layers_when_asked_recall_their_own_first_within_one_budget(banks:
     """What is one's own has the room, others what is left; each item once."""
     banks["ada"].file(make_episode("own"))
     banks["team"].file(make_episode("shared"))
-    banks["all"].file(make_episode("own"))
+    banks["all"].file(make_episode("own", steps=(Step("", "", "elsewhere"),)))
     memory = banks.layered("ada", "team", "all")
     whole = memory.provide(TASK, asking())
     assert [item.episode_id for item in whole.items] == ["own", "shared"]
+    assert "elsewhere" not in whole.text
     assert whole == await memory.aprovide(TASK, asking())
     alone = banks["ada"].provide(TASK, asking())
     tight = memory.provide(TASK, asking(), Budget(tokens=alone.tokens))

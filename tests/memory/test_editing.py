@@ -307,6 +307,12 @@ def test_changes_when_made_at_once_all_count() -> None:
     assert len(content.items["start/trajectory"].metadata) == 6
 
 
+def indexes_in(folder: Path) -> list[bytes]:
+    """Read the files of indexes that are kept in a folder."""
+    found = (folder / "langgraft-indexes").rglob("*")
+    return [each.read_bytes() for each in found if each.is_file()]
+
+
 def test_folder_when_an_item_is_forgotten_holds_none_of_its_words(tmp_path: Path) -> None:
     """The index that is kept beside the bank forgets it, too."""
     settings: dict[str, JSON] = {"granularity": "individual", "top_k": 3}
@@ -314,11 +320,10 @@ def test_folder_when_an_item_is_forgotten_holds_none_of_its_words(tmp_path: Path
         memory.file(make_episode("e", lessons=LESSONS))
         memory.file(make_episode("f"))
         assert memory.provide(CANARY, asking())
+    assert any(b"zanzibar" in each for each in indexes_in(tmp_path))
     with open_provider("insight", tmp_path, settings=settings) as memory:
         memory.forget("e/lesson-1")
-    indexes = [each for each in (tmp_path / "langgraft-indexes").rglob("*") if each.is_file()]
-    assert indexes
-    assert not any(b"zanzibar" in each.read_bytes() for each in indexes)
+    assert not any(b"zanzibar" in each for each in indexes_in(tmp_path))
     with open_provider("insight", tmp_path, settings=settings) as memory:
         assert not memory.provide(CANARY, asking())
         assert "zanzibar" not in stored(memory.store)

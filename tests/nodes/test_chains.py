@@ -20,15 +20,16 @@ from langchain_core.messages import (
 from langchain_core.output_parsers import JsonOutputParser, StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder, PromptTemplate
 from langchain_core.runnables import RunnableConfig, RunnableLambda, RunnablePassthrough
-from langgraph.graph import END, START, StateGraph
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.store.memory import InMemoryStore
 from memory_cases import make_episode
 from pydantic import BaseModel
 from toy_world import LESSONS, RuleModel
 from typing_extensions import TypedDict
 
-from langgraft._core.errors import InputError, SettingsError
-from langgraft.memory.model import BLOCK_START, Outcome
+from langgraft._core.errors import InfrastructureError, InputError, SettingsError
+from langgraft.memory.model import BLOCK_START, Outcome, strip_block
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import (
     CodingMemory,
@@ -68,15 +69,15 @@ def told(chat: RuleModel) -> str:
 # Recalling --------------------------------------------------------------------------------
 
 
-def test_chain_when_it_has_memory_shows_it_before_the_last_human_message() -> None:
-    """As the nodes of a graph do: the system prompt, the template and the answer stay as they are."""
+def test_chain_when_it_has_memory_shows_it_behind_the_last_human_message() -> None:
+    """The system prompt, the template and the answer stay as they are."""
     memory, chat = filled(), model()
     chain = with_memory(PROMPT | chat | StrOutputParser(), memory)
     assert chain.invoke({"question": "what is green tea"}) == "I heard 2 things."
     assert chat.seen[-1][0] == SystemMessage("Help.")
-    assert told(chat).startswith(BLOCK_START)
+    assert told(chat).startswith(f"Answer: what is green tea\n\n{BLOCK_START}")
     assert "Task: what is tea" in told(chat)
-    assert told(chat).endswith("</recalled_memory>\nAnswer: what is green tea")
+    assert told(chat).endswith("</recalled_memory>\n")
     assert learned(memory) == ["Task: what is green tea\nAction: I heard 2 things."]
 
 
@@ -99,8 +100,8 @@ async def test_model_when_asked_in_any_form_recalls_and_is_remembered(question: 
         chain = with_memory(chat, memory)
         reply = await chain.ainvoke(question) if asynchronous else chain.invoke(question)
         assert isinstance(reply, AIMessage)
-        assert told(chat).startswith(BLOCK_START)
-        assert told(chat).endswith("</recalled_memory>\ngreen tea")
+        assert BLOCK_START in told(chat)
+        assert strip_block(told(chat)).strip() == "green tea"
         (text,) = learned(memory)
         assert text == f"Task: green tea\nAction: {reply.text}"
 
@@ -133,7 +134,7 @@ def test_retriever_of_a_chain_when_it_has_memory_is_asked_with_the_question_alon
     chain = with_memory(parts | prompt | chat | StrOutputParser(), memory)
     chain.invoke("green tea")
     assert queries == ["green tea"]
-    assert told(chat).startswith(BLOCK_START)
+    assert BLOCK_START in told(chat)
     assert learned(memory) == ["Task: green tea\nAction: I heard 1 things."]
 
 
@@ -160,7 +161,6 @@ def test_history_when_given_is_left_as_it_is() -> None:
     assert learned(memory) == [
         'Task: green tea\nAction: look_up({"n":1})\nObservation: a drink\nAction: I heard 6 things.'
     ]
-    assert "m1/trajectory" in memory.content().items
 
 
 def test_chain_without_a_template_when_asked_with_a_mapping_has_memory_in_its_question() -> None:
@@ -418,3 +418,42 @@ def test_memory_when_it_cannot_be_had_is_refused_as_by_the_nodes() -> None:
         with_memory(model(), lambda _: CodingMemory(InMemoryStore())).invoke("tea")
     with pytest.raises(SettingsError, match="what `memory` of with_memory returns must be a Memor"):
         with_memory(model(), lambda _: None).invoke("tea")  # type: ignore[arg-type, return-value]
+
+
+# In a graph, and where memory fails -------------------------------------------------------
+
+
+def test_model_of_a_node_with_memory_leaves_nothing_of_it_in_the_state_of_the_graph() -> None:
+    """Another thread is told; no stream and no checkpoint holds any of it; equal ids do not meet."""
+    memory, chat, saver = TrajectoryMemory(InMemoryStore()), model(), InMemorySaver()
+    with_it = with_memory(chat, memory)
+    graph = StateGraph(MessagesState)
+    graph.add_node("answer", lambda state: {"messages": [with_it.invoke(state["messages"])]})
+    graph.add_edge(START, "answer")
+    app: Any = graph.compile(checkpointer=saver)
+    seen: list[Any] = []
+    for thread, text in (("one", "what is SECRET tea"), ("two", "what is green tea")):
+        config: Any = {"configurable": {"thread_id": thread}}
+        given = {"messages": [HumanMessage(text, id="m")]}
+        modes: Any = ["values", "updates", "messages", "debug"]
+        seen = [*app.stream(given, config, stream_mode=modes), *saver.list(config)]
+    assert "SECRET" in told(chat)
+    assert "what is green tea" in str(seen)
+    assert "SECRET" not in str(seen)
+    assert len(learned(memory)) == 2
+
+
+def test_chain_when_memory_is_down_answers_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    """Or fails, where that is asked."""
+
+    class Down(InMemoryStore):
+        def batch(self, ops: Any) -> Any:
+            msg = "the database cannot be reached"
+            raise InfrastructureError(msg)
+
+    memory = TrajectoryMemory(Down())
+    assert with_memory(model(), memory).invoke("green tea").text == "I heard 1 things."
+    said = [record.getMessage() for record in caplog.records]
+    assert ["nothing was recalled" in said[0], "was not filed" in said[1]] == [True, True]
+    with pytest.raises(InfrastructureError, match="cannot be reached"):
+        with_memory(model(), memory, on_error="raise").invoke("green tea")

@@ -22,7 +22,7 @@ from langgraft._core.lazy import require
 from langgraft.benchmarks.comparison.estimates import Estimate, mean_estimate
 from langgraft.benchmarks.comparison.verdicts import CONFIDENCE
 from langgraft.benchmarks.mle.coding_memory import build_memory, journal_episodes
-from langgraft.memory.embedders.hashing import HashingEmbeddings
+from langgraft.memory.embedders.named import HashingEmbeddings
 from langgraft.memory.model import Episode, ErrorRecord, MemoryItem
 from langgraft.memory.providers.coding import CodingMemory
 from langgraft.memory.providers.coding.provider import CodingSettings

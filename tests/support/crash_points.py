@@ -1,4 +1,4 @@
-"""Kill a plan at every system call that writes, run it again, and compare with a whole run.
+"""Kill a plan at system calls that write, run it again, and compare with a whole run.
 
 Run by `test_harness_crashes.py` in a process of its own, because it forks. Prints one JSON
 object: how many places were tried, and what went wrong.
@@ -111,8 +111,10 @@ def problems_of(out: Path, reference: dict[str, bytes]) -> list[str]:
     return [str(finding) for finding in verify_directory(out)]
 
 
-def every_point(base: Path, reference: dict[str, bytes], mode: str) -> tuple[int, list[str]]:
-    """Kill at each call; every third time kill the resumed run as well."""
+def every_point(
+    base: Path, reference: dict[str, bytes], mode: str, stride: int
+) -> tuple[int, list[str]]:
+    """Kill at every `stride`-th call; every third of those kill the resumed run as well."""
     problems: list[str] = []
     position = 1
     while True:
@@ -120,15 +122,15 @@ def every_point(base: Path, reference: dict[str, bytes], mode: str) -> tuple[int
         fault = Fault(mode, position)
         status = status_of(in_fork(lambda: run(out, PLAN, fault)))  # noqa: B023 - waited for
         if status == 0:
-            return position - 1, problems
+            return (position - 1) // stride, problems
         again = Fault(mode, position // 3 + 1)
-        if position % 3 == 0:
+        if position // stride % 3 == 0:
             status_of(in_fork(lambda: run(out, PLAN, again)))  # noqa: B023 - waited for
         if status != KILLED or status_of(in_fork(lambda: run(out, PLAN))) != 0:  # noqa: B023
             problems.append(f"{out.name}: ended with {status} or could not be resumed")
         else:
             problems += problems_of(out, reference)
-        position += 1
+        position += stride
 
 
 def random_moments(base: Path, seed: int, kills: int) -> tuple[int, list[str]]:
@@ -149,14 +151,14 @@ def random_moments(base: Path, seed: int, kills: int) -> tuple[int, list[str]]:
 
 
 def main() -> None:
-    """Read the arguments: a new directory, a mode, and a seed for the mode `random`."""
+    """Read the arguments: a new directory, a mode, and its seed (`random`) or stride (others)."""
     base, mode = Path(sys.argv[1]), sys.argv[2]
     base.mkdir(parents=True)
     if mode == "random":
         tried, problems = random_moments(base, seed=int(sys.argv[3]), kills=12)
     else:
         run(base / "whole", PLAN)
-        tried, problems = every_point(base, log_bytes(base / "whole"), mode)
+        tried, problems = every_point(base, log_bytes(base / "whole"), mode, int(sys.argv[3]))
     sys.stdout.write(json.dumps({"tried": tried, "problems": problems}))
 
 

@@ -1,5 +1,6 @@
 """Synthetic logs of a continual study: outcomes drawn from known probabilities, for tests."""
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -83,7 +84,7 @@ class World:
 
 def chance(world: World, condition: str, sequence: str, task: str, item: str) -> float:
     """Return the probability that an item succeeds."""
-    easy = seeded_fraction("easy", item) < world.solved
+    easy = _ease(item) < world.solved
     effects = world.effects
     shift = effects.get((condition, sequence, task), effects.get((condition, "", ""), 0.0))
     return min(1.0, max(0.0, (0.9 if easy else 0.1) + shift))
@@ -111,6 +112,7 @@ class SyntheticLog:
         self._done = dict(done or {})
         self._specs = {run.name: run for run in self.runs}
         self._results: dict[str, list[Mapping[str, JSON]]] = {}
+        self._banks: dict[str, list[str]] = {}
 
     def results(self, name: str) -> list[Mapping[str, JSON]]:
         """Return the results of a run."""
@@ -133,13 +135,16 @@ class SyntheticLog:
 
     def _bank(self, run: RunSpec, items: int) -> list[str]:
         """List the items of the bank a run has after some of its items, oldest first."""
-        before: list[str] = []
-        if run.source is not None:
-            source = self._specs[run.source.run]
-            wanted = source.length if run.source.items is None else run.source.items
-            before = self._bank(source, wanted)
-        added = [] if run.frozen else run.item_ids[:items]
-        return [*before, *(f"{item}/lesson" for item in added)]
+        if run.name not in self._banks:
+            before: list[str] = []
+            if run.source is not None:
+                source = self._specs[run.source.run]
+                wanted = source.length if run.source.items is None else run.source.items
+                before = self._bank(source, wanted)
+            added = [] if run.frozen else run.item_ids
+            self._banks[run.name] = [*before, *(f"{item}/lesson" for item in added)]
+        whole = self._banks[run.name]
+        return whole if run.frozen else whole[: len(whole) - run.length + items]
 
     def _item(self, identity: str, order_index: int) -> MemoryItem:
         episode = identity.removesuffix("/lesson")
@@ -214,17 +219,30 @@ class SyntheticLog:
 # Most worlds have runs of the same names, so that one test's draws are another's.
 @lru_cache(maxsize=20_000)
 def _ranked(run: str, item: str, bank: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(sorted(bank, key=lambda each: seeded_fraction("rank", run, item, each)))
+    asked = hashlib.sha256(f"{run}\n{item}\n".encode())
+
+    def key(each: str) -> bytes:
+        drawn = asked.copy()
+        drawn.update(each.encode())
+        return drawn.digest()
+
+    return tuple(sorted(bank, key=key))
 
 
-def _order(ids: Sequence[str], *key: JSON) -> tuple[str, ...]:
+@lru_cache(maxsize=20_000)
+def _ease(item: str) -> float:
+    return seeded_fraction("easy", item)
+
+
+@lru_cache(maxsize=20_000)
+def _order(ids: tuple[str, ...], *key: JSON) -> tuple[str, ...]:
     return tuple(sorted(ids, key=lambda item: seeded_fraction("order", *key, item)))
 
 
 def _test(
     world: World, condition: str, replicate: int, sequence: str, task: str, *, at: int | None = None
 ) -> RunSpec:
-    ids = [f"{DOMAINS.get(task, THIRD)}/{200 + number}" for number in range(world.test_items)]
+    ids = tuple(f"{DOMAINS.get(task, THIRD)}/{200 + number}" for number in range(world.test_items))
     when = f" after {sequence}" if sequence else ""
     when += "" if at is None else f" at {at}"
     source = None
@@ -249,11 +267,11 @@ def _test(
 
 def _train(world: World, condition: str, replicate: int, sequence: str) -> RunSpec:
     before, _, task = sequence.rpartition(">")
-    ids = [
+    ids = tuple(
         f"{DOMAINS.get(each, THIRD)}/{number}"
         for each in task.split("+")
         for number in range(world.train_items)
-    ]
+    )
     source = BankSource(f"{condition}/{replicate}/train {before}") if before else None
     factors: dict[str, JSON] = {
         "kind": "train",

@@ -27,9 +27,9 @@ from langgraft._core.canonical import canonical_json
 from langgraft.graphs.tree import build_tree_agent
 from langgraft.memory.providers import make_provider
 from langgraft.nodes.artifacts import FolderArtifacts
-from langgraft.nodes.search.best import read_best
 from langgraft.nodes.search.deps import TreeInput
 from langgraft.nodes.search.journal import read_search
+from langgraft.nodes.search.memory import read_best
 from langgraft.nodes.search.start import restore_memory
 
 STEPS = 10

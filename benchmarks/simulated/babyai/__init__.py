@@ -7,7 +7,7 @@ observations, attempts   what it reads: goals, what it sees, attempts written ou
 advice                   what notes say to do, or not to do
 habits                   its declared ignorance: weights by which it acts where nothing is said
 play                     what it does next
-reflect, lessons         what it makes of finished attempts, and in which words
+reflect                  what it makes of finished attempts, and in which words
 """
 
 from typing import TYPE_CHECKING

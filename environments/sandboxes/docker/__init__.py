@@ -6,7 +6,6 @@
     verification  what holds inside a container, compared with what was asked for
     opening       containers created, attached, started and greeted
     container     one of them: the stream to and from its supervisor, and why it died
-    pool          places started beforehand, each used once
     removal       removing containers, those of processes that are gone among them
 
 Nothing of Docker's own client is imported before an engine is asked for something.

@@ -14,6 +14,7 @@ from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
 from langgraft._core.errors import SettingsError
+from langgraft.memory.bank import bank_namespace
 from langgraft.memory.bank_format import read_items
 from langgraft.memory.model import (
     BankContent,
@@ -312,7 +313,7 @@ class ProviderSuite(Suite):
         """Return the provider with some settings changed, over a store."""
         held = {name: getattr(memory.settings, name) for name in type(memory.settings).model_fields}
         settings = type(memory.settings).model_validate({**held, **changes})
-        return type(memory)(store, namespace=memory.namespace[:-1], settings=settings)
+        return type(memory)(store, namespace=bank_namespace(memory.namespace), settings=settings)
 
     # What the cases do with it ----------------------------------------------------------------
 

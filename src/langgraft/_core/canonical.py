@@ -30,6 +30,11 @@ shares them with the namespace."""
 
 _DIGEST: Final = "sha256:"
 
+_ENCODER: Final = json.JSONEncoder(
+    sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":")
+)
+"""Made once: `json.dumps` makes one a call where it is told anything."""
+
 _UNUSUAL: Final = re.compile(r"\\u0000|\d{19}|\d[eE]|-0")
 """What JSON shows of each value that some store does not give back, and of some that all do."""
 
@@ -49,9 +54,7 @@ def canonical_json(value: JSON) -> str:
         ValueError: `value` holds NaN, an infinity or a lone surrogate.
         TypeError: `value` holds something JSON cannot hold.
     """
-    text = json.dumps(
-        value, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":")
-    )
+    text = _ENCODER.encode(value)
     text.encode("utf-8")
     return text
 

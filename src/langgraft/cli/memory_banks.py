@@ -16,7 +16,7 @@ from langgraft._core.effects import drive
 from langgraft._core.errors import InputError
 from langgraft._core.untrusted import load_yaml, read_most
 from langgraft.benchmarks.harness.plans import look_here
-from langgraft.memory.bank import read_content, records_namespace
+from langgraft.memory.bank import bank_namespace, read_content, records_namespace
 from langgraft.memory.bundle import Bundle, Manifest, read_bank_file
 from langgraft.memory.importing import METADATA, ImportChoices
 from langgraft.memory.model import BankContent, MemoryItem, Scalar
@@ -167,7 +167,7 @@ def _read_bank(
         memory = make_provider(provider, store, settings=settings, namespace=namespace)
         exact, architecture = memory.namespace, memory.describe()
     content = drive(read_content(exact), store)
-    return Bank(f"{name} {'/'.join(exact[:-1])}", content, architecture)
+    return Bank(f"{name} {'/'.join(bank_namespace(exact))}", content, architecture)
 
 
 def _namespace(address: Address) -> Namespace | None:

@@ -18,6 +18,7 @@ from langgraft.cli.memory_banks import (
     read_file,
 )
 from langgraft.cli.printing import say, write_json
+from langgraft.memory.bank import bank_namespace
 from langgraft.memory.bank_format import write_items
 from langgraft.memory.bundle import Provenance, read_bank_file, write_bundle
 from langgraft.memory.converters.field_map import FieldMap, convert_jsonl
@@ -145,7 +146,7 @@ def clear(address: Address, *, yes: bool, as_json: bool) -> None:
     with kept_provider(address) as memory:
         if not yes:
             held = len(memory.content().items)
-            where = "/".join(memory.namespace[:-1])
+            where = "/".join(bank_namespace(memory.namespace))
             msg = f"this would forget all {held:,} items of {where!r}: give --yes to do so"
             raise InputError(msg)
         delta = memory.clear()

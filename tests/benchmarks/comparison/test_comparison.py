@@ -72,7 +72,7 @@ def test_compare_when_effects_are_known_then_names_them() -> None:
         found["nobody"]
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(st.integers(0, 10**6), st.randoms(use_true_random=False))
 def test_compare_when_items_runs_and_conditions_are_permuted_then_says_the_same(
     seed: int, random: Any
@@ -92,7 +92,7 @@ def test_compare_when_items_runs_and_conditions_are_permuted_then_says_the_same(
     assert numbers(compare(scores, **ROLES)) == expected
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.integers(0, 10**6))
 def test_compare_when_outcomes_are_turned_around_then_help_is_harm(seed: int) -> None:
     """Failure instead of success changes the sign of every difference, and no p value."""

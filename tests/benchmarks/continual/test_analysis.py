@@ -14,6 +14,8 @@ from langgraft.benchmarks.comparison.estimates import Estimate
 from langgraft.benchmarks.comparison.outcomes import Metric
 from langgraft.benchmarks.comparison.verdicts import Verdict
 from langgraft.benchmarks.continual.analysis import Analysis, analyze, summary_table
+from langgraft.benchmarks.continual.cells import read_study_log
+from langgraft.benchmarks.continual.contrasts import compare_with_no_memory
 from langgraft.benchmarks.reporting.findings import (
     control_gates,
     like_orders,
@@ -33,6 +35,12 @@ MIXED = World(
 def mixed() -> Analysis:
     """Analyze a study in which agg helps, raw hurts and the third does nothing."""
     return analyze(SyntheticLog(MIXED))
+
+
+@pytest.fixture(scope="module")
+def plain() -> Analysis:
+    """Analyze a study without any effect."""
+    return analyze(SyntheticLog())
 
 
 def verdicts(analysis: Analysis) -> dict[str, str]:
@@ -117,9 +125,8 @@ def test_verdicts_when_nothing_differs_then_hardly_ever_find_anything() -> None:
     claims = 0
     for seed in range(8):
         world = World(controls=(), seed=seed, test_items=25, train_items=2, replicates=3)
-        claims += sum(
-            v != "no detectable difference" for v in verdicts(analyze(SyntheticLog(world))).values()
-        )
+        found = compare_with_no_memory(read_study_log(SyntheticLog(world)))
+        claims += sum(each.verdict != "no detectable difference" for each in found.family)
     assert claims <= 1
 
 
@@ -175,8 +182,9 @@ def test_control_when_study_is_tiny_then_its_gate_stays_open() -> None:
 def test_controls_when_inert_then_hardly_ever_fail() -> None:
     """Over eight studies of demo size the sixteen inert controls rarely look like something."""
     demo = World(conditions=("agg",), test_items=18, train_items=2, replicates=4)
-    analyses = [analyze(SyntheticLog(replace(demo, seed=seed))) for seed in range(8)]
-    held = [a.comparison.holds(each) for a in analyses for each in a.comparison.controls]
+    logs = [SyntheticLog(replace(demo, seed=seed)) for seed in range(8)]
+    found = [compare_with_no_memory(read_study_log(log)) for log in logs]
+    held = [comparison.holds(each) for comparison in found for each in comparison.controls]
     assert held.count(False) <= 1
     assert held.count(True) >= 9
 
@@ -289,7 +297,7 @@ def test_control_when_it_helps_then_its_gate_fails() -> None:
 
 def test_rerun_when_it_differs_then_its_gate_fails() -> None:
     """A baseline that differs from itself puts every other difference in doubt."""
-    analysis = analyze(SyntheticLog(World(effects={("rerun", "", ""): 0.4}, replicates=5)))
+    analysis = analyze(SyntheticLog(World(("agg",), (), {("rerun", "", ""): 0.4}, replicates=5)))
     assert gate_states(analysis)["A/A: re-run"] == "failed"
     assert "Mind that a mere re-run of the baseline differs from it" in analysis.summary
 
@@ -388,11 +396,10 @@ def test_prompts_when_fingerprints_are_nested_then_gate_names_them_all() -> None
         assert words in gate.detail
 
 
-def test_learning_curve_when_cumulative_then_ends_at_the_success_rate() -> None:
+def test_learning_curve_when_cumulative_then_ends_at_the_success_rate(plain: Analysis) -> None:
     """The last point is the share of all training items that were solved."""
-    log = SyntheticLog()
-    curve = analyze(log).curves[0]
-    results = log.results("raw/0/train A")
+    curve = plain.curves[0]
+    results = SyntheticLog().results("raw/0/train A")
     assert curve.curves[0][-1] == pytest.approx(
         sum(bool(result["success"]) for result in results) / len(results)
     )
@@ -402,30 +409,28 @@ def test_learning_curve_when_cumulative_then_ends_at_the_success_rate() -> None:
     )
 
 
-def test_milestones_when_planned_then_end_with_the_phase() -> None:
+def test_milestones_when_planned_then_end_with_the_phase(plain: Analysis) -> None:
     """Three evaluations a phase are placed after 6, 13 and 20 of 20 items."""
-    analysis = analyze(SyntheticLog(World(steps=3)))
+    analysis = analyze(SyntheticLog(World(conditions=("agg",), controls=(), steps=3)))
     track = [
         m.at
         for m in analysis.milestones
         if (m.key.condition, m.key.sequence, m.key.task) == ("agg", "A>B", "B")
     ]
     assert track == [6, 13, 20]
-    assert analyze(SyntheticLog()).milestones == ()
+    assert plain.milestones == ()
 
 
-def test_banks_when_a_phase_follows_another_then_sizes_add_up() -> None:
+def test_banks_when_a_phase_follows_another_then_sizes_add_up(plain: Analysis) -> None:
     """The bank after A→B holds what A left and what B added."""
-    sizes = {
-        (bank.condition, bank.sequence): bank.items.mean for bank in analyze(SyntheticLog()).banks
-    }
+    sizes = {(bank.condition, bank.sequence): bank.items.mean for bank in plain.banks}
     assert sizes["agg", "A"] == 20
     assert sizes["agg", "A>B"] == 40
 
 
-def test_costs_when_memory_recalls_then_counts_its_tokens() -> None:
+def test_costs_when_memory_recalls_then_counts_its_tokens(plain: Analysis) -> None:
     """Recalled tokens are those of the receipts, none without memory."""
-    costs = {(cost.condition, cost.kind): cost for cost in analyze(SyntheticLog()).costs}
+    costs = {(cost.condition, cost.kind): cost for cost in plain.costs}
     agg, none = costs["agg", "evaluate"].recalled_tokens, costs["none", "evaluate"].recalled_tokens
     assert agg is not None
     assert agg.mean == 120
@@ -466,6 +471,6 @@ def test_estimates_when_log_is_read_twice_then_are_equal(mixed: Analysis) -> Non
 
 def test_margin_when_a_plan_states_one_then_controls_are_held_to_it() -> None:
     """A margin so small that nothing can be shown leaves every gate of a control open."""
-    strict = analyze(SyntheticLog(MIXED), margin=0.001)
+    strict = analyze(SyntheticLog(World(conditions=("agg",))), margin=0.001)
     assert strict.comparison.margin == 0.001
     assert gate_states(strict)["A/A: agg+placebo"] == "open"

@@ -67,10 +67,10 @@ def study_of(*cells: Cell) -> StudyLog:
 def test_expected_when_chances_are_known_then_is_within_three_points_of_a_fresh_run(
     runs: int,
 ) -> None:
-    """RR and NL of a fresh run on the split, over 40 splits: the fit's mean error is small."""
+    """RR and NL of a fresh run on the split, over 20 splits: the fit's mean error is small."""
     rng = np.random.default_rng(5)
     errors: list[list[float]] = [[], []]
-    for _ in range(40):
+    for _ in range(20):
         chances = 1 / (1 + np.exp(-rng.normal(0, 1.6, 60)))
         scores = {
             run: {str(i): float(v) for i, v in enumerate(rng.random(60) < chances)}

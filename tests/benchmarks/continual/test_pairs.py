@@ -185,6 +185,7 @@ def test_most_calls_when_worlds_differ_then_go_by_each_worlds_rounds() -> None:
 
 
 @needs_alfworld
+@pytest.mark.kill
 def test_pairs_when_of_two_worlds_then_are_played_in_one_plan(tmp_path: Path) -> None:
     """Households and grids, one directory; killed half-way, the bytes are the same."""
     plan = plan_of(HOME, GRID, sequences=["A>B"], controls=[])

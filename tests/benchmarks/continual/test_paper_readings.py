@@ -108,8 +108,11 @@ def test_readings_when_none_differs_are_said_not_to() -> None:
     )
 
 
-def test_page_when_it_has_readings_begins_with_them(analysis: Analysis, tmp_path: Path) -> None:
+def test_page_when_it_has_readings_begins_with_them(
+    analysis: Analysis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """First what depends on the reading, then all else; each reading has its row, documented."""
+    monkeypatch.setattr("langgraft.benchmarks.continual.paper.figures.draw", lambda *_: {})
     report = write_paper_report(PLAN, {"grid": analysis}, tmp_path, simulated=True)
     page = report.page.read_text(encoding="utf-8")
     assert re.search(r'</div>\s*<p class="findings">Forward transfer is seen to depend', page)

@@ -415,6 +415,7 @@ def test_report_when_memory_asked_a_judge_then_tells_who_answered(
     assert {row["by_rules_mean"] for row in read_csv(report, "costs")} == {str(float(judged))}
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_report_when_nothing_is_detectable_then_page_and_csv_say_so(tmp_path: Path) -> None:
     """Neither page nor tables print a detectable difference of more than 100 points."""
     log = SyntheticLog(World(conditions=("agg",), test_items=1, replicates=2))

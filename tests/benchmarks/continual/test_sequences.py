@@ -262,14 +262,14 @@ def test_forgetting_when_planted_at_position_2_then_is_found_there_and_nowhere_e
 
 
 def test_forgetting_when_zero_is_planted_then_is_hardly_ever_found() -> None:
-    """Over 24 studies without any effect, few have a verdict at any of their positions."""
+    """Over 12 studies without any effect, few have a verdict at any of their positions."""
     said = []
-    for seed in range(24):
+    for seed in range(12):
         world = three(test_items=20, train_items=2, seed=seed, rerun=False)
         positions = results_of(world)["agg", "A>B>C"].positions
         said.append([verdict(place)[1] for place in positions[:2]])
     wrong = [each for each in said if set(each) != {"no detectable difference"}]
-    assert len(wrong) <= 4  # of families at a level of 5 %: more would be a chance of 1 in 30
+    assert len(wrong) <= 2  # of families at a level of 5 %: more would be a chance of 1 in 50
 
 
 def test_zero_shot_when_planted_then_is_told_from_forward_transfer() -> None:

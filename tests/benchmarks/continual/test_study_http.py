@@ -145,6 +145,7 @@ def expected(plan: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[Path,
     return logs(out)
 
 
+@pytest.mark.matrix
 async def test_command_when_the_model_is_behind_http_then_items_are_those_of_the_learner_itself(
     plan: Path, expected: dict[Path, bytes], tmp_path: Path
 ) -> None:
@@ -222,22 +223,17 @@ async def test_run_when_the_server_goes_down_then_is_incomplete_until_it_is_back
     assert verify_directory(out) == []
 
 
-async def test_command_when_the_key_is_refused_then_stops_with_one_line(
+async def test_run_when_the_key_is_refused_then_raises_and_loses_nothing(
     plan: Path, expected: dict[Path, bytes], tmp_path: Path
 ) -> None:
-    """A permanent failure is the user's to mend: exit code 2, what to check, and nothing is lost."""
+    """A permanent failure is the user's to mend: what to check, and the rest goes on from there."""
     out, learner = tmp_path / "run", SimulatedBabyAI(seed=SEED)
     refusing: FaultPlan = lambda call: failing(401) if call >= 30 else None  # noqa: E731
     async with serve(learner, faults=refusing) as server:
         url, port = server.base_url, port_of(server)
-        ended = await command(plan, out, url, "--model", MODEL)
-    assert ended.code == 2
-    *_, last = ended.stderr.splitlines()
-    assert last.startswith("langgraft: ")
-    assert ended.stderr.count("langgraft: ") == 1
-    for words in ("refuses the request", "check the API key", "in run '"):
-        assert words in last
-    assert "Traceback" not in ended.stderr
+        with pytest.raises(InputError, match=r"refuses the request.*check the API key") as refused:
+            await attempt(plan, out, url, FakeTime())
+    assert "in run '" in " ".join([str(refused.value), *getattr(refused.value, "__notes__", ())])
     assert 0 < PlanLog(out).n_done < PlanLog(out).n_planned
 
     async with serve(learner, port=port):

@@ -67,27 +67,35 @@ def logs(out: Path) -> dict[str, bytes]:
 
 
 @pytest.fixture(scope="module")
-def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Run the plan over LangGraph's own store."""
-    return logs(play(tmp_path_factory.mktemp("study") / "run", "memory"))
+    return play(tmp_path_factory.mktemp("study") / "run", "memory")
+
+
+@pytest.fixture(scope="module")
+def expected(played: Path) -> dict[str, bytes]:
+    """Return its items."""
+    return logs(played)
 
 
 @pytest.fixture
 def store(request: pytest.FixtureRequest) -> str:
     """Return the name of a store."""
-    if request.param != "postgresql":
+    servers = {"postgresql": "postgres_uri", "chroma server": "chroma_url"}
+    if request.param not in servers:
         return str(request.param)
-    return str(request.getfixturevalue("postgres_uri"))
+    return str(request.getfixturevalue(servers[request.param]))
 
 
-# In memory, synchronously, is what is expected; over Chroma that is played on after a kill.
+# In memory, synchronously, is what is expected; over Chroma `tests/cli` plays a plan too.
 @pytest.mark.parametrize(
     ("store", "model"),
     [
         pytest.param("memory", "openai:asynchronous", marks=pytest.mark.matrix),
-        ("chroma", "openai:asynchronous"),
-        ("postgresql", "simulated"),
-        pytest.param("postgresql", "openai:asynchronous", marks=pytest.mark.matrix),
+        pytest.param("chroma", "openai:asynchronous", marks=pytest.mark.matrix),
+        pytest.param("postgresql", "simulated", marks=pytest.mark.matrix),
+        pytest.param("chroma server", "simulated", marks=pytest.mark.matrix),
+        ("postgresql", "openai:asynchronous"),
     ],
     indirect=["store"],
 )
@@ -104,10 +112,10 @@ def test_items_when_banks_lie_elsewhere_then_are_the_same_bytes(
 
 
 def test_probe_when_played_then_asks_as_one_condition_does_in_the_banks_of_the_other(
-    expected: dict[str, bytes], tmp_path: Path
+    played: Path,
 ) -> None:
     """step@ind asks every four steps, as step does, and finds what ind has filed."""
-    log = PlanLog(play(tmp_path / "run", "memory"))
+    log = PlanLog(played)
     for task in "AB":
         bank = set(log.bank("ind/0/train A>B").items)
         for result in log.results(f"step@ind/0/test {task} after A>B"):

@@ -19,18 +19,19 @@ def crash(out: Path, *arguments: str) -> tuple[int, list[str]]:
 
 
 @pytest.mark.parametrize(
-    ("mode", "least"),
+    ("mode", "stride", "least"),
     [
-        pytest.param("before", 60, marks=pytest.mark.kill),
-        pytest.param("torn", 30, marks=pytest.mark.kill),
-        ("lost", 60),
+        pytest.param("before", 1, 60, marks=pytest.mark.kill),
+        pytest.param("torn", 1, 30, marks=pytest.mark.kill),
+        pytest.param("lost", 1, 60, marks=pytest.mark.kill),
+        ("lost", 4, 15),
     ],
 )
-def test_plan_when_killed_at_each_writing_call_then_ends_with_same_bytes(
-    tmp_path: Path, mode: str, least: int
+def test_plan_when_killed_at_writing_calls_then_ends_with_same_bytes(
+    tmp_path: Path, mode: str, stride: int, least: int
 ) -> None:
     """Killed before, inside or with unsynced data lost at any write, a plan ends the same."""
-    tried, problems = crash(tmp_path / "crash", mode)
+    tried, problems = crash(tmp_path / "crash", mode, str(stride))
     assert problems == []
     assert tried > least
 

@@ -10,8 +10,13 @@ from mle_logs import Tree, TreeLog, plan
 
 from langgraft.benchmarks.mle.analysis import analyze_agents
 from langgraft.benchmarks.mle.columns import MEANINGS
-from langgraft.benchmarks.mle.report import render, title_of, write_report
-from langgraft.benchmarks.mle.sentences import named_sentences, summary_rows
+from langgraft.benchmarks.mle.report import (
+    named_sentences,
+    render,
+    summary_rows,
+    title_of,
+    write_report,
+)
 
 AGENTS = ("tree", "chain", "mlab")
 HOSTILE = '<script>alert(1)</script> & "quotes" {{ 7 * 7 }} \u202e'

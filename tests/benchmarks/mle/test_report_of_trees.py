@@ -11,8 +11,7 @@ from mle_logs import Tree, TreeLog, plan
 from langgraft.benchmarks.mle.analysis import analyze
 from langgraft.benchmarks.mle.columns import MEANINGS
 from langgraft.benchmarks.mle.plan import MlePlan
-from langgraft.benchmarks.mle.report import roles_of, write_report
-from langgraft.benchmarks.mle.sentences import sentences
+from langgraft.benchmarks.mle.report import roles_of, sentences, write_report
 from langgraft.benchmarks.reporting.words import DASH
 
 HOSTILE = '<script>alert(1)</script> & "quotes" {{ 7 * 7 }} \u202e'

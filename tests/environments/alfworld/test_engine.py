@@ -50,7 +50,14 @@ def shown(frames: Sequence[Frame]) -> str:
     return digest([[each.feedback, list(each.commands), each.won, each.done] for each in frames])
 
 
-@pytest.mark.parametrize("family", ["pick_two_obj", "pick_heat_then_place", "look_at_obj"])
+@pytest.mark.parametrize(
+    "family",
+    [
+        "pick_two_obj",
+        "look_at_obj",
+        pytest.param("pick_heat_then_place", marks=pytest.mark.matrix),
+    ],
+)
 def test_engine_when_fast_shows_what_textworld_shows(family: str) -> None:
     """Byte for byte: texts, admissible commands, whether it is won and done; bad input included."""
     game = game_of(family, seed=3)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from langgraft.environments.competitions.leaks import Leak, find_leaks
+from langgraft.environments.competitions.attempts import Leak, find_leaks
 
 MODULES = ("sklearn.datasets", "statsmodels")
 

@@ -9,7 +9,7 @@ from memory_cases import asking, make_episode
 
 from langgraft.memory.model import Episode, Lesson, Outcome, Step, fold
 from langgraft.memory.providers import InsightMemory, InsightSettings
-from langgraft.memory.providers.attempts import LONGEST_ATTEMPT, LONGEST_TEXT, shortened
+from langgraft.memory.providers.insight import LONGEST_ATTEMPT, LONGEST_TEXT, shortened
 
 RED, BLUE, KEY = "open the red door", "open the blue door", "pick up a key"
 

@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import chromadb
 import pytest
+from chromadb.config import Settings
 from diary_memory import Diary
 from dict_store import DictStore
 from langgraph.store.base import SearchOp
@@ -84,7 +86,7 @@ def test_provider_when_opened_on_a_folder_then_keeps_its_index_there(
     assert _fill(tmp_path, []) == expected
 
 
-@pytest.mark.parametrize("between", ["another program", "a kill", "other settings"])
+@pytest.mark.parametrize("between", ["another program", "a client", "a kill", "other settings"])
 def test_provider_when_its_bank_changed_past_the_index_then_recalls_what_is_there(
     tmp_path: Path, between: str
 ) -> None:
@@ -93,6 +95,12 @@ def test_provider_when_its_bank_changed_past_the_index_then_recalls_what_is_ther
     if between == "another program":
         with ChromaStore.open(tmp_path) as store:
             TrajectoryMemory(store, settings=SETTINGS).file(_episode(33))
+    elif between == "a client":  # past the lock of the folder, which no store of ours heard of
+        client: Any = chromadb.PersistentClient(
+            str(tmp_path), settings=Settings(anonymized_telemetry=False)
+        )
+        TrajectoryMemory(ChromaStore.from_client(client), settings=SETTINGS).file(_episode(33))
+        client.close()
     elif between == "a kill":
         indexes = tmp_path / "langgraft-indexes"
         old = shutil.copytree(indexes, tmp_path.with_name("old"))

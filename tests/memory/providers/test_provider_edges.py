@@ -30,7 +30,7 @@ START = asking(episode_index=0)
 
 # Each example makes its own stores; the fixture around it only names the provider.
 examples = settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 

@@ -54,15 +54,15 @@ def test_budget_when_short_is_given_to_the_most_similar() -> None:
 
 
 def test_recall_when_there_are_many_has_sixteen_and_the_newest_of_equals(tmp_path: Path) -> None:
-    """Self-StreamICL's k; of ten thousand equal texts the last ones, failures left out."""
+    """Self-StreamICL's k; of two thousand equal texts the last ones, failures left out."""
     path = tmp_path / "bank.jsonl"
     listed = [
-        make_item(f"i{n:04}", text="open it", success=n < 9_990, order_index=n)
-        for n in range(10_000)
+        make_item(f"i{n:04}", text="open it", success=n < 1_990, order_index=n)
+        for n in range(2_000)
     ]
     write_items(path, listed)
     memory = make_provider("self_examples", InMemoryStore(), settings={})
     memory.import_items(path)
     recall = memory.provide("open", asking())
-    assert [item.id for item in recall.items] == [f"i{n:04}" for n in range(9_989, 9_973, -1)]
-    assert recall.receipt.tied == 9_990
+    assert [item.id for item in recall.items] == [f"i{n:04}" for n in range(1_989, 1_973, -1)]
+    assert recall.receipt.tied == 1_990

@@ -130,6 +130,7 @@ class TestChromaServer(ChromaConformance):
         return lambda: ChromaStore.connect(chroma_url, collection=collection)
 
 
+@pytest.mark.matrix
 class TestChromaClient(ChromaConformance):
     """A client in memory, which stays open."""
 

@@ -13,7 +13,7 @@ from langgraph.store.base import BaseStore, ListNamespacesOp, PutOp, SearchItem,
 from langgraph.store.memory import InMemoryStore
 
 from langgraft._core.errors import InputError
-from langgraft.memory.embedders.hashing import HashingEmbeddings
+from langgraft.memory.embedders.named import HashingEmbeddings
 from langgraft.memory.rankers import BM25
 from langgraft.memory.stores import RankedStore, ReadOnlyStore
 from langgraft.memory.stores.put_indexes import INDEX

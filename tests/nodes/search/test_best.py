@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from langgraft._core.errors import InputError
-from langgraft.nodes.search.best import Best, keep_best, read_best
 from langgraft.nodes.search.journal import JournalNode
+from langgraft.nodes.search.memory import Best, keep_best, read_best
 
 WRITER = """
 import sys
 from pathlib import Path
-from langgraft.nodes.search.best import keep_best
+from langgraft.nodes.search.memory import keep_best
 from langgraft.nodes.search.journal import JournalNode
 for step in range(int(sys.argv[2]), 1_000_000):
     node = JournalNode(step=step, id=str(step), plan="", code=f"{step}", metric=1.0, is_buggy=False)

@@ -19,7 +19,7 @@ from langgraft.benchmarks.simulated.data_scientist.programs import sections_of
 from langgraft.benchmarks.simulated.data_scientist.tasks import Task, read_task
 from langgraft.nodes.prompts import prompt
 
-SAMPLES = [str(number) for number in range(60)]
+SAMPLES = [str(number) for number in range(40)]
 SPARSE = (
     "Package: sklearn\nError: TypeError: OneHotEncoder.__init__() got an unexpected keyword argument"
     " 'sparse'\n"
