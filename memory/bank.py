@@ -31,7 +31,6 @@ import threading
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
 from copy import deepcopy
 from datetime import UTC, datetime
@@ -42,7 +41,7 @@ from langgraph.store.base import BaseStore, GetOp, Item, Op, PutOp, Result, Sear
 from langgraph.store.memory import InMemoryStore
 
 from langgraft._core.canonical import JSON, portable_name, portable_record, unseal
-from langgraft._core.effects import PerStore, relay
+from langgraft._core.effects import PerStore, relay, run_in_thread
 from langgraft._core.errors import BankConflictError, InputError, SettingsError
 from langgraft.memory.model import (
     Add,
@@ -472,20 +471,20 @@ def _check_may_wait() -> None:
 
 
 async def _enter(others: OtherProcesses) -> None:
-    """Wait for a lock; where nobody waits any more, what comes of the last attempt is given back."""
-    while True:
-        attempt = others.attempt()
-        try:
-            if await asyncio.wrap_future(attempt):
-                return
-        except asyncio.CancelledError:
-            attempt.add_done_callback(lambda done: _got(done) and others.release())
-            raise
+    """Wait for a lock; where nobody waits any more, what comes of the last attempt is given back.
+
+    An attempt may open a file, or wait for a database: that is done in a thread.
+    """
+
+    def attempt() -> bool:
+        return others.attempt().result()
+
+    def give_back(got: bool) -> None:
+        if got:
+            others.release().result()
+
+    while not await run_in_thread(attempt, discard=give_back):  # noqa: ASYNC110
         await asyncio.sleep(_POLL_OTHERS_SECONDS)
-
-
-def _got(attempt: "Future[bool]") -> bool:
-    return not attempt.cancelled() and attempt.exception() is None and attempt.result()
 
 
 class OpenBank:

@@ -29,7 +29,7 @@ from typing_extensions import override
 
 from langgraft._core.arguments import check_argument, checked
 from langgraft._core.canonical import JSON
-from langgraft._core.effects import Closing, adrive, drive
+from langgraft._core.effects import Closing, adrive, drive, in_thread
 from langgraft._core.errors import InfrastructureError, InputError, SettingsError
 from langgraft.memory.bank import (
     RECORDS,
@@ -52,7 +52,7 @@ from langgraft.memory.provider import MemoryProvider, Need, program
 from langgraft.memory.providers import provider_class, provider_settings
 from langgraft.memory.recall import Budget, Found, Recall, RecallContext
 from langgraft.memory.settings import ProviderSettings
-from langgraft.memory.stores.kept_indexes import called, change_log
+from langgraft.memory.stores.kept_indexes import change_log
 from langgraft.memory.stores.named import open_store
 from langgraft.memory.stores.programs import Namespace, Program, erase, read_all
 from langgraft.memory.stores.put_indexes import INDEX
@@ -273,11 +273,11 @@ class Banks(Closing):
     def _erasing(self, label: Label, prefix: Namespace, bank: OpenBank) -> Program[int]:
         count = yield from erase(prefix)
         yield from erase((INDEX, *prefix))
-        bank.refresh()
+        yield in_thread(bank.refresh)
         log = change_log(self.store)
         if log is not None:
-            yield called(log.indexes.drop, (*prefix, RECORDS))
-            yield called(log.forget_deleted, prefix)
+            yield in_thread(log.indexes.drop, (*prefix, RECORDS))
+            yield in_thread(log.forget_deleted, prefix)
         left = yield from read_all(prefix)
         if left:
             msg = (

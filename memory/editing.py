@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from langgraph.store.base import BaseStore, SearchOp
 
 from langgraft._core.arguments import checked, did_you_mean, validation_as
+from langgraft._core.effects import in_thread
 from langgraft._core.errors import InputError
 from langgraft.memory import bank
 from langgraft.memory.forgetting import SUCCESSES, USES
@@ -37,7 +38,7 @@ from langgraft.memory.model import (
     Scalar,
     SetState,
 )
-from langgraft.memory.stores.kept_indexes import called, change_log
+from langgraft.memory.stores.kept_indexes import change_log
 from langgraft.memory.stores.programs import Namespace, Program
 
 T = TypeVar("T")
@@ -180,7 +181,7 @@ class Editable:
         yield from bank.apply_delta(self.namespace, delta)
         log = change_log(self.store)
         if delta and log is not None:  # an index kept beside the store holds words that are gone
-            yield called(log.indexes.drop, self.namespace)
+            yield in_thread(log.indexes.drop, self.namespace)
         if self._keeps_index and delta:
             # An index on disk takes in what was written when it is next asked, and is saved then.
             yield [SearchOp(self.namespace, query="forgotten", limit=1)]

@@ -140,7 +140,7 @@ class _BesideAsyncFile:
         if not path:
             return True
         self._file = _BesideFile(path)
-        return self._file.attempt().result()
+        return await asyncio.to_thread(lambda file: file.attempt().result(), self._file)
 
 
 def _done(call: Callable[[], T]) -> "Future[T]":
@@ -176,13 +176,23 @@ class _Session:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="langgraft-locks")
         self._connection: Any = None
 
-    def ask(self, function: str, key: int, address: Mapping[str, Any]) -> "Future[bool]":
-        """Call a function of PostgreSQL, one call after the other."""
-        return self._thread.submit(self._ask, function, key, address)
+    def ask(
+        self, function: str, key: int, address: Mapping[str, Any], *, again: bool = False
+    ) -> "Future[bool]":
+        """Call a function of PostgreSQL, one call after the other.
 
-    def _ask(self, function: str, key: int, address: Mapping[str, Any]) -> bool:
+        Args:
+            function: Its name.
+            key: Its argument.
+            address: Where to connect.
+            again: Call it once more, on a new connection, where the one there was is lost.
+        """
+        return self._thread.submit(self._ask, function, key, address, again)
+
+    def _ask(self, function: str, key: int, address: Mapping[str, Any], again: bool) -> bool:
         import psycopg  # noqa: PLC0415  (an extra)
 
+        again = again and self._connection is not None
         try:
             if self._connection is None:
                 self._connection = psycopg.connect(**address, autocommit=True)
@@ -192,6 +202,8 @@ class _Session:
             if self._connection is not None:
                 self._connection.close()  # the server gives back what it held
             self._connection = None
+            if again:
+                return self._ask(function, key, address, again=False)
             words = " ".join(str(error).split()) or type(error).__name__
             msg = f"PostgreSQL cannot be asked to lock the bank: {words}"
             raise InfrastructureError(msg) from error
@@ -211,7 +223,7 @@ class _Advisory:
 
     def attempt(self) -> "Future[bool]":
         """Try to get it."""
-        return self.session.ask("pg_try_advisory_lock", self.key, self.address)
+        return self.session.ask("pg_try_advisory_lock", self.key, self.address, again=True)
 
     def release(self) -> "Future[Any]":
         """Give it back."""

@@ -575,7 +575,6 @@ class Corpora:
                 return
             self._building.remove(corpus)
             self._enter(corpus)
-            self._save_if_due(corpus)
 
     def has(self, prefix: Namespace) -> bool:
         """Say whether a prefix is indexed."""
@@ -614,9 +613,22 @@ class Corpora:
                     corpus.read[address] = version
                 if corpus.dirty.get(address) == version:
                     del corpus.dirty[address]
-            answer = query(corpus)
-            self._save_if_due(corpus)
-            return answer
+            return query(corpus)
+
+    def due(self, corpus: Corpus) -> bool:
+        """Say whether so much has changed that an index is to be saved."""
+        with self._lock:
+            return self._is_due(corpus)
+
+    def save(self, corpus: Corpus) -> None:
+        """Save an index, unless another thread was faster."""
+        with self._lock:
+            if not self._is_due(corpus):
+                return
+            if self._directory is not None:
+                self._save(corpus, self._directory)
+            else:
+                self._keep(corpus)
 
     def _enter(self, corpus: Corpus) -> None:
         self._ready.pop(corpus.prefix, None)
@@ -630,15 +642,13 @@ class Corpora:
         if self._kept is not None:
             self._kept.drop(corpus.prefix)
 
-    def _save_if_due(self, corpus: Corpus) -> None:
+    def _is_due(self, corpus: Corpus) -> bool:
         if self._ready.get(corpus.prefix) is not corpus:
-            return
-        documents, directory = len(corpus.index), self._directory
-        if directory is not None:
-            if directory.due(corpus.prefix, documents):
-                self._save(corpus, directory)
-        elif corpus.unsaved > max(LEAST_KEPT, documents // UNSAVED_SHARE):
-            self._keep(corpus)
+            return False
+        documents = len(corpus.index)
+        if self._directory is not None:
+            return self._directory.due(corpus.prefix, documents)
+        return corpus.unsaved > max(LEAST_KEPT, documents // UNSAVED_SHARE)
 
     def _keep(self, corpus: Corpus) -> None:
         few = len(corpus.index) < FEWEST_KEPT

@@ -11,10 +11,9 @@ damaged, of other settings, or older than the store can tell of is built anew.
 ===========================  =======================================================
 """
 
-import asyncio
 import logging
 import shutil
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol, runtime_checkable
@@ -24,7 +23,6 @@ from filelock import FileLock, Timeout
 from langgraph.store.base import BaseStore
 
 from langgraft._core.canonical import JSON, digest
-from langgraft._core.effects import Call
 from langgraft._core.errors import StorePathError
 from langgraft.memory.rankers.base import DurableIndex
 from langgraft.memory.stores.index_directory import DamagedSnapshotError, Snapshot
@@ -142,15 +140,6 @@ def changes(log: ChangeLog, prefix: Namespace, since: JSON) -> Program[Changes]:
     answer: object = yield _Asked(log, prefix, since)
     assert isinstance(answer, Changes)
     return answer
-
-
-def called(function: Callable[[Namespace], None], prefix: Namespace) -> Call:
-    """Return the effect of calling a function about a prefix; no event loop waits for its files."""
-
-    async def twin(prefix: Namespace) -> None:
-        await asyncio.to_thread(function, prefix)
-
-    return Call(function, twin, prefix)
 
 
 def change_log(store: BaseStore) -> ChangeLog | None:

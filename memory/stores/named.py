@@ -12,10 +12,11 @@ Where a bank lies decides nothing of what is found in it, so that every name is 
 other. Of a URL, an error shows scheme, host, port and path: no password, no options.
 """
 
+import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from langgraph.store.base import BaseStore, Op, Result
@@ -76,6 +77,8 @@ CONNECT_SECONDS: Final = 10
 """How long a database may take to answer at first, where its URL says nothing else."""
 
 _HIDDEN: Final = "…"
+_ATTEMPTS: Final = 20
+_ATTEMPT_SECONDS: Final = 0.05
 
 _PATHS: Final[dict[str, StoreKind]] = {"sqlite": "sqlite", "chroma": "chroma"}
 _SCHEMES: Final[dict[str, StoreKind]] = {
@@ -198,11 +201,23 @@ def _postgres(spec: str) -> Iterator[BaseStore]:
         try:
             found = postgres.PostgresStore.from_conn_string(_connection(spec))
             store = opened.enter_context(found)
-            store.setup()
+            _set_up(store, driver)
         except driver.Error as error:
             raise _refusal(spec, error) from error
         failures = (driver.OperationalError, driver.InterfaceError)
         yield GuardedStore(store, failures, name=shown(spec))
+
+
+def _set_up(store: Any, driver: Any) -> None:
+    """Make the tables that are missing, also where others open the database at the same time."""
+    errors = driver.errors
+    made_twice = (errors.UniqueViolation, errors.DuplicateObject, errors.DuplicateTable)
+    for _ in range(_ATTEMPTS):
+        with suppress(*made_twice, errors.DeadlockDetected):
+            store.setup()
+            return
+        time.sleep(_ATTEMPT_SECONDS)
+    store.setup()
 
 
 def _connection(spec: str) -> str:

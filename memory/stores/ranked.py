@@ -23,7 +23,7 @@ from langgraph.store.base import (
 
 from langgraft._core.arguments import checked
 from langgraft._core.canonical import JSON, digest
-from langgraft._core.effects import adrive, drive
+from langgraft._core.effects import adrive, drive, in_thread
 from langgraft._core.errors import SettingsError
 from langgraft.memory.rankers.base import (
     DurableIndex,
@@ -391,13 +391,18 @@ class RankedStore(BaseStore):
             if answer.fields:
                 yield from self._fill(corpus, answer.fields)
             answer = self.corpora.search(corpus, {}, {}, partial(ask, learned=learned))
+        if self.corpora.due(corpus):
+            yield in_thread(self.corpora.save, corpus)
         return answer
 
     def _catch_up(self, prefix: Namespace) -> Program[None]:
         """Learn what was written, by whomever, since a prefix was indexed."""
         if self._log is not None and (since := self.corpora.as_of(prefix)) is not None:
             told = yield from changes(self._log, prefix, *since)
-            self.corpora.follow(prefix, told)
+            if told.addresses is None:  # what was kept is deleted
+                yield in_thread(self.corpora.follow, prefix, told)
+            else:
+                self.corpora.follow(prefix, told)
 
     def _build(self, prefix: Namespace, asked: RankedQuery) -> Program[None]:
         """Index a prefix, or take its index from the directory."""
@@ -411,7 +416,8 @@ class RankedStore(BaseStore):
                 turn.release()
 
     def _build_in_turn(self, prefix: Namespace, asked: RankedQuery) -> Program[None]:
-        if self.corpora.reopen(prefix, self.ranker.index()):
+        reopened: object = yield in_thread(self.corpora.reopen, prefix, self.ranker.index())
+        if reopened:
             return
         index = self.ranker.index()
         with self.corpora.building(prefix, index) as corpus:
@@ -421,7 +427,7 @@ class RankedStore(BaseStore):
             records = yield from self._all(corpus)
             if self.corpora.has(prefix):
                 return  # another thread or task was faster; its index follows every write as well
-            corpus.enter_all(records)
+            yield in_thread(corpus.enter_all, records)  # takes a second for some 15,000
             if corpus.embeddings is not None:
                 for request in corpus.embeddings.lacking(None):
                     corpus.embeddings.learn(request, (yield from embed(request)))

@@ -12,6 +12,8 @@ from shutil import which
 
 import pytest
 from alfworld_cases import HOW_TO_GET_IT, PRESENT, needs_alfworld
+from chroma_server import chroma_server
+from postgres_server import Schemas
 from warm_python import WarmPython
 
 from langgraft.benchmarks.studies import shipped_plans
@@ -56,6 +58,15 @@ ALFWORLD_BLOCKS = [
     for page in PAGES
     for number, code in enumerate(blocks(page, "python alfworld"))
 ]
+# They are told where the server is: in DATABASE_URL, and in CHROMA_URL.
+POSTGRES_BLOCKS, CHROMA_BLOCKS = (
+    [
+        pytest.param(page, code, id=f"{page.name}-{number}")
+        for page in PAGES
+        for number, code in enumerate(blocks(page, f"python {server}"))
+    ]
+    for server in ("postgres", "chroma")
+)
 EXAMPLES = sorted((REPOSITORY / "examples").glob("*.py"))
 
 
@@ -118,6 +129,30 @@ def test_code_of_a_page_when_it_needs_alfworld_runs_there(
 ) -> None:
     """Blocks that play ALFWorld run where its engine is installed."""
     python.run(beside(code, tmp_path), tmp_path)
+
+
+def told(variable: str, value: str, code: str) -> str:
+    """Return code that runs with a variable of the environment."""
+    return f"import os\nos.environ[{variable!r}] = {value!r}\n{code}"
+
+
+@pytest.mark.parametrize(("page", "code"), POSTGRES_BLOCKS)
+def test_code_of_a_page_when_it_needs_postgresql_runs_there(
+    page: Path, code: str, tmp_path: Path, postgres: Schemas, python: WarmPython
+) -> None:
+    """Blocks that use PostgreSQL run against a server, each in an empty database."""
+    save_files(page, tmp_path)
+    python.run(told("DATABASE_URL", postgres.new(), code), tmp_path)
+
+
+@pytest.mark.parametrize(("page", "code"), CHROMA_BLOCKS)
+def test_code_of_a_page_when_it_needs_a_chroma_server_runs_there(
+    page: Path, code: str, tmp_path: Path, python: WarmPython
+) -> None:
+    """Blocks that use a Chroma server run against one."""
+    save_files(page, tmp_path)
+    with chroma_server() as url:
+        python.run(told("CHROMA_URL", url, code), tmp_path)
 
 
 def test_provider_of_the_guide_when_counted_has_thirty_lines() -> None:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from acceptance import banks
 from acceptance.banks import UnhurriedStore
@@ -26,6 +27,9 @@ from langgraph.store.sqlite import SqliteStore
 from langgraph.store.sqlite.aio import AsyncSqliteStore
 from memory_cases import asking, make_episode
 from postgres_server import Schemas
+from psycopg.conninfo import make_conninfo
+from psycopg.rows import dict_row
+from psycopg_pool import ConnectionPool
 
 from langgraft._core.errors import BankConflictError, InfrastructureError
 from langgraft.memory.bank import MOST_IDLE, WriterLock, open_bank, records_namespace
@@ -264,6 +268,26 @@ def test_postgres_when_its_pool_has_one_connection_does_not_wait_for_itself(
     where = postgres.new()
     one = postgres.store(where, pool_config={"min_size": 1, "max_size": 1})
     check_two_writers(one, postgres.store(where))
+
+
+def test_postgres_when_its_connections_are_cut_files_over_new_ones(postgres: Schemas) -> None:
+    """A pool that checks its connections, and the one for locks, outlive a restart of the database."""
+    where = make_conninfo(postgres.new(), application_name="cut")
+    options = {"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}
+    checked = ConnectionPool.check_connection
+    pool: Any = ConnectionPool(where, min_size=1, kwargs=options, check=checked)
+    with pool:
+        store = PostgresStore(pool)
+        store.setup()
+        memory = SimpleRAG(store)
+        memory.file(make_episode("before"))
+        with psycopg.connect(postgres.uri, autocommit=True) as other:
+            cut = (
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s"
+            )
+            assert len(other.execute(cut, ["cut"]).fetchall()) == 2
+        memory.file(make_episode("after"))
+        assert len(memory.content().items) == 2
 
 
 async def test_postgres_when_asynchronous_waits_for_others(postgres: Schemas) -> None:

@@ -96,6 +96,15 @@ class Call:
         return await self._twin(*args, **kwargs)
 
 
+def in_thread(function: Callable[P, Any], *args: P.args, **kwargs: P.kwargs) -> Call:
+    """Return the call of a function that reads or writes files: no event loop waits for it."""
+
+    async def twin(*args: P.args, **kwargs: P.kwargs) -> Any:
+        return await asyncio.to_thread(function, *args, **kwargs)
+
+    return Call(function, twin, *args, **kwargs)
+
+
 def do(effect: Effect) -> Any:
     """Perform an effect."""
     return effect.do()

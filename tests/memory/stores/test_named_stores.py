@@ -2,11 +2,14 @@
 
 import sqlite3
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import psycopg
 import pytest
+from postgres_server import Schemas
+from psycopg.conninfo import conninfo_to_dict
 
 from langgraft._core.errors import InfrastructureError, InputError, MissingExtraError, SettingsError
 from langgraft.memory.stores.named import open_store, shown, store_kind
@@ -149,6 +152,24 @@ def test_postgres_when_opened_then_has_its_tables_and_keeps_records(postgres_uri
     with open_store(postgres_uri) as store:
         for number in range(2):
             store.delete(("named",), str(number))
+
+
+def test_postgres_when_many_open_it_at_first_gives_each_a_store(
+    postgres_uri: str, postgres: Schemas
+) -> None:
+    """Tables that several processes make at the same time are made once, and fail nobody."""
+    named = urlsplit(postgres_uri)
+    place = quote(conninfo_to_dict(postgres.new())["options"])
+    url = named._replace(query=f"{named.query}&options={place}").geturl()
+
+    def opened(number: int) -> None:
+        with open_store(url) as store:
+            store.put(("many",), str(number), {"n": number})
+
+    with ThreadPoolExecutor(6) as threads:
+        list(threads.map(opened, range(6)))
+    with open_store(url) as store:
+        assert len(store.search(("many",))) == 6
 
 
 def test_postgres_when_the_database_does_not_exist_then_is_one_line(postgres_uri: str) -> None:

@@ -1,0 +1,116 @@
+"""The graphs of `langgraph.json` in `langgraph dev`: offline, from a fresh clone, in one process."""
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dev_server import HOW_TO_GET_IT, PROGRAM, REPOSITORY, clone, dev_server, untracked
+from langgraph_sdk import get_client
+from langgraph_sdk.client import LangGraphClient
+
+from langgraft.benchmarks.simulated import serve
+from langgraft.memory.model import BLOCK_START
+
+pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason=HOW_TO_GET_IT)
+
+STREAMED: list[Any] = [
+    "values",
+    "updates",
+    "messages-tuple",
+    "tasks",
+    "checkpoints",
+    "debug",
+    "custom",
+]
+"""All that a client can ask for, but for `events`, which show what a model is sent, as traces do."""
+
+
+class Talk:
+    """Conversations with the assistant, each turn in a thread of its own."""
+
+    def __init__(self, client: LangGraphClient) -> None:
+        self.client = client
+        self.said = ""
+        """All that was streamed of the latest turn, and what its thread holds."""
+
+    async def ask(self, user: str, question: str) -> str:
+        """Ask, and return the answer."""
+        thread = (await self.client.threads.create())["thread_id"]
+        asked: Any = {"messages": [{"role": "user", "content": question}]}
+        parts = self.client.runs.stream(
+            thread,
+            "assistant",
+            input=asked,
+            context={"user_id": user},
+            stream_mode=STREAMED,
+        )
+        streamed = [(part.event, part.data) async for part in parts]
+        state = await self.client.threads.get_state(thread)
+        history = await self.client.threads.get_history(thread)
+        self.said = json.dumps([streamed, state, history])
+        assert "error" not in dict(streamed), self.said
+        return str(state["values"]["messages"][-1]["content"])  # type: ignore[call-overload]
+
+
+def simulated_assistant() -> Any:
+    """Return the simulated model of the example."""
+    path = REPOSITORY / "examples" / "assistant_with_memory.py"
+    spec = importlib.util.spec_from_file_location("assistant_with_memory", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.SimulatedAssistant()
+
+
+async def test_graphs_when_served_in_one_process_run_and_leave_nothing_untracked(
+    tmp_path: Path,
+) -> None:
+    """Every graph is there and works; who told the assistant something is remembered, nobody else is."""
+    folder, log = clone(tmp_path / "clone"), tmp_path / "log"
+    with dev_server(folder, log) as url:
+        async with get_client(url=url) as client:
+            served = {each["graph_id"] for each in await client.assistants.search()}
+            assert served == set(json.loads((folder / "langgraph.json").read_text())["graphs"])
+
+            talk = Talk(client)
+            assert (await talk.ask("ada", "The wifi is down.")).startswith("I had a look.")
+            assert (await talk.ask("ada", "Is the wifi down again?")).startswith("I remember.")
+            assert (await talk.ask("bob", "The wifi is down.")).startswith("I had a look.")
+
+            task = {"task_id": "babyai/action_obj_door/0"}
+            played = await client.runs.wait(None, "react", input=task)
+            assert played["deltas"]  # type: ignore[call-overload]
+    said = log.read_text()
+    assert "Blocking call" not in said
+    assert "Memory failed" not in said
+    assert "not filed" not in said
+    assert untracked(folder) == ""
+
+
+async def test_assistant_when_it_remembers_shows_it_to_the_model_alone(tmp_path: Path) -> None:
+    """A model that is named is sent what its user said before, also before the server was started anew."""
+    folder, log = clone(tmp_path / "clone"), tmp_path / "log"
+    async with serve(simulated_assistant()) as model:
+        named = {"ASSISTANT_MODEL": "openai:simulated", "OPENAI_API_KEY": "none"}
+        named["OPENAI_BASE_URL"] = model.base_url
+        with dev_server(folder, log, **named) as url:
+            async with get_client(url=url) as client:
+                talk = Talk(client)
+                await talk.ask("ada", "The wifi is down in the tangerine room.")
+                await talk.ask("bob", "The wifi is down in the walnut room.")
+        assert BLOCK_START not in json.dumps([call.request for call in model.calls])
+        with dev_server(folder, log, **named) as url:
+            async with get_client(url=url) as client:
+                talk = Talk(client)
+                answer = await talk.ask("ada", "Again the wifi is down.")
+    assert answer.startswith("I remember.")
+    prompt = json.dumps(model.calls[-1].request["messages"])
+    assert BLOCK_START in prompt
+    assert "tangerine" in prompt
+    assert "walnut" not in prompt
+    assert "Again the wifi is down." in talk.said
+    assert "tangerine" not in talk.said
+    assert BLOCK_START not in talk.said
