@@ -159,7 +159,7 @@ def test_postgres_when_many_open_it_at_first_gives_each_a_store(
 ) -> None:
     """Tables that several processes make at the same time are made once, and fail nobody."""
     named = urlsplit(postgres_uri)
-    place = quote(conninfo_to_dict(postgres.new())["options"])
+    place = quote(str(conninfo_to_dict(postgres.new())["options"]))
     url = named._replace(query=f"{named.query}&options={place}").geturl()
 
     def opened(number: int) -> None:
