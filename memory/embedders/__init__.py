@@ -35,8 +35,7 @@ __all__ = [
 _MODULES = {
     "base": ("Embedder", "EmbeddingRequest", "Role", "Vectors"),
     "cached": ("CachedEmbedder", "MemoryVectors", "SQLiteVectors", "VectorCache"),
-    "hashing": ("HashingEmbeddings",),
-    "named": ("make_embedder",),
+    "named": ("HashingEmbeddings", "make_embedder"),
 }
 
 __getattr__, __dir__ = lazy_exports(
