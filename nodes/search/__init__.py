@@ -47,7 +47,7 @@ __all__ = [
 _MODULES = {
     "artifacts": ("Artifacts", "FolderArtifacts", "MemoryArtifacts"),
     "node": ("SAMPLE",),
-    "search.best": ("read_best",),
+    "search.memory": ("read_best",),
     "search.deps": ("TreeInput", "TreeOutput", "TreePrompts", "TreeState"),
     "search.journal": ("Journal", "JournalNode", "Search", "read_search"),
     "search.policy": ("AIDEPolicy", "Expansion", "SearchPolicy"),
