@@ -562,6 +562,7 @@ def _settings_of(
 ) -> ProviderSettings:
     if isinstance(settings, ProviderSettings):
         return settings
+    settings = {"same_task": "exclude", **settings}
     if isinstance(memory, str):
         return provider_settings(memory, settings)
     return kind.settings_model(**settings)
