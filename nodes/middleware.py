@@ -224,12 +224,13 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
             agent: The agent; with `config`, what its thread could not file, or did not finish, is filed
                 now. A turn that waits for an approval is filed as it stands: flush what is over.
             config: The thread's, as the agent is invoked with. The user of an unfinished turn is known
-                from its record.
+                from its record. With a `checkpoint_id`, such as the end of a branch that nobody went on
+                from, what is left there is filed and the thread stays as it is.
         """
         self._jobs.wait()
         if agent is not None:
-            update = run(self._left(agent.get_state(config).values), do)
-            if update is not None:
+            update = run(self._left(agent.get_state(config).values, agent), do)
+            if update is not None and _is_tip(config):
                 agent.update_state(config, update, as_node=f"{self.name}.after_agent")
 
     async def aflush(self, agent: Any = None, config: Any = None) -> None:
@@ -237,8 +238,8 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         await self._jobs.await_all()
         if agent is not None:
             state = await agent.aget_state(config)
-            update = await arun(self._left(state.values), ado)
-            if update is not None:
+            update = await arun(self._left(state.values, agent), ado)
+            if update is not None and _is_tip(config):
                 await agent.aupdate_state(config, update, as_node=f"{self.name}.after_agent")
 
     # A turn -------------------------------------------------------------------------------
@@ -368,15 +369,15 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
                 left.append(after)
         return left
 
-    def _left(self, values: Mapping[str, Any]) -> Program[Call, dict[str, Any] | None]:
+    def _left(self, values: Mapping[str, Any], agent: Any) -> Program[Call, dict[str, Any] | None]:
         """File what a thread has left; its last turn stays on record, as the next one's parent."""
         held = cast("list[TurnRecord]", values.get(TURNS, []))
         if not held or self._remember == "no":
             return None
-        left = yield from self._file_left(held[:-1], values["messages"], None)
+        left = yield from self._file_left(held[:-1], values["messages"], agent)
         last = self._jobs.result(held[-1]["turn"]) or held[-1]
         if "filed" not in last:
-            memory = self._banks.of(last["user"], None)
+            memory = self._banks.of(last["user"], agent)
             last = yield from self._filed(memory, last, values["messages"])
         return {TURNS: [*left, last]}
 
@@ -452,6 +453,11 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
             return Outcome(success=None)
         result: object = self._outcome(state)
         return await result if inspect.isawaitable(result) else result
+
+
+def _is_tip(config: Any) -> bool:
+    """Say whether a configuration means a thread as it is now; writing to a checkpoint would fork it."""
+    return "checkpoint_id" not in (config or {}).get("configurable", {})
 
 
 def _turn(messages: Sequence[AnyMessage], record: TurnRecord) -> Turn:
