@@ -36,11 +36,12 @@ from langgraft._core.effects import Call, Program, ado, arun, do, run
 from langgraft._core.errors import InputError, SettingsError
 from langgraft._core.texts import Prompt
 from langgraft.memory.banks import Banks
-from langgraft.memory.model import Add, Outcome
+from langgraft.memory.model import Episode, Outcome
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import provider_class, provider_settings
 from langgraft.memory.recall import Budget, Recall, RecallContext
 from langgraft.memory.settings import ProviderSettings
+from langgraft.memory.stores.programs import Namespace
 from langgraft.nodes.dialogue import ChatModel, chat_model
 from langgraft.nodes.prompts import prompt as shipped
 from langgraft.nodes.turns import (
@@ -51,6 +52,7 @@ from langgraft.nodes.turns import (
     context_of,
     episode_id,
     episode_of_turn,
+    is_question,
     last_turn,
     learning,
     question_id,
@@ -93,8 +95,8 @@ class TurnRecord(TypedDict):
     """How it ended, where it did."""
     filed: NotRequired[str]
     """The episode that it was filed as."""
-    items: NotRequired[list[str]]
-    """What memory made of it, where that may have to be replaced (`on_refile`)."""
+    episode: NotRequired[dict[str, Any]]
+    """What is still to be filed: messages may be summarized or deleted before that succeeds."""
 
 
 class MemoryState(AgentState[Any]):
@@ -249,11 +251,14 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         turn = last_turn(messages)
         if turn is None:
             return None
-        thread, last = _thread(runtime), held[-1] if held else None
+        thread, last, user = _thread(runtime), held[-1] if held else None, self._banks.user(runtime)
         parent = last["turn"] if last else ""
-        if last and last["turn"] == turn_id(thread, turn, last["parent"]):  # asked again
-            record = self._jobs.result(last["turn"]) or last
+        again = last is not None and last["turn"] == turn_id(thread, turn, last["parent"])
+        if last is not None and again and last["user"] == user:
             held = held[:-1]
+            record = (
+                (yield from self._settled(last, messages, runtime)) if "episode" in last else last
+            )
         else:
             record = TurnRecord(
                 turn=turn_id(thread, turn, parent),
@@ -261,7 +266,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
                 asked=str(turn.asked.id),
                 question=question_id(thread, turn),
                 task=turn.task,
-                user=self._banks.user(runtime),
+                user=user,
                 receipts=[],
             )
         memory = self._banks.of(record["user"], runtime)
@@ -328,6 +333,8 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         with self._lock:
             shown = self._shown.pop((memory.namespace, record["turn"]), None)
         record = {**record, "receipts": [*record["receipts"], *(shown.later if shown else [])]}
+        if self._on_refile == "replace" and "episode" in record:  # it may be there for all we know
+            record["filed"] = record.pop("episode")["id"]
         if self._remember == "no":
             return {TURNS: [record]}
         try:
@@ -344,8 +351,11 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
             "feedback": result.feedback,
         }
         if self._remember == "background":
-            filing = self._filing(memory, record, state["messages"])
-            self._jobs.start(record["turn"], filing, self._not_filed)
+            episode = self._episode(record, state["messages"])
+            if episode is not None:
+                record["episode"] = episode.to_json()
+                filing = self._filing(memory, record, episode)
+                self._jobs.start((memory.namespace, episode.id), filing, self._not_filed)
             return {TURNS: [*earlier, record]}
         record = yield from self._filed(memory, record, state["messages"])
         return {TURNS: [*earlier, record]}
@@ -358,50 +368,60 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         """File turns that were not, and return those that still are not."""
         left = []
         for record in held if self._remember != "no" else ():
-            job = self._jobs.running(record["turn"])
-            if job is not None:
-                yield Call(job.wait, job.await_it)
-            if "filed" in record or self._jobs.result(record["turn"]):
-                continue
-            memory = self._banks.of(record["user"], runtime)
-            after = yield from self._filed(memory, record, messages)
-            if "filed" not in after:
+            after = yield from self._settled(record, messages, runtime)
+            if not _is_filed(after):
                 left.append(after)
         return left
 
     def _left(self, values: Mapping[str, Any], agent: Any) -> Program[Call, dict[str, Any] | None]:
         """File what a thread has left; its last turn stays on record, as the next one's parent."""
         held = cast("list[TurnRecord]", values.get(TURNS, []))
-        if not held or self._remember == "no":
+        if self._remember == "no" or all(_is_filed(record) for record in held):
             return None
         left = yield from self._file_left(held[:-1], values["messages"], agent)
-        last = self._jobs.result(held[-1]["turn"]) or held[-1]
-        if "filed" not in last:
-            memory = self._banks.of(last["user"], agent)
-            last = yield from self._filed(memory, last, values["messages"])
+        last = yield from self._settled(held[-1], values["messages"], agent)
         return {TURNS: [*left, last]}
+
+    def _settled(
+        self, record: TurnRecord, messages: Sequence[AnyMessage], runtime: Any
+    ) -> Program[Call, TurnRecord]:
+        """Return the record of a turn once nobody files it any more: filed, if that can be done."""
+        memory = self._banks.of(record["user"], runtime)
+        if "episode" in record:
+            place = memory.namespace, record["episode"]["id"]
+            job = self._jobs.running(place)
+            if job is not None:
+                yield Call(job.wait, job.await_it)
+            record = self._jobs.result(place) or record
+        if _is_filed(record):
+            return record
+        return (yield from self._filed(memory, record, messages))
 
     def _filed(
         self, memory: MemoryProvider[Any], record: TurnRecord, messages: Sequence[AnyMessage]
     ) -> Program[Call, TurnRecord]:
-        """File a turn, and return its record: as filed, or as it was where memory failed."""
+        """File a turn, and return its record: as filed, or with what is to be filed where memory failed."""
+        episode = self._episode(record, messages)
+        if episode is None:
+            return record
         try:
-            filed = yield from self._filing(memory, record, messages)
+            filed = yield from self._filing(memory, record, episode)
         except Exception as error:
             if self._on_error == "raise":
                 raise
             self._not_filed(error)
-            return record
+            return {**record, "episode": episode.to_json()}
         return filed
 
-    def _filing(
-        self, memory: MemoryProvider[Any], record: TurnRecord, messages: Sequence[AnyMessage]
-    ) -> Program[Call, TurnRecord]:
+    def _episode(self, record: TurnRecord, messages: Sequence[AnyMessage]) -> Episode | None:
+        """Return what is to be filed of a turn, if anything is."""
+        if "episode" in record:
+            return Episode.from_json(record["episode"])
         rest = _turn(messages, record).rest
         name = episode_id(record["turn"], rest)
         if "filed" in record and (self._on_refile == "skip" or record["filed"] == name):
-            return record
-        episode = episode_of_turn(
+            return None
+        return episode_of_turn(
             self._domain,
             record["task"],
             rest,
@@ -410,13 +430,19 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
             task_id=record["question"],
             receipts=record["receipts"],
         )
-        delta = yield from learning(memory, episode, self._model, self._template)
-        filed: TurnRecord = {**record, "filed": name}
-        if self._on_refile == "replace":
-            for item in record.get("items", ()):
-                with suppress(InputError):  # it is gone already
-                    yield Call(memory.forget, memory.aforget, item)
-            filed["items"] = [each.item.id for each in delta.changes if isinstance(each, Add)]
+
+    def _filing(
+        self, memory: MemoryProvider[Any], record: TurnRecord, episode: Episode
+    ) -> Program[Call, TurnRecord]:
+        yield from learning(memory, episode, self._model, self._template)
+        if "filed" in record:  # another episode, whose place it takes
+            content = yield Call(memory.content, memory.acontent)
+            for item in content.items.values():
+                if item.episode_id == record["filed"]:
+                    with suppress(InputError):  # it went with another one
+                        yield Call(memory.forget, memory.aforget, item.id)
+        filed: TurnRecord = {**record, "filed": episode.id}
+        filed.pop("episode", None)
         return filed
 
     # What can go wrong --------------------------------------------------------------------
@@ -455,19 +481,24 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         return await result if inspect.isawaitable(result) else result
 
 
+def _is_filed(record: TurnRecord) -> bool:
+    return "filed" in record and "episode" not in record
+
+
 def _is_tip(config: Any) -> bool:
     """Say whether a configuration means a thread as it is now; writing to a checkpoint would fork it."""
     return "checkpoint_id" not in (config or {}).get("configurable", {})
 
 
 def _turn(messages: Sequence[AnyMessage], record: TurnRecord) -> Turn:
-    """Return a turn; where a summary took the question's place, what came after that."""
+    """Return a turn; where a summary took the question's place, what came after that, up to the next."""
     turn = turn_asked_by(messages, record["asked"])
     if turn is not None:
         return turn
-    humans = (n for n in range(len(messages) - 1, -1, -1) if isinstance(messages[n], HumanMessage))
-    since = next(humans, -1) + 1
-    return Turn(HumanMessage(record["task"], id=record["asked"]), messages[since:])
+    humans = [n for n, message in enumerate(messages) if isinstance(message, HumanMessage)]
+    since = max((n + 1 for n in humans if not is_question(messages[n])), default=0)
+    until = next((n for n in humans if n >= since), len(messages))
+    return Turn(HumanMessage(record["task"], id=record["asked"]), messages[since:until])
 
 
 def _placed(messages: Sequence[AnyMessage], asked: str, block: str) -> list[AnyMessage]:
@@ -574,6 +605,10 @@ def _settings_of(
     return kind.settings_model(**settings)
 
 
+_Place: TypeAlias = tuple[Namespace, str]
+"""The bank that an episode is filed in, and the episode: other answers and users may share a turn's name."""
+
+
 class _Job:
     """A turn that is filed meanwhile: in a thread, or as a task of an event loop."""
 
@@ -598,13 +633,13 @@ class _Jobs:
     """Turns that are filed in the background, and what became of the latest."""
 
     def __init__(self) -> None:
-        self._running: dict[str, _Job] = {}
-        self._results: OrderedDict[str, TurnRecord] = OrderedDict()
+        self._running: dict[_Place, _Job] = {}
+        self._results: OrderedDict[_Place, TurnRecord] = OrderedDict()
         self._lock = threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
 
     def start(
-        self, turn: str, filing: Program[Call, TurnRecord], failed: Callable[[Exception], None]
+        self, place: _Place, filing: Program[Call, TurnRecord], failed: Callable[[Exception], None]
     ) -> None:
         """File a turn meanwhile. Normally ending, Python waits for threads, and loops for no tasks."""
         try:
@@ -618,29 +653,29 @@ class _Jobs:
         else:
             job = _Job(loop.create_task(arun(filing, ado)))
         with self._lock:
-            self._running[turn] = job
-        job.work.add_done_callback(lambda work: self._ended(turn, work, failed))
+            self._running[place] = job
+        job.work.add_done_callback(lambda work: self._ended(place, work, failed))
 
-    def _ended(self, turn: str, work: Any, failed: Callable[[Exception], None]) -> None:
+    def _ended(self, place: _Place, work: Any, failed: Callable[[Exception], None]) -> None:
         with self._lock:
-            self._running.pop(turn, None)
+            self._running.pop(place, None)
         if work.cancelled():
             return
         if isinstance(work.exception(), Exception):
             failed(work.exception())
             return
         with self._lock:
-            self._results[turn] = work.result()
+            self._results[place] = work.result()
             while len(self._results) > SHOWN_AT_ONCE:
                 self._results.popitem(last=False)
 
-    def running(self, turn: str) -> _Job | None:
-        """Return a turn's job, as long as it runs."""
-        return self._running.get(turn)
+    def running(self, place: _Place) -> _Job | None:
+        """Return a job, as long as it runs."""
+        return self._running.get(place)
 
-    def result(self, turn: str) -> TurnRecord | None:
-        """Return the record of a turn that was filed here."""
-        return self._results.get(turn)
+    def result(self, place: _Place) -> TurnRecord | None:
+        """Return the record of a turn that was filed so."""
+        return self._results.get(place)
 
     def wait(self) -> None:
         """Wait for all."""
