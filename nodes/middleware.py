@@ -95,6 +95,8 @@ class TurnRecord(TypedDict):
     """How it ended, where it did."""
     filed: NotRequired[str]
     """The episode that it was filed as."""
+    replaces: NotRequired[list[str]]
+    """Episodes whose place it takes, filed or perhaps filed (`on_refile`)."""
     episode: NotRequired[dict[str, Any]]
     """What is still to be filed: messages may be summarized or deleted before that succeeds."""
 
@@ -333,8 +335,10 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         with self._lock:
             shown = self._shown.pop((memory.namespace, record["turn"]), None)
         record = {**record, "receipts": [*record["receipts"], *(shown.later if shown else [])]}
-        if self._on_refile == "replace" and "episode" in record:  # it may be there for all we know
-            record["filed"] = record.pop("episode")["id"]
+        if self._on_refile == "replace":
+            pending = record.pop("episode", {}).get("id")  # it may be there for all we know
+            before = filter(None, (record.pop("filed", None), pending))
+            record["replaces"] = [*record.get("replaces", ()), *before]
         if self._remember == "no":
             return {TURNS: [record]}
         try:
@@ -417,16 +421,15 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         """Return what is to be filed of a turn, if anything is."""
         if "episode" in record:
             return Episode.from_json(record["episode"])
-        rest = _turn(messages, record).rest
-        name = episode_id(record["turn"], rest)
-        if "filed" in record and (self._on_refile == "skip" or record["filed"] == name):
+        if "filed" in record:
             return None
+        rest = _turn(messages, record).rest
         return episode_of_turn(
             self._domain,
             record["task"],
             rest,
             Outcome(**(record.get("ended") or {"success": None})),
-            name=name,
+            name=episode_id(record["turn"], rest),
             task_id=record["question"],
             receipts=record["receipts"],
         )
@@ -435,14 +438,15 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         self, memory: MemoryProvider[Any], record: TurnRecord, episode: Episode
     ) -> Program[Call, TurnRecord]:
         yield from learning(memory, episode, self._model, self._template)
-        if "filed" in record:  # another episode, whose place it takes
-            content = yield Call(memory.content, memory.acontent)
-            for item in content.items.values():
-                if item.episode_id == record["filed"]:
-                    with suppress(InputError):  # it went with another one
-                        yield Call(memory.forget, memory.aforget, item.id)
         filed: TurnRecord = {**record, "filed": episode.id}
         filed.pop("episode", None)
+        replaced = set(filed.pop("replaces", ())) - {episode.id}
+        if replaced:
+            content = yield Call(memory.content, memory.acontent)
+            for item in content.items.values():
+                if item.episode_id in replaced:
+                    with suppress(InputError):  # it went with another one
+                        yield Call(memory.forget, memory.aforget, item.id)
         return filed
 
     # What can go wrong --------------------------------------------------------------------
