@@ -18,12 +18,13 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool
 from langchain_core.tracers.base import BaseTracer
 from langchain_core.tracers.schemas import Run
+from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.store.base import BaseStore, Op, Result
 from pydantic import Field
 from typing_extensions import override
 
 from langgraft._core.errors import InfrastructureError
-from langgraft.memory.stores.named import GuardedStore
+from langgraft.memory.stores.named import GuardedStore, open_store
 from langgraft.nodes.middleware import MemoryMiddleware
 
 WORD: Final = re.compile(r"\bzq[0-9a-z]+")
@@ -198,19 +199,22 @@ def chat_app(
     store: BaseStore | None,
     checkpointer: Any,
     user: Callable[[Any], Any] | None = lambda runtime: runtime.context["user"],
-    summarized: bool = True,
+    keep: int | None = 3,
     called: Callable[[], None] = lambda: None,
     **options: Any,
 ) -> App:
-    """Make an agent with two tools, one of which asks for approval, with memory and summaries."""
+    """Make an agent with two tools, one of which asks for approval, with memory.
+
+    A summary takes the place of messages when they are twice as many as it is to `keep`; `None`: never.
+    """
     model = Talker(called=called)
     if isinstance(memory, str):
         options.setdefault("settings", {"top_k": 3})
     middleware = MemoryMiddleware(memory, user=user, **options)
     others: list[Any] = [HumanInTheLoopMiddleware(interrupt_on={"send": True})]
-    if summarized:
-        kept = {"trigger": ("messages", 6), "keep": ("messages", 3)}
-        others.append(SummarizationMiddleware(Talker(), **kept))  # type: ignore[arg-type]
+    if keep is not None:
+        sizes: Any = {"trigger": ("messages", 2 * keep), "keep": ("messages", keep)}
+        others.append(SummarizationMiddleware(Talker(), **sizes))
     agent: Any = create_agent(
         model,
         [look, send],
@@ -220,6 +224,18 @@ def chat_app(
         context_schema=dict[str, Any],
     )
     return App(agent, middleware, model)
+
+
+def dies_before_filing(memory: str, checkpoints: str, asked: str) -> None:
+    """Answer a question in thread `t` of user `ada`, and be killed before that is filed."""
+    with open_store(memory) as store, SqliteSaver.from_conn_string(checkpoints) as saver:
+        app = chat_app(
+            store=store,
+            checkpointer=saver,
+            outcome=lambda _: os.kill(os.getpid(), signal.SIGKILL),
+        )
+        given = {"messages": [HumanMessage(asked, id="1")]}
+        heard(app, given, {"configurable": {"thread_id": "t"}}, "ada", Seen())
 
 
 @dataclass
