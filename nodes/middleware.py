@@ -8,18 +8,18 @@
 
 When a turn begins, memory is asked about it; what it recalls stands behind the question in what the model
 is sent, and nowhere else: not in `messages`, streams, checkpoints or a pause for approval. When the turn has
-ended, it is filed. A turn that failed, was abandoned or could not be filed is filed by the next one.
+ended, it is filed. A turn that failed or was abandoned is filed by the thread's next one, and one that
+could not be filed by the user's next one.
 """
 
-import asyncio
 import inspect
 import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, NotRequired, TypeAlias, cast
 
@@ -43,6 +43,7 @@ from langgraft.memory.recall import Budget, Recall, RecallContext
 from langgraft.memory.settings import ProviderSettings
 from langgraft.memory.stores.programs import Namespace
 from langgraft.nodes.dialogue import ChatModel, chat_model
+from langgraft.nodes.filings import Filings
 from langgraft.nodes.prompts import prompt as shipped
 from langgraft.nodes.turns import (
     Ended,
@@ -141,7 +142,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         remember: File turns before the agent's run ends (`inline`), or meanwhile (`background`), or not
             at all (`no`). What a process had no time to file when it died the next turn files.
         on_error: Whether a fault of memory is a warning, and the user is answered all the same, or
-            fails the turn. What could not be filed is filed by a later turn.
+            fails the turn. What could not be filed is filed by the user's next turn.
         on_refile: What becomes of a turn whose message is sent again with the same id, after it was
             filed: the first episode is kept (`skip`), or the latest takes its place (`replace`).
 
@@ -179,7 +180,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         self._checked = False
         self._shown: OrderedDict[tuple[Any, str], _Shown] = OrderedDict()
         self._lock = threading.Lock()
-        self._jobs = _Jobs()
+        self._filings: Filings[TurnRecord] = Filings()
         if self._banks.example is not None:
             self._check(self._banks.example)
 
@@ -222,7 +223,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         return await arun(self._end(state, runtime), ado)
 
     def flush(self, agent: Any = None, config: Any = None) -> None:
-        """Wait for what is filed in the background; file what a thread has left.
+        """Wait for what is filed in the background; file what this process could not, and a thread has left.
 
         Args:
             agent: The agent; with `config`, what its thread could not file, or did not finish, is filed
@@ -231,7 +232,8 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
                 from its record. With a `checkpoint_id`, such as the end of a branch that nobody went on
                 from, what is left there is filed and the thread stays as it is.
         """
-        self._jobs.wait()
+        self._filings.wait()
+        run(self._catch_up(), do)
         if agent is not None:
             update = run(self._left(agent.get_state(config).values, agent), do)
             if update is not None and _is_tip(config):
@@ -239,7 +241,8 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
 
     async def aflush(self, agent: Any = None, config: Any = None) -> None:
         """Do as `flush` does, asynchronously."""
-        await self._jobs.await_all()
+        await self._filings.await_all()
+        await arun(self._catch_up(), ado)
         if agent is not None:
             state = await agent.aget_state(config)
             update = await arun(self._left(state.values, agent), ado)
@@ -274,6 +277,8 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         memory = self._banks.of(record["user"], runtime)
         self._check(memory)
         left = yield from self._file_left(held, messages, runtime)
+        if not left:
+            yield from self._catch_up(memory.namespace)
         shown = yield from self._recall(memory, record, turn)
         record = {**record, "receipts": [shown.recall.receipt.to_json()] if shown else []}
         return {TURNS: [*left, record]}
@@ -359,7 +364,8 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
             if episode is not None:
                 record["episode"] = episode.to_json()
                 filing = self._filing(memory, record, episode)
-                self._jobs.start((memory.namespace, episode.id), filing, self._not_filed)
+                missed = partial(self._not_filed, memory, record)
+                self._filings.start((memory.namespace, episode.id), filing, missed)
             return {TURNS: [*earlier, record]}
         record = yield from self._filed(memory, record, state["messages"])
         return {TURNS: [*earlier, record]}
@@ -369,13 +375,17 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
     def _file_left(
         self, held: Iterable[TurnRecord], messages: Sequence[AnyMessage], runtime: Any
     ) -> Program[Call, list[TurnRecord]]:
-        """File turns that were not, and return those that still are not."""
-        left = []
-        for record in held if self._remember != "no" else ():
-            after = yield from self._settled(record, messages, runtime)
+        """File turns that were not, and return those that still are not, the one that failed last.
+
+        Memory that fails is not tried with the others: reflection may have been paid for by then.
+        """
+        open_ones = list(held) if self._remember != "no" else []
+        while open_ones:
+            after = yield from self._settled(open_ones.pop(0), messages, runtime)
             if not _is_filed(after):
-                left.append(after)
-        return left
+                waiting = (each for each in open_ones if not _is_filed(each))
+                return [*(self._kept(each, messages) for each in waiting), after]
+        return []
 
     def _left(self, values: Mapping[str, Any], agent: Any) -> Program[Call, dict[str, Any] | None]:
         """File what a thread has left; its last turn stays on record, as the next one's parent."""
@@ -393,10 +403,10 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         memory = self._banks.of(record["user"], runtime)
         if "episode" in record:
             place = memory.namespace, record["episode"]["id"]
-            job = self._jobs.running(place)
+            job = self._filings.running(place)
             if job is not None:
                 yield Call(job.wait, job.await_it)
-            record = self._jobs.result(place) or record
+            record = self._filings.result(place) or record
         if _is_filed(record):
             return record
         return (yield from self._filed(memory, record, messages))
@@ -411,11 +421,25 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         try:
             filed = yield from self._filing(memory, record, episode)
         except Exception as error:
+            record = {**record, "episode": episode.to_json()}
+            self._not_filed(memory, record, error)
             if self._on_error == "raise":
                 raise
-            self._not_filed(error)
-            return {**record, "episode": episode.to_json()}
+            return record
+        self._filings.filed((memory.namespace, episode.id), filed)
         return filed
+
+    def _catch_up(self, namespace: Namespace | None = None) -> Program[Call, None]:
+        """File what this process could not, in one bank or in all, whatever became of its threads."""
+        for memory, record in self._filings.missed(namespace):
+            after = yield from self._filed(memory, record, ())
+            if namespace is not None and not _is_filed(after):
+                return
+
+    def _kept(self, record: TurnRecord, messages: Sequence[AnyMessage]) -> TurnRecord:
+        """Return the record of a turn with what is to be filed of it."""
+        episode = self._episode(record, messages)
+        return record if episode is None else {**record, "episode": episode.to_json()}
 
     def _episode(self, record: TurnRecord, messages: Sequence[AnyMessage]) -> Episode | None:
         """Return what is to be filed of a turn, if anything is."""
@@ -441,6 +465,8 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         filed: TurnRecord = {**record, "filed": episode.id}
         filed.pop("episode", None)
         replaced = set(filed.pop("replaces", ())) - {episode.id}
+        for name in replaced:
+            self._filings.drop((memory.namespace, name))
         if replaced:
             content = yield Call(memory.content, memory.acontent)
             for item in content.items.values():
@@ -465,7 +491,10 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
             "Memory failed, the agent goes on: %s (%s: %s)", what, type(error).__name__, error
         )
 
-    def _not_filed(self, error: Exception) -> None:
+    def _not_filed(
+        self, memory: MemoryProvider[Any], record: TurnRecord, error: BaseException
+    ) -> None:
+        self._filings.miss((memory.namespace, record["episode"]["id"]), memory, record)
         logger.warning(
             "A turn was not filed, a later one files it (%s: %s)", type(error).__name__, error
         )
@@ -607,86 +636,3 @@ def _settings_of(
     if isinstance(memory, str):
         return provider_settings(memory, settings)
     return kind.settings_model(**settings)
-
-
-_Place: TypeAlias = tuple[Namespace, str]
-"""The bank that an episode is filed in, and the episode: other answers and users may share a turn's name."""
-
-
-class _Job:
-    """A turn that is filed meanwhile: in a thread, or as a task of an event loop."""
-
-    def __init__(self, work: "Future[Any] | asyncio.Task[Any]") -> None:
-        self.work = work
-
-    def wait(self) -> None:
-        """Wait for its end, whatever that is; a task ends where its event loop runs."""
-        if isinstance(self.work, Future):
-            wait([self.work])
-
-    async def await_it(self) -> None:
-        """Do as `wait` does, asynchronously."""
-        work = self.work
-        if isinstance(work, Future):
-            await asyncio.wait([asyncio.wrap_future(work)])
-        elif work.get_loop() is asyncio.get_running_loop():
-            await asyncio.wait([work])
-
-
-class _Jobs:
-    """Turns that are filed in the background, and what became of the latest."""
-
-    def __init__(self) -> None:
-        self._running: dict[_Place, _Job] = {}
-        self._results: OrderedDict[_Place, TurnRecord] = OrderedDict()
-        self._lock = threading.Lock()
-        self._pool: ThreadPoolExecutor | None = None
-
-    def start(
-        self, place: _Place, filing: Program[Call, TurnRecord], failed: Callable[[Exception], None]
-    ) -> None:
-        """File a turn meanwhile. Normally ending, Python waits for threads, and loops for no tasks."""
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            loop = None
-        if loop is None:
-            with self._lock:
-                self._pool = self._pool or ThreadPoolExecutor(4, "langgraft-filing")
-            job = _Job(self._pool.submit(run, filing, do))
-        else:
-            job = _Job(loop.create_task(arun(filing, ado)))
-        with self._lock:
-            self._running[place] = job
-        job.work.add_done_callback(lambda work: self._ended(place, work, failed))
-
-    def _ended(self, place: _Place, work: Any, failed: Callable[[Exception], None]) -> None:
-        with self._lock:
-            self._running.pop(place, None)
-        if work.cancelled():
-            return
-        if isinstance(work.exception(), Exception):
-            failed(work.exception())
-            return
-        with self._lock:
-            self._results[place] = work.result()
-            while len(self._results) > SHOWN_AT_ONCE:
-                self._results.popitem(last=False)
-
-    def running(self, place: _Place) -> _Job | None:
-        """Return a job, as long as it runs."""
-        return self._running.get(place)
-
-    def result(self, place: _Place) -> TurnRecord | None:
-        """Return the record of a turn that was filed so."""
-        return self._results.get(place)
-
-    def wait(self) -> None:
-        """Wait for all."""
-        for job in list(self._running.values()):
-            job.wait()
-
-    async def await_all(self) -> None:
-        """Do as `wait` does, asynchronously."""
-        for job in list(self._running.values()):
-            await job.await_it()

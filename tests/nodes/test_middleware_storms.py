@@ -172,7 +172,7 @@ def test_conversations_when_everything_happens_are_kept_apart_and_filed_once(
 def test_answer_when_the_store_is_down_arrives_and_memory_catches_up(
     chat: Chat, store: FaultyStore
 ) -> None:
-    """Turns of an outage are filed by the first turn after it, in their order."""
+    """Turns of an outage are filed by the first turn after it."""
     store.down = True
     chat.ask("zq0t0")
     chat.ask("zq0t1")
@@ -197,6 +197,45 @@ def test_turn_when_its_filing_was_done_but_not_acknowledged_is_filed_once(
     monkeypatch.undo()
     chat.ask("zq0t2")
     assert len(bank(store)) == 3
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_turn_when_its_thread_is_not_gone_on_with_is_filed_with_the_users_next(
+    store: FaultyStore, way: Way, kept: bool
+) -> None:
+    """In another thread, or without a checkpointer, memory catches up all the same."""
+    saver = InMemorySaver() if kept else None
+    chat = Chat(chat_app(store=store, checkpointer=saver, keep=None), way)
+    store.down = True
+    for turn in range(3):
+        chat.ask(f"zq0t{turn}", f"t{turn}")
+    store.down = False
+    Chat(chat.app, way, "bob").ask("zq1t0", "b")
+    assert bank(store) == []
+    chat.ask("zq0t3", "u")
+    assert sorted(bank(store)) == [episode(f"zq0t{n}", by_boat(f"zq0t{n}")) for n in range(4)]
+    store.down = True
+    chat.ask("zq0t4", "v")
+    store.down = False
+    chat.app.memory.flush()
+    assert len(bank(store)) == 5
+
+
+def test_outage_when_it_lasts_asks_for_the_lessons_of_one_old_turn_at_a_time(
+    store: FaultyStore,
+) -> None:
+    """What reflection costs grows with the turns, not with their square."""
+    reflector = Reflector()
+    options: dict[str, Any] = {"model": reflector, "settings": {}, "keep": None}
+    chat = Chat(chat_app("insight", store=store, checkpointer=InMemorySaver(), **options))
+    store.down = True
+    for turn in range(5):
+        chat.ask(f"zq0t{turn}")
+    assert len(reflector.seen) <= 2 * 5
+    store.down = False
+    chat.ask("zq0t5")
+    assert len(bank(store, provider="insight")) == 6
+    assert len(reflector.seen) <= 2 * 5 + 6
 
 
 class Reflector(Talker):
@@ -307,7 +346,7 @@ def test_turn_when_unfiled_and_summarized_is_filed_with_its_own_answer(
     assert "zq0t0" not in repr(chat.state().values["messages"])
     store.down = False
     chat.flush()
-    texts = bank(store)
+    texts = sorted(bank(store))
     assert texts[0] == episode("zq0t0", by_boat("zq0t0"))
     assert texts[1].startswith(episode("zq0t1 look"))
     assert texts[2] == episode("zq0t2", by_boat("zq0t2"))
@@ -375,13 +414,14 @@ def test_regeneration_when_answered_anew_is_another_episode_and_not_shown_the_fi
 def test_fork_when_both_branches_have_turns_files_all_and_flush_leaves_the_head(
     chat: Chat, store: FaultyStore
 ) -> None:
-    """What the branch left behind could not file is filed by its own end, and the fork stays."""
+    """What a branch could not file another process files from its end, and the fork stays."""
     chat.ask("zq0t0")
     start = chat.state().config
     store.down = True
     chat.ask("zq0t1")
     tip = chat.state().config
     store.down = False
+    chat = Chat(chat_app(store=store, checkpointer=chat.app.agent.checkpointer), chat.way)
     chat.ask("zq0t2", at=start)
     head = chat.state().config
     assert len(bank(store)) == 2

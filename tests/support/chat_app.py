@@ -255,7 +255,7 @@ def heard(app: App, given: Any, config: Any, user: Any, seen: Seen) -> None:
             config | {"callbacks": [spy]},
             context={"user": user},
             stream_mode=list(STREAMS),
-            durability="sync",
+            durability="sync" if app.agent.checkpointer else None,
         ):
             seen.streams.append(repr(part))
     finally:
@@ -271,7 +271,7 @@ async def aheard(app: App, given: Any, config: Any, user: Any, seen: Seen) -> No
             config | {"callbacks": [spy]},
             context={"user": user},
             stream_mode=list(STREAMS),
-            durability="sync",
+            durability="sync" if app.agent.checkpointer else None,
         ):
             seen.streams.append(repr(part))
             await asyncio.sleep(0)
