@@ -272,11 +272,13 @@ def _resumed(talk: Conversations, turn: int, kind: str) -> Talk:
 def _left(talk: Conversations, turn: int) -> Talk:
     """Leave a turn that broke off as it is; it is to be filed if it ever began.
 
-    It began when that stands in a checkpoint: what comes after one is gone with the next question.
+    It began when that stands in a checkpoint: what was written after one is gone with the next question,
+    and not where the thread ends and is flushed.
     """
     word, agent = canary(talk.user, turn), talk.app.agent
     state = yield from talk.state(turn)
-    kept = yield Call(agent.get_state, agent.aget_state, state.config)
+    followed = turn + 1 < talk.turns and talk.thread(turn + 1) == talk.thread(turn)
+    kept = (yield Call(agent.get_state, agent.aget_state, state.config)) if followed else state
     held = kept.values.get(TURNS, [])
     if any(record["asked"] == word for record in held):
         over = not state.tasks

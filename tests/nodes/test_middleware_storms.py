@@ -14,6 +14,7 @@ from acceptance.apps import Storm
 from chat_app import (
     WORD,
     App,
+    Context,
     FaultyStore,
     Seen,
     Talker,
@@ -26,6 +27,7 @@ from chat_app import (
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.store.base import BaseStore
 from langgraph.types import Command
 from table_embeddings import TableEmbeddings
@@ -33,6 +35,7 @@ from table_embeddings import TableEmbeddings
 from langgraft._core.effects import ado, arun, do, run
 from langgraft._core.errors import InfrastructureError
 from langgraft.memory.banks import Banks
+from langgraft.memory.model import Outcome
 from langgraft.memory.rankers import Dense
 from langgraft.memory.stores import open_store
 from langgraft.nodes.middleware import TURNS
@@ -132,14 +135,13 @@ def chat(store: FaultyStore, way: Way) -> Chat:
 # Everything at once ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("first", [0, 4])
 def test_conversations_when_everything_happens_are_kept_apart_and_filed_once(
-    store: FaultyStore, way: Way, first: int
+    store: FaultyStore, way: Way
 ) -> None:
     """Four users at once, a batch in five fails: what acceptance measures holds, in small."""
     store.share = 0.2
     app = chat_app(store=store, checkpointer=InMemorySaver(), outcome=lambda _: True)
-    talks = [Conversations(app, user, 3, 3) for user in range(first, first + 4)]
+    talks = [Conversations(app, user, 3, 3) for user in range(4, 8)]
     if way == "sync":
         for talk in talks:
             run(talk.all_turns(), do)
@@ -249,12 +251,11 @@ class Reflector(Talker):
         return AIMessage('[{"when_to_use": "a parcel is sent", "lesson": "Take the boat."}]')
 
 
-@pytest.mark.parametrize("error", [TimeoutError("too late"), ValueError("no such model")])
 def test_answer_when_reflection_fails_arrives_and_its_lessons_are_drawn_later(
-    store: FaultyStore, way: Way, error: Exception
+    store: FaultyStore, way: Way
 ) -> None:
     """The lessons of a turn are drawn with the next turn's."""
-    reflector = Reflector(error=error)
+    reflector = Reflector(error=TimeoutError("too late"))
     app = chat_app(
         "insight",
         store=store,
@@ -352,6 +353,43 @@ def test_turn_when_unfiled_and_summarized_is_filed_with_its_own_answer(
     assert texts[2] == episode("zq0t2", by_boat("zq0t2"))
 
 
+def test_turn_when_it_broke_off_after_a_summary_is_filed_as_far_as_it_came(
+    store: FaultyStore, way: Way, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its question gone, what stands between the summary and the next question is its own."""
+
+    def down() -> None:
+        raise InfrastructureError("no answer")
+
+    chat = Chat(chat_app(store=store, checkpointer=InMemorySaver(), keep=2), way)
+    chat.ask("zq0t0")
+    chat.ask("zq0t1 send")
+    monkeypatch.setattr(chat.app.model, "called", down)
+    with pytest.raises(InfrastructureError):
+        chat.go(YES, chat.config("t"))
+    monkeypatch.undo()
+    assert question("zq0t1 send") not in repr(chat.state().values["messages"])
+    chat.ask("zq0t2")
+    assert "Observation: It was sent: zq0t1." in bank(store)[1]
+
+
+def test_turn_when_abandoned_in_an_outage_and_summarized_is_filed_as_it_was(
+    store: FaultyStore, way: Way
+) -> None:
+    """Also a turn that is not tried, since memory fails, is kept."""
+    chat = Chat(chat_app(store=store, checkpointer=InMemorySaver(), keep=2), way)
+    store.down = True
+    chat.ask("zq0t0")
+    chat.ask("zq0t1 send")
+    chat.ask("zq0t2 look")
+    store.down = False
+    chat = Chat(chat_app(store=store, checkpointer=chat.app.agent.checkpointer), way)
+    chat.flush()
+    texts = sorted(bank(store))
+    assert len(texts) == 3
+    assert 'Action: send({"what":"zq0t1"})' in texts[1]
+
+
 # Pauses -----------------------------------------------------------------------------------
 
 
@@ -438,6 +476,28 @@ def test_threads_when_message_ids_are_equal_are_two_turns(chat: Chat, store: Fau
     assert bank(store) == [episode("zq0t0", by_boat("zq0t0"))] * 2
 
 
+def test_agent_when_it_is_a_node_of_another_graph_shows_nothing_recalled(
+    store: FaultyStore, way: Way
+) -> None:
+    """Neither the graph around it nor its pause hold the block; every turn is filed."""
+    app = chat_app(store=None, checkpointer=None, keep=None)
+    graph = StateGraph(MessagesState, context_schema=Context)
+    graph.add_node("agent", app.agent)
+    graph.add_edge(START, "agent")
+    app.agent = graph.compile(checkpointer=InMemorySaver(), store=store)
+    chat = Chat(app, way)
+    chat.ask("zq0t0", "earlier")
+    chat.seen = Seen()
+    chat.ask("zq0t1 look")
+    chat.ask("zq0t2 send")
+    paused = app.agent.get_state(chat.config("t"), subgraphs=True)
+    assert paused.interrupts
+    chat.go(YES, chat.config("t"))
+    assert "zq0t0" in chat.prompt
+    assert "zq0t0" not in repr([paused, chat.history(), chat.seen.streams])
+    assert len(bank(store)) == 3
+
+
 # Sent again -------------------------------------------------------------------------------
 
 
@@ -479,6 +539,29 @@ def test_message_when_sent_again_is_replaced_by_the_latest_on_demand(
         chat.ask("zq0t0")
     chat.flush()
     assert bank(store) == [episode("zq0t0", *(by_boat("zq0t0", take) for take in range(4)))]
+
+
+def test_message_when_sent_again_is_not_followed_by_what_it_replaced(store: FaultyStore) -> None:
+    """An episode that could not be filed is not tried any more once another took its place."""
+
+    def ended(_: Any) -> Outcome:
+        store.down = app.model.takes["zq0t0"] == 0
+        return Outcome(success=None)
+
+    app = chat_app(
+        store=store,
+        checkpointer=InMemorySaver(),
+        keep=None,
+        on_refile="replace",
+        outcome=ended,
+    )
+    app.model.takes["zq0t0"] = 0
+    chat = Chat(app)
+    chat.ask("zq0t0")
+    app.model.takes["zq0t0"] = 1
+    chat.ask("zq0t0")
+    app.memory.flush()
+    assert bank(store) == [episode("zq0t0", by_boat("zq0t0"), by_boat("zq0t0", 1))]
 
 
 # In the background ------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from langchain_core.tracers.schemas import Run
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.store.base import BaseStore, Op, Result
 from pydantic import Field
-from typing_extensions import override
+from typing_extensions import TypedDict, override
 
 from langgraft._core.errors import InfrastructureError
 from langgraft.memory.stores.named import GuardedStore, open_store
@@ -30,7 +30,7 @@ from langgraft.nodes.middleware import MemoryMiddleware
 WORD: Final = re.compile(r"\bzq[0-9a-z]+")
 """A canary: `zq`, the user's number, `t`, the turn's number, and perhaps more."""
 
-STREAMS: Final = ("messages", "updates", "values", "custom")
+STREAMS: Final = ("messages", "updates", "values", "custom", "tasks", "checkpoints")
 
 
 def canary(user: int, turn: int, more: str = "") -> str:
@@ -184,6 +184,12 @@ def send(what: str) -> str:
     return f"It was sent: {what}."
 
 
+class Context(TypedDict):
+    """What a call of the application says."""
+
+    user: str
+
+
 @dataclass
 class App:
     """The application: an agent, and what it is made of."""
@@ -221,7 +227,7 @@ def chat_app(
         middleware=[middleware, *others],
         store=store,
         checkpointer=checkpointer,
-        context_schema=dict[str, Any],
+        context_schema=Context,
     )
     return App(agent, middleware, model)
 
