@@ -8,18 +8,18 @@
 
 When a turn begins, memory is asked about it; what it recalls stands behind the question in what the model
 is sent, and nowhere else: not in `messages`, streams, checkpoints or a pause for approval. When the turn has
-ended, it is filed. A turn that failed, was abandoned or could not be filed is filed by the next one.
+ended, it is filed. A turn that failed or was abandoned is filed by the thread's next one, and one that
+could not be filed by the user's next one.
 """
 
-import asyncio
 import inspect
 import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, NotRequired, TypeAlias, cast
 
@@ -36,12 +36,14 @@ from langgraft._core.effects import Call, Program, ado, arun, do, run
 from langgraft._core.errors import InputError, SettingsError
 from langgraft._core.texts import Prompt
 from langgraft.memory.banks import Banks
-from langgraft.memory.model import Add, Outcome
+from langgraft.memory.model import Episode, Outcome
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers import provider_class, provider_settings
 from langgraft.memory.recall import Budget, Recall, RecallContext
 from langgraft.memory.settings import ProviderSettings
+from langgraft.memory.stores.programs import Namespace
 from langgraft.nodes.dialogue import ChatModel, chat_model
+from langgraft.nodes.filings import Filings
 from langgraft.nodes.prompts import prompt as shipped
 from langgraft.nodes.turns import (
     Ended,
@@ -51,6 +53,7 @@ from langgraft.nodes.turns import (
     context_of,
     episode_id,
     episode_of_turn,
+    is_question,
     last_turn,
     learning,
     question_id,
@@ -74,10 +77,6 @@ Memory: TypeAlias = MemoryProvider[Any] | Banks | type[MemoryProvider[Any]] | st
 """One bank, those of many users, or the provider that each bank is opened with, by class or name."""
 
 
-Filing: TypeAlias = Program[Call, "TurnRecord"]
-"""Files a turn, and returns its record."""
-
-
 class TurnRecord(TypedDict):
     """What the state knows of a turn: ids and receipts, never what was recalled."""
 
@@ -97,8 +96,10 @@ class TurnRecord(TypedDict):
     """How it ended, where it did."""
     filed: NotRequired[str]
     """The episode that it was filed as."""
-    items: NotRequired[list[str]]
-    """What memory made of it, where that may have to be replaced (`on_refile`)."""
+    replaces: NotRequired[list[str]]
+    """Episodes whose place it takes, filed or perhaps filed (`on_refile`)."""
+    episode: NotRequired[dict[str, Any]]
+    """What is still to be filed: messages may be summarized or deleted before that succeeds."""
 
 
 class MemoryState(AgentState[Any]):
@@ -141,7 +142,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         remember: File turns before the agent's run ends (`inline`), or meanwhile (`background`), or not
             at all (`no`). What a process had no time to file when it died the next turn files.
         on_error: Whether a fault of memory is a warning, and the user is answered all the same, or
-            fails the turn. What could not be filed is filed by a later turn.
+            fails the turn. What could not be filed is filed by the user's next turn.
         on_refile: What becomes of a turn whose message is sent again with the same id, after it was
             filed: the first episode is kept (`skip`), or the latest takes its place (`replace`).
 
@@ -179,7 +180,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         self._checked = False
         self._shown: OrderedDict[tuple[Any, str], _Shown] = OrderedDict()
         self._lock = threading.Lock()
-        self._jobs = _Jobs()
+        self._filings: Filings[TurnRecord] = Filings()
         if self._banks.example is not None:
             self._check(self._banks.example)
 
@@ -222,27 +223,30 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         return await arun(self._end(state, runtime), ado)
 
     def flush(self, agent: Any = None, config: Any = None) -> None:
-        """Wait for what is filed in the background; file what a thread has left.
+        """Wait for what is filed in the background; file what this process could not, and a thread has left.
 
         Args:
             agent: The agent; with `config`, what its thread could not file, or did not finish, is filed
                 now. A turn that waits for an approval is filed as it stands: flush what is over.
             config: The thread's, as the agent is invoked with. The user of an unfinished turn is known
-                from its record.
+                from its record. With a `checkpoint_id`, such as the end of a branch that nobody went on
+                from, what is left there is filed and the thread stays as it is.
         """
-        self._jobs.wait()
+        self._filings.wait()
+        run(self._catch_up(), do)
         if agent is not None:
-            update = run(self._left(agent.get_state(config).values), do)
-            if update is not None:
+            update = run(self._left(agent.get_state(config).values, agent), do)
+            if update is not None and _is_tip(config):
                 agent.update_state(config, update, as_node=f"{self.name}.after_agent")
 
     async def aflush(self, agent: Any = None, config: Any = None) -> None:
         """Do as `flush` does, asynchronously."""
-        await self._jobs.await_all()
+        await self._filings.await_all()
+        await arun(self._catch_up(), ado)
         if agent is not None:
             state = await agent.aget_state(config)
-            update = await arun(self._left(state.values), ado)
-            if update is not None:
+            update = await arun(self._left(state.values, agent), ado)
+            if update is not None and _is_tip(config):
                 await agent.aupdate_state(config, update, as_node=f"{self.name}.after_agent")
 
     # A turn -------------------------------------------------------------------------------
@@ -252,11 +256,14 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         turn = last_turn(messages)
         if turn is None:
             return None
-        thread, last = _thread(runtime), held[-1] if held else None
+        thread, last, user = _thread(runtime), held[-1] if held else None, self._banks.user(runtime)
         parent = last["turn"] if last else ""
-        if last and last["turn"] == turn_id(thread, turn, last["parent"]):  # asked again
-            record = self._jobs.result(last["turn"]) or last
+        again = last is not None and last["turn"] == turn_id(thread, turn, last["parent"])
+        if last is not None and again and last["user"] == user:
             held = held[:-1]
+            record = (
+                (yield from self._settled(last, messages, runtime)) if "episode" in last else last
+            )
         else:
             record = TurnRecord(
                 turn=turn_id(thread, turn, parent),
@@ -264,12 +271,14 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
                 asked=str(turn.asked.id),
                 question=question_id(thread, turn),
                 task=turn.task,
-                user=self._banks.user(runtime),
+                user=user,
                 receipts=[],
             )
         memory = self._banks.of(record["user"], runtime)
         self._check(memory)
         left = yield from self._file_left(held, messages, runtime)
+        if not left:
+            yield from self._catch_up(memory.namespace)
         shown = yield from self._recall(memory, record, turn)
         record = {**record, "receipts": [shown.recall.receipt.to_json()] if shown else []}
         return {TURNS: [*left, record]}
@@ -331,6 +340,10 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         with self._lock:
             shown = self._shown.pop((memory.namespace, record["turn"]), None)
         record = {**record, "receipts": [*record["receipts"], *(shown.later if shown else [])]}
+        if self._on_refile == "replace":
+            pending = record.pop("episode", {}).get("id")  # it may be there for all we know
+            before = filter(None, (record.pop("filed", None), pending))
+            record["replaces"] = [*record.get("replaces", ()), *before]
         if self._remember == "no":
             return {TURNS: [record]}
         try:
@@ -347,8 +360,13 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
             "feedback": result.feedback,
         }
         if self._remember == "background":
-            filing = self._filing(memory, record, state["messages"])
-            yield Call(self._jobs.start, self._jobs.astart, record["turn"], filing, self._not_filed)
+            episode = self._episode(record, state["messages"])
+            if episode is not None:
+                record["episode"] = episode.to_json()
+                filing = self._filing(memory, record, episode)
+                missed = partial(self._not_filed, memory, record)
+                place = memory.namespace, episode.id
+                yield Call(self._filings.start, self._filings.astart, place, filing, missed)
             return {TURNS: [*earlier, record]}
         record = yield from self._filed(memory, record, state["messages"])
         return {TURNS: [*earlier, record]}
@@ -358,68 +376,104 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
     def _file_left(
         self, held: Iterable[TurnRecord], messages: Sequence[AnyMessage], runtime: Any
     ) -> Program[Call, list[TurnRecord]]:
-        """File turns that were not, and return those that still are not."""
-        left = []
-        for record in held if self._remember != "no" else ():
-            job = self._jobs.running(record["turn"])
-            if job is not None:
-                yield Call(job.wait, job.await_it)
-            if "filed" in record or self._jobs.result(record["turn"]):
-                continue
-            memory = self._banks.of(record["user"], runtime)
-            after = yield from self._filed(memory, record, messages)
-            if "filed" not in after:
-                left.append(after)
-        return left
+        """File turns that were not, and return those that still are not, the one that failed last.
 
-    def _left(self, values: Mapping[str, Any]) -> Program[Call, dict[str, Any] | None]:
+        Memory that fails is not tried with the others: reflection may have been paid for by then.
+        """
+        open_ones = list(held) if self._remember != "no" else []
+        while open_ones:
+            after = yield from self._settled(open_ones.pop(0), messages, runtime)
+            if not _is_filed(after):
+                waiting = (each for each in open_ones if not _is_filed(each))
+                return [*(self._kept(each, messages) for each in waiting), after]
+        return []
+
+    def _left(self, values: Mapping[str, Any], agent: Any) -> Program[Call, dict[str, Any] | None]:
         """File what a thread has left; its last turn stays on record, as the next one's parent."""
         held = cast("list[TurnRecord]", values.get(TURNS, []))
-        if not held or self._remember == "no":
+        if self._remember == "no" or all(_is_filed(record) for record in held):
             return None
-        left = yield from self._file_left(held[:-1], values["messages"], None)
-        last = self._jobs.result(held[-1]["turn"]) or held[-1]
-        if "filed" not in last:
-            memory = self._banks.of(last["user"], None)
-            last = yield from self._filed(memory, last, values["messages"])
+        left = yield from self._file_left(held[:-1], values["messages"], agent)
+        last = yield from self._settled(held[-1], values["messages"], agent)
         return {TURNS: [*left, last]}
+
+    def _settled(
+        self, record: TurnRecord, messages: Sequence[AnyMessage], runtime: Any
+    ) -> Program[Call, TurnRecord]:
+        """Return the record of a turn once nobody files it any more: filed, if that can be done."""
+        memory = self._banks.of(record["user"], runtime)
+        if "episode" in record:
+            place = memory.namespace, record["episode"]["id"]
+            job = self._filings.running(place)
+            if job is not None:
+                yield Call(job.wait, job.await_it)
+            record = self._filings.result(place) or record
+        if _is_filed(record):
+            return record
+        return (yield from self._filed(memory, record, messages))
 
     def _filed(
         self, memory: MemoryProvider[Any], record: TurnRecord, messages: Sequence[AnyMessage]
     ) -> Program[Call, TurnRecord]:
-        """File a turn, and return its record: as filed, or as it was where memory failed."""
+        """File a turn, and return its record: as filed, or with what is to be filed where memory failed."""
+        episode = self._episode(record, messages)
+        if episode is None:
+            return record
         try:
-            filed = yield from self._filing(memory, record, messages)
+            filed = yield from self._filing(memory, record, episode)
         except Exception as error:
+            record = {**record, "episode": episode.to_json()}
+            self._not_filed(memory, record, error)
             if self._on_error == "raise":
                 raise
-            self._not_filed(error)
             return record
+        self._filings.filed((memory.namespace, episode.id), filed)
         return filed
 
-    def _filing(
-        self, memory: MemoryProvider[Any], record: TurnRecord, messages: Sequence[AnyMessage]
-    ) -> Program[Call, TurnRecord]:
+    def _catch_up(self, namespace: Namespace | None = None) -> Program[Call, None]:
+        """File what this process could not, in one bank or in all, whatever became of its threads."""
+        for memory, record in self._filings.missed(namespace):
+            after = yield from self._filed(memory, record, ())
+            if namespace is not None and not _is_filed(after):
+                return
+
+    def _kept(self, record: TurnRecord, messages: Sequence[AnyMessage]) -> TurnRecord:
+        """Return the record of a turn with what is to be filed of it."""
+        episode = self._episode(record, messages)
+        return record if episode is None else {**record, "episode": episode.to_json()}
+
+    def _episode(self, record: TurnRecord, messages: Sequence[AnyMessage]) -> Episode | None:
+        """Return what is to be filed of a turn, if anything is."""
+        if "episode" in record:
+            return Episode.from_json(record["episode"])
+        if "filed" in record:
+            return None
         rest = _turn(messages, record).rest
-        name = episode_id(record["turn"], rest)
-        if "filed" in record and (self._on_refile == "skip" or record["filed"] == name):
-            return record
-        episode = episode_of_turn(
+        return episode_of_turn(
             self._domain,
             record["task"],
             rest,
             Outcome(**(record.get("ended") or {"success": None})),
-            name=name,
+            name=episode_id(record["turn"], rest),
             task_id=record["question"],
             receipts=record["receipts"],
         )
-        delta = yield from learning(memory, episode, self._model, self._template)
-        filed: TurnRecord = {**record, "filed": name}
-        if self._on_refile == "replace":
-            for item in record.get("items", ()):
-                with suppress(InputError):  # it is gone already
-                    yield Call(memory.forget, memory.aforget, item)
-            filed["items"] = [each.item.id for each in delta.changes if isinstance(each, Add)]
+
+    def _filing(
+        self, memory: MemoryProvider[Any], record: TurnRecord, episode: Episode
+    ) -> Program[Call, TurnRecord]:
+        yield from learning(memory, episode, self._model, self._template)
+        filed: TurnRecord = {**record, "filed": episode.id}
+        filed.pop("episode", None)
+        replaced = set(filed.pop("replaces", ())) - {episode.id}
+        for name in replaced:
+            self._filings.drop((memory.namespace, name))
+        if replaced:
+            content = yield Call(memory.content, memory.acontent)
+            for item in content.items.values():
+                if item.episode_id in replaced:
+                    with suppress(InputError):  # it went with another one
+                        yield Call(memory.forget, memory.aforget, item.id)
         return filed
 
     # What can go wrong --------------------------------------------------------------------
@@ -438,7 +492,10 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
             "Memory failed, the agent goes on: %s (%s: %s)", what, type(error).__name__, error
         )
 
-    def _not_filed(self, error: Exception) -> None:
+    def _not_filed(
+        self, memory: MemoryProvider[Any], record: TurnRecord, error: BaseException
+    ) -> None:
+        self._filings.miss((memory.namespace, record["episode"]["id"]), memory, record)
         logger.warning(
             "A turn was not filed, a later one files it (%s: %s)", type(error).__name__, error
         )
@@ -458,14 +515,24 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         return await result if inspect.isawaitable(result) else result
 
 
+def _is_filed(record: TurnRecord) -> bool:
+    return "filed" in record and "episode" not in record
+
+
+def _is_tip(config: Any) -> bool:
+    """Say whether a configuration means a thread as it is now; writing to a checkpoint would fork it."""
+    return "checkpoint_id" not in (config or {}).get("configurable", {})
+
+
 def _turn(messages: Sequence[AnyMessage], record: TurnRecord) -> Turn:
-    """Return a turn; where a summary took the question's place, what came after that."""
+    """Return a turn; where a summary took the question's place, what came after that, up to the next."""
     turn = turn_asked_by(messages, record["asked"])
     if turn is not None:
         return turn
-    humans = (n for n in range(len(messages) - 1, -1, -1) if isinstance(messages[n], HumanMessage))
-    since = next(humans, -1) + 1
-    return Turn(HumanMessage(record["task"], id=record["asked"]), messages[since:])
+    humans = [n for n, message in enumerate(messages) if isinstance(message, HumanMessage)]
+    since = max((n + 1 for n in humans if not is_question(messages[n])), default=0)
+    until = next((n for n in humans if n >= since), len(messages))
+    return Turn(HumanMessage(record["task"], id=record["asked"]), messages[since:until])
 
 
 def _placed(messages: Sequence[AnyMessage], asked: str, block: str) -> list[AnyMessage]:
@@ -570,87 +637,13 @@ def _settings_of(
 ) -> ProviderSettings:
     if isinstance(settings, ProviderSettings):
         return settings
-    if isinstance(memory, str):
-        return provider_settings(memory, settings)
-    return kind.settings_model(**settings)
 
+    def made(fields: Mapping[str, Any]) -> ProviderSettings:
+        if isinstance(memory, str):
+            return provider_settings(memory, fields)
+        return kind.settings_model(**fields)
 
-class _Job:
-    """A turn that is filed meanwhile: in a thread, or as a task of an event loop."""
-
-    def __init__(self, work: "Future[Any] | asyncio.Task[Any]") -> None:
-        self.work = work
-
-    def wait(self) -> None:
-        """Wait for its end, whatever that is; a task ends where its event loop runs."""
-        if isinstance(self.work, Future):
-            wait([self.work])
-
-    async def await_it(self) -> None:
-        """Do as `wait` does, asynchronously."""
-        work = self.work
-        if isinstance(work, Future):
-            await asyncio.wait([asyncio.wrap_future(work)])
-        elif work.get_loop() is asyncio.get_running_loop():
-            await asyncio.wait([work])
-
-
-class _Jobs:
-    """Turns that are filed in the background, and what became of the latest."""
-
-    def __init__(self) -> None:
-        self._running: dict[str, _Job] = {}
-        self._results: OrderedDict[str, TurnRecord] = OrderedDict()
-        self._lock = threading.Lock()
-        self._pool: ThreadPoolExecutor | None = None
-
-    def start(self, turn: str, filing: Filing, failed: Callable[[Exception], None]) -> None:
-        """File a turn in a thread, for which Python waits when it ends."""
-        with self._lock:
-            self._pool = self._pool or ThreadPoolExecutor(4, "langgraft-filing")
-        self._started(turn, self._pool.submit(run, filing, do), failed)
-
-    async def astart(self, turn: str, filing: Filing, failed: Callable[[Exception], None]) -> None:
-        """File a turn in a task of this event loop, which does not wait for it when it ends."""
-        self._started(turn, asyncio.create_task(arun(filing, ado)), failed)
-
-    def _started(
-        self,
-        turn: str,
-        work: "Future[TurnRecord] | asyncio.Task[TurnRecord]",
-        failed: Callable[[Exception], None],
-    ) -> None:
-        with self._lock:
-            self._running[turn] = _Job(work)
-        work.add_done_callback(lambda work: self._ended(turn, work, failed))
-
-    def _ended(self, turn: str, work: Any, failed: Callable[[Exception], None]) -> None:
-        with self._lock:
-            self._running.pop(turn, None)
-        if work.cancelled():
-            return
-        if isinstance(work.exception(), Exception):
-            failed(work.exception())
-            return
-        with self._lock:
-            self._results[turn] = work.result()
-            while len(self._results) > SHOWN_AT_ONCE:
-                self._results.popitem(last=False)
-
-    def running(self, turn: str) -> _Job | None:
-        """Return a turn's job, as long as it runs."""
-        return self._running.get(turn)
-
-    def result(self, turn: str) -> TurnRecord | None:
-        """Return the record of a turn that was filed here."""
-        return self._results.get(turn)
-
-    def wait(self) -> None:
-        """Wait for all."""
-        for job in list(self._running.values()):
-            job.wait()
-
-    async def await_all(self) -> None:
-        """Do as `wait` does, asynchronously."""
-        for job in list(self._running.values()):
-            await job.await_it()
+    try:
+        return made({"same_task": "exclude", **settings})
+    except SettingsError:  # as they are given they may do, or else say what is wrong with them
+        return made(settings)

@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMes
 
 from langgraft._core.canonical import JSON, canonical_json, digest
 from langgraft._core.effects import Call, Program
-from langgraft._core.errors import InputError, SettingsError
+from langgraft._core.errors import BankConflictError, InputError, SettingsError
 from langgraft._core.texts import Prompt
 from langgraft.memory.model import (
     Episode,
@@ -210,7 +210,13 @@ def learning(
     questions = yield from questions_about(memory, episode)
     lessons = [lesson.text for lesson in episode.lessons]
     judged = yield from _judged(questions, lessons, model)
-    delta = yield from filed(memory, replace(episode, verdicts=_verdicts(judged)))
+    episode = replace(episode, verdicts=_verdicts(judged))
+    try:
+        delta = yield from filed(memory, episode)
+    except BankConflictError:
+        # Another process of the application served the user meanwhile, and the store has no lock.
+        memory.refresh()
+        delta = yield from filed(memory, episode)
     return delta
 
 
