@@ -141,7 +141,7 @@ def test_content_when_it_is_imported_asks_no_model(log: PlanLog) -> None:
             place = BankPlace(InMemoryStore(), ("imported", run.id))
             deltas = start_deltas(log.path, log.graph, run)
             study.open(SMALL, run.spec, deltas, Unasked(model_name="unasked"), place)
-            opened += bool(place.store.search(("imported", run.id)))
+            opened += bool(place.store.search(banks_under(("imported", run.id))))
     assert opened == 16  # two systems, four conditions, two seeds
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from langgraft._core.errors import SandboxFailureError
-from langgraft.environments.sandboxes.docker import pool as pool_module
+from langgraft.environments.sandboxes.docker import sandbox as pool_module
 from langgraft.environments.sandboxes.docker.sandbox import Pool
 from langgraft.environments.sandboxes.places import ChannelClosedError
 
