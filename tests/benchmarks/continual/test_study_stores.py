@@ -21,6 +21,7 @@ from langgraft.benchmarks.harness.plans import prepare
 from langgraft.benchmarks.harness.progress import ProgressEvent
 from langgraft.benchmarks.harness.schedule import run_plan
 from langgraft.benchmarks.harness.verify import verify_directory
+from langgraft.memory.bank import banks_under
 from langgraft.memory.stores.named import open_store
 
 STUDY = ContinualStudy()
@@ -108,7 +109,8 @@ def test_items_when_banks_lie_elsewhere_then_are_the_same_bytes(
     assert verify_directory(out) == []
     left = f"chroma:{out / 'store'}" if store == "chroma" else store
     with open_store(left) as opened:
-        assert opened.search(("langgraft-runs",)) == []
+        for prefix in (("langgraft-runs",), banks_under(("langgraft-runs",))):
+            assert opened.search(prefix) == []
 
 
 def test_probe_when_played_then_asks_as_one_condition_does_in_the_banks_of_the_other(

@@ -24,6 +24,7 @@ from langgraft.benchmarks.simulated.server import serve
 from langgraft.benchmarks.studies import studies
 from langgraft.benchmarks.transplant.domains import simulated_solver
 from langgraft.benchmarks.transplant.plan import TransplantPlan
+from langgraft.memory.bank import banks_under
 from langgraft.nodes.problem import solve_prompt
 
 SYSTEMS = [
