@@ -11,10 +11,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Final, ParamSpec, Protocol, TypeVar, cast, runtime_checkable
 
-from langchain_core.runnables import Runnable, ensure_config
+from langchain_core.runnables import Runnable
 from langchain_core.runnables.config import (
     get_async_callback_manager_for_config,
     get_callback_manager_for_config,
+    var_child_runnable_config,
 )
 from langsmith.utils import tracing_is_enabled
 from opentelemetry import trace
@@ -83,7 +84,7 @@ def traced(
 
 
 def _begin_run(name: str, inputs: Mapping[str, Any]) -> Any:
-    config = ensure_config()
+    config = var_child_runnable_config.get() or {}
     if not config.get("callbacks") and not tracing_is_enabled():
         return None
     manager = get_callback_manager_for_config(config)
@@ -91,7 +92,7 @@ def _begin_run(name: str, inputs: Mapping[str, Any]) -> Any:
 
 
 async def _abegin_run(name: str, inputs: Mapping[str, Any]) -> Any:
-    config = ensure_config()
+    config = var_child_runnable_config.get() or {}
     if not config.get("callbacks") and not tracing_is_enabled():
         return None
     manager = get_async_callback_manager_for_config(config)

@@ -13,10 +13,11 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NotRequired
 
 from langchain.agents import create_agent
-from langchain.agents.middleware import AgentMiddleware
+from langchain.agents.middleware import AgentMiddleware, AgentState
+from langchain.agents.middleware.types import PrivateStateAttr
 from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
@@ -143,7 +144,7 @@ class TurnCost:
     bare: float
     """Without middleware."""
     hooks: float
-    """With one that has the same hooks and does nothing: what LangGraph takes for them."""
+    """With one that has the same hooks, and keeps a number in private state: what LangGraph takes for that."""
     ours: float
     """With memory."""
     provider: float
@@ -191,18 +192,26 @@ def turn_cost(items: int, *, history: int = 0, rounds: int = 100) -> TurnCost:
     return TurnCost(**{name: _median(each) * 1e3 for name, each in times.items()})
 
 
+class _Kept(AgentState[Any]):
+    kept: NotRequired[Annotated[int, PrivateStateAttr]]
+
+
 class _Hooks(AgentMiddleware[Any, Any]):
-    """Has the hooks that memory has."""
+    """Has the hooks that memory has, and private state."""
+
+    state_schema = _Kept
 
     @override
-    def before_agent(self, state: Any, runtime: Any) -> None: ...
+    def before_agent(self, state: Any, runtime: Any) -> dict[str, Any]:
+        return {"kept": 1}
 
     @override
     def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
         return handler(request)
 
     @override
-    def after_agent(self, state: Any, runtime: Any) -> None: ...
+    def after_agent(self, state: Any, runtime: Any) -> dict[str, Any]:
+        return {"kept": 2}
 
 
 def _turn_of(number: int, task: str) -> Episode:
