@@ -83,8 +83,6 @@ _MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "simple_rag": ("SimpleRAG", "SimpleRAGSettings"),
     "trajectory": ("TrajectoryMemory", "TrajectorySettings"),
 }
-_INDEXES: Final = "langgraft-indexes"
-"""Where in a folder indexes are kept."""
 _PLACES: Final = {
     name: f"{__name__}.{module}" for module, names in _MODULES.items() for name in names
 }
