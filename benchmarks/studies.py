@@ -57,7 +57,14 @@ def _transplant() -> Study[Any]:
     return TransplantStudy()
 
 
+def _ablation() -> Study[Any]:
+    from langgraft.benchmarks.ablation.study import AblationStudy  # noqa: PLC0415
+
+    return AblationStudy()
+
+
 _STUDIES: Final[Mapping[str, Callable[[], Study[Any]]]] = {
+    "ablation": _ablation,
     "continual": _continual,
     "mle": _mle,
     "transplant": _transplant,

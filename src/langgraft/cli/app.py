@@ -138,6 +138,80 @@ def run(
 
 
 @app.command()
+def ablate(
+    experiment: Annotated[
+        str,
+        typer.Argument(
+            metavar="EXPERIMENT",
+            help="Your `Experiment`, as package.module:object; it is imported.",
+        ),
+    ],
+    *,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Run directory: made, or gone on with.", show_default="runs/ablate-EXPERIMENT"
+        ),
+    ] = None,
+    harm: Annotated[
+        bool,
+        typer.Option(
+            "--harm",
+            help="Also try items that are absent, superseded, contradicted, of a neighbor, poisoned.",
+        ),
+    ] = False,
+    credit: Annotated[
+        int, typer.Option(min=0, help="Attempts to spend on which item changed which answer.")
+    ] = 0,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            metavar="BANK@VERSION",
+            help="Hold the memory against an earlier bank (a file; VERSION begins its SHA-256), or"
+            " against an earlier run directory, and stop when it is sure. A loss exits with 1.",
+        ),
+    ] = None,
+    preview: Annotated[
+        bool, typer.Option("--preview", help="Only say what it takes, and what it could find.")
+    ] = False,
+    max_calls: Annotated[
+        int | None, typer.Option(min=1, help="Most calls of a model that the harness makes.")
+    ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(min=1, help="Most tokens, sent and replied, of such a model.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Runs under way at the same time.", show_default="4")
+    ] = None,
+    summary: Annotated[
+        Path | None, typer.Option(help="Also write the verdict as Markdown, for a pull request.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Say whether memory helps an agent of yours: your graph, your tasks, your score."""
+    from langgraft.cli import ablating  # noqa: PLC0415
+
+    if preview:
+        ablating.preview(experiment, harm=harm, credit=credit, as_json=json)
+        return
+    name = experiment.replace(":", "-").rpartition(".")[2]
+    raise typer.Exit(
+        ablating.run(
+            experiment,
+            out=out or Path("runs") / f"ablate-{name}",
+            summary=summary,
+            as_json=json,
+            harm=harm,
+            credit=credit,
+            against=against,
+            workers=workers,
+            max_calls=max_calls,
+            max_tokens=max_tokens,
+        )
+    )
+
+
+@app.command()
 def solve(
     competition: Annotated[
         str,

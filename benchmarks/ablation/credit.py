@@ -1,0 +1,153 @@
+"""Credit by item: which item changed which answer, by attempts with it left out.
+
+An attempt of the test is made once more without one of the items that were recalled for it; all else stays.
+The item's credit is what the score loses without it, on average. An item whose absence changes no answer was
+ignored. Attempts are spent in rounds, each where it can still matter: on items that are recalled often, and
+whose credit is least certain. Of two items of which either is enough, neither gets credit.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from langgraft._core.canonical import JSON, seeded_fraction
+
+_OUTSET: Final = 0.25
+"""Variance of a replay before anything is known of an item, counted as one replay."""
+IGNORED_AFTER: Final = 2
+"""Replays without any change after which an item counts as ignored."""
+
+
+@dataclass(slots=True)
+class ItemCredit:
+    """What replays say of one item."""
+
+    id: str
+    uses: int = 0
+    """Attempts of the test in which it was recalled."""
+    lost: list[float] = field(default_factory=list)
+    """For each replay the score with the item less that without it."""
+    changed: int = 0
+    """Replays whose answer was another one."""
+    tasks: dict[str, float] = field(default_factory=dict)
+    """Of each task whose score changed, by how much."""
+
+    @property
+    def replays(self) -> int:
+        """How many replays there were."""
+        return len(self.lost)
+
+    @property
+    def credit(self) -> float | None:
+        """Mean change of the score that it makes; `None` where it was not tried."""
+        return sum(self.lost) / len(self.lost) if self.lost else None
+
+    @property
+    def error(self) -> float:
+        """Standard error of the credit, from an outset where little is known."""
+        n, mean = len(self.lost), self.credit or 0.0
+        squares = sum((each - mean) ** 2 for each in self.lost)
+        return math.sqrt((squares + _OUTSET) / ((n + 1) * max(n, 1)))
+
+    @property
+    def ignored(self) -> bool:
+        """Whether its absence changed no answer, as far as it was tried."""
+        return self.replays >= IGNORED_AFTER and not self.changed
+
+    @property
+    def verdict(self) -> str:
+        """`helps`, `harms`, `ignored`, `no effect seen`, or `not tried`."""
+        if self.credit is None:
+            return "not tried"
+        if self.ignored:
+            return "ignored"
+        if abs(self.credit) <= self.error:
+            return "no effect seen"
+        return "helps" if self.credit > 0 else "harms"
+
+
+def credits_of(
+    tests: Iterable[Sequence[Mapping[str, Any]]], replays: Iterable[Sequence[Mapping[str, Any]]]
+) -> dict[str, ItemCredit]:
+    """Add up what the results of tests and replays say of each item that was recalled."""
+    found: defaultdict[str, ItemCredit] = defaultdict(lambda: ItemCredit(""))
+    for results in tests:
+        for result in results:
+            for item in {each["id"] for each in result["recalled"]}:
+                found[item].id = item
+                found[item].uses += 1
+    for results in replays:
+        for result in results:
+            if result.get("skipped"):
+                continue
+            credit = found[result["without"]]
+            credit.id = result["without"]
+            difference = result["with"] - result["score"]
+            credit.lost.append(difference)
+            credit.changed += bool(result["changed"])
+            if difference:
+                credit.tasks[result["task"]] = difference
+    return dict(found)
+
+
+def next_replays(
+    test: Sequence[Mapping[str, Any]], earlier: Sequence[Sequence[Mapping[str, Any]]], count: int
+) -> list[tuple[int, str] | None]:
+    """Choose what is replayed in a round.
+
+    Args:
+        test: Results of the test.
+        earlier: Results of the rounds before.
+        count: How many replays the round has.
+
+    Returns:
+        For each replay the position of an attempt and the item it is made without; `None` where nothing
+        is left.
+    """
+    known = credits_of([test], earlier)
+    done = {
+        (r["task"], r["without"]) for results in earlier for r in results if not r.get("skipped")
+    }
+    left: defaultdict[str, list[int]] = defaultdict(list)
+    for position, result in enumerate(test):
+        for item in sorted({each["id"] for each in result["recalled"]}):
+            if (result["task"], item) not in done:
+                left[item].append(position)
+    for item, positions in left.items():
+        positions.sort(key=lambda place: seeded_fraction("credit", item, place))
+    planned = {item: known[item].replays for item in left}
+    chosen: list[tuple[int, str] | None] = []
+    while len(chosen) < count:
+        open_items = [item for item, positions in left.items() if positions]
+        if not open_items:
+            chosen += [None] * (count - len(chosen))
+            break
+        best = min(open_items, key=lambda item: (-_worth(known[item], planned[item]), item))
+        planned[best] += 1
+        chosen.append((left[best].pop(), best))
+    return chosen
+
+
+def _worth(credit: ItemCredit, planned: int) -> float:
+    """Return what one more replay is worth: how uncertain the credit is, by how often the item is used."""
+    if planned == 0:
+        return math.inf
+    error = credit.error * math.sqrt((credit.replays + 1) / (planned + 1))
+    likely = 0.25 if credit.ignored else 1.0
+    return likely * error * math.sqrt(credit.uses)
+
+
+def credit_json(credit: ItemCredit) -> dict[str, JSON]:
+    """Write a credit as JSON."""
+    return {
+        "item": credit.id,
+        "verdict": credit.verdict,
+        "credit": credit.credit,
+        "error": credit.error if credit.lost else None,
+        "uses": credit.uses,
+        "replays": credit.replays,
+        "changed": credit.changed,
+        "tasks": dict(credit.tasks),
+    }

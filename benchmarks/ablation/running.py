@@ -1,0 +1,536 @@
+"""Does memory help my agent? `ablate` asks, and `preview_ablation` says before what that takes.
+
+    found = ablate(experiment, out="runs/mine")
+    print(found)
+    found.verdicts  # {"trajectory": "helps"}
+
+The run directory resumes: after a crash, a full disk or a cap, run the same program again.
+"""
+
+import asyncio
+import contextvars
+import math
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, cast
+
+from langchain_core.language_models import BaseChatModel
+
+from langgraft._core.arguments import validation_as
+from langgraft._core.canonical import JSON, digest
+from langgraft._core.errors import InputError, LanggraftError, PlanError
+from langgraft._core.lazy import require
+from langgraft.benchmarks.ablation.analysis import Analysis, Word, analyze, planned_effect, reach_of
+from langgraft.benchmarks.ablation.experiment import Experiment, file_digest, memories
+from langgraft.benchmarks.ablation.plan import (
+    OWN,
+    AblationPlan,
+    GuardSpec,
+    MemorySpec,
+    SourceSpec,
+    TestTask,
+    pair,
+    runs_of,
+)
+from langgraft.benchmarks.ablation.report import (
+    HEADINGS,
+    rows_of,
+    sentences,
+    summary,
+    title_of,
+    to_json,
+)
+from langgraft.benchmarks.ablation.study import AblationStudy
+from langgraft.benchmarks.comparison.verdicts import FEWEST_RUNS
+from langgraft.benchmarks.harness.cache import ResponseCache
+from langgraft.benchmarks.harness.log import PlanLog, read_events, run_folder
+from langgraft.benchmarks.harness.models import make_model
+from langgraft.benchmarks.harness.plans import PreparedPlan, prepare
+from langgraft.benchmarks.harness.progress import PlanOutcome, Progress
+from langgraft.benchmarks.harness.schedule import run_plan, stop_on_signals
+from langgraft.benchmarks.harness.study import SIMULATED, RunSpec, is_simulated
+from langgraft.benchmarks.harness.usage import CallBudget
+from langgraft.benchmarks.harness.verify import sealed_report
+from langgraft.memory.bank_format import write_items
+from langgraft.memory.model import MemoryItem
+from langgraft.memory.recall import count_tokens_approximately
+
+RESPONSES: Final = "responses.sqlite"
+"""File of a run directory that keeps the replies of a model by name."""
+_MOST_TASKS: Final = 100_000
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """What came of an ablation; `print` it, or open its `page`."""
+
+    out: Path
+    """The run directory."""
+    page: Path
+    """The verdict page."""
+    analysis: Analysis
+    simulated: bool
+
+    @property
+    def verdicts(self) -> dict[str, Word]:
+        """The verdict on each memory, by name."""
+        return {each.name: each.word for each in self.analysis.memories}
+
+    @property
+    def exit_code(self) -> int:
+        """1 where a memory harms or a change regressed, or a check failed; else 0."""
+        guard = self.analysis.guard
+        bad = "harms" in self.verdicts.values() or not self.analysis.sound
+        return int(bad or (guard is not None and guard.verdict == "regressed"))
+
+    @property
+    def title(self) -> str:
+        """What was asked."""
+        return title_of(self.analysis.plan)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Headings of `rows`."""
+        return HEADINGS
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return each condition in short, as a terminal shows it."""
+        return list(rows_of(self.analysis))
+
+    def lines(self) -> list[str]:
+        """Say what came of it, in plain sentences."""
+        return sentences(self.analysis)
+
+    def __str__(self) -> str:
+        return "\n".join([*self.lines(), f"page: {self.page}"])
+
+    def summary(self) -> str:
+        """Return the verdict as GitHub-flavored Markdown, for `$GITHUB_STEP_SUMMARY`."""
+        return summary(self.analysis, simulated=self.simulated, page=self.page)
+
+    def to_json(self) -> dict[str, JSON]:
+        """Return the verdict as JSON, with how long attempts took."""
+        told = to_json(self.analysis, simulated=self.simulated)
+        return {**told, "seconds": cast("JSON", self.latency), "page": str(self.page)}
+
+    def frame(self) -> Any:
+        """Return every attempt as a row of a pandas frame.
+
+        Raises:
+            MissingExtraError: pandas is not installed.
+        """
+        pandas = require("pandas", extra="bench", purpose="A frame")
+        rows = [
+            {
+                "condition": arm.arm.name,
+                "run": run,
+                "task": result["task"],
+                "kind": result["kind"],
+                "score": result["score"],
+                "recalled": [each["id"] for each in result["recalled"]],
+                "memory_tokens": result["tokens"],
+                **result["usage"],
+                "answer": result["answer"],
+                "error": result["error"],
+            }
+            for arm in self.analysis.arms
+            for run, found in arm.results.items()
+            for result in found.values()
+        ]
+        return pandas.DataFrame(rows)
+
+    @cached_property
+    def latency(self) -> dict[str, float]:
+        """Mean seconds an attempt of the test took, by condition; it differs between repetitions."""
+        log = PlanLog(self.out)
+        found: dict[str, list[float]] = {}
+        for run in log.graph:
+            if run.spec.factors["kind"] in ("test", "guard"):
+                events = run_folder(self.out, run) / "events.jsonl"
+                took = [float(e["seconds"]) for e in read_events(events) if e["event"] == "item"]
+                found.setdefault(str(run.spec.factors["condition"]), []).extend(took)
+        return {name: math.fsum(each) / len(each) for name, each in found.items() if each}
+
+    def bank(self, memory: str, *, run: int = 0) -> tuple[MemoryItem, ...]:
+        """Return the items that a memory had learned before the test.
+
+        Args:
+            memory: Its name, with its source where there are several: `trajectory@travel`.
+            run: Of which replicate.
+        """
+        content = PlanLog(self.out).bank(f"build {memory}/{run}")
+        return tuple(sorted(content.items.values(), key=lambda each: each.order_index))
+
+    def admitted(self, memory: str, path: Path | str, *, run: int = 0) -> int:
+        """Write a bank without the items that harm, and return how many stay.
+
+        Any provider takes the file (`import_items`): admission by what items were worth in replays.
+
+        Args:
+            memory: As in `bank`.
+            path: File to write.
+            run: Of which replicate.
+
+        Raises:
+            InputError: No item of it was tried: ask for `credit`.
+        """
+        tried = next((each.credits for each in self.analysis.memories if each.name == memory), ())
+        if not tried:
+            msg = f"no item of {memory!r} was tried: run with `credit`, in attempts"
+            raise InputError(msg)
+        harmful = {each.id for each in tried if each.verdict == "harms"}
+        kept = [item for item in self.bank(memory, run=run) if item.id not in harmful]
+        write_items(Path(path), kept)
+        return len(kept)
+
+
+@dataclass(frozen=True)
+class AblationPreview:
+    """What an ablation takes, and what it could find; nothing is sent for it."""
+
+    attempts: int
+    calls: int
+    """If an attempt takes as many calls as the experiment declares."""
+    prompt_tokens: int
+    """At the most, at four characters each: inputs, and as much recalled text as there is room for."""
+    completion_tokens: int
+    """At the most."""
+    cost: float | None
+    """At the most; `None` where no price is given."""
+    detectable: float
+    """True difference that would be found four times in five; infinite where none."""
+    notes: tuple[str, ...]
+
+    def tests_for(self, effect: float) -> int | None:
+        """Return how many test tasks find a difference four times in five; `None`: too few replicates."""
+        return self._tests_for(effect)
+
+    _tests_for: Callable[[float], int | None]
+
+    def __str__(self) -> str:
+        money = "" if self.cost is None else f", at most {self.cost:,.2f} at the prices given"
+        told = (
+            f"{self.attempts:,} attempts, about {self.calls:,} model calls; at most"
+            f" {self.prompt_tokens:,} tokens sent and {self.completion_tokens:,} replied{money}"
+        )
+        return "\n".join([told, *self.notes])
+
+
+def plan_of(
+    experiment: Experiment,
+    *,
+    name: str = "",
+    harm: bool = False,
+    credit: int = 0,
+    guard: GuardSpec | None = None,
+) -> AblationPlan:
+    """Return the plan of an experiment.
+
+    Raises:
+        InputError: What is asked for is not possible.
+    """
+    trained = {source: [task.id for task in tasks] for source, tasks in experiment.train.items()}
+    filed = {source: [each.id for each in some] for source, some in experiment.episodes.items()}
+    sources = trained or filed
+    made = "played" if trained else "filed"
+    if experiment.bank is not None:
+        made, sources = "imported", {"": [Path(experiment.bank).name]}
+    if not sources:
+        msg = "there is nothing to make a memory of: give `train`, `episodes` or `bank`"
+        raise InputError(msg)
+    known = memories(experiment)
+    if guard is not None and (len(known) > 1 or len(sources) > 1):
+        msg = "a guard holds one memory with one source against what was: name one"
+        raise InputError(msg)
+    fields = {
+        "study": "ablation",
+        "title": experiment.title,
+        "experiment": name,
+        "model": _model_name(experiment),
+        "base_url": experiment.base_url,
+        "temperature": experiment.temperature,
+        "max_tokens": experiment.max_tokens,
+        "memories": [
+            MemorySpec(name=each, provider=provider, settings=settings)
+            for each, (provider, settings) in known.items()
+        ],
+        "conditions": tuple(experiment.conditions),
+        "sources": [SourceSpec(name=each, items=tuple(ids)) for each, ids in sources.items()],
+        "made": made,
+        "tests": [TestTask(id=each.id, kind=each.kind) for each in experiment.test],
+        "replicates": experiment.replicates,
+        "seed": experiment.seed,
+        "budget": experiment.budget,
+        "margin": experiment.margin,
+        "solved": experiment.solved,
+        "calls": experiment.calls,
+        "harm": harm,
+        "credit_calls": credit,
+        "guard": guard,
+        "fingerprint": experiment.fingerprint(),
+    }
+    with validation_as(PlanError, known=AblationPlan.model_fields):
+        return AblationPlan.model_validate(fields)
+
+
+def _model_name(experiment: Experiment) -> str:
+    if experiment.model is None:
+        return OWN
+    return experiment.model if isinstance(experiment.model, str) else SIMULATED
+
+
+def preview_ablation(
+    experiment: Experiment,
+    *,
+    harm: bool = False,
+    credit: int = 0,
+    prices: tuple[float, float] | None = None,
+) -> AblationPreview:
+    """Say what an ablation takes, and what it could find; nothing is run.
+
+    Args:
+        experiment: The agent, its tasks and its score.
+        harm: As in `ablate`.
+        credit: As in `ablate`.
+        prices: What a million tokens cost, sent and replied.
+
+    Raises:
+        InputError: What is asked for is not possible.
+    """
+    plan = plan_of(experiment, harm=harm, credit=credit)
+    tasks = {name: count_tokens_approximately(task.text) for name, task in experiment.tasks.items()}
+    attempts = calls = sent = 0
+    mean = sum(tasks.values()) // max(len(tasks), 1)
+    for run in runs_of(plan):
+        if run.factors["kind"] == "build" and plan.made != "played":
+            continue
+        attempts += run.length
+        calls += run.length * plan.calls
+        room = 0 if run.factors["memory"] in ("none", "rerun") else plan.budget
+        sent += plan.calls * sum(tasks.get(item, mean) + room for item in run.item_ids)
+    replied = calls * plan.max_tokens
+    cost = None
+    if prices is not None:
+        cost = (sent * prices[0] + replied * prices[1]) / 1e6
+    effect = math.inf
+    if len(plan.tests) > 1 and plan.replicates >= FEWEST_RUNS:
+        effect = planned_effect(plan)
+
+    def tests_for(wanted: float) -> int | None:
+        low, high = 2, _MOST_TASKS
+        if planned_effect(plan, high) > wanted:
+            return None
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (
+                (low, middle) if planned_effect(plan, middle) <= wanted else (middle + 1, high)
+            )
+        return low
+
+    return AblationPreview(attempts, calls, sent, replied, cost, effect, reach_of(plan), tests_for)
+
+
+def ablate(
+    experiment: Experiment | None = None,
+    *,
+    out: Path | str,
+    harm: bool = False,
+    credit: int = 0,
+    against: Path | str | None = None,
+    batch: int = 20,
+    workers: int | None = None,
+    max_calls: int | None = None,
+    max_tokens: int | None = None,
+    name: str = "",
+    progress: Progress | None = None,
+    **fields: Any,
+) -> Ablation:
+    """Try an agent with and without memory, and with what tells why, and say whether memory helps.
+
+    Args:
+        experiment: The agent, its tasks and its score; or give its fields by name.
+        out: The run directory: made, or gone on with where it was stopped.
+        harm: Also try what the agent does when the item recalled first is absent, superseded,
+            contradicted, of a neighboring task, or poisoned.
+        credit: Attempts to spend on which item changed which answer.
+        against: Instead of all conditions: hold the memory against an earlier bank (a file of
+            `export_items`, with `@` and the beginning of its SHA-256 if that is to be checked) or
+            against the attempts with memory of an earlier run directory, and stop when it is sure.
+        batch: Pairs of task and replicate between two looks of such a guard.
+        workers: Runs under way at the same time.
+        max_calls: Most calls of a model by name, failed ones included.
+        max_tokens: Most tokens, sent and replied, of a model by name.
+        name: Where the experiment can be imported from, as `package.module:object`.
+        progress: Told what happens.
+        **fields: Of `Experiment`, where none is given.
+
+    Raises:
+        InputError: Something given is wrong; nothing has been run. Or a score is none.
+        LanggraftError: It was stopped, or something failed; run it again to go on.
+        ResumeRefusedError: The directory was begun with other tasks, code or settings.
+        MissingExtraError: The extra `bench` is not installed.
+    """
+    require("scipy.special", extra="bench", purpose="A comparison")
+    if experiment is None:
+        experiment = Experiment(**fields)
+    elif fields:
+        experiment = replace(experiment, **fields)
+    held = _held_against(against, experiment, batch)
+    plan = plan_of(experiment, name=name, harm=harm, credit=credit, guard=held.guard)
+    study = AblationStudy(experiment, against=held.bank, logged=held.logged)
+    prepared = prepare(study, plan)
+    folder = Path(out)
+    budget = None
+    if max_calls is not None or max_tokens is not None:
+        budget = CallBudget(max_calls=max_calls, max_tokens=max_tokens)
+    with _models(prepared, folder, budget) as model_for:
+        outcome = _run(prepared, folder, model_for, workers, progress)
+    if not outcome.complete:
+        told = "; ".join(f"{each.name}: {each.message}" for each in outcome.problems[:3])
+        msg = f"not finished: {told or outcome.summary()}; run it again to go on"
+        raise LanggraftError(msg)
+    return open_ablation(folder, study)
+
+
+def open_ablation(directory: Path | str, study: AblationStudy | None = None) -> Ablation:
+    """Verify a run directory, write its page, and return what it found.
+
+    Raises:
+        RunDirectoryError: It is damaged, or another study's.
+    """
+    from langgraft.benchmarks.studies import read_plan  # noqa: PLC0415  (it knows all studies)
+
+    folder = Path(directory)
+    _, plan = read_plan(folder / "plan.yaml")
+    if not isinstance(plan, AblationPlan):
+        msg = f"{folder} holds a run of the study {plan.study!r}, and no ablation"
+        raise InputError(msg)
+    log = PlanLog(folder)
+    with sealed_report(folder) as out:
+        written = (study or AblationStudy()).report(plan, log, out)
+    return Ablation(folder, written.page, analyze(plan, log), is_simulated(plan, log))
+
+
+# Running it -------------------------------------------------------------------------------
+
+
+def _run(
+    prepared: PreparedPlan[AblationPlan],
+    out: Path,
+    model_for: Callable[[Any, RunSpec], BaseChatModel],
+    workers: int | None,
+    progress: Progress | None,
+) -> PlanOutcome:
+    async def work() -> PlanOutcome:
+        stop = asyncio.Event()
+        main = threading.current_thread() is threading.main_thread()
+        with stop_on_signals(stop) if main else ExitStack():
+            return await run_plan(
+                prepared, out, model_for=model_for, workers=workers, progress=progress, stop=stop
+            )
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work())
+    # A notebook has a loop already, which must not be waited in.
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(contextvars.copy_context().run, asyncio.run, work()).result()
+
+
+@contextmanager
+def _models(
+    prepared: PreparedPlan[AblationPlan], out: Path, budget: CallBudget | None
+) -> Iterator[Callable[[Any, RunSpec], BaseChatModel]]:
+    plan = prepared.plan
+    if plan.model == OWN:
+        yield lambda _plan, _run: cast("BaseChatModel", None)
+        return
+    if plan.model == SIMULATED:
+        yield prepared.study.simulated_model
+        return
+    settings: dict[str, Any] = {
+        "base_url": plan.base_url,
+        "temperature": plan.temperature,
+        "max_tokens": plan.max_tokens,
+        "settings": plan.model_settings,
+        "call_seconds": plan.call_seconds,
+        "reply_bytes": plan.reply_bytes,
+    }
+    make_model(plan.model, **settings)  # before anything is written
+    lock = threading.Lock()
+    with ExitStack() as opened:
+        made: list[BaseChatModel] = []
+
+        def shared(_plan: Any, _run: RunSpec) -> BaseChatModel:
+            with lock:  # runs are opened in threads
+                if not made:
+                    responses = opened.enter_context(ResponseCache(out / RESPONSES))
+                    made.append(
+                        make_model(plan.model, **settings, responses=responses, budget=budget)
+                    )
+            return made[0]
+
+        yield shared
+
+
+# A guard ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _HeldAgainst:
+    """What a change is held against."""
+
+    guard: GuardSpec | None = None
+    bank: Path | None = None
+    logged: Mapping[str, float] | None = None
+
+
+def _held_against(against: Path | str | None, experiment: Experiment, batch: int) -> _HeldAgainst:
+    if against is None:
+        return _HeldAgainst()
+    text = str(against)
+    path, _, version = text.rpartition("@") if "@" in Path(text).name else (text, "", "")
+    place = Path(path).expanduser()
+    if place.is_dir():
+        outcomes = _logged(place, experiment)
+        sha = digest(dict(outcomes))
+        logged: Mapping[str, float] | None = outcomes
+    else:
+        sha, logged = str(file_digest(place)), None
+    if version and not sha.startswith(version):
+        msg = f"{place} has the digest {sha[:12]}, and not {version!r:.80}: it is not the version named"
+        raise InputError(msg)
+    guard = GuardSpec(against=sha, logged=logged is not None, batch=batch)
+    return _HeldAgainst(guard, None if logged is not None else place, logged)
+
+
+def _logged(directory: Path, experiment: Experiment) -> dict[str, float]:
+    """Read the outcomes with memory of an earlier run, by pair of task and replicate."""
+    (name, *_) = memories(experiment)
+    log = PlanLog(directory)
+    found: dict[str, float] = {}
+    for run in log.runs:
+        factors = run.factors
+        tested = factors.get("kind") == "test" and factors.get("condition") == name
+        guarded = factors.get("kind") == "guard" and factors.get("condition") == "current"
+        if tested or guarded:
+            for result in log.results(run.name):
+                if not result.get("skipped"):
+                    at = pair(str(result["task"]), cast("int", factors["run"]))
+                    found[at] = float(cast("float", result["score"]))
+    wanted = [
+        pair(task.id, number) for number in range(experiment.replicates) for task in experiment.test
+    ]
+    if missing := [each for each in wanted if each not in found]:
+        msg = (
+            f"{directory} has no attempt of {name!r} at {missing[0]!r} (task#replicate), nor at"
+            f" {len(missing) - 1} others: hold the change against a run of the same tasks and replicates"
+        )
+        raise InputError(msg)
+    return found
