@@ -18,7 +18,9 @@ from langgraft.benchmarks.simulated.chat import Reply, Sampling, SimulatedChatMo
 from langgraft.memory.model import BLOCK_START
 
 FIXES = ("restart it", "update it", "replace the cable", "clear the cache", "call the vendor")
-WORKS = {device: FIXES[place % 5] for place, device in enumerate(("wifi", "printer", "phone", "vpn"))}
+WORKS = {
+    device: FIXES[place % 5] for place, device in enumerate(("wifi", "printer", "phone", "vpn"))
+}
 
 
 def try_fix(device: str, fix: str) -> str:
@@ -31,7 +33,7 @@ def build(memory: MemoryProvider[Any], model: Any) -> Any:
     return create_agent(model, [try_fix], middleware=[MemoryMiddleware(memory)])
 
 
-def score(task: Task, output: Any) -> bool:
+def score(task: Task, output: Any) -> bool:  # noqa: ARG001
     """Whether the first fix worked."""
     tried = [message for message in output["messages"] if message.type == "tool"]
     return bool(tried) and tried[0].text == "it works again"
@@ -50,7 +52,8 @@ class TriesFixes(SimulatedChatModel):
         asked, _, notes = prompt.partition(BLOCK_START)
         device = next(each for each in WORKS if each in asked)
         told = re.findall(rf'"device":"{device}","fix":"([\w ]+)"\}}\)\n.*works again', notes)
-        order = random.Random(f"{sampling.seed} {asked.strip()}").sample(FIXES, len(FIXES))
+        draw = random.Random(f"{sampling.seed} {asked.strip()}")  # noqa: S311
+        order = draw.sample(FIXES, len(FIXES))
         tried = sum(message.type == "tool" for message in messages)
         fix = [*told, *order][min(tried, len(FIXES) - 1)]
         return Reply("", (ToolUse("try_fix", {"device": device, "fix": fix}),))
