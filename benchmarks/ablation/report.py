@@ -226,9 +226,15 @@ def tables_of(found: Analysis) -> tuple[Table, ...]:
     )
     splits = Table.of(
         "splits",
-        ("condition", "split_by", "group", "pairs", _difference("difference"), "gained", "lost"),
         (
-            (each.name, by, s.name, s.pairs, s.difference, 100 * s.gained, 100 * s.lost)
+            *("condition", "split_by", "group", "pairs", _difference("difference"), "p_holm"),
+            *("gained", "lost"),
+        ),
+        (
+            (
+                *(each.name, by, s.name, s.pairs, s.difference, s.p_adjusted),
+                *(100 * s.gained, 100 * s.lost),
+            )
             for each in memories
             for by, some in (("kind", each.by_kind), ("recall", each.by_recall))
             for s in some
