@@ -10,6 +10,7 @@ play(agent, attempt).value  # 1.0 or 0.0; `share` is the share of requirements m
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from langchain.agents import create_agent
@@ -107,6 +108,38 @@ def play(agent: Any, attempt: Attempt) -> Score:
         if said is None:
             return attempt.score()
         messages = [*state["messages"], HumanMessage(said)]
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What came of an attempt at a task."""
+
+    score: Score
+    episode: Episode
+    """For memory to file. It does not tell the score, which is a word of gold answers."""
+
+
+def serve(
+    memory: MemoryProvider[Any],
+    model: BaseChatModel,
+    task: Task,
+    *,
+    name: str = "",
+    budget: Budget | None = None,
+) -> Served:
+    """Have a model with memory make an attempt at a task; memory is asked, and nothing is filed.
+
+    Args:
+        memory: Any provider; `NoMemory` recalls nothing.
+        model: Any LangChain chat model that calls tools.
+        task: The task.
+        name: The episode's id; empty: the task's.
+        budget: Room for recalled text; `None`: that of `Budget()`.
+    """
+    attempt = task.open()
+    recall = recall_for(memory, task, budget)
+    score = play(build_agent(model, attempt, recall), attempt)
+    return Served(score, episode_of(task, attempt.turns, name=name, recalls=[recall.receipt]))
 
 
 class Learnings:

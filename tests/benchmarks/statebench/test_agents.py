@@ -1,6 +1,7 @@
 """Agents at tasks of STATE-Bench: episodes, real tool calls through `create_agent`, the hook."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from langchain_core.messages.tool import tool_call
 from langgraph.store.memory import InMemoryStore
 
 from langgraft._core.errors import InputError
+from langgraft.benchmarks.ablation import ablate
 from langgraft.benchmarks.simulated.clerk import SimulatedClerk
 from langgraft.benchmarks.statebench.agents import (
     Learnings,
@@ -17,6 +19,7 @@ from langgraft.benchmarks.statebench.agents import (
     episode_of,
     play,
     recall_for,
+    serve,
 )
 from langgraft.benchmarks.statebench.retrieval import file_trajectories
 from langgraft.environments.statebench import StateBench, Task
@@ -125,6 +128,51 @@ def test_episode_when_played_then_is_of_the_same_form(task: Task) -> None:
         'cancel_booking({"booking_id":"BK-1000","confirm":true})',
         "Done.",
     ]
+
+
+def test_serve_when_memory_is_asked_then_says_so_and_files_nothing(
+    statebench: StateBench,
+) -> None:
+    """The episode carries the receipt, and no word of gold answers."""
+    memory = make_provider("trajectory", InMemoryStore(), settings={})
+    file_trajectories(memory, statebench, "shopping_assistant", scored=False)
+    before = memory.content().digest
+    task = statebench.tasks("shopping_assistant", "test")[0]
+    served = serve(memory, SimulatedClerk(), task, name="first")
+    assert memory.content().digest == before
+    assert served.score.required == len(task.requirements)
+    (receipt,) = served.episode.recalls
+    assert receipt.query == task.opening
+    assert (served.episode.id, served.episode.outcome.success) == ("first", None)
+    assert memory.file(served.episode)
+
+
+def test_ablation_when_transfer_is_planted_then_finds_it(
+    statebench: StateBench, tmp_path: Path
+) -> None:
+    """A memory of the very tasks helps, and filler of its length does not (a simulated model)."""
+    recorded = [
+        each
+        for each in statebench.trajectories("customer_support")
+        if each.task.requirements and each.replay()[1].success
+    ][:6]
+    done = ablate(
+        build=lambda memory, model: (
+            lambda name: serve(memory, model, statebench.task(name)).score.value
+        ),
+        episodes=[episode_of(each.task, each.turns) for each in recorded],
+        test=[{"id": f"again {each.task.id}", "input": each.task.id} for each in recorded],
+        score=lambda _, output: output,
+        conditions=("placebo",),
+        replicates=3,
+        model=lambda seed: SimulatedClerk(seed=seed),
+        out=tmp_path,
+    )
+    assert done.verdicts == {"trajectory": "helps"}
+    rates = {row[0]: float(row[1]) for row in done.rows()}
+    assert rates["none"] == rates["trajectory~placebo"] == 0
+    assert rates["trajectory"] > 60
+    assert done.simulated
 
 
 @pytest.mark.parametrize("provider", ["trajectory", "simple_rag", "agent_kb", "none"])
