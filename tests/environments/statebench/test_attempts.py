@@ -40,6 +40,19 @@ def test_score_when_more_is_done_then_more_requirements_are_met(task: Task) -> N
     assert (attempt.score().value, attempt.score().share) == (1, 1)
 
 
+def test_score_when_a_record_was_to_be_made_then_is_met_by_making_it(
+    statebench: StateBench,
+) -> None:
+    """A requirement that names no record counts as unmet as long as none fits."""
+    task = statebench.task("travel/46-adversarial_impatient_booking")
+    attempt = task.open()
+    assert (attempt.score().met, attempt.score().required) == (0, 1)
+    wanted = task.requirements[0]["match_fields"]
+    assert isinstance(wanted, dict)
+    made = attempt.call("create_booking", wanted)
+    assert attempt.score().value == 1, made
+
+
 def test_score_when_something_else_was_changed_then_is_no_success(task: Task) -> None:
     """The share tells of requirements alone."""
     attempt = task.open()
