@@ -7,12 +7,16 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import docker_engine
 import hypothesis
 import postgres_server
 import pytest
 from chroma_server import chroma_server
+
+if TYPE_CHECKING:
+    from langgraft.environments.statebench import StateBench
 
 # A deadline would make tests fail where a machine is busy, or first loads a library.
 # Every run draws other examples: what 40 do not find today, those of the next runs do.
@@ -65,6 +69,19 @@ def data_dir() -> Path:
     if not path.is_dir():
         pytest.skip(f"no real data at {path}: set LANGGRAFT_DATA to the folder that holds it")
     return path
+
+
+@pytest.fixture(scope="session")
+def statebench(data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> "StateBench":
+    """Return STATE-Bench, unpacked for these tests alone, or skip."""
+    from langgraft.environments.statebench import load  # noqa: PLC0415  (few tests need it)
+
+    path = data_dir / "statebench"
+    if not path.is_dir():
+        pytest.skip("LANGGRAFT_DATA has no folder `statebench`")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        return load(path)
 
 
 @pytest.fixture(scope="session")

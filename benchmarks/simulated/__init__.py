@@ -20,6 +20,7 @@ from langgraft._core.lazy import lazy_exports
 if TYPE_CHECKING:
     from langgraft.benchmarks.simulated.alfworld import SimulatedALFWorld
     from langgraft.benchmarks.simulated.babyai import SimulatedBabyAI
+    from langgraft.benchmarks.simulated.clerk import SimulatedClerk
     from langgraft.benchmarks.simulated.data_scientist import SimulatedDataScientist
     from langgraft.benchmarks.simulated.engineer import SimulatedEngineer
     from langgraft.benchmarks.simulated.server import Fault, FaultKind, ModelServer, serve
@@ -30,6 +31,7 @@ __all__ = [
     "ModelServer",
     "SimulatedALFWorld",
     "SimulatedBabyAI",
+    "SimulatedClerk",
     "SimulatedDataScientist",
     "SimulatedEngineer",
     "serve",
@@ -40,6 +42,7 @@ __getattr__, __dir__ = lazy_exports(
     {
         "SimulatedALFWorld": "langgraft.benchmarks.simulated.alfworld",
         "SimulatedBabyAI": "langgraft.benchmarks.simulated.babyai",
+        "SimulatedClerk": "langgraft.benchmarks.simulated.clerk",
         "SimulatedDataScientist": "langgraft.benchmarks.simulated.data_scientist",
         "SimulatedEngineer": "langgraft.benchmarks.simulated.engineer",
         "Fault": "langgraft.benchmarks.simulated.server",

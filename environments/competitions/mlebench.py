@@ -13,8 +13,6 @@ data itself comes from Kaggle: prepare it with MLE-bench, where an account there
 import dataclasses
 import importlib.util
 import json
-import os
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -22,6 +20,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict
 
 from langgraft._core.errors import CompetitionError
+from langgraft._core.files import user_cache_dir
 from langgraft.environments.competitions import graders
 from langgraft.environments.competitions.competition import (
     Checksums,
@@ -165,12 +164,3 @@ def mlebench_folder() -> Path | None:
         if (Path(place) / "competitions").is_dir():
             return Path(place) / "competitions"
     return None
-
-
-def user_cache_dir() -> Path:
-    """Return the user's folder of caches, where MLE-bench keeps its data too (as `appdirs` has it)."""
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")

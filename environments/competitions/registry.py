@@ -6,6 +6,7 @@ from typing import Final, Literal
 
 from langgraft._core.arguments import did_you_mean
 from langgraft._core.errors import CompetitionError
+from langgraft._core.files import user_cache_dir
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.layout import CONFIG, is_competition_id, read_competition
 from langgraft.environments.competitions.mlebench import (
@@ -14,7 +15,6 @@ from langgraft.environments.competitions.mlebench import (
     mlebench_competition,
     mlebench_data_dir,
     mlebench_folder,
-    user_cache_dir,
 )
 
 Source = Literal["own", "shipped", "mlebench", "lite"]

@@ -58,6 +58,11 @@ ALFWORLD_BLOCKS = [
     for page in PAGES
     for number, code in enumerate(blocks(page, "python alfworld"))
 ]
+STATEBENCH_BLOCKS = [
+    pytest.param(page, code, id=f"{page.name}-{number}")
+    for page in PAGES
+    for number, code in enumerate(blocks(page, "python statebench"))
+]
 # They are told where the server is: in DATABASE_URL, and in CHROMA_URL.
 POSTGRES_BLOCKS, CHROMA_BLOCKS = (
     [
@@ -134,6 +139,17 @@ def test_code_of_a_page_when_it_needs_alfworld_runs_there(
 def told(variable: str, value: str, code: str) -> str:
     """Return code that runs with a variable of the environment."""
     return f"import os\nos.environ[{variable!r}] = {value!r}\n{code}"
+
+
+@pytest.mark.parametrize(("page", "code"), STATEBENCH_BLOCKS)
+def test_code_of_a_page_when_it_needs_statebench_runs_on_its_data(
+    page: Path, code: str, tmp_path: Path, data_dir: Path, python: WarmPython
+) -> None:
+    """Blocks that read the benchmark run where there is a copy, which is unpacked for the test."""
+    if not (data_dir / "statebench").is_dir():
+        pytest.skip("LANGGRAFT_DATA has no folder `statebench`")
+    placed = told("LANGGRAFT_DATA", str(data_dir), beside(code, tmp_path))
+    python.run(told("XDG_CACHE_HOME", str(tmp_path), placed), tmp_path)
 
 
 @pytest.mark.parametrize(("page", "code"), POSTGRES_BLOCKS)

@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -124,3 +125,12 @@ def each_whole_line(data: bytes) -> Iterator[bytes]:
     while (end := data.find(b"\n", start)) >= 0:
         yield data[start:end]
         start = end + 1
+
+
+def user_cache_dir() -> Path:
+    """Return the user's folder of caches, where MLE-bench keeps its data too (as `appdirs` has it)."""
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
