@@ -180,7 +180,6 @@ def test_hook_when_asked_by_the_benchmarks_agent_then_gives_what_it_accepts(
     statebench: StateBench, provider: str
 ) -> None:
     """Its own code checks what comes: a list of texts, as many as it allows at most."""
-    pytest.importorskip("azure.identity", reason="the benchmark's agent needs azure-identity")
     from state_bench.agents.state_bench import (  # type: ignore[import-not-found]  # noqa: PLC0415
         StateBenchAgent,
     )
