@@ -7,7 +7,7 @@ of the store, a call of the model, a write of the checkpointer. Another one then
 import random
 import sqlite3
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
@@ -213,6 +213,7 @@ class Job:
     user: int
     turns: int
     first: int = 0
+    make: Callable[..., App] = chat_app
     broken: str = ""
     """What to do about the first where a process was killed in it: `resume`, or `abandon` it."""
 
@@ -236,7 +237,7 @@ def serve(job: Job, said: Connection) -> None:
         saver = CountingSaver(database)
         saver.called = events
         store = FaultyStore(opened, called=events)
-        app = chat_app(store=store, checkpointer=saver, called=events, outcome=lambda _: True)
+        app = job.make(store=store, checkpointer=saver, called=events, outcome=lambda _: True)
         for turn in range(job.first, job.turns):
             talk = Conversations(app, job.user, job.turns, IN_THREAD)
             kind = GENTLE[(job.user + turn) % len(GENTLE)]
