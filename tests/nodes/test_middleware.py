@@ -545,3 +545,29 @@ async def test_recalls_and_filings_are_spans_of_both_kinds_without_texts(
     written = f"{[(run.inputs, run.outputs) for run in ours]} {attributes}"
     assert "SECRET" not in written
     assert "corridor" not in written
+
+
+@pytest.mark.parametrize("remember", ["inline", "background"])
+@pytest.mark.parametrize("asynchronous", [False, True])
+async def test_turn_filed_in_the_background_is_no_part_of_the_trace_of_the_agent(
+    asynchronous: bool, remember: Any
+) -> None:
+    """The agent's run has ended by then."""
+    begun: list[str] = []
+
+    class Noting(Runs):
+        def _on_run_create(self, run: Run) -> None:
+            begun.append(run.name)
+
+    middleware, store = per_user(remember=remember), InMemoryStore()
+    agent = agent_of(answering(), middleware, store=store)
+    given, options = {"messages": [HumanMessage("tea")]}, {**config(), "callbacks": [Noting()]}
+    if asynchronous:
+        await agent.ainvoke(given, options, context=Context("ada"))
+        await middleware.aflush()
+    else:
+        agent.invoke(given, options, context=Context("ada"))
+        middleware.flush()
+    assert "langgraft.recall" in begun
+    assert ("langgraft.file" in begun) == (remember == "inline")
+    assert len(filed(store)) == 1
