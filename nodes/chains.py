@@ -27,13 +27,14 @@ from langchain_core.prompt_values import ChatPromptValue, PromptValue, StringPro
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableSequence
 from langchain_core.runnables.base import RunnableBindingBase
+from langgraph.pregel.protocol import PregelProtocol
 from pydantic import BaseModel
 from typing_extensions import override
 
 from langgraft._core.arguments import check_argument, checked
 from langgraft._core.canonical import canonical_json
 from langgraft._core.effects import Call, Program, ado, arun, do, run
-from langgraft._core.errors import InputError
+from langgraft._core.errors import InputError, SettingsError
 from langgraft.memory.model import Episode, strip_block
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget
@@ -122,11 +123,17 @@ def with_memory(
 
     Raises:
         SettingsError: The provider needs what a turn has not (error records), or a model that is not
-            given, for drafts, lessons or verdicts. Of a function this is raised when the chain is
+            given, for drafts, lessons or verdicts; or what is to have memory is a graph. Of a function this is raised when the chain is
             called, also where it returns something else than a provider.
 
     The chain raises `InputError` where it finds no question, or no human message to put memory in.
     """
+    if isinstance(runnable, PregelProtocol):
+        msg = (
+            "with_memory is for chat models and chains: the state of an agent or a graph would hold what"
+            " was recalled. Give an agent MemoryMiddleware, and a graph its nodes"
+        )
+        raise SettingsError(msg)
     asked = memory_model(model, "`model` of with_memory")
 
     def of_call(config: RunnableConfig) -> MemoryProvider[Any]:

@@ -26,7 +26,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, NotRequired, TypeAlias, cast
@@ -140,7 +140,8 @@ class _MemoryNode(Node[_Held]):
 class _Shown:
     """What a turn is shown, as long as it lasts."""
 
-    recall: Recall
+    recall: Recall | None
+    """`None`: memory failed, and is not asked again for each call of the model."""
     context: RecallContext
     later: list[Any] = field(default_factory=list)
     """Receipts of what was recalled since the state has been written."""
@@ -332,13 +333,21 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         if not left:
             yield from self._catch_up(memory.namespace)
         shown = yield from self._recall(memory, record, turn)
-        record = {**record, "receipts": [shown.recall.receipt.to_json()] if shown else []}
+        record = {**record, "receipts": shown.later}
+        shown.later = []
         return {TURNS: [*left, record]}
 
     def _recall(
-        self, memory: MemoryProvider[Any], record: TurnRecord, turn: Turn
-    ) -> Program[Call, _Shown | None]:
-        """Ask memory, and keep what the model is to be shown as long as the turn lasts."""
+        self,
+        memory: MemoryProvider[Any],
+        record: TurnRecord,
+        turn: Turn,
+        before: _Shown | None = None,
+    ) -> Program[Call, _Shown]:
+        """Ask memory, and keep what the model is to be shown as long as the turn lasts.
+
+        Where memory fails, that is what was shown before.
+        """
         context = context_of(turn, self._domain, record["question"], record["turn"])
         try:
             recalled = yield from recalling(
@@ -346,8 +355,10 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
             )
         except Exception as error:  # noqa: BLE001 - whatever its store, embedder or model raises
             self._fault("nothing was recalled", error)
-            return None
-        shown = _Shown(recalled, context)
+            shown = replace(before or _Shown(None, context), context=context)
+        else:
+            later = before.later if before else []
+            shown = _Shown(recalled, context, [*later, recalled.receipt.to_json()])
         with self._lock:
             self._shown[memory.namespace, record["turn"]] = shown
             while len(self._shown) > SHOWN_AT_ONCE:
@@ -365,14 +376,10 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
         turn = turn_of(state["messages"], record["asked"], record["task"])
         memory = self._banks.of(record["user"], runtime)
         shown = self._shown.get((memory.namespace, record["turn"]))
-        # It began in another process, or memory did not answer then; or memory wants to be asked again.
+        # It began in another process, or memory wants to be asked again.
         if shown is None or self._asks_again(memory, record, turn, shown):
-            later = shown.later if shown else []
-            asked = yield from self._recall(memory, record, turn)
-            if asked is not None:
-                asked.later = [*later, asked.recall.receipt.to_json()]
-                shown = asked
-        if shown is None or not shown.recall.text:
+            shown = yield from self._recall(memory, record, turn, shown)
+        if shown.recall is None or not shown.recall.text:
             return messages
         return placed(messages, record["asked"], shown.recall.text)
 

@@ -450,6 +450,9 @@ def test_memory_when_it_cannot_be_had_is_refused_as_by_the_nodes() -> None:
         with_memory(model(), lambda _: CodingMemory(InMemoryStore())).invoke("tea")
     with pytest.raises(SettingsError, match="what `memory` of with_memory returns must be a Memor"):
         with_memory(model(), lambda _: None).invoke("tea")  # type: ignore[arg-type, return-value]
+    graph = StateGraph(MessagesState).add_node("node", lambda _: {}).add_edge(START, "node")
+    with pytest.raises(SettingsError, match=r"for chat models and chains: .* MemoryMiddleware"):
+        with_memory(graph.compile(), filled())
 
 
 # In a graph, and where memory fails -------------------------------------------------------

@@ -414,6 +414,17 @@ def test_memory_that_is_down_costs_no_answer_and_catches_up(
     assert BLOCK_START in model.seen[-1][-1].text
 
 
+def test_memory_that_is_down_is_asked_once_a_turn(caplog: pytest.LogCaptureFixture) -> None:
+    """Each call of the model would wait for a connection otherwise."""
+    store = Down()
+    store.down = True
+    agent = agent_of(looking_up(3), per_user(), store=store, tools=[look_up])
+    with caplog.at_level(logging.WARNING):
+        ask(agent, "what is tea")
+    said = [record.getMessage() for record in caplog.records]
+    assert sum("nothing was recalled" in each for each in said) == 1
+
+
 def test_memory_that_is_down_fails_the_turn_where_that_is_asked() -> None:
     """`on_error="raise"`."""
     store = Down()
