@@ -22,6 +22,8 @@ from typing_extensions import override
 
 from langgraft._core.effects import Call, Program, do, run
 from langgraft._core.errors import InfrastructureError
+from langgraft.memory.banks import Banks
+from langgraft.memory.model import BankContent
 from langgraft.memory.stores import open_store
 from langgraft.nodes.middleware import TURNS
 
@@ -32,7 +34,9 @@ GENTLE: Final = ("", "look", "send")
 
 _MODEL_SAYS: Final = {"look": "look", "send": "send", "abandoned": "send", "boom": "boom"}
 _YES: Final[Command[Any]] = Command(resume={"decisions": [{"type": "approve"}]})
-_DIES_WITHIN: Final = 24
+_DIES_WITHIN: Final = 29
+_FILES: Final = ("LanggraftMemory.after_agent", "remember")
+"""Nodes that file a turn when it has ended."""
 IN_THREAD: Final = 3
 """Turns of a thread where processes are killed."""
 
@@ -244,7 +248,9 @@ def serve(job: Job, said: Connection) -> None:
             program = talk.one_turn(turn, kind)
             if turn == job.first and job.broken:
                 program = (
-                    _resumed(talk, turn, kind) if job.broken == "resume" else _left(talk, turn)
+                    _resumed(talk, turn, kind)
+                    if job.broken == "resume"
+                    else _left(talk, turn, Banks(opened)[talk.label].content())
                 )
             else:
                 events.left = killed_in(job.user, turn)
@@ -270,11 +276,12 @@ def _resumed(talk: Conversations, turn: int, kind: str) -> Talk:
     talk.ended[word] += 1
 
 
-def _left(talk: Conversations, turn: int) -> Talk:
+def _left(talk: Conversations, turn: int, bank: BankContent) -> Talk:
     """Leave a turn that broke off as it is; it is to be filed if it ever began.
 
     It began when that stands in a checkpoint: what was written after one is gone with the next question,
-    and not where the thread ends and is flushed.
+    and not where the thread ends and is flushed. It had ended where the bank has its outcome already, and
+    only the checkpoint that says so was not written.
     """
     word, agent = canary(talk.user, turn), talk.app.agent
     state = yield from talk.state(turn)
@@ -282,5 +289,6 @@ def _left(talk: Conversations, turn: int) -> Talk:
     kept = (yield Call(agent.get_state, agent.aget_state, state.config)) if followed else state
     held = kept.values.get(TURNS, [])
     if any(record["asked"] == word for record in held):
-        over = not state.tasks
+        judged = any(word in item.text and item.success for item in bank.items.values())
+        over = not state.tasks or (judged and state.tasks[0].name in _FILES)
         (talk.ended if over else talk.left)[word] += 1
