@@ -283,7 +283,8 @@ class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
 
     def _ends(self, agent: Any) -> str:
         """Return the name of the node that remembers."""
-        nodes = agent.builder.nodes.items()
+        builder = getattr(agent, "builder", None)  # a remote agent has none
+        nodes = builder.nodes.items() if builder is not None else ()
         mine = (name for name, node in nodes if node.runnable is self.remember_node)
         return next(mine, f"{self.name}.after_agent")
 
