@@ -151,7 +151,7 @@ def test_conversations_when_everything_happens_are_kept_apart_and_filed_once(
     """Four users at once, a batch in five fails: what acceptance measures holds, in small."""
     store.share = 0.2
     app = make(store=store, checkpointer=InMemorySaver(), outcome=lambda _: True)
-    talks = [Conversations(app, user, 3, 3) for user in range(4, 8)]
+    talks = [Conversations(app, user, 3, 3) for user in (1, 2, 4, 6)]
     if way == "sync":
         for talk in talks:
             run(talk.all_turns(), do)
