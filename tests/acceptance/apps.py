@@ -203,15 +203,19 @@ def measure(setting: Setting) -> list[Figure]:
                 storm = ways[way](spec, folder, users(), turns)
                 how = (
                     f"{count} users with {turns} turns each at once, {FAILING:.0%} of batches failing;"
-                    " summaries, approvals, broken turns, new answers, forks"
+                    f"{'' if 'graph' in way else ' summaries,'} approvals, broken turns, new answers, forks"
                 )
                 figures += storm.figures(f"{way.capitalize()} over {name}", how)
             if not setting.reduced or number == 0:
                 setting.say(f"{count} users with {turns} turns each, killed, over {name}")
                 folder = _folder(setting, f"{number}-killed")
-                figures += _killed(
-                    name, by_killed_processes(spec, folder, users(), turns), count * turns
-                )
+                storm = by_killed_processes(spec, folder, users(), turns)
+                figures += _killed(f"processes over {name}", storm, count * turns)
+        setting.say(f"{count} users with {turns} turns each, killed, in a graph over SQLite")
+        folder = _folder(setting, "graph-killed")
+        storm = by_killed_processes(stores["SQLite"], folder, users(), turns, chat_graph)
+        name = "processes of a graph with memory's nodes over SQLite"
+        figures += _killed(name, storm, count * turns)
     return figures
 
 
@@ -223,9 +227,9 @@ def _folder(setting: Setting, name: str) -> Path:
 
 def _killed(name: str, storm: Storm, turns: int) -> Iterator[Figure]:
     how = f"{turns:,} turns, {storm.killed} of them ended by SIGKILL; another process goes on"
-    yield from storm.figures(f"Killed processes over {name}", how)
+    yield from storm.figures(f"Killed {name}", how)
     yield Figure(
-        f"Killed processes over {name}: enough are killed",
+        f"Killed {name}: enough are killed",
         how,
         f"{storm.killed / turns:.1%}; {storm.unbegun} before memory was asked, and then abandoned",
         "at least 5 % of the turns",
