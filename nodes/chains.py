@@ -5,8 +5,10 @@
 
 A call of the chain is a turn: memory is asked about the question, what it recalls goes behind the text
 of the last human message, and question and answer are filed as one episode. Where a turn is more than one
-call, or may be left without an answer, as in a graph, `MemoryMiddleware` keeps account of it. Of a sequence the block goes into what its last prompt template makes,
-so that nothing before it sees memory: a retriever is asked with the question alone.
+call, or may be left without an answer, as in a graph, `MemoryMiddleware` keeps account of it.
+
+Of a sequence the block goes into what its last prompt template makes, so that nothing before it sees
+memory: a retriever is asked with the question alone.
 """
 
 import logging
@@ -123,8 +125,8 @@ def with_memory(
 
     Raises:
         SettingsError: The provider needs what a turn has not (error records), or a model that is not
-            given, for drafts, lessons or verdicts; or what is to have memory is a graph. Of a function this is raised when the chain is
-            called, also where it returns something else than a provider.
+            given, for drafts, lessons or verdicts; or what is to have memory is a graph. Of a function this
+            is raised when the chain is called, also where it returns something else than a provider.
 
     The chain raises `InputError` where it finds no question, or no human message to put memory in.
     """
