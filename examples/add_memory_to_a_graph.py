@@ -1,7 +1,6 @@
-"""Graft memory onto a LangGraph graph you already have: its model gets memory, and nothing else changes.
+"""Graft memory onto a LangGraph graph you already have: two nodes, and what its model is sent.
 
-What is recalled is in what the model is sent, and never in the graph's state. Where recalling and filing are
-to be nodes of their own, there are `recall_for_messages` and `remember_messages`.
+What is recalled is in what the model is sent, and never in the graph's state.
 
 Runs without a key: a scripted chat model stands in. Put any LangChain chat model in its place.
 """
@@ -11,7 +10,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.store.memory import InMemoryStore
 
-from langgraft import TrajectoryMemory, with_memory
+from langgraft import MemoryMiddleware, MemoryState, TrajectoryMemory
 
 model = GenericFakeChatModel(
     messages=iter(
@@ -21,19 +20,23 @@ model = GenericFakeChatModel(
         ]
     )
 )
-memory = TrajectoryMemory(InMemoryStore())
-model_with_memory = with_memory(model, memory)
+bank = TrajectoryMemory(InMemoryStore())
+memory = MemoryMiddleware(bank)
 
 
-def assistant(state: MessagesState) -> MessagesState:
-    """Answer: the node that was there before."""
-    return {"messages": [model_with_memory.invoke(state["messages"])]}
+def assistant(state: MemoryState) -> MessagesState:
+    """Answer: the node that was there before, but for `MemoryState` and `memory.messages`."""
+    return {"messages": [model.invoke(memory.messages(state))]}
 
 
 graph = StateGraph(MessagesState)
+graph.add_node("recall", memory.recall_node)
 graph.add_node("assistant", assistant)
-graph.add_edge(START, "assistant")
-graph.add_edge("assistant", END)
+graph.add_node("remember", memory.remember_node)
+graph.add_edge(START, "recall")
+graph.add_edge("recall", "assistant")
+graph.add_edge("assistant", "remember")
+graph.add_edge("remember", END)
 app = graph.compile()
 
 
@@ -41,5 +44,5 @@ if __name__ == "__main__":
     for question in ("The office wifi is down", "Wifi is down again in the office"):
         final = app.invoke({"messages": [HumanMessage(question)]})
         print(question, "→", final["messages"][-1].text)
-    for item in memory.content().items.values():
+    for item in bank.content().items.values():
         print("kept:", item.text.splitlines()[0])

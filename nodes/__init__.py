@@ -6,12 +6,11 @@ from langgraft._core.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from langgraft.nodes.chains import with_memory
-    from langgraft.nodes.chat import recall_for_messages, remember_messages
     from langgraft.nodes.deduplicate import deduplicate_node
     from langgraft.nodes.diagnose import diagnose_node
     from langgraft.nodes.judge import draft_node, judge_node
     from langgraft.nodes.memory import asks_again, counterpart_node, recall_node, remember_node
-    from langgraft.nodes.middleware import MemoryMiddleware
+    from langgraft.nodes.middleware import MemoryMiddleware, MemoryState
     from langgraft.nodes.reflect import reflect_by_outcome_node, reflect_node
     from langgraft.nodes.state import AgentInput, AgentOutput, AgentState
     from langgraft.nodes.text_world import EnvironmentSessions, act_node, start_node, think_node
@@ -25,6 +24,7 @@ __all__ = [
     "EnvironmentSessions",
     "MemoryMiddleware",
     "MemoryRetriever",
+    "MemoryState",
     "act_node",
     "asks_again",
     "counterpart_node",
@@ -33,11 +33,9 @@ __all__ = [
     "draft_node",
     "judge_node",
     "memory_tools",
-    "recall_for_messages",
     "recall_node",
     "reflect_by_outcome_node",
     "reflect_node",
-    "remember_messages",
     "remember_node",
     "start_node",
     "think_node",
@@ -47,12 +45,11 @@ __all__ = [
 
 _MODULES = {
     "chains": ("with_memory",),
-    "chat": ("recall_for_messages", "remember_messages"),
     "deduplicate": ("deduplicate_node",),
     "diagnose": ("diagnose_node",),
     "judge": ("draft_node", "judge_node"),
     "memory": ("asks_again", "counterpart_node", "recall_node", "remember_node"),
-    "middleware": ("MemoryMiddleware",),
+    "middleware": ("MemoryMiddleware", "MemoryState"),
     "reflect": ("reflect_by_outcome_node", "reflect_node"),
     "state": ("AgentInput", "AgentOutput", "AgentState"),
     "text_world": ("EnvironmentSessions", "act_node", "start_node", "think_node"),

@@ -3,21 +3,24 @@
     chain = with_memory(prompt | model | StrOutputParser(), memory)
     chain.invoke({"question": "The office wifi is down"})
 
-A call of the chain is a turn, as between two nodes of a graph (`langgraft.nodes.chat`): memory is asked
-about the question, what it recalls goes behind the text of the last human message, and question and
-answer are filed as one episode. Of a sequence the block goes into what its last prompt template makes,
-so that nothing before it sees memory: a retriever is asked with the question alone.
+A call of the chain is a turn: memory is asked about the question, what it recalls goes behind the text
+of the last human message, and question and answer are filed as one episode. Where a turn is more than one
+call, or may be left without an answer, as in a graph, `MemoryMiddleware` keeps account of it.
+
+Of a sequence the block goes into what its last prompt template makes, so that nothing before it sees
+memory: a retriever is asked with the question alone.
 """
 
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, cast
 
 from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
 from langchain_core.messages import (
     AIMessage,
+    AnyMessage,
     BaseMessage,
     HumanMessage,
     convert_to_messages,
@@ -26,20 +29,39 @@ from langchain_core.prompt_values import ChatPromptValue, PromptValue, StringPro
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableSequence
 from langchain_core.runnables.base import RunnableBindingBase
+from langgraph.pregel.protocol import PregelProtocol
 from pydantic import BaseModel
 from typing_extensions import override
 
 from langgraft._core.arguments import check_argument, checked
 from langgraft._core.canonical import canonical_json
 from langgraft._core.effects import Call, Program, ado, arun, do, run
-from langgraft._core.errors import InputError
-from langgraft.memory.model import strip_block
+from langgraft._core.errors import InputError, SettingsError
+from langgraft.memory.model import Episode, strip_block
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget
-from langgraft.nodes.chat import JudgeOutcome, recall_for_messages, remember_messages
-from langgraft.nodes.dialogue import ChatModel
+from langgraft.nodes.dialogue import ChatModel, Model
+from langgraft.nodes.filings import Filings
+from langgraft.nodes.prompts import prompt as shipped
 from langgraft.nodes.replies import reply_text
-from langgraft.nodes.turns import is_question
+from langgraft.nodes.turns import (
+    JudgeOutcome,
+    Turn,
+    check_recalls,
+    check_remembers,
+    context_of,
+    ending,
+    episode_id,
+    episode_of_turn,
+    fault_of_memory,
+    is_question,
+    learning,
+    memory_model,
+    question_id,
+    recalling,
+    turn_id,
+    with_block,
+)
 
 MemoryOf: TypeAlias = MemoryProvider[Any] | Callable[[RunnableConfig], MemoryProvider[Any]]
 """A memory, or what says by the configuration of a call which one it is: that of the user who asks."""
@@ -67,13 +89,13 @@ def with_memory(
 ) -> Runnable[Any, Any]:
     """Give a chain memory; it is called, streamed and piped as before.
 
-    What is recalled is in what the chain's model is sent, and in nothing that comes out: as the model of a
-    node of any `StateGraph`, it leaves no trace in the graph's state.
+    What is recalled is in what the chain's model is sent, and in nothing that comes out.
 
     Chunks pass as they come, and the turn is filed when the stream has ended: one that breaks off or is
     abandoned is not, and neither is a reply that calls tools, as the turn goes on. The id of the last
     human message, or else that of the run, names the episode, with what was asked and answered: a call
-    that is made again with the same (`config={"run_id": …}`) and gets the same answer is filed once.
+    that is made again with the same (`config={"run_id": …}`) and gets the same answer is filed once. What
+    could not be filed a later call over the same bank files, in this process.
 
     ```python
     def of_user(config: RunnableConfig) -> MemoryProvider:
@@ -102,46 +124,57 @@ def with_memory(
             logged and costs no answer, or is raised.
 
     Raises:
-        SettingsError: The provider needs what is not there; see `recall_for_messages` and
-            `remember_messages`. Of a function this is raised when the chain is called, also where
-            it returns something else than a provider.
+        SettingsError: The provider needs what a turn has not (error records), or a model that is not
+            given, for drafts, lessons or verdicts; or what is to have memory is a graph. Of a function this
+            is raised when the chain is called, also where it returns something else than a provider.
 
     The chain raises `InputError` where it finds no question, or no human message to put memory in.
     """
+    if isinstance(runnable, PregelProtocol):
+        msg = (
+            "with_memory is for chat models and chains: the state of an agent or a graph would hold what"
+            " was recalled. Give an agent MemoryMiddleware, and a graph its nodes"
+        )
+        raise SettingsError(msg)
+    asked = memory_model(model, "`model` of with_memory")
 
-    def nodes_of(memory: MemoryProvider[Any]) -> _Nodes:
-        recall = recall_for_messages(memory, domain=domain, budget=budget, model=model)
-        if not remember:
-            return recall, None
-        filing = remember_messages(memory, domain=domain, outcome=outcome, model=model)
-        return recall, filing
+    def of_call(config: RunnableConfig) -> MemoryProvider[Any]:
+        found = memory if isinstance(memory, MemoryProvider) else memory(config)
+        check_argument("what `memory` of with_memory returns", found, MemoryProvider)
+        check_recalls(found, asked, "with_memory")
+        if remember:
+            check_remembers(found, asked, "with_memory")
+        return found
 
     if isinstance(memory, MemoryProvider):
-        nodes = nodes_of(memory)
-        return _WithMemory(runnable, lambda _: nodes, input_key, output_key, on_error)
-
-    def nodes_for(config: RunnableConfig) -> _Nodes:
-        found = memory(config)
-        check_argument("what `memory` of with_memory returns", found, MemoryProvider)
-        return nodes_of(found)
-
-    return _WithMemory(runnable, nodes_for, input_key, output_key, on_error)
+        of_call({})
+    grafted = _Grafted(of_call, domain, budget, asked, remember, outcome, on_error)
+    return _WithMemory(runnable, grafted, input_key, output_key)
 
 
-_Node: TypeAlias = Runnable[Any, dict[str, Any]]
-_Nodes: TypeAlias = tuple[_Node, _Node | None]
-"""What recalls, and what remembers, if anything does."""
+@dataclass(frozen=True, slots=True)
+class _Grafted:
+    """What a chain was given beside its own parts; see `with_memory`."""
+
+    memory_of: Callable[[RunnableConfig], MemoryProvider[Any]]
+    domain: str
+    budget: Budget | None
+    model: Model | None
+    remember: bool
+    outcome: JudgeOutcome | None
+    on_error: str
 
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
     """A call of a chain, once memory was asked."""
 
+    memory: MemoryProvider[Any]
+    thread: str
+    turn: Turn
+    receipts: Sequence[Mapping[str, Any]]
     prompt: Any
     """What the chain is given, with what was recalled."""
-    messages: Sequence[BaseMessage]
-    """The question, with its receipts, and what came after it."""
-    remember: _Node | None
 
 
 class _WithMemory(Runnable[Any, Any]):
@@ -152,15 +185,14 @@ class _WithMemory(Runnable[Any, Any]):
     def __init__(
         self,
         runnable: Runnable[Any, Any],
-        nodes: Callable[[RunnableConfig], _Nodes],
+        grafted: _Grafted,
         input_key: str | None,
         output_key: str | None,
-        on_error: str,
     ) -> None:
         self._head, self._tail = _split(runnable)
-        self._on_error = on_error
-        self._nodes = nodes
+        self._grafted = grafted
         self._input_key, self._output_key = input_key, output_key
+        self._filings: Filings[Episode] = Filings()
 
     @override
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
@@ -212,7 +244,7 @@ class _WithMemory(Runnable[Any, Any]):
     ) -> Any:
         turn = run(self._begin(given, config, str(run_manager.run_id)), do)
         output = self._tail.invoke(turn.prompt, config, **kwargs)
-        run(self._end(turn, output, config), do)
+        run(self._end(turn, output), do)
         return output
 
     async def _ainvoke(
@@ -224,7 +256,7 @@ class _WithMemory(Runnable[Any, Any]):
     ) -> Any:
         turn = await arun(self._begin(given, config, str(run_manager.run_id)), ado)
         output = await self._tail.ainvoke(turn.prompt, config, **kwargs)
-        await arun(self._end(turn, output, config), ado)
+        await arun(self._end(turn, output), ado)
         return output
 
     def _stream(
@@ -239,7 +271,7 @@ class _WithMemory(Runnable[Any, Any]):
         for chunk in self._tail.stream(turn.prompt, config, **kwargs):
             chunks.append(chunk)
             yield chunk
-        run(self._end(turn, _whole(chunks), config), do)
+        run(self._end(turn, _whole(chunks)), do)
 
     async def _astream(
         self,
@@ -254,23 +286,22 @@ class _WithMemory(Runnable[Any, Any]):
         async for chunk in self._tail.astream(turn.prompt, config, **kwargs):
             chunks.append(chunk)
             yield chunk
-        await arun(self._end(turn, _whole(chunks), config), ado)
+        await arun(self._end(turn, _whole(chunks)), ado)
 
     def _begin(self, given: Any, config: RunnableConfig, run_id: str) -> Program[Call, _Turn]:
-        recall, remember = self._nodes(config)
+        with_, memory = self._grafted, self._grafted.memory_of(config)
         key = _key(given, self._input_key, _INPUT) if isinstance(given, Mapping) else None
         question, rest = _question(given if key is None else given[key])
-        text = strip_block(reply_text(question))
-        asked = HumanMessage(text, id=question.id or run_id)
-        state = {"messages": [asked, *rest]}
-        block = ""
+        turn = Turn(HumanMessage(strip_block(reply_text(question)), id=question.id or run_id), rest)
+        thread = str(config.get("configurable", {}).get("thread_id", ""))
+        context = context_of(turn, with_.domain, question_id(thread, turn), turn_id(thread, turn))
+        block, receipts = "", []
         try:
-            update = yield Call(recall.invoke, recall.ainvoke, state, _apart(config))
+            recalled = yield from recalling(memory, turn.task, context, with_.budget, with_.model)
         except Exception as error:  # noqa: BLE001 - whatever its store, embedder or model raises
             self._fault("nothing was recalled", error)
         else:
-            asked = update["messages"][-1]
-            block = str(asked.content).removesuffix(text)
+            block, receipts = recalled.text, [recalled.receipt.to_json()]
         prompt = given
         if self._head is not None:
             prompt = yield Call(self._head.invoke, self._head.ainvoke, given, config)
@@ -279,26 +310,49 @@ class _WithMemory(Runnable[Any, Any]):
             prompt = _placed(prompt, block)
         else:
             prompt = {**given, key: _placed(given[key], block)}
-        return _Turn(prompt, [asked, *rest], remember)
+        return _Turn(memory, thread, turn, receipts, prompt)
 
-    def _end(self, turn: _Turn, output: Any, config: RunnableConfig) -> Program[Call, None]:
+    def _end(self, begun: _Turn, output: Any) -> Program[Call, None]:
+        with_, turn, memory = self._grafted, begun.turn, begun.memory
         replies = _replies(output, self._output_key)
-        if turn.remember is None or not replies:
+        if not with_.remember or not replies:
             return
         if isinstance(replies[-1], AIMessage) and replies[-1].tool_calls:
             return
-        state = {"messages": [*turn.messages, *replies]}
+        rest = [*turn.rest, *replies]
+        state = {"messages": [turn.asked, *rest]}
+        ended = yield from ending(with_.outcome, state, "`outcome` of with_memory", self._fault)
+        episode = episode_of_turn(
+            with_.domain,
+            turn.task,
+            rest,
+            ended,
+            name=episode_id(turn_id(begun.thread, turn), rest),
+            task_id=question_id(begun.thread, turn),
+            receipts=begun.receipts,
+        )
+        yield from self._catch_up(memory)
+        yield from self._filed(memory, episode)
+
+    def _catch_up(self, memory: MemoryProvider[Any]) -> Program[Call, None]:
+        """File what could not be in earlier calls, until memory fails again."""
+        for its_own, episode in self._filings.missed(memory.namespace):
+            if not (yield from self._filed(its_own, episode)):
+                return
+
+    def _filed(self, memory: MemoryProvider[Any], episode: Episode) -> Program[Call, bool]:
+        place = memory.namespace, episode.id
         try:
-            yield Call(turn.remember.invoke, turn.remember.ainvoke, state, _apart(config))
+            yield from learning(memory, episode, self._grafted.model, shipped("reflect"))
         except Exception as error:  # noqa: BLE001 - whatever its store or model raises
-            self._fault("the turn was not filed", error)
+            self._filings.miss(place, memory, episode)
+            self._fault("the turn was not filed, a later call files it", error)
+            return False
+        self._filings.drop(place)
+        return True
 
     def _fault(self, what: str, error: Exception) -> None:
-        if self._on_error == "raise":
-            raise error
-        logger.warning(
-            "Memory failed, the chain goes on: %s (%s: %s)", what, type(error).__name__, error
-        )
+        fault_of_memory(logger, self._grafted.on_error, what, error)
 
 
 def _split(runnable: Runnable[Any, Any]) -> tuple[Runnable[Any, Any] | None, Runnable[Any, Any]]:
@@ -320,12 +374,6 @@ def _joined(steps: Sequence[Runnable[Any, Any]]) -> Runnable[Any, Any]:
     return RunnableSequence(*steps) if len(steps) > 1 else steps[0]
 
 
-def _apart(config: RunnableConfig) -> RunnableConfig:
-    """Return the configuration of a node of ours, which is no node of the graph that a chain may be in."""
-    thread = config.get("configurable", {}).get("thread_id")
-    return {**config, "configurable": {} if thread is None else {"thread_id": thread}}
-
-
 def _key(given: Mapping[str, Any], key: str | None, usual: str) -> str:
     """Say which value of a mapping is meant.
 
@@ -343,13 +391,13 @@ def _key(given: Mapping[str, Any], key: str | None, usual: str) -> str:
     return found
 
 
-def _question(given: Any) -> tuple[HumanMessage, Sequence[BaseMessage]]:
+def _question(given: Any) -> tuple[HumanMessage, Sequence[AnyMessage]]:
     """Return the last thing a user said, and what came after it."""
     messages = [HumanMessage(given)] if isinstance(given, str) else _messages(given)
     position = _last_human(messages)
     question = messages[position]
     assert isinstance(question, HumanMessage)
-    return question, messages[position + 1 :]
+    return question, cast("Sequence[AnyMessage]", messages[position + 1 :])
 
 
 def _messages(given: Any) -> list[BaseMessage]:
@@ -381,17 +429,13 @@ def _placed(prompt: Any, block: str) -> Any:
         return StringPromptValue(text=block + prompt.text)
     messages = _messages(prompt)
     position = _last_human(messages)
-    asked = messages[position]
-    ours = {"type": "text", "text": block}
-    content = asked.content
-    told: Any = f"{content}\n\n{block}" if isinstance(content, str) else [*content, ours]
-    messages[position] = asked.model_copy(update={"content": told})
+    messages[position] = with_block(messages[position], block)
     if isinstance(prompt, PromptValue):
         return ChatPromptValue(messages=messages)
     return messages[0] if isinstance(prompt, BaseMessage) else messages
 
 
-def _replies(output: Any, key: str | None) -> Sequence[BaseMessage]:
+def _replies(output: Any, key: str | None) -> Sequence[AnyMessage]:
     """Return what a chain said, as messages; nothing where it said nothing."""
     if isinstance(output, Mapping) and (key or len(output) == 1 or _OUTPUT in output):
         output = output[_key(output, key, _OUTPUT)]
@@ -400,7 +444,7 @@ def _replies(output: Any, key: str | None) -> Sequence[BaseMessage]:
     if isinstance(output, BaseMessage):
         output = [output]
     if isinstance(output, list) and output and all(isinstance(o, BaseMessage) for o in output):
-        return output
+        return cast("list[AnyMessage]", output)
     return [AIMessage(output if isinstance(output, str) else _written(output))]
 
 

@@ -5,6 +5,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextvars import Context
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from langgraft._core.effects import Call, Program, ado, arun, do, run
@@ -61,7 +62,9 @@ class Filings(Generic[T]):
 
     async def astart(self, place: Place, program: Program[Call, T], failed: Failed) -> None:
         """File an episode in a task of this event loop, which does not wait for it when it ends."""
-        self._started(place, asyncio.create_task(arun(program, ado)), failed)
+        # In a context of its own, as a thread has it: the run that it comes from, and its trace, have ended.
+        work = asyncio.create_task(arun(program, ado), context=Context())
+        self._started(place, work, failed)
 
     def _started(self, place: Place, work: "Future[T] | asyncio.Task[T]", failed: Failed) -> None:
         with self._lock:

@@ -2,7 +2,7 @@
 
 How memory is asked, questioned and taught stands here once, as programs that serve sync and async. An
 agent with a state of its own says how that becomes a `RecallContext` or an `Episode`, and what of
-memory's answer it keeps: `nodes/chat.py` for messages, `nodes/search/` and `nodes/workbench/` for
+memory's answer it keeps: `nodes/turns.py` for messages, `nodes/search/` and `nodes/workbench/` for
 agents whose programs and logs are kept by reference.
 """
 

@@ -1,4 +1,4 @@
-"""Memory for an agent of `create_agent`: one middleware.
+"""Memory for an agent of `create_agent`, or for a graph of your own: one middleware.
 
     agent = create_agent(
         model, tools,
@@ -10,28 +10,37 @@ When a turn begins, memory is asked about it; what it recalls stands behind the 
 is sent, and nowhere else: not in `messages`, streams, checkpoints or a pause for approval. When the turn has
 ended, it is filed. A turn that failed or was abandoned is filed by the thread's next one, and one that
 could not be filed by the user's next one.
+
+In a `StateGraph` of your own the same object has two nodes, and what the model is to be sent:
+
+    def assistant(state: MemoryState):
+        return {"messages": [model.invoke(memory.messages(state))]}
+
+    graph.add_node("recall", memory.recall_node)  # where a turn begins
+    graph.add_node("assistant", assistant)
+    graph.add_node("remember", memory.remember_node)  # where it has ended
 """
 
-import inspect
 import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, NotRequired, TypeAlias, cast
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
 from langchain.agents.middleware.types import PrivateStateAttr
-from langchain_core.messages import AnyMessage, HumanMessage
-from langgraph.errors import GraphBubbleUp
+from langchain_core.messages import AnyMessage
+from langgraph.graph import MessagesState
+from langgraph.runtime import get_runtime
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 from typing_extensions import TypedDict, override
 
-from langgraft._core.arguments import check_argument, checked
+from langgraft._core.arguments import checked
 from langgraft._core.effects import Call, Program, ado, arun, do, run
 from langgraft._core.errors import InputError, SettingsError
 from langgraft._core.texts import Prompt
@@ -42,24 +51,29 @@ from langgraft.memory.providers import provider_class, provider_settings
 from langgraft.memory.recall import Budget, Recall, RecallContext
 from langgraft.memory.settings import ProviderSettings
 from langgraft.memory.stores.programs import Namespace
-from langgraft.nodes.dialogue import ChatModel, chat_model
+from langgraft.nodes.dialogue import ChatModel
 from langgraft.nodes.filings import Filings
+from langgraft.nodes.node import Node, Update
 from langgraft.nodes.prompts import prompt as shipped
 from langgraft.nodes.turns import (
-    Ended,
+    JudgeOutcome,
     Turn,
     check_recalls,
     check_remembers,
     context_of,
+    ending,
     episode_id,
     episode_of_turn,
+    fault_of_memory,
     is_question,
     last_turn,
     learning,
+    memory_model,
+    placed,
     question_id,
     recalling,
-    turn_asked_by,
     turn_id,
+    turn_of,
 )
 
 logger = logging.getLogger(__name__)
@@ -69,9 +83,6 @@ TURNS: Final = "langgraft_turns"
 
 SHOWN_AT_ONCE: Final = 4096
 """Turns under way whose recalled text a process keeps; for others memory is asked again."""
-
-_SILENT: Final = "nostream"
-"""Tag of model calls whose tokens are not the agent's answer, as LangGraph has it."""
 
 Memory: TypeAlias = MemoryProvider[Any] | Banks | type[MemoryProvider[Any]] | str
 """One bank, those of many users, or the provider that each bank is opened with, by class or name."""
@@ -102,23 +113,41 @@ class TurnRecord(TypedDict):
     """What is still to be filed: messages may be summarized or deleted before that succeeds."""
 
 
-class MemoryState(AgentState[Any]):
-    """The state of an agent with memory."""
-
+class _AgentMemoryState(AgentState[Any]):
     langgraft_turns: NotRequired[Annotated[list[TurnRecord], PrivateStateAttr]]
+
+
+class MemoryState(MessagesState):
+    """What a node is given that sends its model what memory recalled, beside what a subclass adds."""
+
+    langgraft_turns: NotRequired[list[TurnRecord]]
+
+
+class _Held(TypedDict):
+    """What memory's own nodes are given: whatever `messages` are in the graph, and the key they bring."""
+
+    messages: NotRequired[list[AnyMessage]]
+    langgraft_turns: NotRequired[list[TurnRecord]]
+
+
+class _MemoryNode(Node[_Held]):
+    def __call__(self, state: _Held) -> Update:
+        """Do as `invoke` does; by this LangGraph knows what state the node is given."""
+        return self.invoke(state)
 
 
 @dataclass(slots=True)
 class _Shown:
     """What a turn is shown, as long as it lasts."""
 
-    recall: Recall
+    recall: Recall | None
+    """`None`: memory failed, and is not asked again for each call of the model."""
     context: RecallContext
     later: list[Any] = field(default_factory=list)
     """Receipts of what was recalled since the state has been written."""
 
 
-class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
+class MemoryMiddleware(AgentMiddleware[_AgentMemoryState, Any]):
     """Gives an agent memory: recalled when a turn begins, filed when it has ended.
 
     A turn lasts from a question to the next one. Its name is made of the thread's id, the question's id
@@ -151,7 +180,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
             arguments do not go together.
     """
 
-    state_schema = MemoryState
+    state_schema = _AgentMemoryState
 
     @checked
     def __init__(
@@ -163,7 +192,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         store: BaseStore | None = None,
         domain: str = "chat",
         budget: Budget | None = None,
-        outcome: Callable[[Any], Ended | Awaitable[Ended]] | None = None,
+        outcome: JudgeOutcome | None = None,
         model: ChatModel | None = None,
         prompt: Prompt | None = None,
         remember: Literal["inline", "background", "no"] = "inline",
@@ -173,14 +202,15 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         super().__init__()
         self._banks = _Opened(memory, settings, store, user)
         self._domain, self._budget, self._outcome = domain, budget, outcome
-        asked = chat_model(model, "`model` of MemoryMiddleware")
-        self._model = None if asked is None else asked.with_config(tags=[_SILENT])
+        self._model = memory_model(model, "`model` of MemoryMiddleware")
         self._template = prompt or shipped("reflect")
         self._remember, self._on_error, self._on_refile = remember, on_error, on_refile
         self._checked = False
         self._shown: OrderedDict[tuple[Any, str], _Shown] = OrderedDict()
         self._lock = threading.Lock()
         self._filings: Filings[TurnRecord] = Filings()
+        self.recall_node = _node("recall", self._begin)
+        self.remember_node = _node("remember", self._end)
         if self._banks.example is not None:
             self._check(self._banks.example)
 
@@ -193,18 +223,19 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
     # Hooks --------------------------------------------------------------------------------
 
     @override
-    def before_agent(self, state: MemoryState, runtime: Any) -> dict[str, Any] | None:
+    def before_agent(self, state: _AgentMemoryState, runtime: Any) -> Update | None:
         return run(self._begin(state, runtime), do)
 
     @override
-    async def abefore_agent(self, state: MemoryState, runtime: Any) -> dict[str, Any] | None:
+    async def abefore_agent(self, state: _AgentMemoryState, runtime: Any) -> Update | None:
         return await arun(self._begin(state, runtime), ado)
 
     @override
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
-        return handler(run(self._told(request), do))
+        told = run(self._told(request.state, request.messages, request.runtime), do)
+        return handler(request.override(messages=told))
 
     @override
     async def awrap_model_call(
@@ -212,22 +243,23 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         request: ModelRequest[Any],
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any]:
-        return await handler(await arun(self._told(request), ado))
+        told = await arun(self._told(request.state, request.messages, request.runtime), ado)
+        return await handler(request.override(messages=told))
 
     @override
-    def after_agent(self, state: MemoryState, runtime: Any) -> dict[str, Any] | None:
+    def after_agent(self, state: _AgentMemoryState, runtime: Any) -> Update | None:
         return run(self._end(state, runtime), do)
 
     @override
-    async def aafter_agent(self, state: MemoryState, runtime: Any) -> dict[str, Any] | None:
+    async def aafter_agent(self, state: _AgentMemoryState, runtime: Any) -> Update | None:
         return await arun(self._end(state, runtime), ado)
 
     def flush(self, agent: Any = None, config: Any = None) -> None:
         """Wait for what is filed in the background; file what this process could not, and a thread has left.
 
         Args:
-            agent: The agent; with `config`, what its thread could not file, or did not finish, is filed
-                now. A turn that waits for an approval is filed as it stands: flush what is over.
+            agent: The agent or graph; with `config`, what its thread could not file, or did not finish,
+                is filed now. A turn that waits for an approval is filed as it stands: flush what is over.
             config: The thread's, as the agent is invoked with. The user of an unfinished turn is known
                 from its record. With a `checkpoint_id`, such as the end of a branch that nobody went on
                 from, what is left there is filed and the thread stays as it is.
@@ -237,7 +269,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         if agent is not None:
             update = run(self._left(agent.get_state(config).values, agent), do)
             if update is not None and _is_tip(config):
-                agent.update_state(config, update, as_node=f"{self.name}.after_agent")
+                agent.update_state(config, update, as_node=self._ends(agent))
 
     async def aflush(self, agent: Any = None, config: Any = None) -> None:
         """Do as `flush` does, asynchronously."""
@@ -247,12 +279,34 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
             state = await agent.aget_state(config)
             update = await arun(self._left(state.values, agent), ado)
             if update is not None and _is_tip(config):
-                await agent.aupdate_state(config, update, as_node=f"{self.name}.after_agent")
+                await agent.aupdate_state(config, update, as_node=self._ends(agent))
+
+    def _ends(self, agent: Any) -> str:
+        """Return the name of the node that remembers."""
+        builder = getattr(agent, "builder", None)  # a remote agent has none
+        nodes = builder.nodes.items() if builder is not None else ()
+        mine = (name for name, node in nodes if node.runnable is self.remember_node)
+        return next(mine, f"{self.name}.after_agent")
+
+    def messages(self, state: MemoryState) -> list[AnyMessage]:
+        """Return the messages of a state with what was recalled behind the question, to send a model.
+
+        It is for a node of a graph of your own, after `recall_node`. Nothing of it is to be put into the
+        state; what stands before or is left out of the messages is up to the node.
+
+        Raises:
+            InputError: What the node is given holds no turn.
+        """
+        return run(self._told(_with_turn(state), state["messages"], get_runtime()), do)
+
+    async def amessages(self, state: MemoryState) -> list[AnyMessage]:
+        """Do as `messages` does, asynchronously."""
+        return await arun(self._told(_with_turn(state), state["messages"], get_runtime()), ado)
 
     # A turn -------------------------------------------------------------------------------
 
-    def _begin(self, state: MemoryState, runtime: Any) -> Program[Call, dict[str, Any] | None]:
-        messages, held = state["messages"], state.get(TURNS, [])
+    def _begin(self, state: Mapping[str, Any], runtime: Any) -> Program[Call, Update | None]:
+        messages, held = state.get("messages", []), state.get(TURNS, [])
         turn = last_turn(messages)
         if turn is None:
             return None
@@ -280,13 +334,21 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         if not left:
             yield from self._catch_up(memory.namespace)
         shown = yield from self._recall(memory, record, turn)
-        record = {**record, "receipts": [shown.recall.receipt.to_json()] if shown else []}
+        record = {**record, "receipts": shown.later}
+        shown.later = []
         return {TURNS: [*left, record]}
 
     def _recall(
-        self, memory: MemoryProvider[Any], record: TurnRecord, turn: Turn
-    ) -> Program[Call, _Shown | None]:
-        """Ask memory, and keep what the model is to be shown as long as the turn lasts."""
+        self,
+        memory: MemoryProvider[Any],
+        record: TurnRecord,
+        turn: Turn,
+        before: _Shown | None = None,
+    ) -> Program[Call, _Shown]:
+        """Ask memory, and keep what the model is to be shown as long as the turn lasts.
+
+        Where memory fails, that is what was shown before.
+        """
         context = context_of(turn, self._domain, record["question"], record["turn"])
         try:
             recalled = yield from recalling(
@@ -294,34 +356,33 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
             )
         except Exception as error:  # noqa: BLE001 - whatever its store, embedder or model raises
             self._fault("nothing was recalled", error)
-            return None
-        shown = _Shown(recalled, context)
+            shown = replace(before or _Shown(None, context), context=context)
+        else:
+            later = before.later if before else []
+            shown = _Shown(recalled, context, [*later, recalled.receipt.to_json()])
         with self._lock:
             self._shown[memory.namespace, record["turn"]] = shown
             while len(self._shown) > SHOWN_AT_ONCE:
                 self._shown.popitem(last=False)
         return shown
 
-    def _told(self, request: ModelRequest[Any]) -> Program[Call, ModelRequest[Any]]:
-        """Return a request with what was recalled behind the question."""
-        held = cast("list[TurnRecord]", request.state.get(TURNS, []))
+    def _told(
+        self, state: Mapping[str, Any], messages: list[AnyMessage], runtime: Any
+    ) -> Program[Call, list[AnyMessage]]:
+        """Return messages with what was recalled behind the question."""
+        held = cast("list[TurnRecord]", state.get(TURNS, []))
         if not held:
-            return request
+            return messages
         record = held[-1]
-        turn = _turn(request.state["messages"], record)
-        memory = self._banks.of(record["user"], request.runtime)
+        turn = turn_of(state["messages"], record["asked"], record["task"])
+        memory = self._banks.of(record["user"], runtime)
         shown = self._shown.get((memory.namespace, record["turn"]))
-        # It began in another process, or memory did not answer then; or memory wants to be asked again.
+        # It began in another process, or memory wants to be asked again.
         if shown is None or self._asks_again(memory, record, turn, shown):
-            later = shown.later if shown else []
-            asked = yield from self._recall(memory, record, turn)
-            if asked is not None:
-                asked.later = [*later, asked.recall.receipt.to_json()]
-                shown = asked
-        if shown is None or not shown.recall.text:
-            return request
-        told = _placed(request.messages, record["asked"], shown.recall.text)
-        return request.override(messages=told)
+            shown = yield from self._recall(memory, record, turn, shown)
+        if shown.recall is None or not shown.recall.text:
+            return messages
+        return placed(messages, record["asked"], shown.recall.text)
 
     def _asks_again(
         self, memory: MemoryProvider[Any], record: TurnRecord, turn: Turn, shown: _Shown
@@ -331,8 +392,8 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
         now = context_of(turn, self._domain, record["question"], record["turn"])
         return memory.asks_again(record["task"], now, shown.context)
 
-    def _end(self, state: MemoryState, runtime: Any) -> Program[Call, dict[str, Any] | None]:
-        held = state.get(TURNS, [])
+    def _end(self, state: Mapping[str, Any], runtime: Any) -> Program[Call, Update | None]:
+        held: list[TurnRecord] = state.get(TURNS, [])
         if not held:
             return None
         *earlier, record = held
@@ -346,13 +407,9 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
             record["replaces"] = [*record.get("replaces", ()), *before]
         if self._remember == "no":
             return {TURNS: [record]}
-        try:
-            ended = yield Call(self._ended, self._aended, state)
-        except Exception as error:  # noqa: BLE001 - the application's own code
-            self._fault("how the turn ended is not known: `outcome` failed", error)
-            ended = Outcome(success=None)
-        check_argument("what `outcome` of MemoryMiddleware returns", ended, Ended)
-        result = ended if isinstance(ended, Outcome) else Outcome(success=bool(ended))
+        result = yield from ending(
+            self._outcome, state, "`outcome` of MemoryMiddleware", self._fault
+        )
         record["ended"] = {
             "success": result.success,
             "score": result.score,
@@ -448,7 +505,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
             return Episode.from_json(record["episode"])
         if "filed" in record:
             return None
-        rest = _turn(messages, record).rest
+        rest = turn_of(messages, record["asked"], record["task"]).rest
         return episode_of_turn(
             self._domain,
             record["task"],
@@ -486,11 +543,7 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
             self._checked = True
 
     def _fault(self, what: str, error: Exception) -> None:
-        if self._on_error == "raise" or isinstance(error, GraphBubbleUp):
-            raise error
-        logger.warning(
-            "Memory failed, the agent goes on: %s (%s: %s)", what, type(error).__name__, error
-        )
+        fault_of_memory(logger, self._on_error, what, error)
 
     def _not_filed(
         self, memory: MemoryProvider[Any], record: TurnRecord, error: BaseException
@@ -500,19 +553,26 @@ class MemoryMiddleware(AgentMiddleware[MemoryState, Any]):
             "A turn was not filed, a later one files it (%s: %s)", type(error).__name__, error
         )
 
-    def _ended(self, state: MemoryState) -> object:
-        if self._outcome is None:
-            return Outcome(success=None)
-        if inspect.iscoroutinefunction(self._outcome):
-            msg = "`outcome` of MemoryMiddleware is async: run the agent with `ainvoke`"
-            raise InputError(msg)
-        return self._outcome(state)
 
-    async def _aended(self, state: MemoryState) -> object:
-        if self._outcome is None:
-            return Outcome(success=None)
-        result: object = self._outcome(state)
-        return await result if inspect.isawaitable(result) else result
+def _node(
+    name: str, begin: Callable[[Mapping[str, Any], Any], Program[Call, Update | None]]
+) -> Node[Any]:
+    """Make a node of a graph of somebody's own."""
+
+    def program(state: _Held) -> Program[Call, Update]:
+        return (yield from begin(state, get_runtime())) or {}
+
+    return _MemoryNode.running(name, program)
+
+
+def _with_turn(state: MemoryState) -> MemoryState:
+    if TURNS in state or not any(map(is_question, state["messages"])):
+        return state
+    msg = (
+        f"the node's state holds no `{TURNS}`, by which memory knows the turn: declare the state of"
+        " the node that asks the model as `MemoryState`, or a subclass, and put `recall_node` before it"
+    )
+    raise InputError(msg)
 
 
 def _is_filed(record: TurnRecord) -> bool:
@@ -522,40 +582,6 @@ def _is_filed(record: TurnRecord) -> bool:
 def _is_tip(config: Any) -> bool:
     """Say whether a configuration means a thread as it is now; writing to a checkpoint would fork it."""
     return "checkpoint_id" not in (config or {}).get("configurable", {})
-
-
-def _turn(messages: Sequence[AnyMessage], record: TurnRecord) -> Turn:
-    """Return a turn; where a summary took the question's place, what came after that, up to the next."""
-    turn = turn_asked_by(messages, record["asked"])
-    if turn is not None:
-        return turn
-    humans = [n for n, message in enumerate(messages) if isinstance(message, HumanMessage)]
-    since = max((n + 1 for n in humans if not is_question(messages[n])), default=0)
-    until = next((n for n in humans if n >= since), len(messages))
-    return Turn(HumanMessage(record["task"], id=record["asked"]), messages[since:until])
-
-
-def _placed(messages: Sequence[AnyMessage], asked: str, block: str) -> list[AnyMessage]:
-    """Put a block behind a question, or behind what a person or a summary said last.
-
-    What comes before stays as it was in the turn before, and what comes after as long as the turn lasts,
-    as caches of prompts want it.
-    """
-    told, place = list(messages), None
-    for position in range(len(told) - 1, -1, -1):
-        if told[position].id == asked:
-            place = position
-            break
-        if place is None and isinstance(told[position], HumanMessage):
-            place = position
-    if place is None:
-        return [*told, HumanMessage(block)]
-    question = told[place]
-    content = question.content
-    ours: Any = {"type": "text", "text": block}
-    with_block: Any = f"{content}\n\n{block}" if isinstance(content, str) else [*content, ours]
-    told[place] = question.model_copy(update={"content": with_block})
-    return told
 
 
 def _thread(runtime: Any) -> str:

@@ -4,12 +4,16 @@ A turn begins with what a person says and lasts until the next such message. Sum
 place of older messages look like human ones and are none (`lc_source`, as LangChain marks them).
 """
 
-from collections.abc import Mapping, Sequence
+import inspect
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
+from langgraph.errors import GraphBubbleUp
 
+from langgraft._core.arguments import check_argument
 from langgraft._core.canonical import JSON, canonical_json, digest
 from langgraft._core.effects import Call, Program
 from langgraft._core.errors import BankConflictError, InputError, SettingsError
@@ -27,18 +31,33 @@ from langgraft.memory.model import (
 )
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget, Recall, RecallContext
-from langgraft.nodes.dialogue import Dialogue, Model, Request, responding
+from langgraft.nodes.dialogue import (
+    ChatModel,
+    Dialogue,
+    Model,
+    Request,
+    chat_model,
+    responding,
+)
 from langgraft.nodes.judge import Judgment, answering_all, drafting
 from langgraft.nodes.memory import draft_questions, filed, provided, questions_about, traced
 from langgraft.nodes.reflect import MAX_LESSONS, parse_lessons, reflection_messages
 from langgraft.nodes.replies import encodable, reply_text
 from langgraft.nodes.tools import SEARCH_MEMORY
 
+_SILENT: Final = "nostream"
+"""Tag of model calls whose tokens are not the agent's answer, as LangGraph has it."""
+
 SUMMARY: Final = "lc_source"
 """Key of `additional_kwargs` by which LangChain marks a message that it put there itself."""
 
 Ended: TypeAlias = Outcome | bool
 """How a turn ended, or no more than whether it succeeded."""
+
+JudgeOutcome: TypeAlias = Callable[[Any], Ended | Awaitable[Ended]]
+"""Says how a turn ended, from the state of an agent or a graph, or the messages of a chain."""
+
+M = TypeVar("M", bound=BaseMessage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +92,21 @@ def last_turn(messages: Sequence[AnyMessage]) -> Turn | None:
     return None
 
 
-def turn_asked_by(messages: Sequence[AnyMessage], asked: str) -> Turn | None:
-    """Return the turn that a message began, up to the next question; `None` where it is not there."""
+def turn_of(messages: Sequence[AnyMessage], asked: str, task: str) -> Turn:
+    """Return the turn that a message began, up to the next question.
+
+    Where a summary took the question's place, it is what came after that, up to the next.
+    """
     end = len(messages)
     for position in range(end - 1, -1, -1):
         if messages[position].id == asked:
             return _turn_at(messages[:end], position)
         if is_question(messages[position]):
             end = position
-    return None
+    humans = [n for n, message in enumerate(messages) if isinstance(message, HumanMessage)]
+    since = max((n + 1 for n in humans if not is_question(messages[n])), default=0)
+    until = next((n for n in humans if n >= since), len(messages))
+    return Turn(HumanMessage(task, id=asked), messages[since:until])
 
 
 def _turn_at(messages: Sequence[AnyMessage], position: int) -> Turn:
@@ -136,6 +161,96 @@ def _name(*parts: JSON) -> str:
 
 def _seen(turn: Turn) -> JSON:
     return [turn.before.type, encodable(strip_block(turn.before.text))] if turn.before else []
+
+
+# What a model and an application are told, and say -----------------------------------------
+
+
+def with_block(message: M, block: str) -> M:
+    """Return a message with what was recalled behind what it says."""
+    content = message.content
+    ours: Any = {"type": "text", "text": block}
+    told: Any = f"{content}\n\n{block}" if isinstance(content, str) else [*content, ours]
+    return message.model_copy(update={"content": told})
+
+
+def placed(messages: Sequence[AnyMessage], asked: str, block: str) -> list[AnyMessage]:
+    """Put a block behind a question, or behind what a person or a summary said last.
+
+    What comes before stays as it was in the turn before, and what comes after as long as the turn lasts,
+    as caches of prompts want it.
+    """
+    told, place = list(messages), None
+    for position in range(len(told) - 1, -1, -1):
+        if told[position].id == asked:
+            place = position
+            break
+        if place is None and isinstance(told[position], HumanMessage):
+            place = position
+    if place is None:
+        return [*told, HumanMessage(block)]
+    told[place] = with_block(told[place], block)
+    return told
+
+
+def memory_model(model: ChatModel | None, what: str) -> Model | None:
+    """Return the model that memory asks; its tokens are not streamed as the agent's answer.
+
+    Raises:
+        SettingsError: Its name is nobody's, or its package or key is missing.
+    """
+    asked = chat_model(model, what)
+    return None if asked is None else asked.with_config(tags=[_SILENT])
+
+
+def ending(
+    judge: JudgeOutcome | None, state: Any, what: str, fault: Callable[[str, Exception], None]
+) -> Program[Call, Outcome]:
+    """Have an application say how a turn ended; unknown where it has no function for that, or one that fails.
+
+    Args:
+        judge: The function.
+        state: What it is given.
+        what: What it was given as, for messages.
+        fault: Is told of an error that it raises.
+
+    Raises:
+        InputError: The function is async and the run is not, or it returns anything else.
+    """
+    if judge is None:
+        return Outcome(success=None)
+
+    def ended() -> object:
+        if inspect.iscoroutinefunction(judge):
+            msg = f"{what} is async: run with `ainvoke`"
+            raise InputError(msg)
+        return judge(state)
+
+    async def aended() -> object:
+        result: object = judge(state)
+        return await result if inspect.isawaitable(result) else result
+
+    try:
+        result = yield Call(ended, aended)
+    except InputError:
+        raise
+    except Exception as error:  # noqa: BLE001 - the application's own code
+        fault(f"how the turn ended is not known: {what} failed", error)
+        return Outcome(success=None)
+    check_argument(f"what {what} returns", result, Ended)
+    return result if isinstance(result, Outcome) else Outcome(success=bool(result))
+
+
+def fault_of_memory(logger: logging.Logger, on_error: str, what: str, error: Exception) -> None:
+    """Log a fault of memory, so that it costs no answer; raise it where `on_error` says so.
+
+    What LangGraph itself raises to stop or pause a graph always passes.
+    """
+    if on_error == "raise" or isinstance(error, GraphBubbleUp):
+        raise error
+    logger.warning(
+        "Memory failed, the agent goes on: %s (%s: %s)", what, type(error).__name__, error
+    )
 
 
 # What memory is told ----------------------------------------------------------------------
@@ -238,7 +353,7 @@ def episode_of_turn(
     domain: str,
     task: str,
     rest: Sequence[AnyMessage],
-    ended: Ended,
+    ended: Outcome,
     *,
     name: str,
     task_id: str,
@@ -270,7 +385,7 @@ def episode_of_turn(
         task_id=task_id,
         task=task,
         steps=tuple(steps),
-        outcome=ended if isinstance(ended, Outcome) else Outcome(success=bool(ended)),
+        outcome=ended,
         recalls=tuple(Receipt(**receipt) for receipt in receipts),
     )
 

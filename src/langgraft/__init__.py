@@ -51,8 +51,7 @@ if TYPE_CHECKING:
     from langgraft.memory.stores.ranked import RankedStore
     from langgraft.memory.stores.read_only import ReadOnlyStore
     from langgraft.nodes.chains import with_memory
-    from langgraft.nodes.chat import recall_for_messages, remember_messages
-    from langgraft.nodes.middleware import MemoryMiddleware
+    from langgraft.nodes.middleware import MemoryMiddleware, MemoryState
     from langgraft.nodes.tools import MemoryRetriever, memory_tools
 
 __version__ = "0.1.0"
@@ -86,6 +85,7 @@ __all__ = [
     "MemoryMiddleware",
     "MemoryProvider",
     "MemoryRetriever",
+    "MemoryState",
     "NoMemory",
     "Outcome",
     "Prompt",
@@ -106,8 +106,6 @@ __all__ = [
     "fold",
     "memory_tools",
     "open_memory",
-    "recall_for_messages",
-    "remember_messages",
     "with_memory",
 ]
 
@@ -148,8 +146,7 @@ _MODULES = {
     "langgraft.memory.stores.ranked": ("RankedStore",),
     "langgraft.memory.stores.read_only": ("ReadOnlyStore",),
     "langgraft.nodes.chains": ("with_memory",),
-    "langgraft.nodes.chat": ("recall_for_messages", "remember_messages"),
-    "langgraft.nodes.middleware": ("MemoryMiddleware",),
+    "langgraft.nodes.middleware": ("MemoryMiddleware", "MemoryState"),
     "langgraft.nodes.tools": ("MemoryRetriever", "memory_tools"),
 }
 

@@ -7,7 +7,7 @@ of the store, a call of the model, a write of the checkpointer. Another one then
 import random
 import sqlite3
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
@@ -22,6 +22,8 @@ from typing_extensions import override
 
 from langgraft._core.effects import Call, Program, do, run
 from langgraft._core.errors import InfrastructureError
+from langgraft.memory.banks import Banks
+from langgraft.memory.model import BankContent
 from langgraft.memory.stores import open_store
 from langgraft.nodes.middleware import TURNS
 
@@ -32,7 +34,9 @@ GENTLE: Final = ("", "look", "send")
 
 _MODEL_SAYS: Final = {"look": "look", "send": "send", "abandoned": "send", "boom": "boom"}
 _YES: Final[Command[Any]] = Command(resume={"decisions": [{"type": "approve"}]})
-_DIES_WITHIN: Final = 24
+_DIES_WITHIN: Final = 29
+_FILES: Final = ("LanggraftMemory.after_agent", "remember")
+"""Nodes that file a turn when it has ended."""
 IN_THREAD: Final = 3
 """Turns of a thread where processes are killed."""
 
@@ -213,6 +217,7 @@ class Job:
     user: int
     turns: int
     first: int = 0
+    make: Callable[..., App] = chat_app
     broken: str = ""
     """What to do about the first where a process was killed in it: `resume`, or `abandon` it."""
 
@@ -236,14 +241,16 @@ def serve(job: Job, said: Connection) -> None:
         saver = CountingSaver(database)
         saver.called = events
         store = FaultyStore(opened, called=events)
-        app = chat_app(store=store, checkpointer=saver, called=events, outcome=lambda _: True)
+        app = job.make(store=store, checkpointer=saver, called=events, outcome=lambda _: True)
         for turn in range(job.first, job.turns):
             talk = Conversations(app, job.user, job.turns, IN_THREAD)
             kind = GENTLE[(job.user + turn) % len(GENTLE)]
             program = talk.one_turn(turn, kind)
             if turn == job.first and job.broken:
                 program = (
-                    _resumed(talk, turn, kind) if job.broken == "resume" else _left(talk, turn)
+                    _resumed(talk, turn, kind)
+                    if job.broken == "resume"
+                    else _left(talk, turn, Banks(opened)[talk.label].content())
                 )
             else:
                 events.left = killed_in(job.user, turn)
@@ -269,11 +276,12 @@ def _resumed(talk: Conversations, turn: int, kind: str) -> Talk:
     talk.ended[word] += 1
 
 
-def _left(talk: Conversations, turn: int) -> Talk:
+def _left(talk: Conversations, turn: int, bank: BankContent) -> Talk:
     """Leave a turn that broke off as it is; it is to be filed if it ever began.
 
     It began when that stands in a checkpoint: what was written after one is gone with the next question,
-    and not where the thread ends and is flushed.
+    and not where the thread ends and is flushed. It had ended where the bank has its outcome already, and
+    only the checkpoint that says so was not written.
     """
     word, agent = canary(talk.user, turn), talk.app.agent
     state = yield from talk.state(turn)
@@ -281,5 +289,6 @@ def _left(talk: Conversations, turn: int) -> Talk:
     kept = (yield Call(agent.get_state, agent.aget_state, state.config)) if followed else state
     held = kept.values.get(TURNS, [])
     if any(record["asked"] == word for record in held):
-        over = not state.tasks
+        judged = any(word in item.text and item.success for item in bank.items.values())
+        over = not state.tasks or (judged and state.tasks[0].name in _FILES)
         (talk.ended if over else talk.left)[word] += 1

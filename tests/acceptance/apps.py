@@ -8,14 +8,17 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Final
 
-from chat_app import WORD, App, FaultyStore, canary, chat_app
+import psycopg
+from chat_app import WORD, App, FaultyStore, canary, chat_app, chat_graph
 from chroma_server import chroma_server
+from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.store.base import BaseStore
@@ -32,6 +35,8 @@ FAILING: Final = 0.1
 """Share of the store's batches that fail."""
 AT_ONCE: Final = 2
 """Processes of users at a time, where they are killed."""
+KEPT: Final = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
+"""Tables of LangGraph's checkpointer in PostgreSQL."""
 _BYTES: Final = re.compile(WORD.pattern.encode())
 
 
@@ -98,14 +103,9 @@ class Storm:
         if content.state.get(EPISODES, 0) != expected.total():
             self.miscounted.append(f"{talk.label}: {content.state.get(EPISODES)} episodes")
 
-    def raw(self, path: Path, words: dict[str, set[str]]) -> None:
-        """Look at the bytes of all checkpoints in a file."""
-        with closing(sqlite3.connect(path)) as database:
-            rows = [
-                *database.execute("SELECT thread_id, checkpoint, metadata FROM checkpoints"),
-                *database.execute("SELECT thread_id, value, '' FROM writes"),
-            ]
-        for thread, *values in rows:
+    def raw(self, place: Path | str, words: dict[str, set[str]]) -> None:
+        """Look at the bytes of all checkpoints in a file, or in a database of PostgreSQL."""
+        for thread, *values in _in_postgres(place) if isinstance(place, str) else _in_file(place):
             self.checkpoints += 1
             for value in values:
                 data = value.encode() if isinstance(value, str) else value or b""
@@ -150,6 +150,27 @@ class Storm:
         )
 
 
+def _in_file(path: Path) -> list[Any]:
+    with closing(sqlite3.connect(path)) as database:
+        return [
+            *database.execute("SELECT thread_id, checkpoint, metadata FROM checkpoints"),
+            *database.execute("SELECT thread_id, value, '' FROM writes"),
+        ]
+
+
+def _in_postgres(uri: str) -> Iterator[Any]:
+    """Yield the thread and all other values of each row: bytes as they are, the rest as text."""
+    with psycopg.connect(uri) as connection:
+        for table in KEPT:
+            found = connection.execute(f"SELECT * FROM {table} LIMIT 0".encode())
+            assert found.description is not None
+            kinds = {column.name: column.type_display for column in found.description}
+            read = [name if kind == "bytea" else f"{name}::text" for name, kind in kinds.items()]
+            yield from connection.execute(
+                f"SELECT thread_id, {', '.join(read)} FROM {table}".encode()
+            )
+
+
 def measure(setting: Setting) -> list[Figure]:
     """Hold many conversations at once, on every store, and see who saw what."""
     count, turns = setting.size(100, 20), setting.size(20, 6)
@@ -168,24 +189,33 @@ def measure(setting: Setting) -> list[Figure]:
         else:
             figures.append(Figure("Applications on PostgreSQL", HOW_TO_GET_IT, "", "", False))
         stores["a Chroma server"] = stack.enter_context(chroma_server())
-        ways: dict[str, Callable[..., Storm]] = {"threads": by_threads, "tasks": by_tasks}
+        ways: dict[str, Callable[..., Storm]] = {
+            "threads": by_threads,
+            "tasks": by_tasks,
+            "tasks, in a graph with memory's nodes,": partial(by_tasks, make=chat_graph),
+        }
         for number, (name, spec) in enumerate(stores.items()):
             # Small, each store is tried once, and processes on a file alone.
-            used = ways if not setting.reduced else [sorted(ways)[number % 2]]
+            used = ways if not setting.reduced else [sorted(ways)[-number % len(ways)]]
             for way in used:
                 setting.say(f"{count} users with {turns} turns each, as {way} over {name}")
-                storm = ways[way](spec, _folder(setting, f"{number}-{way}"), users(), turns)
+                folder = _folder(setting, f"{number}-{list(ways).index(way)}")
+                storm = ways[way](spec, folder, users(), turns)
                 how = (
                     f"{count} users with {turns} turns each at once, {FAILING:.0%} of batches failing;"
-                    " summaries, approvals, broken turns, new answers, forks"
+                    f"{'' if 'graph' in way else ' summaries,'} approvals, broken turns, new answers, forks"
                 )
                 figures += storm.figures(f"{way.capitalize()} over {name}", how)
             if not setting.reduced or number == 0:
                 setting.say(f"{count} users with {turns} turns each, killed, over {name}")
                 folder = _folder(setting, f"{number}-killed")
-                figures += _killed(
-                    name, by_killed_processes(spec, folder, users(), turns), count * turns
-                )
+                storm = by_killed_processes(spec, folder, users(), turns)
+                figures += _killed(f"processes over {name}", storm, count * turns)
+        setting.say(f"{count} users with {turns} turns each, killed, in a graph over SQLite")
+        folder = _folder(setting, "graph-killed")
+        storm = by_killed_processes(stores["SQLite"], folder, users(), turns, chat_graph)
+        name = "processes of a graph with memory's nodes over SQLite"
+        figures += _killed(name, storm, count * turns)
     return figures
 
 
@@ -197,9 +227,9 @@ def _folder(setting: Setting, name: str) -> Path:
 
 def _killed(name: str, storm: Storm, turns: int) -> Iterator[Figure]:
     how = f"{turns:,} turns, {storm.killed} of them ended by SIGKILL; another process goes on"
-    yield from storm.figures(f"Killed processes over {name}", how)
+    yield from storm.figures(f"Killed {name}", how)
     yield Figure(
-        f"Killed processes over {name}: enough are killed",
+        f"Killed {name}: enough are killed",
         how,
         f"{storm.killed / turns:.1%}; {storm.unbegun} before memory was asked, and then abandoned",
         "at least 5 % of the turns",
@@ -207,12 +237,26 @@ def _killed(name: str, storm: Storm, turns: int) -> Iterator[Figure]:
     )
 
 
-def by_threads(spec: str, folder: Path, users: range, turns: int) -> Storm:
-    """Hold each user's conversations in a thread."""
+@contextmanager
+def _saver(spec: str, path: Path) -> Iterator[Any]:
+    """Keep checkpoints where memory is, if that is PostgreSQL, or else in a file."""
+    if not spec.startswith("postgresql:"):
+        with SqliteSaver.from_conn_string(str(path)) as saver:
+            yield saver
+        return
+    with PostgresSaver.from_conn_string(spec) as kept:
+        kept.setup()
+        yield kept
+
+
+def by_threads(
+    spec: str, folder: Path, users: range, turns: int, make: Callable[..., App] = chat_app
+) -> Storm:
+    """Hold each user's conversations in a thread; in PostgreSQL, checkpoints lie there, too."""
     path = folder / "checkpoints.sqlite"
-    with open_store(spec) as store, SqliteSaver.from_conn_string(str(path)) as saver:
+    with open_store(spec) as store, _saver(spec, path) as saver:
         faulty = FaultyStore(store, FAILING)
-        talks = _talks(_app(faulty, saver), users, turns)
+        talks = _talks(_app(make, faulty, saver), users, turns)
         with ThreadPoolExecutor(len(users)) as pool:
             list(pool.map(lambda talk: run(talk.all_turns(), do), talks))
         faulty.share = 0
@@ -221,11 +265,13 @@ def by_threads(spec: str, folder: Path, users: range, turns: int) -> Storm:
             run(talk.flush(), do)
             for thread in talk.words:
                 _look_back(storm, talk, thread, run(talk.history(thread), do))
-        _look(storm, store, talks, path)
+        _look(storm, store, talks, spec if isinstance(saver, PostgresSaver) else path)
     return storm
 
 
-def by_tasks(spec: str, folder: Path, users: range, turns: int) -> Storm:
+def by_tasks(
+    spec: str, folder: Path, users: range, turns: int, make: Callable[..., App] = chat_app
+) -> Storm:
     """Hold each user's conversations in a task of one event loop."""
     path = folder / "checkpoints.sqlite"
     storm = Storm()
@@ -233,7 +279,7 @@ def by_tasks(spec: str, folder: Path, users: range, turns: int) -> Storm:
     async def hold(store: BaseStore) -> list[Conversations]:
         async with AsyncSqliteSaver.from_conn_string(str(path)) as saver:
             faulty = FaultyStore(store, FAILING)
-            talks = _talks(_app(faulty, saver), users, turns)
+            talks = _talks(_app(make, faulty, saver), users, turns)
             await asyncio.gather(*(arun(talk.all_turns(), ado) for talk in talks))
             faulty.share = 0
             for talk in talks:
@@ -248,12 +294,14 @@ def by_tasks(spec: str, folder: Path, users: range, turns: int) -> Storm:
     return storm
 
 
-def by_killed_processes(spec: str, folder: Path, users: range, turns: int) -> Storm:
+def by_killed_processes(
+    spec: str, folder: Path, users: range, turns: int, make: Callable[..., App] = chat_app
+) -> Storm:
     """Hold each user's conversations in processes that are killed now and then."""
     storm = Storm()
     with open_store(spec) as store:  # two processes cannot make the tables of PostgreSQL at once
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            jobs = [Job(spec, folder, user, turns) for user in users]
+            jobs = [Job(spec, folder, user, turns, make=make) for user in users]
             talks = list(pool.map(lambda job: _served(storm, job), jobs))
         for talk in talks:
             storm.raw(saver_path(folder, talk.user), talk.words)
@@ -305,8 +353,8 @@ def _process(job: Job) -> Iterator[Held | None]:
         raise RuntimeError(msg)
 
 
-def _app(store: BaseStore, saver: Any) -> App:
-    return chat_app(
+def _app(make: Callable[..., App], store: BaseStore, saver: Any) -> App:
+    return make(
         Banks(store, settings={"top_k": 3}, max_open=16),
         store=None,
         checkpointer=saver,
@@ -330,7 +378,7 @@ def _streams(storm: Storm, streams: list[str], words: set[str], thread: str) -> 
         storm.of_thread(WORD.findall(part), words, f"a stream of {thread}")
 
 
-def _look(storm: Storm, store: BaseStore, talks: list[Conversations], path: Path) -> None:
+def _look(storm: Storm, store: BaseStore, talks: list[Conversations], kept: Path | str) -> None:
     for prompt in talks[0].app.model.seen:
         storm.prompt(prompt)
     words: dict[str, set[str]] = {}
@@ -341,7 +389,7 @@ def _look(storm: Storm, store: BaseStore, talks: list[Conversations], path: Path
             for _, text in seen.spans:
                 storm.span(text)
         storm.bank(store, talk)
-    storm.raw(path, words)
+    storm.raw(kept, words)
 
 
 def _user(word: str) -> str:

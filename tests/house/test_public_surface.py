@@ -73,6 +73,7 @@ def test_names_when_listed_are_these() -> None:
         "MemoryMiddleware",
         "MemoryProvider",
         "MemoryRetriever",
+        "MemoryState",
         "NoMemory",
         "Outcome",
         "Prompt",
@@ -93,8 +94,6 @@ def test_names_when_listed_are_these() -> None:
         "fold",
         "memory_tools",
         "open_memory",
-        "recall_for_messages",
-        "remember_messages",
         "with_memory",
     ]
 

@@ -21,7 +21,7 @@ from langgraph.store.memory import InMemoryStore
 from memory_cases import asking, make_episode
 
 import langgraft
-from langgraft import open_memory, recall_for_messages, remember_messages
+from langgraft import MemoryMiddleware, MemoryState, open_memory
 from langgraft._core.errors import InputError, SettingsError
 from langgraft.memory import Banks, Budget, LayeredMemory, MemoryProvider, Step
 from langgraft.memory.bank import records_namespace
@@ -332,19 +332,19 @@ def test_layers_when_in_two_stores_are_refused() -> None:
 
 
 def test_layers_when_in_a_graph_are_a_memory_as_any(banks: Banks) -> None:
-    """The nodes for messages ask both banks, and file in one."""
+    """The nodes of a middleware ask both banks, and file in one."""
     banks["team"].file(make_episode("shared"))
-    memory = banks.layered("ada", "team")
+    memory = MemoryMiddleware(banks.layered("ada", "team"), outcome=lambda _: True)
     seen: list[str] = []
 
-    def answer(state: MessagesState) -> dict[str, Any]:
-        seen.append(state["messages"][-1].text)
+    def answer(state: MemoryState) -> dict[str, Any]:
+        seen.append(memory.messages(state)[-1].text)
         return {"messages": [AIMessage("pull it")]}
 
     graph = StateGraph(MessagesState)
-    graph.add_node("recall", recall_for_messages(memory))
+    graph.add_node("recall", memory.recall_node)
     graph.add_node("answer", answer)
-    graph.add_node("remember", remember_messages(memory, outcome=lambda _: True))
+    graph.add_node("remember", memory.remember_node)
     for start, end in ((START, "recall"), ("recall", "answer"), ("answer", "remember")):
         graph.add_edge(start, end)
     graph.add_edge("remember", END)

@@ -258,6 +258,31 @@ async def test_lessons_when_memory_wants_them_are_drawn_by_the_model_given() -> 
     assert memory.content().notes == {first.id: {"uses": 1, "successes": 1}}
 
 
+@pytest.mark.parametrize("asynchronous", [False, True])
+async def test_turn_when_memory_asks_is_judged_by_the_model_given(asynchronous: bool) -> None:
+    """Rules that live by votes are kept by what it answers."""
+    memory = make_provider("expel", InMemoryStore(), settings={"votes": {}})
+    judge = RuleModel(rule=lambda _: '[{"action": "add", "text": "say what tea is"}]')
+    chain = with_memory(model(), memory, model=judge)
+    _ = await chain.ainvoke("What is tea?") if asynchronous else chain.invoke("What is tea?")
+    assert "say what tea is" in learned(memory)
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+async def test_question_when_memory_is_gated_is_drafted_and_judged_first(
+    asynchronous: bool,
+) -> None:
+    """What a judge finds to contradict the draft is not shown."""
+    for verdict in ("contradicts", "agrees"):
+        memory, chat = make_provider("agent_kb", InMemoryStore(), settings={"gate": True}), model()
+        memory.file(make_episode("tea", task="what is tea"))
+        stance = f'[{{"id": "tea/note", "verdict": "{verdict}"}}]'
+        judge = RuleModel(rule=lambda m, s=stance: s if "tea/note" in m[-1].text else "A drink.")
+        chain = with_memory(chat, memory, model=judge, remember=False)
+        _ = await chain.ainvoke("what is tea") if asynchronous else chain.invoke("what is tea")
+        assert (BLOCK_START in told(chat)) == (verdict == "agrees")
+
+
 def test_memory_when_it_is_a_function_is_that_of_the_user() -> None:
     """Of the call's configuration; what one user said no other is shown."""
     store, chat = InMemoryStore(), model()
@@ -354,7 +379,8 @@ def test_chain_when_it_is_part_of_another_streams_through_it() -> None:
 # Around it --------------------------------------------------------------------------------
 
 
-def test_trace_when_a_chain_has_memory_is_one_run_with_its_parts() -> None:
+@pytest.mark.parametrize("way", ["invoke", "ainvoke", "stream", "astream"])
+async def test_trace_when_a_chain_has_memory_is_one_run_with_its_parts(way: str) -> None:
     """Recalling, the chain and remembering are its children."""
     names: list[tuple[str, Any]] = []
 
@@ -363,9 +389,15 @@ def test_trace_when_a_chain_has_memory_is_one_run_with_its_parts() -> None:
             names.append((more["name"], more["parent_run_id"]))
 
     chain = with_memory(PROMPT | model() | StrOutputParser(), filled())
-    chain.invoke({"question": "tea"}, {"callbacks": [Noting()]})
+    called = getattr(chain, way)({"question": "tea"}, {"callbacks": [Noting()]})
+    if way == "ainvoke":
+        await called
+    elif way == "astream":
+        _ = [chunk async for chunk in called]
+    elif way == "stream":
+        _ = [*called]
     assert names[0] == ("with_memory", None)
-    assert {"recall", "remember"} < {name for name, _ in names}
+    assert {"langgraft.recall", "langgraft.file"} < {name for name, _ in names}
     assert all(parent is not None for _, parent in names[1:])
 
 
@@ -418,6 +450,9 @@ def test_memory_when_it_cannot_be_had_is_refused_as_by_the_nodes() -> None:
         with_memory(model(), lambda _: CodingMemory(InMemoryStore())).invoke("tea")
     with pytest.raises(SettingsError, match="what `memory` of with_memory returns must be a Memor"):
         with_memory(model(), lambda _: None).invoke("tea")  # type: ignore[arg-type, return-value]
+    graph = StateGraph(MessagesState).add_node("node", lambda _: {}).add_edge(START, "node")
+    with pytest.raises(SettingsError, match=r"for chat models and chains: .* MemoryMiddleware"):
+        with_memory(graph.compile(), filled())
 
 
 # In a graph, and where memory fails -------------------------------------------------------
@@ -444,16 +479,27 @@ def test_model_of_a_node_with_memory_leaves_nothing_of_it_in_the_state_of_the_gr
 
 
 def test_chain_when_memory_is_down_answers_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
-    """Or fails, where that is asked."""
+    """And catches up; or fails, where that is asked."""
 
     class Down(InMemoryStore):
+        down = True
+
         def batch(self, ops: Any) -> Any:
+            if not self.down:
+                return super().batch(ops)
             msg = "the database cannot be reached"
             raise InfrastructureError(msg)
 
-    memory = TrajectoryMemory(Down())
-    assert with_memory(model(), memory).invoke("green tea").text == "I heard 1 things."
+    store = Down()
+    memory = TrajectoryMemory(store)
+    chain = with_memory(model(), memory)
+    for _ in range(2):
+        assert chain.invoke("green tea").text == "I heard 1 things."
     said = [record.getMessage() for record in caplog.records]
     assert ["nothing was recalled" in said[0], "was not filed" in said[1]] == [True, True]
+    store.down = False
+    chain.invoke("black tea")
+    assert len(learned(memory)) == 3
+    store.down = True
     with pytest.raises(InfrastructureError, match="cannot be reached"):
         with_memory(model(), memory, on_error="raise").invoke("green tea")

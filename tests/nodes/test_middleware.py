@@ -414,6 +414,17 @@ def test_memory_that_is_down_costs_no_answer_and_catches_up(
     assert BLOCK_START in model.seen[-1][-1].text
 
 
+def test_memory_that_is_down_is_asked_once_a_turn(caplog: pytest.LogCaptureFixture) -> None:
+    """Each call of the model would wait for a connection otherwise."""
+    store = Down()
+    store.down = True
+    agent = agent_of(looking_up(3), per_user(), store=store, tools=[look_up])
+    with caplog.at_level(logging.WARNING):
+        ask(agent, "what is tea")
+    said = [record.getMessage() for record in caplog.records]
+    assert sum("nothing was recalled" in each for each in said) == 1
+
+
 def test_memory_that_is_down_fails_the_turn_where_that_is_asked() -> None:
     """`on_error="raise"`."""
     store = Down()
@@ -545,3 +556,29 @@ async def test_recalls_and_filings_are_spans_of_both_kinds_without_texts(
     written = f"{[(run.inputs, run.outputs) for run in ours]} {attributes}"
     assert "SECRET" not in written
     assert "corridor" not in written
+
+
+@pytest.mark.parametrize("remember", ["inline", "background"])
+@pytest.mark.parametrize("asynchronous", [False, True])
+async def test_turn_filed_in_the_background_is_no_part_of_the_trace_of_the_agent(
+    asynchronous: bool, remember: Any
+) -> None:
+    """The agent's run has ended by then."""
+    begun: list[str] = []
+
+    class Noting(Runs):
+        def _on_run_create(self, run: Run) -> None:
+            begun.append(run.name)
+
+    middleware, store = per_user(remember=remember), InMemoryStore()
+    agent = agent_of(answering(), middleware, store=store)
+    given, options = {"messages": [HumanMessage("tea")]}, {**config(), "callbacks": [Noting()]}
+    if asynchronous:
+        await agent.ainvoke(given, options, context=Context("ada"))
+        await middleware.aflush()
+    else:
+        agent.invoke(given, options, context=Context("ada"))
+        middleware.flush()
+    assert "langgraft.recall" in begun
+    assert ("langgraft.file" in begun) == (remember == "inline")
+    assert len(filed(store)) == 1

@@ -20,16 +20,19 @@ from chat_app import (
     Talker,
     aheard,
     chat_app,
+    chat_graph,
     dies_before_filing,
     heard,
     question,
 )
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.store.base import BaseStore
 from langgraph.types import Command
+from postgres_server import Schemas
 from table_embeddings import TableEmbeddings
 
 from langgraft._core.effects import ado, arun, do, run
@@ -126,22 +129,29 @@ def way(request: pytest.FixtureRequest) -> Way:
     return name
 
 
+@pytest.fixture(params=[chat_app, chat_graph], ids=["agent", "graph"])
+def make(request: pytest.FixtureRequest) -> Callable[..., App]:
+    """Return what makes the application: an agent, or a graph with the nodes of memory."""
+    made: Callable[..., App] = request.param
+    return made
+
+
 @pytest.fixture
-def chat(store: FaultyStore, way: Way) -> Chat:
+def chat(store: FaultyStore, way: Way, make: Callable[..., App]) -> Chat:
     """Return a chat without summaries."""
-    return Chat(chat_app(store=store, checkpointer=InMemorySaver(), keep=None), way)
+    return Chat(make(store=store, checkpointer=InMemorySaver(), keep=None), way)
 
 
 # Everything at once ----------------------------------------------------------------------
 
 
 def test_conversations_when_everything_happens_are_kept_apart_and_filed_once(
-    store: FaultyStore, way: Way
+    store: FaultyStore, way: Way, make: Callable[..., App]
 ) -> None:
     """Four users at once, a batch in five fails: what acceptance measures holds, in small."""
     store.share = 0.2
-    app = chat_app(store=store, checkpointer=InMemorySaver(), outcome=lambda _: True)
-    talks = [Conversations(app, user, 3, 3) for user in range(4, 8)]
+    app = make(store=store, checkpointer=InMemorySaver(), outcome=lambda _: True)
+    talks = [Conversations(app, user, 3, 3) for user in (1, 2, 4, 6)]
     if way == "sync":
         for talk in talks:
             run(talk.all_turns(), do)
@@ -166,6 +176,25 @@ def test_conversations_when_everything_happens_are_kept_apart_and_filed_once(
     assert [storm.crossed, storm.recalls_seen, storm.miscounted] == [[], [], []]
     assert {talk.kind(turn) for talk in talks for turn in range(3)} <= set(KINDS)
     assert storm.left > 0
+
+
+def test_checkpoints_in_postgresql_hold_nothing_recalled_as_bytes(
+    postgres: Schemas, store: FaultyStore, make: Callable[..., App]
+) -> None:
+    """In no column of its tables, whatever it is encoded as; what was asked is found there."""
+    uri = postgres.new()
+    with PostgresSaver.from_conn_string(uri) as saver:
+        saver.setup()
+        chat = Chat(make(store=store, checkpointer=saver))
+        for turn in range(2):
+            chat.ask(f"zq0t{turn} send", f"t{turn}")
+            chat.go(YES, chat.config(f"t{turn}"))
+    assert "zq0t0" in chat.prompt
+    storm = Storm()
+    storm.raw(uri, {"t0": {"zq0t0"}, "t1": {"zq0t1"}})
+    assert storm.recalls_seen == []
+    storm.raw(uri, {"t0": {"zq0t0"}, "t1": {"zq0t0"}})
+    assert "zq0t1 in a checkpoint of t1" in storm.recalls_seen
 
 
 # Faults -----------------------------------------------------------------------------------
@@ -394,7 +423,7 @@ def test_turn_when_abandoned_in_an_outage_and_summarized_is_filed_as_it_was(
 
 
 def test_pause_when_approval_is_asked_holds_nothing_recalled_and_another_process_goes_on(
-    chat: Chat, store: FaultyStore
+    chat: Chat, store: FaultyStore, make: Callable[..., App]
 ) -> None:
     """Neither state nor interrupt show the block; resumed elsewhere, the model is shown it again."""
     chat.ask("zq0t0", "earlier")
@@ -403,7 +432,7 @@ def test_pause_when_approval_is_asked_holds_nothing_recalled_and_another_process
     paused = chat.state()
     assert paused.interrupts
     assert "zq0t0" not in repr(paused)
-    other = Chat(chat_app(store=store, checkpointer=chat.app.agent.checkpointer), chat.way)
+    other = Chat(make(store=store, checkpointer=chat.app.agent.checkpointer), chat.way)
     other.go(YES, other.config("t"))
     assert "zq0t0" in other.prompt
     assert "zq0t0" not in repr(other.history()) + repr(other.seen.streams)

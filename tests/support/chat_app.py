@@ -15,17 +15,21 @@ from langchain.agents.middleware import HumanInTheLoopMiddleware, SummarizationM
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import tool
 from langchain_core.tracers.base import BaseTracer
 from langchain_core.tracers.schemas import Run
 from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode
 from langgraph.store.base import BaseStore, Op, Result
+from langgraph.types import interrupt
 from pydantic import Field
 from typing_extensions import TypedDict, override
 
 from langgraft._core.errors import InfrastructureError
 from langgraft.memory.stores.named import GuardedStore, open_store
-from langgraft.nodes.middleware import MemoryMiddleware
+from langgraft.nodes.middleware import MemoryMiddleware, MemoryState
 
 WORD: Final = re.compile(r"\bzq[0-9a-z]+")
 """A canary: `zq`, the user's number, `t`, the turn's number, and perhaps more."""
@@ -230,6 +234,54 @@ def chat_app(
         context_schema=Context,
     )
     return App(agent, middleware, model)
+
+
+def chat_graph(
+    memory: Any = "trajectory",
+    *,
+    store: BaseStore | None,
+    checkpointer: Any,
+    user: Callable[[Any], Any] | None = lambda runtime: runtime.context["user"],
+    keep: None = None,
+    called: Callable[[], None] = lambda: None,
+    **options: Any,
+) -> App:
+    """Make what `chat_app` makes as a graph of somebody's own, with the nodes of memory; it makes no summaries."""
+    model = Talker(called=called)
+    if isinstance(memory, str):
+        options.setdefault("settings", {"top_k": 3})
+    middleware = MemoryMiddleware(memory, user=user, **options)
+
+    def answer(state: MemoryState) -> dict[str, Any]:
+        return {"messages": [model.invoke(middleware.messages(state))]}
+
+    async def aanswer(state: MemoryState) -> dict[str, Any]:
+        return {"messages": [await model.ainvoke(await middleware.amessages(state))]}
+
+    def approve(state: MessagesState) -> None:
+        if state["messages"][-1].tool_calls[0]["name"] == "send":  # type: ignore[union-attr]
+            interrupt("May it be sent?")
+
+    def after_model(state: MessagesState) -> str:
+        calls = getattr(state["messages"][-1], "tool_calls", None)
+        return "approve" if calls else "remember"
+
+    graph = StateGraph(MessagesState, context_schema=Context)
+    graph.add_node("recall", middleware.recall_node)
+    graph.add_node("model", RunnableLambda(answer, aanswer), input_schema=MemoryState)
+    graph.add_node("approve", approve)
+    graph.add_node("tools", ToolNode([look, send]))
+    graph.add_node("remember", middleware.remember_node)
+    for start, end in (
+        (START, "recall"),
+        ("recall", "model"),
+        ("approve", "tools"),
+        ("tools", "model"),
+        ("remember", END),
+    ):
+        graph.add_edge(start, end)
+    graph.add_conditional_edges("model", after_model, ["approve", "remember"])
+    return App(graph.compile(checkpointer=checkpointer, store=store), middleware, model)
 
 
 def dies_before_filing(memory: str, checkpoints: str, asked: str) -> None:
