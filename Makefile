@@ -10,6 +10,7 @@ DEMO_OUT ?= runs/demo
 ACCEPTANCE_OUT ?= runs/acceptance
 REDUCED ?=
 ONLY ?=
+SKIP ?=
 IDS ?=
 # A folder with wheels of what installing ALFWorld would compile, where there is one.
 ALFWORLD_WHEELS ?=
@@ -119,9 +120,9 @@ type: $(VENV)/.dev ## Check types
 
 check: lint type test ## Lint, types and the tests of `make test`
 
-acceptance: $(VENV)/.dev ## Measure every promise (REDUCED=1: small sizes; ONLY=word: groups so titled)
+acceptance: $(VENV)/.dev ## Measure every promise (REDUCED=1: small; ONLY=word, SKIP=word: groups by title)
 	@PYTHONPATH=tests:tests/support $(BIN)/python -m acceptance --out "$(ACCEPTANCE_OUT)" \
-		$(if $(REDUCED),--reduced) $(if $(ONLY),--only "$(ONLY)")
+		$(if $(REDUCED),--reduced) $(if $(ONLY),--only "$(ONLY)") $(if $(SKIP),--skip "$(SKIP)")
 
 architecture: $(VENV)/.dev ## Draw the floors of docs/architecture.md anew, and list the files that calls enter
 	@PYTHONPATH=tests:tests/support $(BIN)/python -m architecture
