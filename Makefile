@@ -96,10 +96,12 @@ else
 endif
 	@touch $@
 
-# Two processes and more, a class or a module each: what a module sets up is set up once or twice.
+# A process more than there are cores, since each waits now and then for a server, a sandbox or a
+# process of its own. Each takes a class or a module: what a module sets up is set up once or twice.
 # Tests start hundreds of processes, which would compile again whatever they import, and each of them
 # and of these would have threads of BLAS and OpenMP for every core: a quarter of the time of an analysis.
-PYTEST = PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses logical --dist loadscope
+PROCESSES = $(shell "$(PYTHON)" -c 'import os; print((os.cpu_count() or 1) + 1)')
+PYTEST = PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist loadscope
 
 test: $(VENV)/.dev ## Run the tests in minutes: not those marked browser, docker, kill, matrix (PYTEST_ARGS adds)
 	@$(PYTEST) -m "not (browser or docker or kill or matrix)" $(PYTEST_ARGS)
