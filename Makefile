@@ -10,6 +10,7 @@ DEMO_OUT ?= runs/demo
 ACCEPTANCE_OUT ?= runs/acceptance
 REDUCED ?=
 ONLY ?=
+SKIP ?=
 IDS ?=
 # A folder with wheels of what installing ALFWorld would compile, where there is one.
 ALFWORLD_WHEELS ?=
@@ -95,10 +96,12 @@ else
 endif
 	@touch $@
 
-# Two processes and more, a class or a module each: what a module sets up is set up once or twice.
+# A process more than there are cores, since each waits now and then for a server, a sandbox or a
+# process of its own. Each takes a class or a module: what a module sets up is set up once or twice.
 # Tests start hundreds of processes, which would compile again whatever they import, and each of them
 # and of these would have threads of BLAS and OpenMP for every core: a quarter of the time of an analysis.
-PYTEST = PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses logical --dist loadscope
+PROCESSES = $(shell "$(PYTHON)" -c 'import os; print((os.cpu_count() or 1) + 1)')
+PYTEST = PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(PROCESSES) --dist loadscope
 
 test: $(VENV)/.dev ## Run the tests in minutes: not those marked browser, docker, kill, matrix (PYTEST_ARGS adds)
 	@$(PYTEST) -m "not (browser or docker or kill or matrix)" $(PYTEST_ARGS)
@@ -119,9 +122,9 @@ type: $(VENV)/.dev ## Check types
 
 check: lint type test ## Lint, types and the tests of `make test`
 
-acceptance: $(VENV)/.dev ## Measure every promise (REDUCED=1: small sizes; ONLY=word: groups so titled)
+acceptance: $(VENV)/.dev ## Measure every promise (REDUCED=1: small; ONLY=word, SKIP=word: groups by title)
 	@PYTHONPATH=tests:tests/support $(BIN)/python -m acceptance --out "$(ACCEPTANCE_OUT)" \
-		$(if $(REDUCED),--reduced) $(if $(ONLY),--only "$(ONLY)")
+		$(if $(REDUCED),--reduced) $(if $(ONLY),--only "$(ONLY)") $(if $(SKIP),--skip "$(SKIP)")
 
 architecture: $(VENV)/.dev ## Draw the floors of docs/architecture.md anew, and list the files that calls enter
 	@PYTHONPATH=tests:tests/support $(BIN)/python -m architecture

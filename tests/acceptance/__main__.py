@@ -25,19 +25,21 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, required=True, help="where to write figures.md")
     parser.add_argument("--reduced", action="store_true", help="small sizes, in minutes")
     parser.add_argument("--only", metavar="WORD", help="groups whose title holds this word")
+    parser.add_argument("--skip", metavar="WORD", help="no group whose title holds this word")
     chosen = parser.parse_args(arguments)
     try:
-        return _measure(chosen.out, reduced=chosen.reduced, only=chosen.only or "")
+        return _measure(chosen.out, reduced=chosen.reduced, only=chosen.only, skip=chosen.skip)
     except InputError as error:
         sys.stderr.write(f"acceptance: {error}\n")
         return 2
 
 
-def _measure(out: Path, *, reduced: bool, only: str) -> int:
+def _measure(out: Path, *, reduced: bool, only: str | None, skip: str | None) -> int:
     checkout = find_checkout(Path(langgraft.__file__))
-    groups = [group for group in GROUPS if only.lower() in group.title.lower()]
+    groups = [group for group in GROUPS if _holds(group.title, only)]
+    groups = [group for group in groups if not skip or not _holds(group.title, skip)]
     if not groups:
-        msg = f"no group {only!r}; there are {', '.join(group.title for group in GROUPS)}"
+        msg = f"no group {only!r} without {skip!r}; there are {', '.join(group.title for group in GROUPS)}"
         raise InputError(msg)
     work = _work_folder(out)
     code = code_state(checkout)
@@ -65,6 +67,10 @@ def _measure(out: Path, *, reduced: bool, only: str) -> int:
         shutil.rmtree(work)
     say(f"{verdict(every)}: {page}")
     return int(failed)
+
+
+def _holds(title: str, word: str | None) -> bool:
+    return not word or word.lower() in title.lower()
 
 
 def _tell(title: str, figures: Sequence[Figure]) -> None:

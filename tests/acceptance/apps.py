@@ -173,7 +173,7 @@ def _in_postgres(uri: str) -> Iterator[Any]:
 
 def measure(setting: Setting) -> list[Figure]:
     """Hold many conversations at once, on every store, and see who saw what."""
-    count, turns = setting.size(100, 20), setting.size(20, 6)
+    count, turns = setting.size(100, 10), setting.size(20, 6)
     numbers = itertools.count(0, count)
     figures: list[Figure] = []
 

@@ -68,12 +68,12 @@ IMPORT = 5.0
 
 def measure_speed(setting: Setting) -> list[Figure]:
     """Measure fresh containers, the pool, the kernel's cells and its imports."""
-    rounds = setting.size(40, 10)
+    rounds = setting.size(40, 6)
     measured: list[Callable[[], Figure]] = [
         lambda: _fresh(rounds),
         lambda: _pooled(rounds),
         lambda: _cells(setting.size(300, 50), judge=not setting.reduced),
-        lambda: _imports(setting.size(10, 3)),
+        lambda: _imports(setting.size(10, 2)),
     ]
     try:
         return [one() for one in measured]

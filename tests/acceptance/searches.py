@@ -21,8 +21,6 @@ from langgraft.benchmarks.performance.timing import Compared, alone
 
 RECORDS: Final = 100_000
 
-_REDUCED: Final = 10_000
-
 _PROVIDER_MS: Final = 0.3
 _FIRST_MS: Final = 30
 
@@ -36,10 +34,8 @@ class _Comparison:
     measure: Callable[[int], Compared]
     bound: float
     """Largest ratio of ours to the peer's."""
-    scales: bool = True
-    """Whether the ratio is the promised one only at full size."""
-    always_full: bool = False
-    """Whether it is measured at full size also where others are not, and judged."""
+    reduced: int | None = None
+    """Records at reduced size; without a number, the ratio is the promised one only at full size."""
 
 
 _COMPARISONS: Final = (
@@ -72,37 +68,36 @@ _COMPARISONS: Final = (
         "`retrieve` of bm25s, numpy backend",
         search_over_bm25s,
         1.2,
-        scales=False,
+        reduced=10_000,
     ),
     _Comparison(
         "Opening a bank's index costs at most a tenth of building it",
         "building the index anew; each up to the first answer, 100 writes after the last save",
         opening_over_building,
         1 / 10,
-        scales=False,
-        always_full=True,
+        reduced=30_000,
     ),
 )
 
 
 def measure(setting: Setting) -> list[Figure]:
-    """Compare every search with its peer."""
+    """Compare every search with its peer; at reduced size, only where the promise shows there."""
     found = []
     for comparison in _COMPARISONS:
-        size = RECORDS if comparison.always_full else setting.size(RECORDS, _REDUCED)
-        setting.say(f"{comparison.promise}: {size:,} records")
-        found.append(_figure(comparison, alone(comparison.measure, size), size, setting))
-    return [*found, _provider(setting), _first_recall(setting)]
+        size = comparison.reduced if setting.reduced else RECORDS
+        if size is not None:
+            setting.say(f"{comparison.promise}: {size:,} records")
+            found.append(_figure(comparison, alone(comparison.measure, size), size))
+    return found if setting.reduced else [*found, _provider(), _first_recall()]
 
 
-def _figure(comparison: _Comparison, found: Compared, size: int, setting: Setting) -> Figure:
-    judged = not (setting.reduced and comparison.scales)
+def _figure(comparison: _Comparison, found: Compared, size: int) -> Figure:
     return Figure(
         comparison.promise,
         f"CPU time over {comparison.peer}; {size:,} records",
         f"{_times(found.ratio)} ({found.ours:.2f} against {found.floor:.2f} ms)",
         f"≤ {_times(comparison.bound)}",
-        found.ratio <= comparison.bound if judged else None,
+        found.ratio <= comparison.bound,
     )
 
 
@@ -110,7 +105,7 @@ def _times(ratio: float) -> str:
     return f"{ratio:.2f}x" if ratio >= 1 / 2 else f"1/{1 / ratio:.1f}"
 
 
-def _provider(setting: Setting) -> Figure:
+def _provider() -> Figure:
     items = 1_000
     found = alone(recall_over_ranker, items)
     above = found.ours - found.floor
@@ -119,11 +114,11 @@ def _provider(setting: Setting) -> Figure:
         f"CPU of `provide` less that of its ranker's own search; {items:,} items",
         f"{above:.3f} ms ({found.ours:.3f} and {found.floor:.3f} ms)",
         f"≤ {_PROVIDER_MS} ms",
-        None if setting.reduced else above <= _PROVIDER_MS,
+        above <= _PROVIDER_MS,
     )
 
 
-def _first_recall(setting: Setting) -> Figure:
+def _first_recall() -> Figure:
     items = 10_000
     found = alone(recall_opened_over_built, items)
     return Figure(
@@ -131,5 +126,5 @@ def _first_recall(setting: Setting) -> Figure:
         f"CPU from its making on; {items:,} items; beside it, without the saved index",
         f"{found.ours:.1f} ms (without: {found.floor:.1f} ms)",
         f"≤ {_FIRST_MS} ms",
-        None if setting.reduced else found.ours <= _FIRST_MS,
+        found.ours <= _FIRST_MS,
     )

@@ -90,13 +90,14 @@ PLANTED: Final = (
 
 
 def measure(setting: Setting) -> list[Figure]:
-    """Draw studies without an effect, with each kind, and with one of the size that is stated."""
+    """Draw studies without an effect, with each kind, and with one of the size that is stated.
+
+    At reduced size a few without: one study of each kind, and one told in other names, are tests.
+    """
     with ProcessPoolExecutor(2) as pool:
-        figures = [_nothing(pool, setting.size(200, 6))]
-        figures += _kinds(pool, setting.size(50, 1))
+        figures = [_nothing(pool, setting.size(200, 4))]
         if not setting.reduced:
-            figures += _power(pool)
-        figures += [_same_numbers(pool, setting.size(10, 1))]
+            figures += [*_kinds(pool, 50), *_power(pool), _same_numbers(pool, 10)]
     return figures
 
 

@@ -38,12 +38,13 @@ def measure(setting: Setting) -> list[Figure]:
     chance = random.Random(2605)
     for number in range(setting.size(4, 1)):
         again = replace(whole, out=setting.work / f"tree-killed-{number}")
-        moments = [chance.uniform(*BETWEEN) * seconds for _ in range(setting.size(3, 1))]
+        moments = [chance.uniform(*BETWEEN) * seconds for _ in range(setting.size(3, 0))]
         _killed(again, moments, kills)
         compare(whole, again, FILES, kills)
+    at_moments = "" if setting.reduced else " at seeded moments and"
     how = (
         f"`langgraft solve {COMPETITION} --width {WIDTH} --steps {steps}` with memory in Chroma and"
-        f" real Docker; {kills.killed} times SIGKILL, at seeded moments and once a search when"
+        f" real Docker; {kills.killed} times SIGKILL,{at_moments} once a search when"
         f" {WIDTH} branches are under way: {kills.hits} hit {WIDTH} in flight; each begun again"
         " until it ended"
     )

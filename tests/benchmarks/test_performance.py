@@ -33,6 +33,7 @@ def test_comparison_when_measured_then_both_sides_took_time(
 def test_comparison_when_measured_alone_then_runs_in_one_thread_elsewhere() -> None:
     """Chroma is timed in a process that ends with it."""
     assert alone(dense_search.write_over_chroma, 3).ratio > 0
+    assert alone(dense_search.filtered_over_chroma, 60).ratio > 0
 
 
 def test_compared_when_asking_then_takes_turns_after_a_first_asking() -> None:

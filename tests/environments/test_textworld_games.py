@@ -39,9 +39,7 @@ def test_tasks_when_listed_then_are_200_and_100_by_seed() -> None:
 @pytest.mark.parametrize(
     "family",
     [
-        pytest.param(
-            each, marks=() if each in {"coin_collector", "cooking"} else pytest.mark.matrix
-        )
+        pytest.param(each, marks=() if each == "coin_collector" else pytest.mark.matrix)
         for each in CHALLENGES
     ],
 )

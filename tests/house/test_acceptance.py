@@ -71,6 +71,8 @@ def test_acceptance_when_asked_wrongly_ends_with_2(
     """A group that does not exist and a path in the way are refused in one line."""
     (tmp_path / "file").write_text("")
     assert main(["--out", str(tmp_path / "out"), "--only", "nonsense"]) == 2
+    assert main(["--out", str(tmp_path / "out"), "--only", "babyai", "--skip", "BabyAI"]) == 2
     assert main(["--out", str(tmp_path / "file"), "--only", "babyai"]) == 2
     lines = capsys.readouterr().err.splitlines()
-    assert ["nonsense" in lines[0], "file" in lines[1], len(lines)] == [True, True, 2]
+    assert ["nonsense" in lines[0], "without 'BabyAI'" in lines[1]] == [True, True]
+    assert ["file" in lines[2], len(lines)] == [True, 3]

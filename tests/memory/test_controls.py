@@ -354,7 +354,7 @@ def test_random_when_measured_on_real_libraries_is_as_close_as_it_says(
         )
         memory.import_items(tmp_path / path.name)
         shares: list[float] = []
-        for number, (_, when) in enumerate(texts[:: len(texts) // 20]):
+        for number, (_, when) in enumerate(texts[:: len(texts) // 10]):
             for limit in (None, 400, 800):
                 context = asking(task_id=f"t{number}")
                 real = memory.provide(when, context, Budget(limit))

@@ -55,7 +55,7 @@ def small_plan(**fields: Any) -> ContinualPlan:
         ],
         "controls": [{"control": kind, "of": "agg"} for kind in ("random", "placebo", "shuffled")],
         "train_items": 3,
-        "test_items": 2,
+        "test_items": 1,
         "runs": 1,
         "baseline_runs": 1,
         "rerun": False,

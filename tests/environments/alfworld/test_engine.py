@@ -54,7 +54,7 @@ def shown(frames: Sequence[Frame]) -> str:
     "family",
     [
         "pick_two_obj",
-        "look_at_obj",
+        pytest.param("look_at_obj", marks=pytest.mark.matrix),
         pytest.param("pick_heat_then_place", marks=pytest.mark.matrix),
     ],
 )

@@ -101,7 +101,7 @@ def votes_in(content: BankContent) -> dict[str, int]:
     }
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60)
 @given(turns=turns, query=texts, tokens=st.none() | st.integers(0, 120))
 def test_bank_when_judged_in_any_way_keeps_its_invariants(
     turns: list[tuple[str, bool | None, list[Said]]], query: str, tokens: int | None

@@ -1,9 +1,6 @@
 """Ranking by vectors is exact."""
 
 import math
-import os
-import subprocess
-import sys
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -135,39 +132,6 @@ def test_ranking_when_float32_cannot_tell_documents_apart_then_float64_does() ->
     assert [hit.id for hit in hits] == expected[:50]
     estimated = np.argsort(-(rows @ base.astype(np.float32)), kind="stable")[:50]
     assert estimated.tolist() != expected[:50], "or float32 would have been enough"
-
-
-_THREADS_SCRIPT = """
-import numpy as np
-from langgraft.memory.embedders import HashingEmbeddings
-from langgraft.memory.rankers import Dense, Hybrid, MMR
-draw = np.random.default_rng(0)
-words = [f"w{i}" for i in range(400)]
-texts = [" ".join(draw.choice(words, 12)) for _ in range(2000)]
-for ranker in (Dense(), Hybrid(), MMR(Dense()), MMR(Hybrid())):
-    index = ranker.index()
-    for i, text in enumerate(texts):
-        index.put(i, text, (i,))
-    for query in texts[:10]:
-        print([(hit.id, hit.score.hex()) for hit in index.search(query, limit=20)])
-"""
-
-
-def test_ranking_when_blas_has_one_or_two_threads_then_is_the_same_to_the_last_bit() -> None:
-    """Scores and order are equal bit for bit, for all rankers that use vectors."""
-    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "PYTHONHASHSEED")
-    outputs = {
-        subprocess.run(
-            [sys.executable, "-c", _THREADS_SCRIPT],
-            env={**os.environ, **dict.fromkeys(names, threads)},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for threads in ("1", "2")
-    }
-    assert len(outputs) == 1
-    assert outputs.pop().count("\n") == 40
 
 
 def test_search_when_a_vector_is_zero_then_never_matches() -> None:
