@@ -24,7 +24,7 @@ from typing_extensions import override
 from langgraft._core.canonical import JSON, text_digest
 from langgraft._core.clock import SystemClock
 from langgraft._core.effects import ado, arun
-from langgraft._core.errors import InfrastructureError, InputError, LanggraftError
+from langgraft._core.errors import InfrastructureError, InputError, LanggraftError, causes
 from langgraft.benchmarks.ablation.experiment import Build, Experiment, Task
 from langgraft.benchmarks.harness.failures import FailureKind, classify, one_line
 from langgraft.benchmarks.harness.replies import SIMULATED_FINGERPRINT
@@ -36,6 +36,9 @@ from langgraft.memory.stores.programs import Program
 from langgraft.nodes.dialogue import chat_model
 from langgraft.nodes.prompts import prompt
 from langgraft.nodes.turns import check_remembers, episode_of_turn, learning
+
+MOST_STALE: Final = 64
+"""Connections of a closed event loop that a client may have kept."""
 
 MOST_SHOWN: Final = 20_000
 """Characters of a prompt, and of an answer, that a log keeps."""
@@ -140,6 +143,10 @@ class _Calls(BaseCallbackHandler):
     run_inline = True
 
     def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew."""
         self.sent: list[Sequence[BaseMessage]] = []
         self.replies = self.simulated = self.prompt_tokens = self.completion_tokens = 0
         self.refused = False
@@ -298,7 +305,7 @@ class Agent:
     async def _output(self, attempt: Attempt, calls: _Calls) -> tuple[Any, str]:
         """Run the agent; what goes wrong there is its own doing, unless the world failed."""
         try:
-            return await self._run(attempt), ""
+            return await self._run_fresh(attempt, calls), ""
         except (LanggraftError, asyncio.CancelledError):
             raise
         except Exception as error:
@@ -307,6 +314,24 @@ class Agent:
             if failed is not None:
                 raise failed from error
             return None, f"{type(error).__name__}: {one_line(error)}"
+
+    async def _run_fresh(self, attempt: Attempt, calls: _Calls) -> Any:
+        """Run the agent; again, where its client kept a connection of an event loop that is closed.
+
+        Clients that LangChain shares between models keep connections of an earlier `asyncio.run`, or of
+        a cell of a notebook; a call that meets one fails, and discards it.
+        """
+        for _ in range(MOST_STALE):
+            try:
+                return await self._run(attempt)
+            except Exception as error:
+                if not any(str(each) == "Event loop is closed" for each in causes(error)):
+                    raise
+            attempt.recalls.clear()
+            attempt.filed.clear()
+            calls.forget()
+        msg = "the agent's client keeps connections of an event loop that is closed: make it in `build`"
+        raise InfrastructureError(msg)
 
     async def _run(self, attempt: Attempt) -> Any:
         given = attempt.task.input

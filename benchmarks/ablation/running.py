@@ -476,9 +476,11 @@ def _run(
 
     try:
         asyncio.get_running_loop()
+        in_a_loop = True  # a notebook's, which must not be waited in
     except RuntimeError:
+        in_a_loop = False
+    if not in_a_loop:
         return asyncio.run(work())
-    # A notebook has a loop already, which must not be waited in.
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(contextvars.copy_context().run, asyncio.run, work()).result()
 
@@ -537,8 +539,9 @@ def _try_build(experiment: Experiment, model: BaseChatModel | None) -> None:
 
 def _try_banks(experiment: Experiment, against: Path | None) -> None:
     """Have what is to be imported read, by each memory."""
-    for path in (experiment.bank, against):
-        for memory in _providers(experiment) if path is not None else ():
+    given = [path for path in (experiment.bank, against) if path is not None]
+    for memory in _providers(experiment) if given else ():
+        for path in given:
             memory.import_items(path, ImportChoices(), dry_run=True)
 
 
