@@ -7,6 +7,7 @@ the task at hand; what the agent's graph files is caught, because how the attemp
 import asyncio
 import inspect
 import json
+import uuid
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -23,7 +24,7 @@ from typing_extensions import override
 from langgraft._core.canonical import JSON, text_digest
 from langgraft._core.clock import SystemClock
 from langgraft._core.effects import ado, arun
-from langgraft._core.errors import InfrastructureError, InputError, LanggraftError
+from langgraft._core.errors import InfrastructureError, InputError, LanggraftError, causes
 from langgraft.benchmarks.ablation.experiment import Build, Experiment, Task
 from langgraft.benchmarks.harness.failures import FailureKind, classify, one_line
 from langgraft.benchmarks.harness.replies import SIMULATED_FINGERPRINT
@@ -35,6 +36,9 @@ from langgraft.memory.stores.programs import Program
 from langgraft.nodes.dialogue import chat_model
 from langgraft.nodes.prompts import prompt
 from langgraft.nodes.turns import check_remembers, episode_of_turn, learning
+
+MOST_STALE: Final = 64
+"""Connections of a closed event loop that a client may have kept."""
 
 MOST_SHOWN: Final = 20_000
 """Characters of a prompt, and of an answer, that a log keeps."""
@@ -64,6 +68,8 @@ class Attempt:
         return replace(episode, id=self.episode, task_id=self.task.id, domain=self.domain)
 
 
+_WHAT_FILING_NEEDS: Final[frozenset[Need]] = frozenset({"errors", "lessons", "verdicts"})
+
 _UNDER_WAY: ContextVar[Attempt | None] = ContextVar("langgraft_attempt", default=None)
 
 
@@ -74,18 +80,23 @@ class ObservedMemory(Control):
         inner: The memory of the run, or a control.
         budget: Room for recalled text, whatever the agent says.
         learn: Whether attempts are to be filed, so that the agent has ready what that needs.
+        reflects: Whether the agent draws lessons and verdicts itself, before it is known how the attempt
+            ended; else that is done once it is scored.
     """
 
     name: ClassVar[str] = "observed"
 
-    def __init__(self, inner: MemoryProvider[Any], budget: Budget, *, learn: bool) -> None:
+    def __init__(
+        self, inner: MemoryProvider[Any], budget: Budget, *, learn: bool, reflects: bool = True
+    ) -> None:
         super().__init__(inner, learn=learn)
-        self.budget = budget
+        self.budget, self.reflects = budget, reflects
 
     @property
     @override
     def needs(self) -> frozenset[Need]:
-        return super().needs - {"errors"}  # an agent that diagnoses files them; others need not
+        # An agent that diagnoses files errors; others need not.
+        return super().needs - ({"errors"} if self.reflects else _WHAT_FILING_NEEDS)
 
     @override
     def describe(self) -> dict[str, JSON]:
@@ -111,6 +122,8 @@ class ObservedMemory(Control):
     @override
     def _ask(self, episode: Episode) -> Program[Sequence[Question]]:
         attempt = _UNDER_WAY.get()
+        if not self.reflects:
+            return program(())
         return super()._ask(episode if attempt is None else attempt.named(episode))
 
     @override
@@ -130,8 +143,14 @@ class _Calls(BaseCallbackHandler):
     run_inline = True
 
     def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew."""
         self.sent: list[Sequence[BaseMessage]] = []
         self.replies = self.simulated = self.prompt_tokens = self.completion_tokens = 0
+        self.refused = False
+        """Whether a call raised."""
 
     @override
     def on_chat_model_start(
@@ -149,6 +168,10 @@ class _Calls(BaseCallbackHandler):
                 self.simulated += told == SIMULATED_FINGERPRINT
                 self.prompt_tokens += usage.get("input_tokens", 0)
                 self.completion_tokens += usage.get("output_tokens", 0)
+
+    @override
+    def on_llm_error(self, error: BaseException, **kwargs: Any) -> None:
+        self.refused = True
 
     def usage(self) -> dict[str, JSON]:
         return {
@@ -201,6 +224,7 @@ class Agent:
     ) -> None:
         self._experiment, self._model = experiment, model
         self._made = _made(experiment.build, memory, model, both=experiment.wants_model)
+        self._takes_messages = _takes_messages(self._made)
 
     async def attempt(self, attempt: Attempt) -> tuple[dict[str, JSON], Any]:
         """Make an attempt, score it, and return its result and what the agent gave back.
@@ -213,11 +237,12 @@ class Agent:
         calls = _Calls()
         tokens = _UNDER_WAY.set(attempt), _CALLS.set(calls)
         try:
-            output, error = await self._output(attempt)
-            score = 0.0 if error else await self._scored(attempt.task, output)
+            output, error = await self._output(attempt, calls)
         finally:
             _UNDER_WAY.reset(tokens[0])
             _CALLS.reset(tokens[1])
+        # Outside: what a judge is asked is none of the agent's calls.
+        score = 0.0 if error else await self._scored(attempt.task, output)
         first = calls.sent[0] if calls.sent else ()
         items = [item for recall in attempt.recalls for item in recall.items]
         result: dict[str, JSON] = {
@@ -257,42 +282,62 @@ class Agent:
             SettingsError: The memory needs what an agent that files nothing has not.
         """
         outcome = _outcome(result, self._experiment)
+        asked = chat_model(self._model, "`model` of the experiment")
         if attempt.filed:
             episode = attempt.filed[-1]
             if episode.outcome.success is None:
                 episode = replace(episode, outcome=outcome)
-            return await memory.afile(episode)
-        asked = chat_model(self._model, "`model` of the experiment")
+            if asked is None or episode.lessons:  # the agent has reflected itself
+                return await memory.afile(episode)
+        else:
+            episode = episode_of_turn(
+                attempt.domain,
+                attempt.task.text,
+                _after_question(output),
+                outcome,
+                name=attempt.episode,
+                task_id=attempt.task.id,
+                receipts=[recall.receipt.to_json() for recall in attempt.recalls],
+            )
         check_remembers(memory, asked, "the experiment")
-        episode = episode_of_turn(
-            attempt.domain,
-            attempt.task.text,
-            _after_question(output),
-            outcome,
-            name=attempt.episode,
-            task_id=attempt.task.id,
-            receipts=[recall.receipt.to_json() for recall in attempt.recalls],
-        )
         return await arun(learning(memory, episode, asked, prompt("reflect")), ado)
 
-    async def _output(self, attempt: Attempt) -> tuple[Any, str]:
+    async def _output(self, attempt: Attempt, calls: _Calls) -> tuple[Any, str]:
         """Run the agent; what goes wrong there is its own doing, unless the world failed."""
         try:
-            return await self._run(attempt), ""
+            return await self._run_fresh(attempt, calls), ""
         except (LanggraftError, asyncio.CancelledError):
             raise
         except Exception as error:
-            failure = classify(error, now=SystemClock().time())
-            told = f"{type(error).__name__}: {one_line(error)}"
-            if failure.kind is FailureKind.PROVIDER_TRANSIENT:
-                raise InfrastructureError(told) from error
-            if failure.kind is FailureKind.PROVIDER_PERMANENT:
-                raise InputError(f"{told}; {failure.hint}") from error
-            return None, told
+            # A page that a tool does not find is not a model that there is not.
+            failed = _world_failed(error, permanent=calls.refused or not calls.sent)
+            if failed is not None:
+                raise failed from error
+            return None, f"{type(error).__name__}: {one_line(error)}"
+
+    async def _run_fresh(self, attempt: Attempt, calls: _Calls) -> Any:
+        """Run the agent; again, where its client kept a connection of an event loop that is closed.
+
+        Clients that LangChain shares between models keep connections of an earlier `asyncio.run`, or of
+        a cell of a notebook; a call that meets one fails, and discards it.
+        """
+        for _ in range(MOST_STALE):
+            try:
+                return await self._run(attempt)
+            except Exception as error:
+                if not any(str(each) == "Event loop is closed" for each in causes(error)):
+                    raise
+            attempt.recalls.clear()
+            attempt.filed.clear()
+            calls.forget()
+        msg = "the agent's client keeps connections of an event loop that is closed: make it in `build`"
+        raise InfrastructureError(msg)
 
     async def _run(self, attempt: Attempt) -> Any:
         given = attempt.task.input
-        config = {"configurable": {"thread_id": attempt.episode}}
+        # Of its own, so that a checkpointer that several agents share, or that outlives a crash, has
+        # nothing of another attempt.
+        config = {"configurable": {"thread_id": str(uuid.uuid4())}}
         if callable(given):
             return await self._tested(given, config)
         return await self._called(given, config)
@@ -300,7 +345,9 @@ class Agent:
     async def _called(self, given: Any, config: dict[str, Any]) -> Any:
         made = self._made
         if isinstance(made, Runnable):
-            return await made.ainvoke(_for_graph(given), cast("Any", config))
+            if self._takes_messages and isinstance(given, str):
+                given = {"messages": [HumanMessage(given)]}
+            return await made.ainvoke(given, cast("Any", config))
         if inspect.iscoroutinefunction(made):
             return await made(given)
         found = await asyncio.to_thread(made, given)
@@ -308,74 +355,98 @@ class Agent:
 
     async def _tested(self, test: Any, config: dict[str, Any]) -> Any:
         """Run a test function, which calls the agent and asserts."""
+        outputs: list[Any] = []
+
+        async def called(given: Any) -> Any:
+            outputs.append(await self._called(given, config))
+            return outputs[-1]
+
         try:
             if inspect.iscoroutinefunction(test):
-                found = await test(lambda given: self._called(given, config))
+                found = await test(called)
             else:
                 loop = asyncio.get_running_loop()
 
                 def agent(given: Any) -> Any:
-                    return asyncio.run_coroutine_threadsafe(
-                        self._in_context(given, config), loop
-                    ).result()
+                    return asyncio.run_coroutine_threadsafe(called(given), loop).result()
 
                 found = await asyncio.to_thread(test, agent)
+                found = await found if inspect.isawaitable(found) else found
         except AssertionError as error:
-            return _Failed(str(error))
-        return _Passed(1.0 if found is None else found)
-
-    async def _in_context(self, given: Any, config: dict[str, Any]) -> Any:
-        return await self._called(given, config)
+            return _Tested(0.0, outputs, str(error))
+        return _Tested(1.0 if found is None else found, outputs)
 
     async def _scored(self, task: Task, output: Any) -> float:
-        if isinstance(output, _Failed):
-            return 0.0
-        if isinstance(output, _Passed):
+        if isinstance(output, _Tested):
             return number_of(output.score, task)
         score = self._experiment.score
         assert score is not None
         try:
-            found = _evaluated(score, task, output)
-            found = await found if inspect.isawaitable(found) else found
+            if inspect.iscoroutinefunction(score):
+                found = await _evaluated(score, task, output)
+            else:  # a judge may wait for a model
+                found = await asyncio.to_thread(_evaluated, score, task, output)
+                found = await found if inspect.isawaitable(found) else found
         except AssertionError:
             return 0.0
         except (LanggraftError, asyncio.CancelledError):
             raise
         except Exception as error:
-            msg = f"the score of task {task.id!r} raised {type(error).__name__}: {one_line(error)}"
-            raise InputError(msg) from error
+            told = f"the score of task {task.id!r} raised {type(error).__name__}: {one_line(error)}"
+            raise _world_failed(error, permanent=True) or InputError(told) from error
         return number_of(1.0 if found is None else found, task)
 
 
 @dataclass(frozen=True, slots=True)
-class _Failed:
-    """A test function's assertion failed."""
-
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Passed:
-    """A test function came to its end."""
+class _Tested:
+    """A test function came to its end, or an assertion failed."""
 
     score: Any
+    outputs: Sequence[Any]
+    """What the agent gave back, call by call."""
+    why: str = ""
+    """What the assertion said."""
+
+
+def _world_failed(error: Exception, *, permanent: bool) -> LanggraftError | None:
+    """Return what to raise where something other than the agent failed.
+
+    Args:
+        error: What was raised.
+        permanent: Whether a refusal for good is taken for a model's.
+    """
+    failure = classify(error, now=SystemClock().time())
+    told = f"{type(error).__name__}: {one_line(error)}"
+    if failure.kind is FailureKind.PROVIDER_TRANSIENT:
+        return InfrastructureError(told)
+    if failure.kind is FailureKind.PROVIDER_PERMANENT and permanent:
+        return InputError(f"{told}; {failure.hint}")
+    return None
 
 
 def _made(
     build: Build, memory: MemoryProvider[Any], model: BaseChatModel | None, *, both: bool
 ) -> Any:
-    if both and model is None:
-        msg = "`build` takes a model: give the experiment one (`model=…`), or let it take the memory alone"
-        raise InputError(msg)
-    made = build(memory, model) if both else build(memory)
+    try:
+        made = build(memory, model) if both and model is not None else build(memory)
+    except LanggraftError:
+        raise
+    except Exception as error:
+        msg = f"`build` raised {type(error).__name__}: {one_line(error)}"
+        raise InputError(msg) from error
     if not (isinstance(made, Runnable) or callable(made)):
         msg = f"`build` returned {made!r:.80}, which is neither a graph or other Runnable nor a function"
         raise InputError(msg)
     return made
 
 
-def _for_graph(given: Any) -> Any:
-    return {"messages": [HumanMessage(given)]} if isinstance(given, str) else given
+def _takes_messages(made: Any) -> bool:
+    """Whether an agent's input is a state with messages, as a graph's is."""
+    if not isinstance(made, Runnable):
+        return False
+    schema = made.get_input_jsonschema()
+    named = str(schema.get("$ref", "")).rpartition("/")[2]
+    return "messages" in schema.get("$defs", {}).get(named, schema).get("properties", {})
 
 
 def _evaluated(score: Any, task: Task, output: Any) -> Any:
@@ -415,13 +486,13 @@ def number_of(score: Any, task: Task) -> float:
 
 def answer_of(output: Any) -> str:
     """Return what an agent gave back, as text: of messages the last."""
+    if isinstance(output, _Tested):
+        return "\n".join(filter(None, (*map(answer_of, output.outputs), output.why)))
     if isinstance(output, Mapping) and output.get("messages"):
         output = output["messages"][-1]
     if isinstance(output, BaseMessage):
         return output.text
-    if isinstance(output, _Failed):
-        return output.why
-    if output is None or isinstance(output, _Passed):
+    if output is None:
         return ""
     return output if isinstance(output, str) else json.dumps(output, default=str, sort_keys=True)
 
@@ -438,6 +509,8 @@ def _outcome(result: Mapping[str, JSON], experiment: Experiment) -> Outcome:
 
 def _after_question(output: Any) -> list[Any]:
     """Return the messages since the question, or one that says what came out."""
+    if isinstance(output, _Tested):
+        return [each for one in output.outputs for each in _after_question(one)] or [AIMessage("")]
     messages = output.get("messages") if isinstance(output, Mapping) else None
     if not messages:
         return [AIMessage(answer_of(output))]

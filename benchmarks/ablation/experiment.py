@@ -8,9 +8,11 @@ experiment = Experiment(
 )
 """
 
+import functools
 import hashlib
 import inspect
 import json
+import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +21,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 
 from langchain_core.language_models import BaseChatModel
 
-from langgraft._core.arguments import check_whole
+from langgraft._core.arguments import check_argument, check_whole
 from langgraft._core.canonical import JSON, canonical_json, digest
 from langgraft._core.errors import InputError
 from langgraft._core.files import read_bytes
@@ -59,8 +61,8 @@ class Task:
     id: str
     """Unique among the tasks of an experiment: train and test tasks must not meet."""
     input: Any
-    """What the agent is given: a text, which a graph gets as a human message and a function as it is, or
-    anything else, as it is. Or a test function: see `Experiment.test`."""
+    """What the agent is given: a text, which a graph with `messages` gets as a human message, and a chain
+    or a function as it is; or anything else, as it is. Or a test function: see `Experiment.test`."""
     kind: str = ""
     """What kind of task it is: help and harm are told by kind."""
     reference: Any = None
@@ -92,6 +94,22 @@ examples of LangSmith, as `client.list_examples` gives them."""
 Build: TypeAlias = Callable[..., Any]
 Model: TypeAlias = str | Callable[[int], BaseChatModel] | None
 
+_FIELDS: Final[Mapping[str, Any]] = {
+    "conditions": Sequence,
+    "build": Callable,
+    "score": Callable | None,
+    "model": str | Callable | None,
+    "bank": str | Path | None,
+    "base_url": str | None,
+    "feedback": Literal["environment", "self", "oracle"] | None,
+    "margin": float,
+    "solved": float,
+    "temperature": float,
+    "title": str,
+}
+_TAKEN: Final = ("none", "rerun")
+"""Conditions without memory, whose names no memory can have."""
+
 
 @dataclass(frozen=True)
 class Experiment:
@@ -102,7 +120,8 @@ class Experiment:
     """
 
     build: Build
-    """Makes the agent: `build(memory)`, or `build(memory, model)` where the harness provides the model.
+    """Makes the agent: `build(memory)`, or `build(memory, model)` where the harness provides the model:
+    a second parameter gets it that has no default, or is called `model`.
     `memory` is a provider in every condition (one that recalls nothing, where there is none), so that
     the agent is the same in all. It returns a graph or other `Runnable`, or a function of a task's
     input, sync or async. It is called for every run."""
@@ -157,38 +176,64 @@ class Experiment:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("replicates", "calls"):
-            check_whole(name, getattr(self, name))
-        if not callable(self.build):
-            msg = f"`build` makes the agent around a memory: a function, got {self.build!r:.80}"
-            raise InputError(msg)
-        if unknown := [each for each in self.conditions if each not in CONDITIONS]:
-            msg = f"there is no condition {unknown[0]!r}; there are {', '.join(CONDITIONS)}"
-            raise InputError(msg)
-        tested = read_tasks(self.test, "test")
-        object.__setattr__(self, "test", tested)
-        sources = _sources(self.train, "train", read_tasks)
-        object.__setattr__(self, "train", sources)
-        filed = _sources(self.episodes, "episodes", _episodes)
-        object.__setattr__(self, "episodes", filed)
+        self._check_fields()
+        memories(self)
+        object.__setattr__(self, "test", read_tasks(self.test, "test"))
+        object.__setattr__(self, "train", _sources(self.train, "train", read_tasks))
+        object.__setattr__(self, "episodes", _sources(self.episodes, "episodes", _episodes))
+        if self.bank is not None:
+            object.__setattr__(self, "bank", Path(self.bank).expanduser())
         given = [name for name in ("train", "episodes", "bank") if getattr(self, name)]
         if len(given) > 1:
             msg = f"`{given[0]}` and `{given[1]}` are both given: a bank comes from one of them"
             raise InputError(msg)
-        if not tested:
+        if not self.test:
             msg = "there are no `test` tasks to try memory on"
             raise InputError(msg)
-        ids = [*(each.id for each in tested)]
-        for tasks in sources.values():
-            ids += [each.id for each in tasks]
-        if twice := _twice(ids):
-            msg = f"the task {twice!r:.80} is given twice: each is of train or of test, once"
+        self._check_tasks()
+
+    def _check_fields(self) -> None:
+        for name in ("replicates", "calls", "budget", "max_tokens"):
+            check_whole(name, getattr(self, name))
+        check_whole("seed", self.seed, least=0)
+        if isinstance(self.model, BaseChatModel):
+            msg = (
+                "`model` is a name such as 'openai:gpt-4.1-mini', or a function of a seed;"
+                f" {type(self.model).__name__} itself belongs into `build`"
+            )
             raise InputError(msg)
-        if self.score is None and not all(callable(each.input) for each in tested):
-            msg = "`score` is needed: score(task, output) says whether a task was solved"
+        for name, hint in _FIELDS.items():
+            check_argument(f"`{name}`", getattr(self, name), hint)
+        second = self._second
+        if self.model is None and second is not None and second.default is second.empty:
+            msg = "`build` takes a model: give the experiment one (`model=…`), or let it take the memory alone"
+            raise InputError(msg)
+        if unknown := [each for each in self.conditions if each not in CONDITIONS]:
+            msg = f"there is no condition {unknown[0]!r}; there are {', '.join(CONDITIONS)}"
+            raise InputError(msg)
+        if twice := _twice(self.conditions):
+            msg = f"the condition {twice!r} is named twice"
             raise InputError(msg)
         if not 0 < self.margin < 1 or not 0 < self.solved <= 1:
             msg = f"`margin` and `solved` are shares such as 0.1 and 0.5, got {self.margin!r} and {self.solved!r}"
+            raise InputError(msg)
+
+    def _check_tasks(self) -> None:
+        known = {each.id: each for each in self.test}
+        for tasks in ((), *self.train.values()):
+            if twice := _twice(each.id for each in (*self.test, *tasks)):
+                msg = f"the task {twice!r:.80} is given twice: each is of train or of test, once"
+                raise InputError(msg)
+            for each in tasks:
+                if _told(known.setdefault(each.id, each)) != _told(each):
+                    msg = f"two sources of `train` have different tasks of the id {each.id!r:.80}"
+                    raise InputError(msg)
+        scored = self.score is not None
+        if unscored := [each for each in known.values() if not (scored or callable(each.input))]:
+            msg = (
+                "`score` is needed: score(task, output) says whether a task was solved, such as"
+                f" {unscored[0].id!r:.80}"
+            )
             raise InputError(msg)
 
     @property
@@ -199,23 +244,23 @@ class Experiment:
 
     @property
     def wants_model(self) -> bool:
-        """Whether `build` takes the model as well."""
+        """Whether `build` takes the model as well, where there is one."""
+        place = self._second
+        return place is not None and (place.default is place.empty or place.name == "model")
+
+    @property
+    def _second(self) -> inspect.Parameter | None:
         try:
             parameters = inspect.signature(self.build).parameters.values()
         except (TypeError, ValueError):
-            return False
+            return None
         places = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-        return len(places) > 1
+        return places[1] if len(places) > 1 else None
 
     def fingerprint(self) -> dict[str, JSON]:
         """Return digests of the tasks and of the files that build and score are written in."""
         return {
-            "tasks": digest(
-                [
-                    [task.id, _given(task.input), task.kind, _given(task.reference)]
-                    for task in self.tasks.values()
-                ]
-            ),
+            "tasks": digest([_told(task) for task in self.tasks.values()]),
             "episodes": digest(
                 {name: [each.to_json() for each in filed] for name, filed in self.episodes.items()}
             ),
@@ -231,17 +276,28 @@ class Experiment:
 def _sources(given: Any, what: str, read: Callable[[Any, str], Any]) -> dict[str, Any]:
     if isinstance(given, Mapping):
         for name in given:
-            if not isinstance(name, str) or not name or "@" in name or "/" in name:
-                msg = (
-                    f"a source of `{what}` is named by a text without '@' and '/', got {name!r:.80}"
-                )
+            # The one source of an experiment is named by nothing, and comes back where it is copied.
+            if not _is_name(name) and not (name == "" and len(given) == 1):
+                msg = f"a source of `{what}` is named by a text without '~', '@' and '/', got {name!r:.80}"
                 raise InputError(msg)
-        return {name: read(each, f"{what}, source {name!r}") for name, each in given.items()}
+        sources = {name: read(each, f"{what}, source {name!r}") for name, each in given.items()}
+        if empty := [name for name, found in sources.items() if not found]:
+            msg = f"{what}, source {empty[0]!r}: is empty"
+            raise InputError(msg)
+        return sources
     found = read(given, what)
     return {"": found} if found else {}
 
 
+def _is_name(name: Any) -> bool:
+    """Whether it can be part of the name of a run, where signs part it from others."""
+    return isinstance(name, str) and bool(name) and not any(sign in name for sign in "~@/")
+
+
 def _episodes(given: Any, what: str) -> tuple[Episode, ...]:
+    if not isinstance(given, Iterable):
+        msg = f"`{what}` is a list of episodes, got {given!r:.80}"
+        raise InputError(msg)
     found = tuple(given)
     if wrong := [each for each in found if not isinstance(each, Episode)]:
         msg = f"{what}: expected episodes, got {wrong[0]!r:.80}"
@@ -299,13 +355,13 @@ def _task(row: Any, where: str) -> Task:
     if isinstance(row, Task):
         task = row
     elif callable(row):
-        task = Task(row.__name__, row)
+        task = Task(getattr(row, "__name__", None) or type(row).__name__, row)
     elif isinstance(row, Mapping):
         task = _from_fields(row, where)
     elif hasattr(row, "inputs"):  # an example of LangSmith
         task = _from_fields(
             {"id": str(row.id), "inputs": row.inputs, "outputs": getattr(row, "outputs", None)}
-            | (getattr(row, "metadata", None) or {}),
+            | _kind_in(getattr(row, "metadata", None) or {}),
             where,
         )
     else:
@@ -314,12 +370,35 @@ def _task(row: Any, where: str) -> Task:
     if not isinstance(task.id, str) or not task.id or "#" in task.id:
         msg = f"{where}: its id is a text without '#', got {task.id!r:.80}"
         raise InputError(msg)
+    if not isinstance(task.kind, str):
+        msg = f"{where}: its kind is a text, got {task.kind!r:.80}"
+        raise InputError(msg)
+    try:
+        digest(_told(task))
+    except UnicodeEncodeError as error:
+        msg = f"{where}, {task.id!r:.80}: is no UTF-8 text: surrogates not allowed"
+        raise InputError(msg) from error
     return task
+
+
+def _kind_in(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what an example's metadata say of its kind; nothing else there is the task's."""
+    return {name: metadata[name] for name in _KEYS["kind"] if name in metadata}
+
+
+def _told(task: Task) -> list[JSON]:
+    """Return a task as its digest has it."""
+    return [task.id, _given(task.input), task.kind, _given(task.reference)]
+
+
+def _is_there(value: Any) -> bool:
+    """Whether a field holds anything: what a frame lacks is NaN."""
+    return value is not None and not (isinstance(value, float) and math.isnan(value))
 
 
 def _from_fields(row: Mapping[str, Any], where: str) -> Task:
     found = {
-        name: next((row[key] for key in keys if row.get(key) is not None), None)
+        name: next((row[key] for key in keys if _is_there(row.get(key))), None)
         for name, keys in _KEYS.items()
     }
     for name in ("id", "input"):
@@ -345,6 +424,8 @@ def _source(function: Any) -> str:
 
 def _code_digest(function: Any) -> str:
     """Return the digest of the file that a function is written in, or of what can be told of it."""
+    while isinstance(function, functools.partial):
+        function = function.func
     module = sys.modules.get(getattr(inspect.unwrap(function), "__module__", "") or "")
     path = getattr(module, "__file__", None)
     if path is None:
@@ -370,17 +451,23 @@ def memories(experiment: Experiment) -> dict[str, tuple[str, dict[str, JSON]]]:
     given = experiment.memory
     if isinstance(given, str):
         given = {given.rpartition(":")[2]: given}
+    if not isinstance(given, Mapping):
+        msg = (
+            "`memory` is a provider by name, such as 'trajectory' or 'package.module:Class', or several"
+            f" by name, as each run makes its own; got {given!r:.80}"
+        )
+        raise InputError(msg)
     found: dict[str, tuple[str, dict[str, JSON]]] = {}
     for name, each in given.items():
         provider, settings = each, {}
         if isinstance(each, Mapping):
             provider, settings = each.get("provider"), dict(each.get("settings") or {})
-            if unknown := set(each) - {"provider", "settings"}:
-                msg = f"memory {name!r}: has no {min(unknown)!r}; it has provider and settings"
-                raise InputError(msg)
-        if not isinstance(provider, str) or not name or any(sign in name for sign in "~@/"):
+            if set(each) - {"provider", "settings"}:
+                provider = None
+        if not isinstance(provider, str) or not _is_name(name) or name in _TAKEN:
             msg = (
-                f"memory {name!r}: expected a name without '~', '@' and '/', and a provider by name"
+                f"memory {name!r}: expected a name without '~', '@' and '/', other than"
+                f" {' and '.join(map(repr, _TAKEN))}, and a provider by name"
                 f" or {{'provider': …, 'settings': …}}, got {each!r:.80}"
             )
             raise InputError(msg)

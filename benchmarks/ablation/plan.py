@@ -169,9 +169,8 @@ def runs_of(plan: AblationPlan) -> Iterator[RunSpec]:
                 frozen=arm.control != "write_only",
             )
         if plan.credit_calls:
-            for arm in arms:
-                if arm.has_memory and not arm.control and arm.memory != HISTORY:
-                    yield from _credit_runs(plan, arm, number)
+            for arm in _credited(plan):
+                yield from _credit_runs(plan, arm, number)
 
 
 def _factors(kind: str, arm: Arm, number: int) -> dict[str, JSON]:
@@ -197,13 +196,27 @@ def _build(plan: AblationPlan, arm: Arm, number: int) -> RunSpec:
     )
 
 
+def _credited(plan: AblationPlan) -> list[Arm]:
+    return [
+        each
+        for each in plan.arms()
+        if each.has_memory and not each.control and each.memory != HISTORY
+    ]
+
+
 def _credit_runs(plan: AblationPlan, arm: Arm, number: int) -> Iterator[RunSpec]:
-    """Yield the rounds of one replicate; each reads what the test and the rounds before found."""
-    banks = sum(1 for each in plan.arms() if each.has_memory and not each.control)
-    banks -= len(plan.sources) if HISTORY in plan.conditions else 0
-    share = max(plan.credit_calls // (max(banks, 1) * plan.replicates * ROUNDS), 1)
+    """Yield the rounds of one replicate; each reads what the test and the rounds before found.
+
+    All rounds together have as many replays as there are calls.
+    """
+    banks = [each.name for each in _credited(plan)]
+    rounds = ROUNDS * plan.replicates * len(banks)
     earlier = [f"test {arm.name}/{number}"]
     for turn in range(ROUNDS):
+        place = (turn * plan.replicates + number) * len(banks) + banks.index(arm.name)
+        share = plan.credit_calls * (place + 1) // rounds - plan.credit_calls * place // rounds
+        if not share:
+            continue
         name = f"credit {arm.name}/{number}/round {turn}"
         yield RunSpec(
             study=STUDY,

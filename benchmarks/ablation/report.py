@@ -365,7 +365,7 @@ def render(found: Analysis, *, simulated: bool) -> str:
 
 def summary(found: Analysis, *, simulated: bool, page: Path | None = None) -> str:
     """Return the verdict as GitHub-flavored Markdown, for a comment on a pull request."""
-    lines = [f"### {title_of(found.plan)}", ""]
+    lines = [f"### {_escaped(title_of(found.plan))}", ""]
     if simulated:
         lines += [f"> {SIMULATED_NOTICE}", ""]
     lines += [f"- {_escaped(each)}" for each in sentences(found)]
@@ -381,7 +381,7 @@ def summary(found: Analysis, *, simulated: bool, page: Path | None = None) -> st
 
 
 def _escaped(text: str) -> str:
-    for sign in "\\`*_[]<>|~#":
+    for sign in "\\`*_[]<>|~#&":
         text = text.replace(sign, f"\\{sign}")
     return " ".join(text.split())
 

@@ -20,14 +20,17 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from langchain_core.language_models import BaseChatModel
+from langgraph.store.memory import InMemoryStore
 
-from langgraft._core.arguments import validation_as
+from langgraft._core.arguments import check_whole, did_you_mean, validation_as
 from langgraft._core.canonical import JSON, digest
 from langgraft._core.errors import InputError, LanggraftError, PlanError
 from langgraft._core.lazy import require
 from langgraft.benchmarks.ablation.analysis import Analysis, Word, analyze, planned_effect, reach_of
+from langgraft.benchmarks.ablation.attempt import Agent, ObservedMemory
 from langgraft.benchmarks.ablation.experiment import Experiment, file_digest, memories
 from langgraft.benchmarks.ablation.plan import (
+    CURRENT,
     OWN,
     AblationPlan,
     GuardSpec,
@@ -39,6 +42,7 @@ from langgraft.benchmarks.ablation.plan import (
 )
 from langgraft.benchmarks.ablation.report import (
     HEADINGS,
+    SIMULATED_NOTICE,
     rows_of,
     sentences,
     summary,
@@ -48,7 +52,7 @@ from langgraft.benchmarks.ablation.report import (
 from langgraft.benchmarks.ablation.study import AblationStudy
 from langgraft.benchmarks.comparison.verdicts import FEWEST_RUNS
 from langgraft.benchmarks.harness.log import PlanLog, read_events, run_folder
-from langgraft.benchmarks.harness.models import plan_budget, run_models
+from langgraft.benchmarks.harness.models import plan_budget, real_model, run_models
 from langgraft.benchmarks.harness.plans import PreparedPlan, prepare
 from langgraft.benchmarks.harness.progress import PlanOutcome, Progress
 from langgraft.benchmarks.harness.schedule import run_plan, stop_on_signals
@@ -56,8 +60,11 @@ from langgraft.benchmarks.harness.study import SIMULATED, RunSpec, is_simulated
 from langgraft.benchmarks.harness.usage import CallBudget
 from langgraft.benchmarks.harness.verify import sealed_report
 from langgraft.memory.bank_format import write_items
+from langgraft.memory.importing import ImportChoices
 from langgraft.memory.model import MemoryItem
-from langgraft.memory.recall import count_tokens_approximately
+from langgraft.memory.provider import MemoryProvider
+from langgraft.memory.providers import make_provider
+from langgraft.memory.recall import Budget, count_tokens_approximately
 
 _MOST_TASKS: Final = 100_000
 
@@ -101,7 +108,8 @@ class Ablation:
 
     def lines(self) -> list[str]:
         """Say what came of it, in plain sentences."""
-        return sentences(self.analysis)
+        notice = (SIMULATED_NOTICE,) if self.simulated else ()
+        return [*notice, *sentences(self.analysis)]
 
     def __str__(self) -> str:
         return "\n".join([*self.lines(), f"page: {self.page}"])
@@ -159,9 +167,23 @@ class Ablation:
         Args:
             memory: Its name, with its source where there are several: `trajectory@travel`.
             run: Of which replicate.
+
+        Raises:
+            InputError: There is no such memory, or replicate.
         """
+        self._check_known(memory, run)
         content = PlanLog(self.out).bank(f"build {memory}/{run}")
         return tuple(sorted(content.items.values(), key=lambda each: each.order_index))
+
+    def _check_known(self, memory: str, run: int) -> None:
+        plan = self.analysis.plan
+        known = [CURRENT] if plan.guard else [a.bank for a in plan.arms() if a.has_memory]
+        if memory not in known:
+            msg = f"there is no bank of {memory!r:.80}: {did_you_mean(memory, known)}"
+            raise InputError(msg)
+        if run not in range(plan.replicates):
+            msg = f"there is no replicate {run!r}: they are 0 to {plan.replicates - 1}"
+            raise InputError(msg)
 
     def admitted(self, memory: str, path: Path | str, *, run: int = 0) -> int:
         """Write a bank without the items that harm, and return how many stay.
@@ -174,8 +196,9 @@ class Ablation:
             run: Of which replicate.
 
         Raises:
-            InputError: No item of it was tried: ask for `credit`.
+            InputError: There is no such memory, or no item of it was tried: ask for `credit`.
         """
+        self._check_known(memory, run)
         tried = next((each.credits for each in self.analysis.memories if each.name == memory), ())
         if not tried:
             msg = f"no item of {memory!r} was tried: run with `credit`, in attempts"
@@ -241,6 +264,9 @@ def plan_of(
         msg = "there is nothing to make a memory of: give `train`, `episodes` or `bank`"
         raise InputError(msg)
     known = memories(experiment)
+    if guard is not None and (harm or credit):
+        msg = "a guard tries one memory alone: leave `harm` and `credit` out, or `against`"
+        raise InputError(msg)
     if guard is not None and (len(known) > 1 or len(sources) > 1):
         msg = "a guard holds one memory with one source against what was: name one"
         raise InputError(msg)
@@ -286,6 +312,8 @@ def preview_ablation(
     *,
     harm: bool = False,
     credit: int = 0,
+    against: Path | str | None = None,
+    batch: int = 20,
     prices: tuple[float, float] | None = None,
 ) -> AblationPreview:
     """Say what an ablation takes, and what it could find; nothing is run.
@@ -294,12 +322,15 @@ def preview_ablation(
         experiment: The agent, its tasks and its score.
         harm: As in `ablate`.
         credit: As in `ablate`.
+        against: As in `ablate`; how much of it a guard needs shows as it goes.
+        batch: As in `ablate`.
         prices: What a million tokens cost, sent and replied.
 
     Raises:
         InputError: What is asked for is not possible.
     """
-    plan = plan_of(experiment, harm=harm, credit=credit)
+    held = _held_against(against, experiment, batch)
+    plan = plan_of(experiment, harm=harm, credit=credit, guard=held.guard)
     tasks = {name: count_tokens_approximately(task.text) for name, task in experiment.tasks.items()}
     attempts = calls = sent = 0
     mean = sum(tasks.values()) // max(len(tasks), 1)
@@ -360,7 +391,7 @@ def ablate(
             against the attempts with memory of an earlier run directory, and stop when it is sure.
         batch: Pairs of task and replicate between two looks of such a guard.
         workers: Runs under way at the same time.
-        max_calls: Most calls of a model by name, failed ones included.
+        max_calls: Most calls of a model by name, failed ones included; no other can be capped.
         max_tokens: Most tokens, sent and replied, of a model by name.
         name: Where the experiment can be imported from, as `package.module:object`.
         progress: Told what happens.
@@ -382,8 +413,17 @@ def ablate(
     study = AblationStudy(experiment, against=held.bank, logged=held.logged)
     prepared = prepare(study, plan)
     folder = Path(out)
+    if workers is not None:
+        check_whole("workers", workers)
+    _try_banks(experiment, held.bank)
     budget = plan_budget(folder, max_calls=max_calls, max_tokens=max_tokens)
-    with _models(prepared, folder, budget) as model_for:
+    if budget is not None and not isinstance(experiment.model, str):
+        msg = (
+            "`max_calls` and `max_tokens` cap a model by name (`model=…`), which the harness asks; the"
+            " agent's own model, or a simulated one, they cannot stop"
+        )
+        raise InputError(msg)
+    with _models(prepared, experiment, folder, budget) as model_for:
         outcome = _run(prepared, folder, model_for, workers, progress)
     if not outcome.complete:
         told = "; ".join(f"{each.name}: {each.message}" for each in outcome.problems[:3])
@@ -431,22 +471,55 @@ def _run(
 
     try:
         asyncio.get_running_loop()
+        in_a_loop = True  # a notebook's, which must not be waited in
     except RuntimeError:
+        in_a_loop = False
+    if not in_a_loop:
         return asyncio.run(work())
-    # A notebook has a loop already, which must not be waited in.
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(contextvars.copy_context().run, asyncio.run, work()).result()
 
 
 @contextmanager
 def _models(
-    prepared: PreparedPlan[AblationPlan], out: Path, budget: CallBudget | None
+    prepared: PreparedPlan[AblationPlan],
+    experiment: Experiment,
+    out: Path,
+    budget: CallBudget | None,
 ) -> Iterator[Callable[[Any, RunSpec], BaseChatModel]]:
-    if prepared.plan.model == OWN:
+    plan = prepared.plan
+    # Before anything is written `build` is tried: what is wrong there shows at once.
+    if plan.model == OWN:
+        _try_build(experiment, None)
         yield lambda _plan, _run: cast("BaseChatModel", None)
         return
-    with run_models(prepared.study, prepared.plan, out, budget) as model_for:
+    first = next(iter(prepared.graph)).spec
+    tried = prepared.study.simulated_model(plan, first) if plan.model == SIMULATED else None
+    _try_build(experiment, tried or real_model(plan, None))
+    with run_models(prepared.study, plan, out, budget) as model_for:
         yield model_for
+
+
+def _try_build(experiment: Experiment, model: BaseChatModel | None) -> None:
+    """Have the agent made around each memory, as a run would."""
+    for memory in _providers(experiment):
+        observed = ObservedMemory(
+            memory, Budget(experiment.budget), learn=True, reflects=model is None
+        )
+        Agent(experiment, observed, model)
+
+
+def _try_banks(experiment: Experiment, against: Path | None) -> None:
+    """Have what is to be imported read, by each memory."""
+    given = [path for path in (experiment.bank, against) if path is not None]
+    for memory in _providers(experiment) if given else ():
+        for path in given:
+            memory.import_items(path, ImportChoices(), dry_run=True)
+
+
+def _providers(experiment: Experiment) -> Iterator[MemoryProvider[Any]]:
+    for provider, settings in memories(experiment).values():
+        yield make_provider(provider, InMemoryStore(), settings=settings)
 
 
 # A guard ----------------------------------------------------------------------------------
@@ -465,7 +538,10 @@ def _held_against(against: Path | str | None, experiment: Experiment, batch: int
     if against is None:
         return _HeldAgainst()
     text = str(against)
-    path, _, version = text.rpartition("@") if "@" in Path(text).name else (text, "", "")
+    check_whole("batch", batch)
+    path, version = text, ""
+    if "@" in Path(text).name and not Path(text).expanduser().exists():
+        path, _, version = text.rpartition("@")
     place = Path(path).expanduser()
     if place.is_dir():
         outcomes = _logged(place, experiment)

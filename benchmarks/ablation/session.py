@@ -132,7 +132,7 @@ class AblationSession:
         if self._plan.made == "filed":
             delta = await self._filed(self._episodes[item_id])
             return ItemOutcome({"episode": item_id}, (delta,))
-        observed = ObservedMemory(self._memory, self._budget, learn=True)
+        observed = self._observed(self._memory, learn=True)
         attempt = self._attempt(item_id, index, "train")
         agent = self._agent_of(observed)
         result, output = await agent.attempt(attempt)
@@ -146,6 +146,10 @@ class AblationSession:
     def _attempt(self, task: str, index: int, phase: str) -> Attempt:
         return Attempt(self._tasks[task], f"{phase}/{self._number}/{task}", index)
 
+    def _observed(self, memory: MemoryProvider[Any], *, learn: bool = False) -> ObservedMemory:
+        # Where the harness has a model, it reflects on an attempt once that is scored.
+        return ObservedMemory(memory, self._budget, learn=learn, reflects=self._model is None)
+
     def _agent_of(self, memory: MemoryProvider[Any]) -> Agent:
         """Return the agent of this run, around its one memory."""
         if self._agent is None:
@@ -156,7 +160,7 @@ class AblationSession:
 
     async def _test(self, index: int, item_id: str) -> ItemOutcome:
         learns = not self._run.frozen
-        observed = ObservedMemory(self._controlled(), self._budget, learn=learns)
+        observed = self._observed(self._controlled(), learn=learns)
         attempt = self._attempt(item_id, index, "test")
         agent = self._agent_of(observed)
         result, output = await agent.attempt(attempt)
@@ -200,7 +204,7 @@ class AblationSession:
             return ItemOutcome({"skipped": True})
         position, item = chosen
         seen = self._earlier()[0][position]
-        observed = ObservedMemory(Without(self._memory, [item]), self._budget, learn=False)
+        observed = self._observed(Without(self._memory, [item]))
         # Its own agent: another item is left out in each.
         agent = Agent(self._experiment, observed, self._model)
         result, _ = await agent.attempt(self._attempt(str(seen["task"]), position, "test"))
@@ -225,7 +229,7 @@ class AblationSession:
         return guard_decision(guard_differences(rounds), self._plan.margin).verdict != "open"
 
     async def _guarded(self, index: int, item_id: str) -> ItemOutcome:
-        observed = ObservedMemory(self._memory, self._budget, learn=False)
+        observed = self._observed(self._memory)
         attempt = self._attempt(item_id, index, "test")
         result, _ = await self._agent_of(observed).attempt(attempt)
         before: dict[str, JSON] = {}

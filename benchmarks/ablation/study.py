@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from langgraft._core.canonical import JSON, digest
 from langgraft._core.errors import InputError, PlanError
-from langgraft.benchmarks.ablation.plan import OWN, STUDY, AblationPlan, runs_of
+from langgraft.benchmarks.ablation.plan import OWN, RERUN, STUDY, AblationPlan, runs_of
 from langgraft.benchmarks.harness.plans import (
     check_provider,
     is_foreign,
@@ -175,6 +175,8 @@ class AblationStudy(Study[AblationPlan]):
         Raises:
             PlanError: It makes none.
         """
+        from langchain_core.language_models import BaseChatModel  # noqa: PLC0415
+
         from langgraft.benchmarks.harness.models import MeteredChatModel  # noqa: PLC0415
 
         model = self._known(plan).model
@@ -182,8 +184,14 @@ class AblationStudy(Study[AblationPlan]):
             msg = "the plan's model is simulated, and its experiment makes none"
             raise PlanError(msg)
         seed = plan.seed + int(str(run.factors["run"]))
+        if run.factors["memory"] == RERUN:
+            seed += plan.replicates  # other samples than any other run has
         identity: dict[str, JSON] = {"model": SIMULATED, "seed": seed}
-        return MeteredChatModel(inner=model(seed), identity=identity, call_seconds=None)
+        made = model(seed)
+        if not isinstance(made, BaseChatModel):
+            msg = f"`model` is a function of a seed that makes a chat model, and made {made!r:.80}"
+            raise PlanError(msg)
+        return MeteredChatModel(inner=made, identity=identity, call_seconds=None)
 
     @override
     def most_calls(self, plan: AblationPlan, run: RunSpec) -> int:

@@ -12,13 +12,18 @@ from langgraft.benchmarks.harness.progress import make_progress
 from langgraft.cli.printing import complain, say, show_table, write_json
 
 
-def preview(experiment: str, *, harm: bool, credit: int, as_json: bool) -> None:
+def preview(experiment: str, *, as_json: bool, **choices: Any) -> None:
     """Show what an experiment takes, and what it could find.
+
+    Args:
+        experiment: `package.module:object`.
+        as_json: Whether it is written as JSON.
+        **choices: As `preview_ablation` takes them.
 
     Raises:
         InputError: It cannot be imported, or asks for something impossible.
     """
-    found = preview_ablation(load_experiment(experiment), harm=harm, credit=credit)
+    found = preview_ablation(load_experiment(experiment), **choices)
     if as_json:
         told: dict[str, JSON] = {
             "attempts": found.attempts,

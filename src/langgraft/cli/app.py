@@ -208,7 +208,7 @@ def ablate(
     from langgraft.cli import ablating  # noqa: PLC0415
 
     if preview:
-        ablating.preview(experiment, harm=harm, credit=credit, as_json=json)
+        ablating.preview(experiment, harm=harm, credit=credit, against=against, as_json=json)
         return
     name = experiment.replace(":", "-").rpartition(".")[2]
     raise typer.Exit(

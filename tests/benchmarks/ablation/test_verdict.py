@@ -1,0 +1,280 @@
+"""What is said of an ablation: in a terminal, on the page, as JSON, a frame, a summary, by the command line."""
+
+import contextlib
+import html
+import io
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from ablation_cases import CODES, MEMORY, Clerk, asked, bank_file, function, lookups, tried
+
+from langgraft.benchmarks.ablation import Ablation, Task
+from langgraft.benchmarks.ablation.report import SIMULATED_NOTICE
+from langgraft.cli.app import run_command_line
+
+HOSTILE = "</pre><script>alert('x')</script> | [a](javascript:b) `c` <!--"
+
+
+@pytest.fixture(scope="module")
+def helped(tmp_path_factory: pytest.TempPathFactory) -> Ablation:
+    """Try a memory that helps, with credit and harm suite."""
+    return tried(
+        tmp_path_factory.mktemp("helped"),
+        train=lookups(*CODES),
+        test=asked(*CODES, times=2),
+        conditions=("placebo", "rerun"),
+        replicates=3,
+        harm=True,
+        credit=12,
+    )
+
+
+def text_of(page: str) -> str:
+    """Return what a page says, in one line."""
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page)).split())
+
+
+def test_verdict_when_memory_helps_then_says_so_first(helped: Ablation) -> None:
+    """In one sentence with difference and interval, after the notice that the model is simulated."""
+    notice, verdict, *_ = helped.lines()
+    assert notice == SIMULATED_NOTICE
+    assert re.match(
+        r"trajectory helps: \+83\.3 pp \[.*\] against no memory \(.*12 items . 3 runs", verdict
+    )
+    assert helped.verdicts == {MEMORY: "helps"}
+    assert helped.exit_code == 0
+
+
+def test_verdict_when_memory_harms_then_exits_with_1(tmp_path: Path) -> None:
+    """A bank of wrong codes for what the model knows."""
+    bank = bank_file(tmp_path / "b.jsonl", wrong="the code of fay is 7")
+    found = tried(tmp_path / "out", bank=bank, test=asked("fay", times=12), replicates=3)
+    assert found.verdicts == {MEMORY: "harms"}
+    assert found.lines()[1].startswith("trajectory harms: \N{MINUS SIGN}100.0 pp")
+    assert found.exit_code == 1
+
+
+def test_verdict_when_memory_changes_nothing_then_is_no_detectable_difference(
+    tmp_path: Path,
+) -> None:
+    """Neither word is used."""
+    found = tried(tmp_path, train=lookups("fay"), test=asked("fay", times=12), replicates=3)
+    assert found.verdicts == {MEMORY: "no detectable difference"}
+    assert found.exit_code == 0
+
+
+def test_page_when_written_then_has_every_sentence_and_every_condition(helped: Ablation) -> None:
+    """What a terminal says, a page says; and each number is in a table of the folder."""
+    page = text_of(helped.page.read_text())
+    for line in helped.lines()[1:]:
+        assert " ".join(line.split()) in page
+    assert "The model is simulated." in page
+    for arm in helped.analysis.arms:
+        assert arm.arm.name.partition("~")[2] in page
+    for item in helped.analysis.memories[0].credits:
+        assert item.id in page
+    tables = {each.stem for each in (helped.page.parent / "tables").glob("*.csv")}
+    assert {"conditions", "help_and_harm", "splits", "against_controls"} <= tables
+    assert {"item_credit", "harm_suite", "harm_items"} <= tables
+
+
+def test_json_and_frame_when_asked_then_hold_what_was_found(helped: Ablation) -> None:
+    """JSON without infinities; a row for each attempt."""
+    told = json.loads(json.dumps(helped.to_json(), allow_nan=False))
+    assert told["simulated"]
+    verdict = told["verdicts"][MEMORY]
+    assert verdict["verdict"] == "helps"
+    assert verdict["difference"]["value"] == pytest.approx(5 / 6)
+    assert (verdict["gained_tasks"], verdict["lost_tasks"]) == (10, 0)
+    assert sum(each["replays"] for each in verdict["credit"]) == 12
+    assert told["seconds"].keys() == {each.arm.name for each in helped.analysis.arms}
+    frame = helped.frame()
+    assert len(frame) == len(helped.analysis.arms) * 12 * 3
+    means = frame.groupby("condition").score.mean()
+    assert means[MEMORY] == 1
+    assert means["none"] == pytest.approx(1 / 6)
+    assert frame[frame.condition == MEMORY].recalled.map(len).eq(1).all()
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Ablation:
+    """Try an agent whose tasks, kinds and answers are markup."""
+
+    class Hostile(Clerk):
+        def reply(self, messages: Any, sampling: Any) -> str:
+            return HOSTILE + super().reply(messages, sampling)
+
+    def build(memory: Any, model: Any) -> Any:
+        agent = function(memory, model)
+        # Something besides memory differs, so that a check names a task.
+        return lambda text: agent(text + " " * 3 + str(memory.describe())[:20].replace("none", "n"))
+
+    test = [
+        Task(f"{HOSTILE} {each.id}", each.input, HOSTILE, each.reference)
+        for each in asked("ada", "bob")
+    ]
+    return tried(
+        tmp_path_factory.mktemp("hostile"),
+        build=build,
+        test=test,
+        title=HOSTILE,
+        model=lambda seed: Hostile(seed=seed),
+    )
+
+
+def test_page_when_tasks_and_answers_are_markup_then_escapes_them(hostile: Ablation) -> None:
+    """They are shown, and no script runs."""
+    page = hostile.page.read_text()
+    assert "<script>alert" not in page
+    assert "<!--" not in page
+    assert page.count("</pre>") == page.count("<pre>")
+    assert HOSTILE in text_of(page.replace("</pre>", "").replace("<pre>", ""))
+
+
+def test_summary_when_tasks_are_markup_then_escapes_them(hostile: Ablation) -> None:
+    """Nothing makes a link, a tag, code or a further cell."""
+    told = hostile.summary()
+    bare = re.sub(r"\\.", "", told)
+    assert "<script" not in bare
+    assert "<!--" not in bare
+    assert "](" not in bare
+    assert "\\<script\\>" in told
+
+
+def test_summary_when_written_then_is_a_table_of_conditions(helped: Ablation) -> None:
+    """A heading, sentences, a row a condition, all of as many cells."""
+    told = helped.summary()
+    rows = [line for line in told.splitlines() if line.startswith("|")]
+    assert len(rows) == 2 + len(helped.analysis.arms)
+    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {7}
+    assert f"> {SIMULATED_NOTICE}" in told
+
+
+# The command line ---------------------------------------------------------------------------
+
+
+class Done(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+def langgraft(*arguments: object) -> Done:
+    """Run a command in this process, as the console script does."""
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        patch.setattr(sys, "argv", ["langgraft", *map(str, arguments)])
+        patch.setenv("COLUMNS", "160")
+        try:
+            run_command_line()
+        except SystemExit as ended:
+            code = ended.code
+    return Done(int(code or 0), out.getvalue(), err.getvalue())
+
+
+MODULE = """
+from ablation_cases import asked, experiment as made, lookups
+def make():
+    return made(train=lookups("ada", "bob", "cyd"), test=asked("ada", "bob", "cyd", times=4), replicates=3)
+experiment = make()
+number = 3
+def broken():
+    raise RuntimeError("no such file")
+"""
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Write an experiment into the current folder, and return what it is called by."""
+    (tmp_path / "my_experiment.py").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "my_experiment", raising=False)
+    return "my_experiment"
+
+
+def test_command_when_run_then_shows_what_the_page_says(module: str, tmp_path: Path) -> None:
+    """A table, the verdict, the page; the summary in a file; and again for nothing."""
+    done = langgraft("ablate", f"{module}:make", "--out", "out", "--summary", "s.md")
+    assert done.code == 0, done.err
+    assert SIMULATED_NOTICE in done.out
+    assert re.search(r"trajectory helps: \+100\.0 pp", done.out)
+    assert "out/report/index.html" in done.out
+    assert "seconds" in done.out
+    assert "trajectory helps" in (tmp_path / "s.md").read_text()
+    again = langgraft("ablate", f"{module}:make", "--out", "out", "--json", "--harm")
+    assert again.code == 2
+    assert "harm" in again.err
+
+
+def test_command_when_json_is_asked_for_then_is_only_that(module: str) -> None:
+    """With harm suite and credit, in the default directory."""
+    done = langgraft("ablate", f"{module}:experiment", "--json", "--harm", "--credit", "6")
+    assert done.code == 0, done.err
+    told = json.loads(done.out.splitlines()[-1] if done.out.count("\n{") else done.out)
+    assert told["verdicts"][MEMORY]["verdict"] == "helps"
+    assert sum(each["replays"] for each in told["verdicts"][MEMORY]["credit"]) == 6
+    assert Path("runs/ablate-my_experiment-experiment/report/index.html").is_file()
+
+
+def test_command_when_a_preview_is_asked_for_then_runs_nothing(module: str) -> None:
+    """In words and as JSON."""
+    done = langgraft("ablate", f"{module}:experiment", "--preview")
+    assert done.code == 0
+    assert "81 attempts, about 81 model calls" in done.out
+    told = langgraft("ablate", f"{module}:experiment", "--preview", "--json")
+    assert json.loads(told.out)["attempts"] == 81
+    assert not Path("runs").exists()
+
+
+def test_command_when_the_change_regressed_then_exits_with_1(module: str, tmp_path: Path) -> None:
+    """Held against a bank that knows more."""
+    bank = bank_file(tmp_path / "b.jsonl", one="the code of fay is 106")
+    passed = langgraft("ablate", f"{module}:experiment", "--out", "a", "--against", bank)
+    assert passed.code == 0, passed.err
+    assert "Passed: " in passed.out
+    told = langgraft("ablate", f"{module}:experiment", "--out", "a", "--against", bank, "--preview")
+    assert "the guard stops as soon as it is sure" in told.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["nothing"], "named 'package.module:object'"),
+        (["nowhere_at_all:x"], "cannot be imported: ModuleNotFoundError"),
+        (["my_experiment:absent"], "cannot be imported: AttributeError"),
+        (["my_experiment:number"], "is 3, and no `Experiment`"),
+        (["my_experiment:broken"], "cannot be imported: RuntimeError: no such file"),
+        (
+            ["my_experiment:experiment", "--against", "/nowhere.jsonl"],
+            "/nowhere.jsonl: cannot be read",
+        ),
+        (["my_experiment:experiment", "--max-calls", "3"], "cap a model by name"),
+        (["my_experiment:experiment", "--credit", "-1"], "--credit"),
+    ],
+)
+@pytest.mark.usefixtures("module")
+def test_command_when_given_something_wrong_then_says_so_in_a_line(
+    arguments: list[str], told: str
+) -> None:
+    """No traceback, exit code 2, nothing written."""
+    done = langgraft("ablate", *arguments)
+    assert done.code == 2
+    assert told in done.err
+    assert "Traceback" not in done.err
+    assert not Path("runs").exists()
+
+
+async def test_ablation_when_a_loop_is_running_then_works_all_the_same(tmp_path: Path) -> None:
+    """As in a notebook."""
+    assert tried(tmp_path, replicates=1).verdicts == {MEMORY: "cannot tell"}
