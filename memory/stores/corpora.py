@@ -187,7 +187,7 @@ class Corpus(Watched):
         else:
             document = entry.document
             self.index.put(address, document.text, document.order)
-        if self.fields:
+        if self.fields.keys:
             enter_fields(self.fields, address, entry)
         for filling in self.fillings:
             filling.updates[address] = entry
@@ -195,10 +195,10 @@ class Corpus(Watched):
     def enter_all(self, records: Iterable[IndexedRecord]) -> None:
         """Enter the records of a corpus that is still empty."""
         documents = []
-        fields = self.fields or None
+        fields = self.fields
         for document, value in records:
             documents.append(document)
-            if fields is not None:
+            if fields.keys:
                 fields.put(cast("Address", document.id), value)
         put_all(self.index, documents)
         self.unsaved += len(documents)

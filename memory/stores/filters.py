@@ -111,21 +111,21 @@ class FieldIndex:
 
     Args:
         keys: The keys, as LangGraph filters have them.
+
+    Attributes:
+        keys: The keys.
     """
 
     def __init__(self, keys: Iterable[str] = ()) -> None:
         self._by_key = {key: _Field(key) for key in keys}
+        self.keys = frozenset(self._by_key)
         self._saved = ""
         """What was loaded and is not read yet: whoever names no filter need not wait for it."""
 
-    def __bool__(self) -> bool:
-        return bool(self._fields())
-
     def unread(self, conditions: Mapping[str, Any]) -> Sequence[str]:
         """Say which keys of a filter are lacking, unless there would be too many then."""
-        fields = self._fields()
-        lacking = [key for key in conditions if key not in fields]
-        return lacking if len(fields) + len(lacking) <= MOST_KEYS else ()
+        lacking = [key for key in conditions if key not in self.keys]
+        return lacking if len(self.keys) + len(lacking) <= MOST_KEYS else ()
 
     def put(self, document: Address, record: Mapping[str, Any]) -> None:
         """Enter what a document's record holds, in place of what it held before."""
@@ -140,6 +140,7 @@ class FieldIndex:
     def adopt(self, other: "FieldIndex") -> None:
         """Take over the keys of another index of the same documents."""
         self._by_key = other._fields() | self._fields()
+        self.keys = frozenset(self._by_key)
 
     def save(self, path: Path) -> None:
         """Write the fields into a file, but for those whose values JSON would not give back."""
@@ -147,15 +148,14 @@ class FieldIndex:
         if not kept:
             return
         numbered: dict[Namespace, list[str]] = {}
-        for namespace, key in next(
-            iter(kept.values())
-        ).tokens:  # all fields are of the same documents
+        (first, *_) = kept.values()  # all are of the same documents
+        for namespace, key in first.tokens:
             numbered.setdefault(namespace, []).append(key)
         documents = _addresses(numbered.items())
-        fields = {key: each.columns(documents) for key, each in kept.items()}
-        saved = json.dumps({"documents": [*numbered.items()], "fields": fields})
-        if _addresses(json.loads(saved)["documents"]) == documents:
-            path.write_text(saved, encoding="ascii")
+        listed = json.dumps([*numbered.items()])
+        if _addresses(json.loads(listed)) == documents:
+            columns = (json.dumps(each.columns(documents)) for each in kept.values())
+            path.write_text("\n".join((json.dumps([*kept]), listed, *columns)), encoding="ascii")
 
     @classmethod
     def load(cls, path: Path) -> "FieldIndex":
@@ -163,14 +163,15 @@ class FieldIndex:
         fields = cls()
         if path.exists():
             fields._saved = path.read_text(encoding="ascii")
+            fields.keys = frozenset(json.loads(fields._saved.partition("\n")[0]))
         return fields
 
     def _fields(self) -> "dict[str, _Field]":
         if self._saved:
-            saved = json.loads(self._saved)
-            documents = _addresses(saved["documents"])
-            for key, columns in saved["fields"].items():
-                self._by_key[key] = _Field.of(key, documents, *columns)
+            keys, listed, *columns = map(json.loads, self._saved.split("\n"))
+            documents = _addresses(listed)
+            for key, (values, places) in zip(keys, columns, strict=True):
+                self._by_key[key] = _Field.of(key, documents, values, places)
             self._saved = ""
         return self._by_key
 
