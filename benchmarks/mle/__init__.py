@@ -6,7 +6,7 @@ agents/                             the agents: settings, graphs, what came of a
 execute_agent, checkpoints,         one run: resumed, isolated, kept and graded
 sandboxes, results
 solution                            one competition solved, outside of any study
-behaviour/, outcomes, measures      what is measured of a run
+behaviour/, outcomes                what is measured of a run
 searches, relations, memory_use,    what a study's log says
 gates, analysis
 report, columns, tables, figures    its report, on `langgraft.benchmarks.reporting`

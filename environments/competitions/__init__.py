@@ -12,15 +12,15 @@
 competition   one competition: texts, folders, metric, board
 medals        the medal rule
 layout        a folder in MLE-bench's layout, read and checked
-mlebench      MLE-bench's own competitions: an installed one's, and the 22 lite ones without it
-registry      finds competitions: those that ship, MLE-bench's, a folder of one's own
+registry      finds competitions: those that ship, MLE-bench's (an installed one's, and the 22 lite
+              ones without it), a folder of one's own
 preparing     makes the data, all of it or nothing; checksums
 submissions   whether a submission is valid, by the sample submission alone
 graders       metrics as grade functions
 grading       a grade, and the report as `mlebench grade` writes it
 attempts      what came of a program for a competition, as an agent is told; whether it asks for source data
 reported      the metric that a program says it reached
-preview       what a prompt says of the data; `preview_files` lists it
+preview       what a prompt says of the data
 shipped/      competitions made from data inside well-known packages
 
 Grades, checks and preparation need the extra `mle` (pandas, scikit-learn); listing competitions

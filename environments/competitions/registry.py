@@ -1,21 +1,174 @@
-"""Finds competitions: those that ship, MLE-bench's, and folders of one's own."""
+"""Finds competitions: those that ship, MLE-bench's, and folders of one's own.
 
-from collections.abc import Iterable, Sequence
+Of MLE-bench's there are those of an installed `mlebench`, and the 22 lite ones known without it. An
+installed one is found, not imported: its graders are imported when they grade, and bring what
+they need. Leaderboards in a clone without Git LFS are pointers; for lite competitions our own
+thresholds stand in, which were made from the same files.
+
+`lite.json` has, of each lite competition, its name and metric, modality and metric group
+(mle-agent-memory Table 8), the thresholds that MLE-bench's rule makes of its leaderboard, the names
+and MD5 sums of its prepared files, and which of our metrics grades as MLE-bench's grader does. The
+data itself comes from Kaggle: prepare it with MLE-bench, where an account there is at hand.
+"""
+
+import dataclasses
+import importlib.util
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict
 
 from langgraft._core.arguments import did_you_mean
 from langgraft._core.errors import CompetitionError
 from langgraft._core.files import user_cache_dir
-from langgraft.environments.competitions.competition import Competition
-from langgraft.environments.competitions.layout import CONFIG, is_competition_id, read_competition
-from langgraft.environments.competitions.mlebench import (
-    lite_competition,
-    lite_competitions,
-    mlebench_competition,
-    mlebench_data_dir,
-    mlebench_folder,
+from langgraft.environments.competitions import graders
+from langgraft.environments.competitions.competition import (
+    Checksums,
+    Competition,
+    Grader,
+    MetricGroup,
+    Modality,
 )
+from langgraft.environments.competitions.layout import (
+    CONFIG,
+    DESCRIPTION,
+    is_competition_id,
+    is_pointer_file,
+    read_competition,
+    read_scores,
+    read_text,
+)
+from langgraft.environments.competitions.medals import Board, Thresholds
+
+_FILE: Final = Path(__file__).with_name("lite.json")
+
+
+class LiteCompetition(BaseModel):
+    """What is known of a lite competition."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    competition_type: str
+    modality: Modality
+    metric_group: MetricGroup
+    metric: str
+    """As MLE-bench names it."""
+    grader: Mapping[str, Any]
+    """A function of `graders`, as `metric`, and its arguments."""
+    thresholds: Thresholds
+    answers: str
+    """In `prepared`, as are the other files."""
+    sample_submission: str
+    """In `public`, where MLE-bench's own configuration may name a copy in `private`."""
+    gold_submission: str | None = None
+    checksums: Checksums
+    note: str = ""
+    """Where sources disagree."""
+
+    @property
+    def id_columns(self) -> tuple[str, ...]:
+        """The column that names rows; none where it is the first one."""
+        return (self.grader["id_column"],) if "id_column" in self.grader else ()
+
+
+def lite_competitions() -> Mapping[str, LiteCompetition]:
+    """Return what is known of the lite competitions, by id, in order."""
+    found: Mapping[str, Any] = json.loads(_FILE.read_text(encoding="utf-8"))
+    return {name: LiteCompetition.model_validate(each) for name, each in found.items()}
+
+
+def lite_competition(name: str, known: LiteCompetition, data_dir: Path) -> Competition:
+    """Return a lite competition whose data MLE-bench prepared in `<data_dir>/<name>`.
+
+    The description is the one MLE-bench left beside the data, where there is one.
+    """
+    arguments = {key: value for key, value in known.grader.items() if key != "metric"}
+    grade = getattr(graders, known.grader["metric"])(**arguments)
+    prepared = data_dir / name / "prepared"
+    gold = known.gold_submission
+    return Competition(
+        id=name,
+        name=known.name,
+        description=_description(prepared / "public" / DESCRIPTION, name, known),
+        competition_type=known.competition_type,
+        modality=known.modality,
+        metric_group=known.metric_group,
+        grader=Grader(known.metric, grade),
+        board=Board(known.thresholds),
+        raw_dir=data_dir / name / "raw",
+        public_dir=prepared / "public",
+        private_dir=prepared / "private",
+        answers=prepared / known.answers,
+        sample_submission=prepared / known.sample_submission,
+        prepare_fn=None,
+        gold_submission=None if gold is None else prepared / gold,
+        checksums=known.checksums,
+        id_columns=known.id_columns,
+    )
+
+
+def _description(path: Path, name: str, known: LiteCompetition) -> str:
+    if path.is_file():
+        return read_text(path)
+    better = "lower" if known.thresholds.lower_is_better else "higher"
+    return (
+        f"# {known.name}\n\nA competition of MLE-bench lite ({name}), judged by {known.metric},"
+        f" {better} is better. Its description comes with its data.\n"
+    )
+
+
+def mlebench_competition(
+    folder: Path, data_dir: Path, lite: Mapping[str, LiteCompetition]
+) -> Competition:
+    """Return one of an installed `mlebench`'s competitions, with what we know of it besides.
+
+    Raises:
+        CompetitionError: Its files are not as they should be, or its leaderboard is not there.
+    """
+    known = lite.get(folder.name)
+
+    def board_of(path: Path, lower_is_better: bool | None) -> Board:
+        if known is not None and (not path.is_file() or is_pointer_file(path)):
+            return Board(known.thresholds)
+        if not path.is_file():
+            raise CompetitionError("is missing", path=path)
+        scores = read_scores(path)
+        # MLE-bench asks no more of its own boards: equal scores mean that higher is better.
+        lower = scores[0] < scores[-1] if lower_is_better is None else lower_is_better
+        return Board.from_scores(scores, lower_is_better=lower)
+
+    found = read_competition(folder, data_dir, board_of=board_of)
+    if known is None:
+        return found
+    return dataclasses.replace(
+        found,
+        modality=known.modality,
+        metric_group=known.metric_group,
+        id_columns=known.id_columns,
+        sample_submission=data_dir / found.id / "prepared" / known.sample_submission,
+        checksums=found.checksums or known.checksums,
+    )
+
+
+def mlebench_data_dir() -> Path:
+    """Return where MLE-bench prepares data unless it is told another place."""
+    return user_cache_dir() / "mle-bench" / "data"
+
+
+def mlebench_folder() -> Path | None:
+    """Return the folder of an installed `mlebench`'s competitions; `None` where it is not there."""
+    try:
+        spec = importlib.util.find_spec("mlebench")
+    except (ImportError, ValueError):
+        return None
+    for place in (spec.submodule_search_locations or ()) if spec else ():
+        if (Path(place) / "competitions").is_dir():
+            return Path(place) / "competitions"
+    return None
+
 
 Source = Literal["own", "shipped", "mlebench", "lite"]
 

@@ -8,8 +8,7 @@ r"""Problems with a right answer, and whether a reply gives it.
 
 math_problems  MATH, from folders, files or rows
 answers        what a reply gives as its answer, and how answers are written
-equality       whether two answers are the same
-grading        both, within bounds of time and memory
+grading        whether two answers are the same, within bounds of time and memory
 code_problems  LiveCodeBench and HumanEval, with their tests
 code_grading   `CodeDomain`: runs what a reply programs in a sandbox, and compares outputs
 """

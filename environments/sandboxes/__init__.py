@@ -15,7 +15,7 @@
     requests    what callers hand in, checked; and writing what came out into a folder
 
 How it works: `inside/` is what runs in a place, first of all its supervisor; `places` greets it,
-`conversation` talks to it, and trusts nothing it says; `supervised` and `kernels` make that a sandbox,
+`conversation` talks to it, and trusts nothing it says; `supervised` makes that a sandbox, with kernels,
 which retries what is not the program's doing.
 
 Scores never come from in here: whatever a program prints or writes is its own word, and is

@@ -1,6 +1,6 @@
 """What asks for vectors, what gives them, and what an answer must be like."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
@@ -28,6 +28,10 @@ class Embedder(Protocol):
 
     async def avectors(self, texts: Sequence[str], role: Role) -> Vectors:
         """Do as `vectors` does, asynchronously."""
+        ...
+
+    def share(self, rows: Mapping[str, NDArray[np.float32]]) -> None:
+        """Take rows that somebody keeps anyway in the place of equal ones, kept of the same documents."""
         ...
 
 

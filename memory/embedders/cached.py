@@ -148,6 +148,14 @@ class CachedEmbedder(Embeddings):
             cached |= fresh
         return self._matrix(texts, role, cached)
 
+    def share(self, rows: Mapping[str, Vector]) -> None:
+        """Have vectors of documents that are cached in memory be rows that somebody keeps anyway.
+
+        Whoever moves or changes such rows says where the vectors are then.
+        """
+        if isinstance(self._cache, MemoryVectors):
+            self._cache.share({self._key(text, "document"): row for text, row in rows.items()})
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, CachedEmbedder) and self.fingerprint == other.fingerprint
 
@@ -221,7 +229,8 @@ class MemoryVectors:
     """Keep the most recently used vectors in memory.
 
     Args:
-        capacity: How many; 100,000 vectors of 384 numbers take about 150 MB.
+        capacity: How many; 100,000 vectors of 384 numbers take about 150 MB, those of documents
+            together with the index that has them.
 
     Raises:
         SettingsError: `capacity` is below 1.
@@ -252,6 +261,14 @@ class MemoryVectors:
                 self._vectors[key] = vector
             while len(self._vectors) > self.capacity:
                 del self._vectors[next(iter(self._vectors))]
+
+    def share(self, rows: Mapping[VectorKey, Vector]) -> None:
+        """Keep rows in the place of vectors that equal them; others are passed over."""
+        with self._lock:
+            for key, row in rows.items():
+                before = self._vectors.get(key)
+                if before is not None and np.array_equal(before, row):
+                    self._vectors[key] = row
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         # A copy, such as one for another process, starts empty.

@@ -194,7 +194,8 @@ def search_among(
 ) -> list[Scored]:
     """Return the best `limit` of some documents, as `SelectiveIndex` does, with any index.
 
-    Where all are ranked, nobody counts how many of `documents` share the best score.
+    Where all are ranked, it is told how many of `documents` share the best score if the ranking
+    goes on below it.
 
     Args:
         index: The index.
@@ -212,6 +213,9 @@ def search_among(
         ranking = index.search(query, limit=width)
         found = [hit for hit in without_tie_count(ranking) if hit.id in documents]
         if len(found) >= min(limit, len(documents)) or len(ranking) < width:
+            if found and (len(ranking) < width or ranking[-1].score < found[0].score):
+                tied = sum(hit.score == found[0].score for hit in found)
+                found[0] = replace(found[0], tied=tied)
             return found[:limit]
         width = wider(width, found=len(found), wanted=limit)
 

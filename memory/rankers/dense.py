@@ -105,6 +105,10 @@ class Dense:
 _NONE: Final = math.inf
 """Length of the vector of a slot that has none."""
 
+_PLAIN: Final = 20
+"""Vectors whose largest entries lie within 2 to the power of so many are not scaled: their products are far
+from the ends of float32, and the index and the embedder's cache can have one copy of them."""
+
 _CHUNK: Final = 1024
 """Rows compared at a time where float64 is needed: 3 MB at 384 dimensions."""
 
@@ -115,10 +119,10 @@ which takes a third less time than 1,024."""
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scaled:
-    """Vectors times powers of two, so that their largest entries lie between ½ and 1.
+    """Vectors as they are, or huge and tiny ones times powers of two: largest entries from ½ to 1.
 
     A power of two changes no digit, and the cosine of vectors is that of their multiples. So
-    neither huge nor tiny numbers overflow or vanish when they are multiplied.
+    no numbers overflow or vanish when they are multiplied.
     """
 
     rows: Vectors
@@ -130,6 +134,7 @@ class Scaled:
         """Scale each row by itself."""
         wide = vectors.astype(np.float64)
         _, exponents = np.frexp(np.abs(wide).max(axis=1, initial=0.0))
+        exponents[np.abs(exponents) <= _PLAIN] = 0
         rows = np.ldexp(wide, -exponents[:, np.newaxis]).astype(np.float32)
         return cls(rows, np.sqrt(_sums(rows.astype(np.float64) ** 2)))
 
@@ -188,6 +193,14 @@ class Mirror:
         if slot < len(self._lengths) and self._lengths[slot] != _NONE:
             self._lengths[slot] = _NONE
             self.present -= 1
+
+    def row(self, slot: int) -> NDArray[np.float32] | None:
+        """Return the vector in a slot, not copied, if it has one; it is where it is as long as `room` stays."""
+        if slot >= self.room or self._lengths[slot] == _NONE:
+            return None
+        row: NDArray[np.float32] = self._rows[slot]
+        row.flags.writeable = False
+        return row
 
     def sweep(self, places: NDArray[np.intp]) -> None:
         """Move every slot to `places[slot]`, which rises; -1 drops it, and it has no vector."""
@@ -287,6 +300,8 @@ class DenseIndex:
         self._mirror = Mirror(0)
         self._queries: dict[str, Scaled] = {}
         self._estimates: _Estimates | None = None
+        self._learned: list[int] = []
+        """Slots of vectors that the embedder gave, not a file: its cache may show them."""
 
     def __len__(self) -> int:
         return len(self._documents)
@@ -314,10 +329,16 @@ class DenseIndex:
         waiting.pop(document, None)
         if not waiting:
             self._pending.pop(gone.text, None)
+        if (row := self._mirror.row(slot)) is not None:
+            self._embedder.share({gone.text: row.copy()})
         self._mirror.remove(slot)
         self._estimates = None
         if self._documents.sparse:
-            self._mirror.sweep(self._documents.sweep())
+            places = self._documents.sweep()
+            self._mirror.sweep(places)
+            moved = places[self._learned]
+            self._learned = moved[moved >= 0].tolist()
+            self._share(self._learned)
 
     def lacking(self, query: str | None) -> list[EmbeddingRequest]:
         """Say which vectors a search for `query` would have to fetch; `None`: any search."""
@@ -340,14 +361,17 @@ class DenseIndex:
             return
         self._check_dimensions(vectors.shape[1])
         scaled = Scaled.of(vectors)
+        known = len(self._learned)
         if request.role == "document" and not self._mirror.present:
             self._mirror = Mirror(vectors.shape[1])
+        room = self._mirror.room
         for i, text in enumerate(request.texts):
             row, length = scaled.rows[i], float(scaled.lengths[i])
             if request.role == "query":
                 self._queries[text] = Scaled(row[np.newaxis], scaled.lengths[i : i + 1])
             else:
                 self._enter(self._pending.pop(text, ()), row, length)
+        self._share(self._learned[known:] if self._mirror.room == room else self._learned)
         while len(self._queries) > _QUERIES:
             del self._queries[next(iter(self._queries))]
 
@@ -403,6 +427,7 @@ class DenseIndex:
         """Become what `save` wrote."""
         self._documents.load(folder)
         self._mirror = Mirror.load(folder)
+        self._learned = []
         self._pending = {}
         for slot in np.load(folder / "pending.npy", allow_pickle=False).tolist():
             document = self._documents.at(slot)
@@ -439,4 +464,12 @@ class DenseIndex:
             slot = self._documents.slot(document)
             assert slot is not None
             self._mirror.set(slot, row, length)
+            self._learned.append(slot)
         self._estimates = None
+
+    def _share(self, slots: Iterable[int]) -> None:
+        """Have the embedder's cache show these vectors instead of keeping copies."""
+        rows = ((slot, self._mirror.row(slot)) for slot in slots)
+        self._embedder.share(
+            {self._documents.at(slot).text: row for slot, row in rows if row is not None}
+        )

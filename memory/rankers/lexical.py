@@ -1,7 +1,7 @@
 """Rankers that add up what the words of a query are worth: BM25, term overlap, their one index.
 
 From the bottom up: the words of a text; which documents hold a word (`Posting`), of all words of a
-corpus that changes (`Postings`); what that is worth (`LexicalIndex`, by `TermWeights`); the rankers.
+corpus that changes (`Postings`); what that is worth (`LexicalIndex`, by `Formula`); the rankers.
 """
 
 import math
@@ -10,12 +10,12 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Final, Literal, Protocol, TypeAlias, TypeVar
+from typing import Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from langgraft._core.arguments import checked_fields
 from langgraft._core.canonical import JSON
@@ -88,17 +88,6 @@ _LEFT: Final = (-1, 0)
 """Stands for a document that is gone, in the place of its slot and count."""
 
 
-@dataclass(frozen=True, slots=True)
-class Statistics:
-    """What a score may know about the corpus as a whole."""
-
-    documents: int
-    """Number of documents, those without a single token included."""
-
-    tokens: int
-    """Number of tokens in all of them."""
-
-
 class Postings:
     """The documents of one corpus and their terms.
 
@@ -122,11 +111,6 @@ class Postings:
         self._lengths = Growing(np.empty(0))
         self._tokens = 0
         self.shortest = math.inf
-
-    @property
-    def statistics(self) -> Statistics:
-        """Counts over the present documents."""
-        return Statistics(documents=len(self.documents), tokens=self._tokens)
 
     @property
     def lengths(self) -> Floats:
@@ -282,30 +266,20 @@ _ROUNDING: Final = 4 * float(np.finfo(np.float64).eps)
 FiguresT = TypeVar("FiguresT", float, Floats)
 
 
-class TermWeights(Protocol):
-    """What one term of a query is worth in each document that holds it.
+class Formula(NamedTuple):
+    """What one term of a query is worth in a document that holds it.
 
-    Both methods work element by element in float64 and never sum, so that a document's score
-    is the same whatever else is computed beside it. A term is worth no less where it occurs more
-    often, and where the norm is smaller; and the norm is no smaller where a document is longer.
+        rarity · tf / (k1 · (1 - b + b · length / mean length) + tf)
+
+    It is computed element by element in float64, never summed, so that a document's score is the
+    same whatever else is computed beside it. A term is worth no less where it occurs more often,
+    and no more where a document is longer.
     """
 
-    def norms(self, lengths: FiguresT, statistics: Statistics) -> FiguresT:
-        """Return a number per document that depends on its length alone."""
-        ...
-
-    def rarity(self, documents: int, *, corpus: int) -> float:
-        """Return what a term is worth by how many documents of the corpus hold it; above 0."""
-        ...
-
-    def weigh(self, counts: FiguresT, norms: FiguresT) -> FiguresT:
-        """Return what a term of rarity 1 adds to the score of each document.
-
-        Args:
-            counts: How often the term occurs in each.
-            norms: Of the same documents.
-        """
-        ...
+    k1: float
+    b: float
+    rarity: Callable[[int, int], float]
+    """Of a term, above 0, by how many documents hold it, and how many there are."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -327,14 +301,14 @@ class LexicalIndex(Postings):
     Turtle and Flood, 1995).
 
     Args:
-        weights: What terms are worth.
+        formula: What terms are worth.
         ties: Which of equal documents comes first.
         query_counts: Whether a term counts as often as the query holds it, or once.
     """
 
-    def __init__(self, weights: TermWeights, *, ties: Ties, query_counts: bool) -> None:
+    def __init__(self, formula: Formula, *, ties: Ties, query_counts: bool) -> None:
         super().__init__()
-        self._weights = weights
+        self._formula = formula
         self._ties = ties
         self._query_counts = query_counts
 
@@ -375,18 +349,22 @@ class LexicalIndex(Postings):
         if not known:
             return []
         rarity, counts = self._rarity(), self._query_counts
-        return [_Sought(each, (n if counts else 1) * rarity(each.documents)) for each, n in known]
+        size = len(self.documents)
+        return [
+            _Sought(each, (n if counts else 1) * rarity(each.documents, size)) for each, n in known
+        ]
 
-    def _rarity(self) -> Callable[[int], float]:
-        """Return what terms are worth by how many documents hold them."""
-        return partial(self._weights.rarity, corpus=len(self.documents))
+    def _rarity(self) -> Callable[[int, int], float]:
+        return self._formula.rarity
 
     def _norms(self, lengths: FiguresT) -> FiguresT:
-        return self._weights.norms(lengths, self.statistics)
+        """Return a number per document that depends on its length alone."""
+        k1, b, _ = self._formula
+        return k1 * ((1.0 - b) + b * lengths / (self._tokens / len(self.documents)))
 
     def _worth(self, term: _Sought, counts: FiguresT, norms: FiguresT) -> FiguresT:
         """Return what a term adds to the scores of documents that hold it."""
-        return term.weight * self._weights.weigh(counts, norms)
+        return term.weight * (counts / (norms + counts))
 
     def _ceilings(self, terms: Iterable[_Sought]) -> list[float]:
         """Return what no document gets more than for each term."""
@@ -491,15 +469,15 @@ class _OkapiIndex(LexicalIndex):
         held[self.documents.dead] = False
         return np.flatnonzero(held)
 
-    def _rarity(self) -> Callable[[int], float]:
+    @override
+    def _rarity(self) -> Callable[[int, int], float]:
         """Return Okapi's idf, with rank_bm25's value for terms of which it is below 0."""
-        idf = partial(_okapi_idf, corpus=len(self.documents))
-        terms = self._frequencies()
-        mean = math.fsum(n * idf(documents) for documents, n in terms.items()) / terms.total()
-        return lambda documents: idf(documents) if idf(documents) >= 0 else _EPSILON * mean
+        terms, corpus = self._frequencies(), len(self.documents)
+        mean = math.fsum(n * _okapi_idf(df, corpus) for df, n in terms.items()) / terms.total()
+        return lambda df, corpus: idf if (idf := _okapi_idf(df, corpus)) >= 0 else _EPSILON * mean
 
 
-def _okapi_idf(documents: int, *, corpus: int) -> float:
+def _okapi_idf(documents: int, corpus: int) -> float:
     return math.log(corpus - documents + 0.5) - math.log(documents + 0.5)
 
 
@@ -512,7 +490,7 @@ def _work(terms: Iterable[_Sought]) -> int:
     return sum(term.posting.slots.size for term in terms)
 
 
-def inverse_document_frequency(documents: int, *, corpus: int) -> float:
+def inverse_document_frequency(documents: int, corpus: int) -> float:
     """Return `ln(1 + (N - df + 0.5) / (df + 0.5))`, which is positive for every df ≤ N.
 
     Args:
@@ -574,9 +552,9 @@ class BM25:
 
     def index(self) -> RankerIndex:
         """Return a new empty index."""
-        weights = _Weights(k1=float(self.k1), b=float(self.b))
+        formula = Formula(float(self.k1), float(self.b), inverse_document_frequency)
         kind = _OkapiIndex if self.idf == "okapi" else LexicalIndex
-        return kind(weights, ties=self.ties, query_counts=self.query_counts)
+        return kind(formula, ties=self.ties, query_counts=self.query_counts)
 
     def describe(self) -> dict[str, JSON]:
         """Return the settings as JSON, for manifests; `query_counts` where it is off."""
@@ -590,24 +568,6 @@ class BM25:
             "ties": self.ties,
             "tokenizer": TOKENIZER,
         }
-
-
-@dataclass(frozen=True, slots=True)
-class _Weights:
-    """The formula of `BM25`, term by term."""
-
-    k1: float
-    b: float
-
-    def norms(self, lengths: FiguresT, statistics: Statistics) -> FiguresT:
-        mean = statistics.tokens / statistics.documents
-        return self.k1 * ((1.0 - self.b) + self.b * lengths / mean)
-
-    def rarity(self, documents: int, *, corpus: int) -> float:
-        return inverse_document_frequency(documents, corpus=corpus)
-
-    def weigh(self, counts: FiguresT, norms: FiguresT) -> FiguresT:
-        return counts / (norms + counts)
 
 
 @checked_fields
@@ -627,21 +587,9 @@ class TermOverlap:
 
     def index(self) -> RankerIndex:
         """Return a new empty index."""
-        return LexicalIndex(_OneEach(), ties=self.ties, query_counts=False)
+        one_each = Formula(0.0, 0.0, lambda _documents, _corpus: 1.0)
+        return LexicalIndex(one_each, ties=self.ties, query_counts=False)
 
     def describe(self) -> dict[str, JSON]:
         """Return the settings as JSON, for manifests."""
         return {"ranker": "term_overlap", "ties": self.ties, "tokenizer": TOKENIZER}
-
-
-class _OneEach:
-    """Every term counts one, wherever it is."""
-
-    def norms(self, lengths: FiguresT, statistics: Statistics) -> FiguresT:  # noqa: ARG002
-        return lengths
-
-    def rarity(self, documents: int, *, corpus: int) -> float:  # noqa: ARG002
-        return 1.0
-
-    def weigh(self, counts: FiguresT, norms: FiguresT) -> FiguresT:  # noqa: ARG002
-        return counts / counts

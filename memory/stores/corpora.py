@@ -9,8 +9,9 @@ import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from threading import Lock
-from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar, cast
 from weakref import WeakSet
 
 from langgraph.store.base import get_text_at_path
@@ -34,6 +35,9 @@ from langgraft.memory.stores.index_directory import UNSAVED_SHARE, IndexDirector
 from langgraft.memory.stores.kept_indexes import ChangeLog, Changes, KeptIndexes
 from langgraft.memory.stores.programs import Address, Namespace
 from langgraft.memory.stores.put_indexes import INDEX
+
+_FIELDS: Final = "filter-fields.json"
+"""File beside those that an index writes."""
 
 _ESCAPED: Final = re.compile(r"[\x00-\x1f]")
 """What JSON writes as a letter behind a backslash, which would become a part of a word."""
@@ -166,6 +170,9 @@ class Corpus(Watched):
     unsaved: int = 0
     """Documents entered since it was kept beside the store."""
 
+    grown: bool = False
+    """Fields were added since it was saved: opened again, it would have all records read for them."""
+
     embeddings: EmbeddingIndex | None = field(init=False)
     """The index, if it ranks by vectors: known once, for asking takes as long as a short search."""
 
@@ -180,7 +187,7 @@ class Corpus(Watched):
         else:
             document = entry.document
             self.index.put(address, document.text, document.order)
-        if self.fields.by_key:
+        if self.fields.keys:
             enter_fields(self.fields, address, entry)
         for filling in self.fillings:
             filling.updates[address] = entry
@@ -188,11 +195,11 @@ class Corpus(Watched):
     def enter_all(self, records: Iterable[IndexedRecord]) -> None:
         """Enter the records of a corpus that is still empty."""
         documents = []
-        fields = self.fields if self.fields.by_key else None
+        fields = self.fields
         for document, value in records:
             documents.append(document)
-            if fields is not None:
-                fields.put(document.id, value)
+            if fields.keys:
+                fields.put(cast("Address", document.id), value)
         put_all(self.index, documents)
         self.unsaved += len(documents)
 
@@ -201,6 +208,19 @@ class Corpus(Watched):
         for address, entry in updates.items():
             enter_fields(fields, address, entry)
         self.fields.adopt(fields)
+        self.grown = True
+
+    def save(self, folder: Path) -> None:
+        """Write the index and the fields into an empty folder."""
+        assert isinstance(self.index, DurableIndex)
+        self.index.save(folder)
+        self.fields.save(folder / _FIELDS)
+
+    def load(self, folder: Path) -> None:
+        """Become what `save` wrote; the index is still empty."""
+        assert isinstance(self.index, DurableIndex)
+        self.index.load(folder)
+        self.fields = FieldIndex.load(folder / _FIELDS)
 
 
 def enter_fields(fields: FieldIndex, address: Address, entry: IndexedRecord | None) -> None:
@@ -461,7 +481,7 @@ class Corpora:
             return
         with self._lock:
             for corpus in self._ready.values():
-                if self._directory.behind(corpus.prefix, len(corpus.index)):
+                if self._directory.behind(corpus.prefix, len(corpus.index), anew=corpus.grown):
                     self._save(corpus, self._directory)
             self._shared.leave(self)
             self._directory.close()
@@ -489,7 +509,7 @@ class Corpora:
     def flush(self, log: ChangeLog) -> None:
         """Keep what changed since it was kept, unless the store has forgotten what happened since."""
         with self._lock:
-            unsaved = [corpus for corpus in self._ready.values() if corpus.unsaved]
+            unsaved = [each for each in self._ready.values() if each.unsaved or each.grown]
         for corpus in unsaved if self._kept is not None else ():
             told = log.changes(corpus.prefix, corpus.as_of)
             with self._lock:
@@ -509,19 +529,19 @@ class Corpora:
         """
         if not isinstance(index, DurableIndex):
             return False
+        corpus = Corpus(prefix, index)
         with self._lock:
-            as_of: JSON = None
             dirty: Collection[Address] | None = None
             if self._directory is not None:
-                dirty = self._directory.load(prefix, index)
-            elif self._kept is not None and (kept := self._kept.load(prefix, index)) is not None:
-                dirty, as_of = kept
+                dirty = self._directory.load(prefix, corpus)
+            elif self._kept is not None and (kept := self._kept.load(prefix, corpus)) is not None:
+                dirty, corpus.as_of = kept
             if dirty is None:
                 return False
             # Other threads may have come first; theirs is as good.
             if prefix not in self._ready:
-                versions = dict.fromkeys(dirty, self._shared.version)
-                self._enter(Corpus(prefix, index, dirty=versions, as_of=as_of))
+                corpus.dirty = dict.fromkeys(dirty, self._shared.version)
+                self._enter(corpus)
             return True
 
     @contextmanager
@@ -647,20 +667,20 @@ class Corpora:
             return False
         documents = len(corpus.index)
         if self._directory is not None:
-            return self._directory.due(corpus.prefix, documents)
-        return corpus.unsaved > max(LEAST_KEPT, documents // UNSAVED_SHARE)
+            return self._directory.due(corpus.prefix, documents, anew=corpus.grown)
+        return corpus.grown or corpus.unsaved > max(LEAST_KEPT, documents // UNSAVED_SHARE)
 
     def _keep(self, corpus: Corpus) -> None:
         few = len(corpus.index) < FEWEST_KEPT
         if self._kept is not None and isinstance(corpus.index, DurableIndex) and not few:
             dirty = corpus.dirty.keys() | set(filter(corpus.covers, self._shared.in_flight()))
-            self._kept.save(corpus.prefix, corpus.index, dirty, corpus.as_of)
-        corpus.unsaved = 0
+            self._kept.save(corpus.prefix, corpus, dirty, corpus.as_of)
+        corpus.unsaved, corpus.grown = 0, False
 
     def _save(self, corpus: Corpus, directory: IndexDirectory) -> None:
-        assert isinstance(corpus.index, DurableIndex)
         in_flight = set(filter(corpus.covers, self._shared.in_flight()))
-        directory.save(corpus.prefix, corpus.index, corpus.dirty.keys() | in_flight)
+        directory.save(corpus.prefix, corpus, corpus.dirty.keys() | in_flight)
+        corpus.grown = False
 
     def _watch(self, watched: Watched) -> None:
         watched.disturbed = any(map(watched.covers, self._shared.in_flight()))

@@ -4,16 +4,20 @@ Which documents of a corpus pass is worked out once per distinct value, by the f
 judges records, and without asking the store.
 """
 
+import json
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from copy import deepcopy
-from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, cast
+
+from typing_extensions import override
 
 from langgraft._core.canonical import at_path
 from langgraft._core.errors import InputError
-from langgraft.memory.rankers.base import DocumentId
+from langgraft.memory.stores.programs import Address, Namespace
 
 MOST_KEYS: Final = 16
 """Filter keys kept for one corpus; each costs memory for every document."""
@@ -107,31 +111,71 @@ class FieldIndex:
 
     Args:
         keys: The keys, as LangGraph filters have them.
+
+    Attributes:
+        keys: The keys.
     """
 
     def __init__(self, keys: Iterable[str] = ()) -> None:
-        self.by_key = {key: _Field(key) for key in keys}
+        self._by_key = {key: _Field(key) for key in keys}
+        self.keys = frozenset(self._by_key)
+        self._saved = ""
+        """What was loaded and is not read yet: whoever names no filter need not wait for it."""
 
     def unread(self, conditions: Mapping[str, Any]) -> Sequence[str]:
         """Say which keys of a filter are lacking, unless there would be too many then."""
-        lacking = [key for key in conditions if key not in self.by_key]
-        return lacking if len(self.by_key) + len(lacking) <= MOST_KEYS else ()
+        lacking = [key for key in conditions if key not in self.keys]
+        return lacking if len(self.keys) + len(lacking) <= MOST_KEYS else ()
 
-    def put(self, document: DocumentId, record: Mapping[str, Any]) -> None:
+    def put(self, document: Address, record: Mapping[str, Any]) -> None:
         """Enter what a document's record holds, in place of what it held before."""
-        for each in self.by_key.values():
+        for each in self._fields().values():
             each.put(document, record)
 
-    def remove(self, document: DocumentId) -> None:
+    def remove(self, document: Address) -> None:
         """Forget a document; unknown ones are ignored."""
-        for each in self.by_key.values():
+        for each in self._fields().values():
             each.remove(document)
 
     def adopt(self, other: "FieldIndex") -> None:
         """Take over the keys of another index of the same documents."""
-        self.by_key = other.by_key | self.by_key
+        self._by_key = other._fields() | self._fields()
+        self.keys = frozenset(self._by_key)
 
-    def matching(self, conditions: Mapping[str, Any]) -> AbstractSet[DocumentId] | None:
+    def save(self, path: Path) -> None:
+        """Write the fields into a file, but for those whose values JSON would not give back."""
+        kept = {key: each for key, each in self._fields().items() if each.is_json()}
+        if not kept:
+            return
+        numbered: dict[Namespace, list[str]] = {}
+        (first, *_) = kept.values()  # all are of the same documents
+        for namespace, key in first.tokens:
+            numbered.setdefault(namespace, []).append(key)
+        documents = _addresses(numbered.items())
+        listed = json.dumps([*numbered.items()])
+        if _addresses(json.loads(listed)) == documents:
+            columns = (json.dumps(each.columns(documents)) for each in kept.values())
+            path.write_text("\n".join((json.dumps([*kept]), listed, *columns)), encoding="ascii")
+
+    @classmethod
+    def load(cls, path: Path) -> "FieldIndex":
+        """Return what `save` wrote; without a file, no fields."""
+        fields = cls()
+        if path.exists():
+            fields._saved = path.read_text(encoding="ascii")
+            fields.keys = frozenset(json.loads(fields._saved.partition("\n")[0]))
+        return fields
+
+    def _fields(self) -> "dict[str, _Field]":
+        if self._saved:
+            keys, listed, *columns = map(json.loads, self._saved.split("\n"))
+            documents = _addresses(listed)
+            for key, (values, places) in zip(keys, columns, strict=True):
+                self._by_key[key] = _Field.of(key, documents, values, places)
+            self._saved = ""
+        return self._by_key
+
+    def matching(self, conditions: Mapping[str, Any]) -> AbstractSet[Address] | None:
         """Return the documents that pass a filter.
 
         It is not a copy, and holds until something is put or removed.
@@ -139,9 +183,9 @@ class FieldIndex:
         Returns:
             The documents, or `None` where only their records can tell.
         """
-        meeting: list[AbstractSet[DocumentId]] = []
+        meeting: list[AbstractSet[Address]] = []
         for key, condition in conditions.items():
-            each = self.by_key.get(key)
+            each = self._fields().get(key)
             documents = None if each is None else each.meeting(condition)
             if documents is None:
                 return None
@@ -152,49 +196,100 @@ class FieldIndex:
         return fewest
 
 
-@dataclass(slots=True, eq=False)
-class _Group:
-    """The documents that have one value."""
-
-    value: Any
-    documents: set[DocumentId] = field(default_factory=set)
+def _addresses(numbered: Iterable[tuple[Sequence[str], Iterable[str]]]) -> list[Address]:
+    """Return addresses from their keys by namespace."""
+    return [(space, key) for labels, keys in numbered for space in (tuple(labels),) for key in keys]
 
 
-class _Union(AbstractSet[DocumentId]):
-    """The documents of some groups, not copied: they may be nearly all.
+class _Union(AbstractSet[Address]):
+    """The documents that have one of some values, not copied: they may be nearly all.
 
     Args:
-        tokens: Which group each document is in.
-        groups: The groups.
+        field: Which has the documents.
+        tokens: Of the values.
     """
 
-    def __init__(
-        self, tokens: Mapping[DocumentId, Hashable], groups: Mapping[Hashable, _Group]
-    ) -> None:
+    def __init__(self, field: "_Field", tokens: AbstractSet[Hashable]) -> None:
+        self._field = field
         self._tokens = tokens
-        self._groups = groups
 
     def __len__(self) -> int:
-        return sum(len(group.documents) for group in self._groups.values())
+        return sum(map(self._field.counts.__getitem__, self._tokens))
 
-    def __iter__(self) -> Iterator[DocumentId]:
-        return chain.from_iterable(group.documents for group in self._groups.values())
+    def __iter__(self) -> Iterator[Address]:
+        return chain.from_iterable(map(self._field.by_token().__getitem__, self._tokens))
 
     def __contains__(self, document: object) -> bool:
         # No token is `None`.
-        return self._tokens.get(document) in self._groups
+        return self._field.tokens.get(cast("Address", document)) in self._tokens
+
+
+class _AllBut(_Union):
+    """The documents that have none of some values."""
+
+    @override
+    def __len__(self) -> int:
+        return len(self._field.tokens) - super().__len__()
+
+    @override
+    def __iter__(self) -> Iterator[Address]:
+        return (each for each in self._field.tokens if each in self)
+
+    @override
+    def __contains__(self, document: object) -> bool:
+        return document in self._field.tokens and not super().__contains__(document)
 
 
 class _Field:
-    """The values under one key."""
+    """The values under one key.
+
+    Attributes:
+        tokens: What stands for the value that a document has.
+        counts: How many documents have a value.
+    """
 
     def __init__(self, key: str) -> None:
         self._key = key
-        self._groups: dict[Hashable, _Group] = {}
-        self._tokens: dict[DocumentId, Hashable] = {}
+        self._values: dict[Hashable, Any] = {}
+        self.tokens: dict[Address, Hashable] = {}
+        self.counts: Counter[Hashable] = Counter()
+        self._by_token: defaultdict[Hashable, set[Address]] | None = None
         self._given_up = False
 
-    def put(self, document: DocumentId, record: Mapping[str, Any]) -> None:
+    @classmethod
+    def of(
+        cls, key: str, documents: Sequence[Address], values: Sequence[Any], places: Iterable[int]
+    ) -> "_Field":
+        """Return a field from its `columns`."""
+        made = cls(key)
+        tokens = list(map(_token, values))
+        made._values = dict(zip(tokens, values, strict=True))
+        made.tokens = dict(zip(documents, map(tokens.__getitem__, places), strict=True))
+        made.counts = Counter(made.tokens.values())
+        return made
+
+    def columns(self, documents: Iterable[Address]) -> tuple[Sequence[Any], Sequence[int]]:
+        """Return the different values, and which of them each document has."""
+        places = {token: place for place, token in enumerate(self._values)}
+        return [*self._values.values()], [places[self.tokens[document]] for document in documents]
+
+    def is_json(self) -> bool:
+        """Say whether JSON gives all values back: it has no tuples, and no NaN equals another."""
+        try:
+            values = json.loads(json.dumps([*self._values.values()]))
+        except (TypeError, ValueError):
+            return False
+        return not self._given_up and list(map(_token, values)) == list(self._values)
+
+    def by_token(self) -> Mapping[Hashable, AbstractSet[Address]]:
+        """Return the documents that have each value: sets of one each, often, which few ask for."""
+        if self._by_token is None:
+            self._by_token = defaultdict(set)
+            for document, token in self.tokens.items():
+                self._by_token[token].add(document)
+        return self._by_token
+
+    def put(self, document: Address, record: Mapping[str, Any]) -> None:
         if self._given_up:
             return
         value = field_of(record, self._key)
@@ -202,44 +297,51 @@ class _Field:
             token = _token(value)
         except TypeError:  # not JSON: nobody knows what equals it
             self._given_up = True
-            self._groups, self._tokens = {}, {}
+            self._values, self.tokens, self.counts, self._by_token = {}, {}, Counter(), None
             return
-        if self._tokens.get(document) == token:
+        if self.tokens.get(document) == token:
             return
         self.remove(document)
-        group = self._groups.get(token)
-        if group is None:
+        if token not in self._values:
             # A copy: some stores hand out the very lists and mappings that they keep.
-            group = self._groups[token] = _Group(deepcopy(value))
-        group.documents.add(document)
-        self._tokens[document] = token
+            self._values[token] = deepcopy(value)
+        self.counts[token] += 1
+        self.tokens[document] = token
+        if self._by_token is not None:
+            self._by_token[token].add(document)
 
-    def remove(self, document: DocumentId) -> None:
-        if document not in self._tokens:
+    def remove(self, document: Address) -> None:
+        if document not in self.tokens:
             return
-        token = self._tokens.pop(document)
-        documents = self._groups[token].documents
-        documents.remove(document)
-        if not documents:
-            del self._groups[token]
+        token = self.tokens.pop(document)
+        self.counts[token] -= 1
+        if self._by_token is not None:
+            self._by_token[token].remove(document)
+        if not self.counts[token]:
+            del self.counts[token], self._values[token]
+            if self._by_token is not None:
+                del self._by_token[token]
 
-    def meeting(self, condition: Any) -> AbstractSet[DocumentId] | None:
+    def meeting(self, condition: Any) -> AbstractSet[Address] | None:
         """Return the documents that meet a condition, if that can be told."""
-        groups = self._candidates(condition)
-        if groups is None:
+        kind: type[_Union] = _Union
+        match condition:
+            case {"$ne": operand, **others} if not others and type(operand) in _SCALARS:
+                kind, condition = _AllBut, operand  # as fast as equality
+        tokens = self._candidates(condition)
+        if tokens is None:
             return None
-        found = {token: group for token, group in groups.items() if meets(group.value, condition)}
-        return _Union(self._tokens, found)
+        return kind(self, {token for token in tokens if meets(self._values[token], condition)})
 
-    def _candidates(self, condition: Any) -> Mapping[Hashable, _Group] | None:
-        """Return at least the groups that meet a condition."""
+    def _candidates(self, condition: Any) -> Iterable[Hashable] | None:
+        """Return at least the tokens of values that meet a condition."""
         if self._given_up:
             return None
         if type(condition) in _SCALARS:
             # Equal numbers of several types are equal and have one hash, within tokens as well.
             tokens = [(kind, condition) for kind in _SCALARS]
-            return {token: self._groups[token] for token in tokens if token in self._groups}
-        return self._groups if len(self._groups) <= MOST_VALUES else None
+            return [token for token in tokens if token in self._values]
+        return self._values if len(self._values) <= MOST_VALUES else None
 
 
 def _token(value: Any) -> Hashable:

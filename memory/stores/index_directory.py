@@ -25,20 +25,31 @@ import zlib
 from collections.abc import Collection, Iterable
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from filelock import FileLock, Timeout
 
 from langgraft._core.canonical import JSON, text_digest
 from langgraft._core.errors import InfrastructureError, InputError, StorePathError
 from langgraft._core.files import sync
-from langgraft.memory.rankers.base import DurableIndex
 from langgraft.memory.stores.programs import Address, Namespace
 
 _INDEX: Final = "index"
 _MANIFEST: Final = "manifest"
 _JOURNAL: Final = "journal"
 _DRAFT: Final = ".part"
+
+
+class Durable(Protocol):
+    """What can be kept in files; see `langgraft.memory.rankers.base.DurableIndex`."""
+
+    def save(self, folder: Path) -> None:
+        """Write everything into an empty folder."""
+        ...
+
+    def load(self, folder: Path) -> None:
+        """Become what `save` wrote."""
+        ...
 
 
 class DamagedSnapshotError(Exception):
@@ -67,7 +78,7 @@ class Snapshot:
     def write(
         cls,
         folder: Path,
-        index: DurableIndex,
+        index: Durable,
         *,
         identity: JSON,
         prefix: Namespace,
@@ -118,7 +129,7 @@ class Snapshot:
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DamagedSnapshotError(f"it cannot be read: {error!r}") from error
 
-    def load(self, index: DurableIndex) -> None:
+    def load(self, index: Durable) -> None:
         """Load the index into an empty one.
 
         Raises:
@@ -237,7 +248,7 @@ class IndexDirectory:
             self._lock.release()
             raise
 
-    def load(self, prefix: Namespace, index: DurableIndex) -> frozenset[Address] | None:
+    def load(self, prefix: Namespace, index: Durable) -> frozenset[Address] | None:
         """Load the index of a prefix into an empty one.
 
         Returns:
@@ -256,7 +267,7 @@ class IndexDirectory:
                 return None
             return frozenset(snapshot.dirty)
 
-    def save(self, prefix: Namespace, index: DurableIndex, dirty: Collection[Address]) -> None:
+    def save(self, prefix: Namespace, index: Durable, dirty: Collection[Address]) -> None:
         """Save an index in which the records `dirty` may be out of date.
 
         An index that cannot be written is not kept; it will be built anew.
@@ -298,17 +309,25 @@ class IndexDirectory:
                     self._unwritable.add(prefix)
                     self._drop(prefix)
 
-    def due(self, prefix: Namespace, documents: int) -> bool:
-        """Say whether an index has changed so much that it should be saved now."""
+    def due(self, prefix: Namespace, documents: int, *, anew: bool) -> bool:
+        """Say whether an index has changed so much that it should be saved now.
+
+        Args:
+            prefix: Of its records.
+            documents: How many it has.
+            anew: Whether opening what is saved would have all of them read again.
+        """
         with self._guard:
             if self._closed or prefix in self._unwritable:
                 return False
-            return self._unsaved(prefix, documents) > max(LEAST_UNSAVED, documents // UNSAVED_SHARE)
+            return self._unsaved(prefix, documents, anew=anew) > max(
+                LEAST_UNSAVED, documents // UNSAVED_SHARE
+            )
 
-    def behind(self, prefix: Namespace, documents: int) -> bool:
-        """Say whether an index has changed at all since it was saved."""
+    def behind(self, prefix: Namespace, documents: int, *, anew: bool) -> bool:
+        """Say whether an index has changed at all since it was saved; see `due`."""
         with self._guard:
-            return not self._closed and self._unsaved(prefix, documents) > 0
+            return not self._closed and self._unsaved(prefix, documents, anew=anew) > 0
 
     def clear(self) -> None:
         """Drop all saved indexes, unless others may have the directory by now."""
@@ -322,10 +341,10 @@ class IndexDirectory:
             self._closed = True
             self._lock.release()
 
-    def _unsaved(self, prefix: Namespace, documents: int) -> int:
+    def _unsaved(self, prefix: Namespace, documents: int, *, anew: bool) -> int:
         """Count the records that opening the index again would read."""
         snapshot = self._snapshots.get(prefix)
-        return documents if snapshot is None else len(snapshot.dirty)
+        return documents if anew or snapshot is None else len(snapshot.dirty)
 
     def _open_all(self) -> None:
         """Open the newest of each prefix and clear away the rest."""

@@ -24,8 +24,7 @@ from langgraph.store.base import BaseStore
 
 from langgraft._core.canonical import JSON, digest
 from langgraft._core.errors import StorePathError
-from langgraft.memory.rankers.base import DurableIndex
-from langgraft.memory.stores.index_directory import DamagedSnapshotError, Snapshot
+from langgraft.memory.stores.index_directory import DamagedSnapshotError, Durable, Snapshot
 from langgraft.memory.stores.programs import Address, Namespace, Program
 
 logger = logging.getLogger(__name__)
@@ -167,7 +166,7 @@ class KeptIndexes:
         self._writable = True
         self._dropped: set[tuple[Namespace, int]] = set()
 
-    def load(self, prefix: Namespace, index: DurableIndex) -> Reopened | None:
+    def load(self, prefix: Namespace, index: Durable) -> Reopened | None:
         """Load the latest index of a prefix into an empty one.
 
         Returns:
@@ -192,7 +191,7 @@ class KeptIndexes:
         return None
 
     def save(
-        self, prefix: Namespace, index: DurableIndex, dirty: Collection[Address], as_of: JSON
+        self, prefix: Namespace, index: Durable, dirty: Collection[Address], as_of: JSON
     ) -> None:
         """Keep an index that is as of a moment, but for the records `dirty`.
 

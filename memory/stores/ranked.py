@@ -138,7 +138,7 @@ class RankedStore(BaseStore):
       them, for which all records under its prefix are read unless the index is being built. So
       a search reads about as many records as it returns, and few that pass are found faster
       than many. Only records themselves can tell where a field holds what JSON has no type
-      for, where a condition other than equality meets more than 10,000 different values, and
+      for, where a condition other than a plain value or `$ne` meets more than 10,000 different values, and
       beyond 16 fields; then ranked records are read until enough of them pass.
     * Where a ranker needs vectors, they are fetched by the embedder's asynchronous methods under
       `abatch`, and never while anything waits for an index. If the embedder fails, the search
@@ -153,8 +153,8 @@ class RankedStore(BaseStore):
       themselves: saved when the store is closed and when much has changed.
     * Over others, with a `directory`, indexes are kept there: saved when the store is closed and whenever a
       quarter of an index changed, during a search or a write, which takes a moment then. Opened
-      again, they cost a fraction of what building them does; filter fields are not kept, and
-      read again at the first search that names them. The wrapped store remains the
+      again, they cost a fraction of what building them does, filter fields included, but for those
+      with values that JSON does not give back. The wrapped store remains the
       truth: whatever was written through this object is found, however the process ended, and
       what is damaged is built anew. Records written past it are not seen, as above, so the
       directory belongs to this store's records alone.
@@ -438,7 +438,7 @@ class RankedStore(BaseStore):
         fields = FieldIndex(keys)
         with self.corpora.filling(corpus) as filling:
             for document, value in (yield from self._all(filling)):
-                fields.put(document.id, value)
+                fields.put(cast("Address", document.id), value)
             self.corpora.fill(corpus, filling, fields)
 
     def _all(self, watched: Watched) -> Program[Iterable[IndexedRecord]]:

@@ -1,8 +1,7 @@
 """The whole suites, each in one class: for stores, and for memory providers."""
 
-from langgraft.memory.testing.providers.editing import EditingCases
+from langgraft.memory.testing.providers.content import EditingCases, MovingCases, SamenessCases
 from langgraft.memory.testing.providers.filing import FilingCases, FoldingCases, SharingCases
-from langgraft.memory.testing.providers.moving import MovingCases, SamenessCases
 from langgraft.memory.testing.providers.recalling import (
     AskingCases,
     BudgetCases,
@@ -14,10 +13,11 @@ from langgraft.memory.testing.stores.concurrency import (
     ConcurrencyCases,
     PersistenceCases,
 )
-from langgraft.memory.testing.stores.namespaces import ListingCases, NamespaceCases
 from langgraft.memory.testing.stores.records import (
     IsolationCases,
     LifetimeCases,
+    ListingCases,
+    NamespaceCases,
     RecordCases,
     ValueCases,
 )

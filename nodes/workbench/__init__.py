@@ -7,7 +7,7 @@ sessions                  live workspaces, kept between steps, and rebuilt
 performing                what is asked of them: from an action to its observation
 files, file_tool_program  files of a workspace, and the program in the sandbox that tools run
 start                     the beginning of a run; memory where a run goes on
-memory, failures          what memory is asked as an attempt begins, and taught of executions
+memory                    what memory is asked as an attempt begins, and taught of executions
 submit                    the end: what is submitted, and the program that made it
 """
 

@@ -20,8 +20,8 @@ from langgraft._core.lazy import require
 from langgraft.benchmarks.comparison.estimates import Estimate, mean_estimate, order_effects
 from langgraft.benchmarks.comparison.power import detectable_difference
 from langgraft.benchmarks.comparison.verdicts import FEWEST_RUNS
+from langgraft.benchmarks.continual.analysis import expected
 from langgraft.benchmarks.continual.metrics import majority
-from langgraft.benchmarks.continual.nulls import expected
 
 Array = npt.NDArray[np.float64]
 

@@ -16,7 +16,7 @@ from typing import Final
 from acceptance.figure import Figure, Setting, share
 from langgraft._core.errors import InputError
 from langgraft.benchmarks.mle.journals import read_journals
-from langgraft.environments.competitions.mlebench import lite_competitions
+from langgraft.environments.competitions.registry import lite_competitions
 from langgraft.nodes.search.journal import Journal, JournalNode, Stage
 from langgraft.nodes.search.policy import AIDEPolicy, Expansion, unexplained
 

@@ -29,7 +29,7 @@ from langgraft.memory.providers import (
     make_provider,
     open_provider,
 )
-from langgraft.memory.testing.providers.editing import CANARY, stored
+from langgraft.memory.testing.providers.content import CANARY, stored
 
 
 def made(name: str, **settings: Any) -> MemoryProvider[Any]:

@@ -19,10 +19,9 @@ from pathlib import Path
 import pytest
 
 from langgraft._core.errors import InputError, SandboxFailureError
-from langgraft.environments.sandboxes.kernels import SupervisedKernel
 from langgraft.environments.sandboxes.programs import Command, ExecutionResult, Job, PythonProgram
 from langgraft.environments.sandboxes.sandbox import Kernel, Sandbox
-from langgraft.environments.sandboxes.supervised import SupervisedSandbox
+from langgraft.environments.sandboxes.supervised import SupervisedKernel, SupervisedSandbox
 
 DAEMON = """
 import os, time

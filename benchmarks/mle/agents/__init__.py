@@ -3,9 +3,8 @@
 base        what every agent is to them (`Agent`), and what came of a run (`AgentResult`)
 settings    an agent's section of a plan
 tree        the search over programs (AIDE)
-steps       what agents that work step by step have in common
-chain       the chain of actions (OpenHands' CodeActAgent)
-mlab        the six-field agent (MLAgentBench)
+steps       agents that work step by step: the chain of actions (OpenHands' CodeActAgent) and the
+            six-field agent (MLAgentBench)
 """
 
 import importlib
@@ -18,10 +17,15 @@ if TYPE_CHECKING:
 
 __all__ = ["AgentName", "agent_named"]
 
-_CLASSES: dict[AgentName, str] = {"tree": "TreeAgent", "chain": "ChainAgent", "mlab": "MlabAgent"}
+_CLASSES: dict[AgentName, tuple[str, str]] = {
+    "tree": ("tree", "TreeAgent"),
+    "chain": ("steps", "ChainAgent"),
+    "mlab": ("steps", "MlabAgent"),
+}
 
 
 def agent_named(name: AgentName) -> "Agent":
     """Return an agent by its name in plans; it is imported then, and its graph when one is built."""
-    found: Agent = getattr(importlib.import_module(f"{__name__}.{name}"), _CLASSES[name])()
+    module, kind = _CLASSES[name]
+    found: Agent = getattr(importlib.import_module(f"{__name__}.{module}"), kind)()
     return found

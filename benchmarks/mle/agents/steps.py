@@ -1,4 +1,4 @@
-"""What agents that work step by step have in common in a study: a log of steps, in a live workspace.
+"""Agents that work step by step in a study, in a live workspace with a log of steps: chain and MLAB.
 
 Cells of a kernel build on each other, so that what they did cannot be looked up as a program's
 result can: nothing of a kernel is cached. Conditions run all of their own, and a run that goes on
@@ -22,13 +22,23 @@ from langgraft.benchmarks.mle.agents.base import (
     SOLUTION,
     Agent,
     AgentResult,
+    Graph,
     Left,
+    Parts,
+    Place,
     Solved,
     must_be,
 )
-from langgraft.benchmarks.mle.agents.settings import AgentSettings, StepSettings
+from langgraft.benchmarks.mle.agents.settings import (
+    AgentName,
+    AgentSettings,
+    ChainSettings,
+    MlabSettings,
+    StepSettings,
+)
 from langgraft.memory.model import BankContent
 from langgraft.memory.provider import MemoryProvider
+from langgraft.nodes.mlab.tools import BLOCKS
 from langgraft.nodes.workbench.limits import RunLimits, TokenPrices
 from langgraft.nodes.workbench.log import (
     Action,
@@ -159,3 +169,88 @@ def _under_way(log: EventLog) -> bool:
     return (
         bool(log.events) and isinstance(log.events[-1], Action) and log.events[-1].source == "agent"
     )
+
+
+class ChainAgent(StepAgent):
+    """Runs commands and cells, edits files, and looks at what came of each."""
+
+    name: ClassVar[AgentName] = "chain"
+    title: ClassVar[str] = "chain of actions (OpenHands CodeAct)"
+    prompts: ClassVar[tuple[str, ...]] = (
+        "chain_system",
+        "chain_task",
+        "chain_continue",
+        "chain_reminder",
+        "chain_recovery",
+        "diagnose",
+        "judge_novelty",
+        "repair",
+    )
+    ignorance: ClassVar[float] = 1.6
+
+    @override
+    def calls_a_step(self, settings: AgentSettings) -> int:
+        """Return one: a reply is a step whatever it says, and one that is too long is cut down."""
+        del settings
+        return 1
+
+    @override
+    def graph(self, parts: Parts, place: Place) -> Graph:
+        """Build the chain; it shows nothing while it goes on."""
+        from langgraft.graphs.chain import build_chain_agent  # noqa: PLC0415  (not for plans)
+
+        section = must_be(parts.settings, ChainSettings)
+        return build_chain_agent(
+            parts.model,
+            context=section.context,
+            on_stuck=section.on_stuck,
+            recoveries=section.recoveries,
+            **parts.arguments(place),
+            **limited(section),
+        )
+
+
+INSIDE_CALLS: Final = 2 * (BLOCKS + 1)
+"""Calls beside the reply at the most: a file is read in blocks and put together, and what was seen
+is shortened in the same way. One that is too long for the model is asked in short, which is more."""
+
+
+class MlabAgent(StepAgent):
+    """Reflects, plans and calls one tool a step, seeing its last three."""
+
+    name: ClassVar[AgentName] = "mlab"
+    title: ClassVar[str] = "MLAB (MLAgentBench)"
+    prompts: ClassVar[tuple[str, ...]] = (
+        "mlab_task",
+        "mlab_turn",
+        "mlab_format",
+        "mlab_repair",
+        "mlab_edit",
+        "mlab_edit_repair",
+        "mlab_understand",
+        "mlab_understand_all",
+        "mlab_summarize",
+        "diagnose",
+        "judge_novelty",
+        "repair",
+    )
+    ignorance: ClassVar[float] = 1.6
+
+    @override
+    def calls_a_step(self, settings: AgentSettings) -> int:
+        """Return a reply, its corrections, and what a tool asks."""
+        return 1 + must_be(settings, MlabSettings).retries + INSIDE_CALLS
+
+    @override
+    def graph(self, parts: Parts, place: Place) -> Graph:
+        """Build MLAB; it shows nothing while it goes on."""
+        from langgraft.graphs.mlab import build_mlab_agent  # noqa: PLC0415  (not for plans)
+
+        section = must_be(parts.settings, MlabSettings)
+        return build_mlab_agent(
+            parts.model,
+            window=section.window,
+            retries=section.retries,
+            **parts.arguments(place),
+            **limited(section),
+        )

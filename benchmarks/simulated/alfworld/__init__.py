@@ -7,7 +7,7 @@ observations, scene   what it reads: goals, what it sees, an episode, attempts w
 advice                what notes say to do, or not to do
 habits                its declared ignorance: weights by which it acts where nothing is said
 play                  what it does next
-reflect               what it makes of finished attempts, and in which words
+model                 the chat model; what it makes of finished attempts, and in which words
 """
 
 from typing import TYPE_CHECKING

@@ -6,7 +6,7 @@ What it can do, what it does not know, and what memory does to it is written dow
 observations, attempts   what it reads: goals, what it sees, attempts written out
 advice                   what notes say to do, or not to do
 habits                   its declared ignorance: weights by which it acts where nothing is said
-play                     what it does next
+model                    the chat model, and what it does next
 reflect                  what it makes of finished attempts, and in which words
 """
 

@@ -3,8 +3,8 @@
     sandbox       `DockerSandbox`
     engine        reaching an engine, and what it must be able to enforce
     controls      a container's configuration from `Limits`; its inputs and GPUs
-    verification  what holds inside a container, compared with what was asked for
-    opening       containers created, attached, started and greeted
+    opening       containers created, attached, started and greeted; what holds inside the first one,
+                  compared with what was asked for
     container     one of them: the stream to and from its supervisor, and why it died
     removal       removing containers, those of processes that are gone among them
 

@@ -4,7 +4,7 @@ import inspect
 import json
 import uuid
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -225,35 +225,41 @@ class FolderChanges:
         self._lock = Lock()
         self._name = uuid.uuid4().hex
         self._change = self._begins = 0
-        self._written: dict[Address, int] = {}
+        self._told: dict[Address, int] = {}
         """Number of the last change of a record, in their order."""
+        self._left = ""
+        """The same in JSON, as the last owner left it: nobody asks for it where nothing was written."""
         as_of = folder / INDEXES / _AS_OF
-        try:
-            self._take_over(json.loads(as_of.read_text("ascii")))
-        except (OSError, ValueError, KeyError, TypeError):  # nothing left, or of another version
-            self._written = {}
+        # Otherwise nothing was left, or by another version.
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            head, written = as_of.read_text("ascii").split("\n")
+            self._take_over(json.loads(head), written)
         as_of.unlink(missing_ok=True)  # until `leave`, nothing is as it was left
 
     def note(self, addresses: Iterable[Address]) -> None:
         """Note that records were written, or may have been."""
         with self._lock:
+            written = self._written()
             self._change += 1
             for address in addresses:
-                self._written.pop(address, None)
-                self._written[address] = self._change
-            if len(self._written) > _MOST:
-                self._written, self._begins = {}, self._change
+                written.pop(address, None)
+                written[address] = self._change
+            if len(written) > _MOST:
+                self._told, self._begins = {}, self._change
 
     def changes(self, prefix: Namespace, since: JSON) -> Changes:
         """Tell which records under a prefix were written since a moment."""
         with self._lock:
             now: JSON = [self._name, self._change]
+            if since == now:
+                return Changes(now, ())
+            written = self._written()
             then = since[1] if isinstance(since, list) and since[0] == self._name else None
             if not isinstance(then, int) or not self._begins <= then <= self._change:
                 return Changes(now, None)
             found: list[Address] = []
-            for address in reversed(self._written):
-                if self._written[address] <= then:
+            for address in reversed(written):
+                if written[address] <= then:
                     break
                 if address[0][: len(prefix)] == prefix:
                     found.append(address)
@@ -262,8 +268,9 @@ class FolderChanges:
     def forget(self, prefix: Namespace) -> None:
         """Keep nothing about the records under a prefix."""
         with self._lock:
-            for address in [each for each in self._written if each[0][: len(prefix)] == prefix]:
-                del self._written[address]
+            written = self._written()
+            for address in [each for each in written if each[0][: len(prefix)] == prefix]:
+                del written[address]
 
     def leave(self) -> None:
         """Tell the next owner; Chroma must have closed the folder."""
@@ -275,15 +282,23 @@ class FolderChanges:
             "name": self._name,
             "change": self._change,
             "begins": self._begins,
-            "written": [[*address, number] for address, number in self._written.items()],
         }
-        (indexes / _AS_OF).write_text(json.dumps(left), "ascii")
+        written = [[*address, number] for address, number in self._written().items()]
+        (indexes / _AS_OF).write_text(f"{json.dumps(left)}\n{json.dumps(written)}", "ascii")
 
-    def _take_over(self, left: Any) -> None:
-        if left["database"] != _database(self._folder):
-            return
-        self._written = {(tuple(labels), key): number for labels, key, number in left["written"]}
-        self._name, self._change, self._begins = left["name"], left["change"], left["begins"]
+    def _take_over(self, left: Any, written: str) -> None:
+        if left["database"] == _database(self._folder):
+            self._name, self._change, self._begins = left["name"], left["change"], left["begins"]
+            self._left = written
+
+    def _written(self) -> dict[Address, int]:
+        left, self._left = self._left, ""
+        if left:
+            try:
+                self._told = {(tuple(labels), key): n for labels, key, n in json.loads(left)}
+            except (ValueError, TypeError):  # torn, and all before this moment is unknown
+                self._begins = self._change
+        return self._told
 
 
 def _database(folder: Path) -> JSON:

@@ -12,13 +12,12 @@ from synthetic_log import DOMAINS, SyntheticLog, World
 from langgraft._core.canonical import JSON
 from langgraft.benchmarks.comparison.estimates import mean_estimate
 from langgraft.benchmarks.comparison.outcomes import Metric, Spread
-from langgraft.benchmarks.continual.analysis import Analysis, analyze
+from langgraft.benchmarks.continual.analysis import Analysis, analyze, expected
 from langgraft.benchmarks.continual.cells import Cell, CellKey, RunResults, StudyLog
 from langgraft.benchmarks.continual.curves import WINDOWS, Dilution
 from langgraft.benchmarks.continual.curves import Tested as EarlierTask
 from langgraft.benchmarks.continual.mechanisms import collapsed, explain
 from langgraft.benchmarks.continual.metrics import decompositions, majority, partition, transfers
-from langgraft.benchmarks.continual.nulls import expected
 from langgraft.benchmarks.continual.probes import crossings
 from langgraft.benchmarks.continual.retrieval import CellRetrieval, Measures, RunRetrieval
 from langgraft.benchmarks.harness.study import RunSpec

@@ -12,8 +12,13 @@ from transplant_log import SYSTEMS, DrawnLog, Effect, transplant_plan
 from langgraft.benchmarks.transplant.analysis import Analysis, analyze
 from langgraft.benchmarks.transplant.cells import read_cells
 from langgraft.benchmarks.transplant.gates import claims_hold, gates_of
-from langgraft.benchmarks.transplant.published import findings, possible, published
-from langgraft.benchmarks.transplant.report import tables_of, write_report
+from langgraft.benchmarks.transplant.report import (
+    findings,
+    possible,
+    published,
+    tables_of,
+    write_report,
+)
 
 PLAN = transplant_plan(noise_runs=2, systems=SYSTEMS[:3], solvers=[{"name": "strong"}])
 

@@ -10,8 +10,13 @@ from hypothesis import strategies as st
 
 from langgraft._core.errors import GameError
 from langgraft.environments.alfworld.games import FAMILIES, Game
-from langgraft.environments.alfworld.problems import GOALS, UnusableProblemError, check_problem
-from langgraft.environments.alfworld.reading import parse_game, read_game
+from langgraft.environments.alfworld.reading import (
+    GOALS,
+    UnusableProblemError,
+    check_problem,
+    parse_game,
+    read_game,
+)
 
 pytestmark = needs_alfworld
 FAMILY = "pick_clean_then_place"

@@ -15,11 +15,9 @@ from hypothesis import strategies as st
 from langgraft._core.canonical import digest
 from langgraft.environments.alfworld.environment import open_engine
 from langgraft.environments.alfworld.games import FAMILIES, Game
-from langgraft.environments.alfworld.generated import make_game
-from langgraft.environments.alfworld.household import SIZES, Household, draw_household
+from langgraft.environments.alfworld.generated import SIZES, Household, draw_household, make_game
 from langgraft.environments.alfworld.installed import installed_package
-from langgraft.environments.alfworld.problems import GOALS, check_problem
-from langgraft.environments.alfworld.reading import read_game
+from langgraft.environments.alfworld.reading import GOALS, check_problem, read_game
 
 pytestmark = needs_alfworld
 

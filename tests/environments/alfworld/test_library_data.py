@@ -11,7 +11,7 @@ from langgraft._core.errors import SettingsError
 from langgraft.environments.alfworld.environment import open_engine
 from langgraft.environments.alfworld.game_files import TreeLibrary, agentgym_tasks, open_library
 from langgraft.environments.alfworld.games import FAMILIES, parse_task_id
-from langgraft.environments.alfworld.problems import GOALS
+from langgraft.environments.alfworld.reading import GOALS
 from langgraft.environments.alfworld.released import ReleasedLibrary
 
 VALID_SEEN = {

@@ -10,7 +10,7 @@ import pytest
 
 from langgraft.environments.competitions import graders
 from langgraft.environments.competitions.graders import InvalidSubmissionError
-from langgraft.environments.competitions.mlebench import lite_competitions
+from langgraft.environments.competitions.registry import lite_competitions
 
 IDS = [f"r{number}" for number in range(6)]
 LABELS = [0, 1, 1, 0, 1, 0]

@@ -18,7 +18,7 @@ from langgraft.environments.competitions.medals import (
     rank,
     rounded,
 )
-from langgraft.environments.competitions.mlebench import lite_competitions
+from langgraft.environments.competitions.registry import lite_competitions
 
 ROWS = {
     1: (1, 1, 1),

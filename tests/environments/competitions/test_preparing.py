@@ -13,12 +13,12 @@ from toy_competition import CHECKSUMS, ID, PREPARE, write_competition
 from langgraft._core.errors import CompetitionError
 from langgraft.environments.competitions.competition import Checksums, Competition
 from langgraft.environments.competitions.layout import read_competition
-from langgraft.environments.competitions.mlebench import lite_competition, lite_competitions
 from langgraft.environments.competitions.preparing import (
     file_checksum,
     prepare_competition,
     verify_competition,
 )
+from langgraft.environments.competitions.registry import lite_competition, lite_competitions
 
 
 def competition(place: Path, *, code: str = PREPARE, checksums: Any = CHECKSUMS) -> Competition:

@@ -14,11 +14,14 @@ import yaml
 from toy_competition import GRADE, ID, config, write_competition
 
 from langgraft._core.errors import CompetitionError, InputError
-from langgraft.environments.competitions import mlebench
+from langgraft.environments.competitions import registry as registries
 from langgraft.environments.competitions.grading import grade_submission
-from langgraft.environments.competitions.mlebench import lite_competition, lite_competitions
 from langgraft.environments.competitions.preparing import prepare_competition
-from langgraft.environments.competitions.registry import Registry
+from langgraft.environments.competitions.registry import (
+    Registry,
+    lite_competition,
+    lite_competitions,
+)
 from langgraft.environments.competitions.submissions import check_submission
 
 LITE = "spooky-author-identification"
@@ -28,7 +31,6 @@ POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:d5f3\nsize 846
 @pytest.fixture(autouse=True)
 def _no_mlebench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Neither MLE-bench nor its data is on this machine, as far as a test is concerned."""
-    monkeypatch.setattr(mlebench, "mlebench_folder", lambda: None)
     monkeypatch.setattr(
         "langgraft.environments.competitions.registry.mlebench_folder", lambda: None
     )
@@ -107,7 +109,7 @@ def test_folder_when_no_place_of_competitions_is_refused(tmp_path: Path) -> None
 
 def test_data_of_mle_bench_when_in_its_own_place_is_found(tmp_path: Path) -> None:
     """Unless there is data in ours."""
-    elsewhere = mlebench.mlebench_data_dir()
+    elsewhere = registries.mlebench_data_dir()
     (elsewhere / LITE / "prepared" / "public").mkdir(parents=True)
     (elsewhere / LITE / "prepared" / "public" / "description.md").write_text("# As on Kaggle\n")
     registry = Registry(tmp_path / "data")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langgraft.environments.problems.answers import LONGEST, final_answer, readings
-from langgraft.environments.problems.equality import equal
+from langgraft.environments.problems.grading import equal
 
 PAIRS = yaml.safe_load(Path(__file__).with_name("answer_pairs.yaml").read_text("utf-8"))
 

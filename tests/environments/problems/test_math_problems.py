@@ -10,7 +10,7 @@ import pytest
 from langgraft._core.errors import InputError
 from langgraft.environments.problems import read_math
 from langgraft.environments.problems.answers import readings
-from langgraft.environments.problems.equality import equal
+from langgraft.environments.problems.grading import equal
 
 ROW = {
     "problem": "What is $1+1$?",

@@ -1,6 +1,7 @@
 """Ranking by vectors is exact."""
 
 import math
+import tracemalloc
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -289,3 +290,57 @@ def test_vectors_when_of_another_length_than_those_of_the_index_are_refused(role
         index.learn(request, np.ones((1, 9), dtype=np.float32))
     assert request in index.lacking("blue")
     assert index.search("red", limit=1) == before
+
+
+@given(writes=WRITES, looked=st.sets(st.integers(0, 40)))
+def test_vectors_when_documents_came_and_went_are_those_of_the_embedder(
+    writes: list[Write], looked: set[int]
+) -> None:
+    """What the cache shares with an index stays what it was, and nothing is embedded twice."""
+    asked: list[str] = []
+
+    def embed(text: str) -> list[float]:
+        asked.append(text)
+        return _vector(text)
+
+    ranker = Dense(TableEmbeddings(embed))
+    index = ranker.index()
+    for number, (key, vector) in enumerate([*writes, (0, (1.0, 2.0, 3.0))]):
+        if vector is None:
+            index.remove(key)
+        else:
+            index.put(key, _text(vector), (key,))
+        if number in looked:
+            index.search(_text((1.0, 0.0, 0.0)), limit=3)
+    texts = list(dict.fromkeys(text for text in asked if text != _text((1.0, 0.0, 0.0))))
+    asked.clear()
+    if texts:
+        expected = np.array(list(map(_vector, texts)), dtype=np.float32)
+        assert np.array_equal(ranker.embedder.vectors(texts, "document"), expected)
+    assert asked == []
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_vectors_when_documents_are_indexed_are_in_memory_once(together: bool) -> None:
+    """Neither the index nor the cache has copies of the other's, also after the index grew and shrank."""
+    count, dimensions = 400, 1_000
+    ranker = Dense(HashingEmbeddings(dimensions))
+    index = ranker.index()
+    index.put(-1, "red door", (-1,))
+    index.search("door", limit=1)
+    tracemalloc.start()
+    try:
+        for number in range(count):
+            index.put(number, f"door {number}", (number,))
+            if not together:
+                index.search("door", limit=1)
+        for number in range(0, count, 4):
+            index.remove(number)
+        index.search("door", limit=1)
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    matrix = count * dimensions * 4
+    assert held < (1.3 if together else 1.8) * matrix, (
+        "a quarter was removed; a matrix has room for half more"
+    )

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -58,8 +59,10 @@ def folders() -> Iterator[Callable[[], Path]]:
         yield lambda: Path(root) / str(next(numbers))
 
 
-def _ranking(store: BaseStore, prefix: tuple[str, ...], query: str) -> list[Any]:
-    found = store.search(prefix, query=query, limit=50)
+def _ranking(
+    store: BaseStore, prefix: tuple[str, ...], query: str, where: dict[str, Any] | None = None
+) -> list[Any]:
+    found = store.search(prefix, query=query, limit=50, filter=where)
     return [(item.namespace, item.key, item.score) for item in found]
 
 
@@ -82,8 +85,9 @@ def test_ranking_when_reopened_at_any_moment_then_is_that_of_a_fresh_build(
             if kind == "write":
                 ranked.batch([PutOp(namespace, what, text and {"text": text})])
             elif kind == "search" and what:
-                expected = _ranking(RankedStore(store, ranker), namespace, what)
-                assert _ranking(ranked, namespace, what) == expected
+                where: dict[str, Any] | None = {"text": {"$ne": what}} if len(what) % 2 else None
+                expected = _ranking(RankedStore(store, ranker), namespace, what, where)
+                assert _ranking(ranked, namespace, what, where) == expected
             elif kind in ("close", "crash"):
                 if kind == "close":
                     ranked.close()
@@ -91,9 +95,9 @@ def test_ranking_when_reopened_at_any_moment_then_is_that_of_a_fresh_build(
                     directory = _crashed(directory, Path(root) / str(next(places)))
                 ranked = RankedStore(store, ranker, directory=directory)
         for query in ("red", "blue key 1"):
-            for prefix in ((), ("bank",), NAMESPACE):
-                expected = _ranking(RankedStore(store, ranker), prefix, query)
-                assert _ranking(ranked, prefix, query) == expected
+            for prefix, red in product(((), ("bank",), NAMESPACE), (None, {"text": "red"})):
+                expected = _ranking(RankedStore(store, ranker), prefix, query, red)
+                assert _ranking(ranked, prefix, query, red) == expected
 
 
 PLAIN: dict[str, Any] = {"field": "text", "heed_index": False}
@@ -109,15 +113,19 @@ def _filled(store: BaseStore, directory: Path, **settings: Any) -> RankedStore:
 
 def test_reopening_when_nothing_is_wrong_then_reads_only_what_it_returns(tmp_path: Path) -> None:
     """No record is listed; after a crash those written since the last save are read again."""
-    store = DictStore()
+    store, others = DictStore(), {"text": {"$ne": "red ball 3 of 3"}}
     ranked = _filled(store, tmp_path / "a", **PLAIN)
     expected = _ranking(ranked, NAMESPACE, "ball 3")
+    assert _ranking(ranked, NAMESPACE, "ball 3", others) == expected[1:]
     ranked.close()
     store.log.clear()
     with RankedStore(store, BM25(), **PLAIN, directory=tmp_path / "a") as again:
         assert _ranking(again, NAMESPACE, "ball 3") == expected
         again.put(NAMESPACE, "k3", {"text": "blue"})
         again.delete(NAMESPACE, "k10")
+        assert {hit[1] for hit in expected[1:]} - {"k10"} == {
+            hit[1] for hit in _ranking(again, NAMESPACE, "ball 3", others)
+        }
         left = _crashed(tmp_path / "a", tmp_path / "b")
     with RankedStore(store, BM25(), **PLAIN, directory=left) as again:
         assert _ranking(again, NAMESPACE, "ball 3") != expected

@@ -1,6 +1,9 @@
 """The fields of a corpus tell which documents pass a filter, exactly as their records do."""
 
+import re
 from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -8,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langgraft.memory.stores import filters as judging
-from langgraft.memory.stores.filters import MOST_KEYS, FieldIndex, passes
+from langgraft.memory.stores.filters import MOST_KEYS, FieldIndex, field_of, passes
 from langgraft.memory.stores.programs import Address
 
 NAN = float("nan")
@@ -56,6 +59,41 @@ def test_matching_when_records_came_and_went_then_is_what_passes(
         assert set(found) == expected
         assert len(found) == len(expected)
         assert {address for address in present if address in found} == expected
+
+
+@given(history=histories, filters=st.lists(filters, max_size=8), more=histories)
+def test_matching_when_fields_were_saved_then_is_as_before(
+    history: list[tuple[int, dict[str, Any] | None]],
+    filters: list[dict[str, Any]],
+    more: list[tuple[int, dict[str, Any] | None]],
+) -> None:
+    """Fields that JSON cannot give back, such as those with tuples, are lacking, and all others equal."""
+    index = FieldIndex(["a", "b", "a.x", "b.x.y"])
+    _enter(index, history)
+    with TemporaryDirectory() as folder:
+        index.save(Path(folder) / "fields")
+        opened = FieldIndex.load(Path(folder) / "fields")
+    _enter(opened, more)
+    _enter(index, more)
+    for each in filters:
+        lacking = set(opened.unread(each))
+        assert lacking == {key for key in each if _is_no_json(history, key)}
+        if not lacking:
+            assert set(opened.matching(each) or ()) == set(index.matching(each) or ())
+
+
+def _enter(index: FieldIndex, history: list[tuple[int, dict[str, Any] | None]]) -> None:
+    for number, record in history:
+        if record is None:
+            index.remove(_address(number))
+        else:
+            index.put(_address(number), record)
+
+
+def _is_no_json(history: list[tuple[int, dict[str, Any] | None]], key: str) -> bool:
+    latest = dict(history).values()
+    present = [field_of(record, key) for record in latest if record is not None]
+    return any(re.search(r"\(|nan", repr(value)) for value in present)
 
 
 def test_matching_when_a_value_is_not_json_then_only_records_can_tell() -> None:

@@ -33,11 +33,11 @@ def file(memory: MemoryProvider[Any], *numbers: int) -> None:
         memory.file(make_episode(f"e{number}", task=f"open door {number}"))
 
 
-def anew(memory: MemoryProvider[Any], query: str = QUERY) -> Recall:
+def anew(memory: MemoryProvider[Any], query: str = QUERY, **about: str) -> Recall:
     """Recall what a provider without any index on a copy of the bank does."""
     copy = type(memory)(InMemoryStore(), settings=memory.settings)
     copy.restore(memory.content())
-    return copy.provide(query, asking())
+    return copy.provide(query, asking(**about))
 
 
 @pytest.fixture(params=["sqlite", "chroma"])
@@ -50,11 +50,11 @@ def _refuse(*_: object, **__: object) -> None:
     raise AssertionError("the bank is listed")
 
 
-def without_listing(memory: MemoryProvider[Any], query: str = QUERY) -> Recall:
+def without_listing(memory: MemoryProvider[Any], query: str = QUERY, **about: str) -> Recall:
     """Recall where every listing of a bank is an error."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(ranked, "read_all", _refuse)
-        return memory.provide(query, asking())
+        return memory.provide(query, asking(**about))
 
 
 def test_index_when_its_store_was_closed_is_opened_again(spec: str) -> None:
@@ -72,6 +72,24 @@ def test_index_when_its_store_was_closed_is_opened_again(spec: str) -> None:
     with open_store(spec) as store:
         memory = memory_in(ReadOnlyStore(store))
         assert without_listing(memory, "open door 35") == anew(memory, "open door 35")
+
+
+def test_index_when_the_task_that_asks_is_left_out_knows_the_tasks(spec: str) -> None:
+    """They are kept with it once they were asked for, and follow what is written later."""
+    about = {"task_id": "task of e3"}
+    with open_store(spec) as store:
+        file(memory_in(store), *range(9))
+        memory_in(store).provide(QUERY, asking())  # knows no tasks, and is kept all the same
+    with open_store(spec) as store:
+        memory = memory_in(store, same_task="exclude")
+        first = memory.provide(QUERY, asking(**about))
+        assert first == anew(memory, **about)
+        assert "e3" not in {item.episode_id for item in first.items}
+    for number in range(2):
+        with open_store(spec) as store:
+            memory = memory_in(store, same_task="exclude")
+            assert without_listing(memory, **about) == anew(memory, **about)
+            memory.file(make_episode(f"again {number}", task=QUERY, task_id="task of e3"))
 
 
 def test_index_when_the_process_dies_is_brought_up_to_date(tmp_path: Path) -> None:
@@ -219,26 +237,32 @@ ACTIONS = st.lists(
 
 
 @settings(max_examples=25, deadline=None)
-@given(actions=ACTIONS)
+@given(actions=ACTIONS, same_task=st.sampled_from(["allow", "exclude"]))
 def test_recall_when_processes_come_and_go_is_that_of_the_bank(
-    tmp_path_factory: pytest.TempPathFactory, actions: list[tuple[str, int]]
+    tmp_path_factory: pytest.TempPathFactory, actions: list[tuple[str, int]], same_task: str
 ) -> None:
     """Whoever files, closes, or dies in whatever order: a recall is what the bank holds."""
     path = tmp_path_factory.mktemp("history") / "store"
     stores = [SQLiteFileStore(path) for _ in range(2)]
     dead: list[SQLiteFileStore] = []
-    memories = [memory_in(store, max_items=5) for store in stores]
+    # The other one names no filter, so that an index knows the tasks or does not.
+    memories = [
+        memory_in(store, max_items=5, same_task=each)
+        for store, each in zip(stores, (same_task, "allow"), strict=True)
+    ]
     for number, (action, who) in enumerate([*actions, ("recall", 0), ("recall", 1)]):
         if action == "file":
             file(memories[who], number)
         elif action == "recall":
-            assert memories[who].provide(QUERY, asking()) == anew(memories[who])
+            for about in ({}, {"task_id": f"task of e{number - 1}"}):
+                found = memories[who].provide(QUERY, asking(**about))
+                assert found == anew(memories[who], **about)
         else:
             if action == "reopen":
                 stores[who].close()
             else:
                 dead.append(stores[who])
             stores[who] = SQLiteFileStore(path)
-            memories[who] = memory_in(stores[who], max_items=5)
+            memories[who] = memory_in(stores[who], max_items=5, same_task=(same_task, "allow")[who])
     for store in (*stores, *dead):
         store.close()

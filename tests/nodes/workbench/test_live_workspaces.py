@@ -17,8 +17,8 @@ from workbench_cases import HandRun, desk_of, output, workspaces
 from langgraft._core import effects
 from langgraft._core.effects import ado, arun, do
 from langgraft._core.errors import SandboxFailureError
-from langgraft.environments.sandboxes.kernels import SupervisedKernel
 from langgraft.environments.sandboxes.subprocess import SubprocessSandbox
+from langgraft.environments.sandboxes.supervised import SupervisedKernel
 from langgraft.nodes.artifacts import FolderArtifacts
 from langgraft.nodes.workbench.state import RunState
 

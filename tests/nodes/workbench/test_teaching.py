@@ -22,7 +22,6 @@ from langgraft.memory.providers.coding import coding_preset
 from langgraft.nodes.artifacts import MemoryArtifacts
 from langgraft.nodes.node import Node
 from langgraft.nodes.workbench.deps import RunDeps
-from langgraft.nodes.workbench.failures import Execution, retries
 from langgraft.nodes.workbench.log import (
     RECALL,
     RECOVERY,
@@ -33,12 +32,14 @@ from langgraft.nodes.workbench.log import (
     steps_of,
 )
 from langgraft.nodes.workbench.memory import (
+    Execution,
     after_acting,
     diagnose_run_node,
     judge_run_node,
     memory_needs,
     recall_run_node,
     remember_run_node,
+    retries,
 )
 from langgraft.nodes.workbench.start import (
     arestore_run_memory,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from langgraft.environments.sandboxes.docker.controls import Wish
-from langgraft.environments.sandboxes.docker.verification import failures
+from langgraft.environments.sandboxes.docker.opening import failures
 from langgraft.environments.sandboxes.programs import Limits
 
 LIMITS = Limits()
