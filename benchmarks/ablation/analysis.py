@@ -3,7 +3,7 @@
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
 from typing import Any, Final, Literal, TypeAlias, cast
@@ -12,7 +12,12 @@ from langgraft._core.canonical import JSON
 from langgraft.benchmarks.ablation.credit import ItemCredit, credits_of
 from langgraft.benchmarks.ablation.plan import NONE, RERUN, AblationPlan, Arm, guard_differences
 from langgraft.benchmarks.ablation.variants import VARIANTS
-from langgraft.benchmarks.comparison.contrasts import Comparison, Contrast, compare_outcomes
+from langgraft.benchmarks.comparison.contrasts import (
+    Comparison,
+    Contrast,
+    compare_outcomes,
+    corrected,
+)
 from langgraft.benchmarks.comparison.estimates import Estimate, mean_estimate
 from langgraft.benchmarks.comparison.outcomes import (
     Outcomes,
@@ -74,6 +79,8 @@ class Split:
     gained: float
     """Share of pairs that failed without memory and succeeded with it."""
     lost: float
+    p_adjusted: float | None = None
+    """By kind of task: by Holm over all memories and kinds, a family of its own."""
 
 
 @dataclass(frozen=True)
@@ -203,8 +210,8 @@ def analyze(plan: AblationPlan, log: PlanLogReader) -> Analysis:
         margin=plan.margin,
         active=[each.arm.name for each in arms if each.arm.control in ACTIVE],
     )
-    memories = tuple(
-        _memory(each, by_name, comparison[each.arm.name], plan, log) for each in family
+    memories = _with_cells(
+        [_memory(each, by_name, comparison[each.arm.name], plan, log) for each in family]
     )
     return Analysis(
         plan=plan,
@@ -280,6 +287,16 @@ def _memory(
         gained=sum(each.gained for each in changed),
         lost=sum(not each.gained for each in changed),
         credits=_credits(found.arm, log),
+    )
+
+
+def _with_cells(memories: Sequence[MemoryFound]) -> tuple[MemoryFound, ...]:
+    """Correct what memories do by kind of task as one family: every memory with every kind."""
+    cells = [(each.difference, each.difference is not None) for m in memories for each in m.by_kind]
+    adjusted = iter(corrected(cells))
+    return tuple(
+        replace(m, by_kind=tuple(replace(each, p_adjusted=next(adjusted)) for each in m.by_kind))
+        for m in memories
     )
 
 

@@ -339,6 +339,11 @@ class Agent:
             found = await found if inspect.isawaitable(found) else found
         except AssertionError:
             return 0.0
+        except (LanggraftError, asyncio.CancelledError):
+            raise
+        except Exception as error:
+            msg = f"the score of task {task.id!r} raised {type(error).__name__}: {one_line(error)}"
+            raise InputError(msg) from error
         return number_of(1.0 if found is None else found, task)
 
 

@@ -27,6 +27,7 @@ from langgraft.benchmarks.reporting.tables import Meanings, Number, Table
 from langgraft.benchmarks.reporting.words import (
     change,
     flat,
+    interval,
     listing,
     number,
     plain,
@@ -138,8 +139,8 @@ def _uptake(found: MemoryFound) -> str:
 
 
 HEADINGS: Final = (
-    *("condition", "success", "difference", "verdict"),
-    *("prompt tokens", "reply tokens"),
+    *("condition", "success, %", "difference, pp", "verdict"),
+    *("tokens sent", "replied"),
 )
 """What `rows_of` shows of each condition; tokens are means of an attempt."""
 
@@ -184,8 +185,8 @@ def rows_of(found: Analysis) -> Iterator[tuple[str, ...]]:
         estimate = None if contrast is None else contrast.estimate
         yield (
             name,
-            f"{plain(each.mean('score'))} %",
-            "" if estimate is None else points(estimate),
+            plain(each.mean("score")),
+            "" if estimate is None else f"{signed(estimate.value)} {interval(estimate)}",
             words.get(name, ""),
             number(each.mean("prompt_tokens"), 0),
             number(each.mean("completion_tokens"), 0),
@@ -225,9 +226,15 @@ def tables_of(found: Analysis) -> tuple[Table, ...]:
     )
     splits = Table.of(
         "splits",
-        ("condition", "split_by", "group", "pairs", _difference("difference"), "gained", "lost"),
         (
-            (each.name, by, s.name, s.pairs, s.difference, 100 * s.gained, 100 * s.lost)
+            *("condition", "split_by", "group", "pairs", _difference("difference"), "p_holm"),
+            *("gained", "lost"),
+        ),
+        (
+            (
+                *(each.name, by, s.name, s.pairs, s.difference, s.p_adjusted),
+                *(100 * s.gained, 100 * s.lost),
+            )
             for each in memories
             for by, some in (("kind", each.by_kind), ("recall", each.by_recall))
             for s in some

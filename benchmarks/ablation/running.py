@@ -47,9 +47,8 @@ from langgraft.benchmarks.ablation.report import (
 )
 from langgraft.benchmarks.ablation.study import AblationStudy
 from langgraft.benchmarks.comparison.verdicts import FEWEST_RUNS
-from langgraft.benchmarks.harness.cache import ResponseCache
 from langgraft.benchmarks.harness.log import PlanLog, read_events, run_folder
-from langgraft.benchmarks.harness.models import make_model
+from langgraft.benchmarks.harness.models import plan_budget, run_models
 from langgraft.benchmarks.harness.plans import PreparedPlan, prepare
 from langgraft.benchmarks.harness.progress import PlanOutcome, Progress
 from langgraft.benchmarks.harness.schedule import run_plan, stop_on_signals
@@ -60,8 +59,6 @@ from langgraft.memory.bank_format import write_items
 from langgraft.memory.model import MemoryItem
 from langgraft.memory.recall import count_tokens_approximately
 
-RESPONSES: Final = "responses.sqlite"
-"""File of a run directory that keeps the replies of a model by name."""
 _MOST_TASKS: Final = 100_000
 
 
@@ -385,9 +382,7 @@ def ablate(
     study = AblationStudy(experiment, against=held.bank, logged=held.logged)
     prepared = prepare(study, plan)
     folder = Path(out)
-    budget = None
-    if max_calls is not None or max_tokens is not None:
-        budget = CallBudget(max_calls=max_calls, max_tokens=max_tokens)
+    budget = plan_budget(folder, max_calls=max_calls, max_tokens=max_tokens)
     with _models(prepared, folder, budget) as model_for:
         outcome = _run(prepared, folder, model_for, workers, progress)
     if not outcome.complete:
@@ -447,36 +442,11 @@ def _run(
 def _models(
     prepared: PreparedPlan[AblationPlan], out: Path, budget: CallBudget | None
 ) -> Iterator[Callable[[Any, RunSpec], BaseChatModel]]:
-    plan = prepared.plan
-    if plan.model == OWN:
+    if prepared.plan.model == OWN:
         yield lambda _plan, _run: cast("BaseChatModel", None)
         return
-    if plan.model == SIMULATED:
-        yield prepared.study.simulated_model
-        return
-    settings: dict[str, Any] = {
-        "base_url": plan.base_url,
-        "temperature": plan.temperature,
-        "max_tokens": plan.max_tokens,
-        "settings": plan.model_settings,
-        "call_seconds": plan.call_seconds,
-        "reply_bytes": plan.reply_bytes,
-    }
-    make_model(plan.model, **settings)  # before anything is written
-    lock = threading.Lock()
-    with ExitStack() as opened:
-        made: list[BaseChatModel] = []
-
-        def shared(_plan: Any, _run: RunSpec) -> BaseChatModel:
-            with lock:  # runs are opened in threads
-                if not made:
-                    responses = opened.enter_context(ResponseCache(out / RESPONSES))
-                    made.append(
-                        make_model(plan.model, **settings, responses=responses, budget=budget)
-                    )
-            return made[0]
-
-        yield shared
+    with run_models(prepared.study, prepared.plan, out, budget) as model_for:
+        yield model_for
 
 
 # A guard ----------------------------------------------------------------------------------

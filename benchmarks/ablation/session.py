@@ -1,6 +1,7 @@
 """The runs of an ablation: banks made, conditions tried, items left out, changes held against what was."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,6 +26,7 @@ from langgraft.benchmarks.ablation.variants import VARIANTS, Without
 from langgraft.benchmarks.comparison.sequential import guard_decision
 from langgraft.benchmarks.harness.cache import replicate_scope
 from langgraft.benchmarks.harness.study import BankPlace, ItemOutcome, RunSpec
+from langgraft.benchmarks.harness.usage import metered
 from langgraft.memory.controls import Framing, Placebo, RandomRetrieval, WriteOnly
 from langgraft.memory.importing import ImportChoices
 from langgraft.memory.model import Episode, MemoryDelta, fold
@@ -100,16 +102,20 @@ class AblationSession:
         if self._decided:
             return ItemOutcome({"skipped": True})
         kind = RERUN if self._run.factors["memory"] == RERUN else "run"
-        with replicate_scope(f"{kind}-{self._number}"):
-            match self._kind:
-                case "build":
-                    return await self._build(index, item_id)
-                case "credit":
-                    return await self._replay(index)
-                case "guard":
-                    return await self._guarded(index, item_id)
-                case _:
-                    return await self._test(index, item_id)
+        with replicate_scope(f"{kind}-{self._number}"), metered() as usage:
+            outcome = await self._worked(index, item_id)
+        return replace(outcome, events={"usage": usage.billing()})
+
+    async def _worked(self, index: int, item_id: str) -> ItemOutcome:
+        match self._kind:
+            case "build":
+                return await self._build(index, item_id)
+            case "credit":
+                return await self._replay(index)
+            case "guard":
+                return await self._guarded(index, item_id)
+            case _:
+                return await self._test(index, item_id)
 
     async def aclose(self) -> None:
         """Do nothing: the bank is what the log says."""

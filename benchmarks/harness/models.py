@@ -25,12 +25,13 @@ yields the whole reply as one chunk: a half-streamed reply could be neither repe
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from contextvars import copy_context
 from functools import partial
-from threading import Thread
+from pathlib import Path
+from threading import Lock, Thread
 from typing import Any, Final, TypeVar
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
@@ -52,8 +53,17 @@ from langgraft.benchmarks.harness.exchange import (
     Timing,
 )
 from langgraft.benchmarks.harness.failures import one_line
+from langgraft.benchmarks.harness.log import PlanLog, read_events, run_folder
 from langgraft.benchmarks.harness.replies import bounded_clients
-from langgraft.benchmarks.harness.study import CALL_SECONDS, REPLY_BYTES, check_server_url
+from langgraft.benchmarks.harness.study import (
+    CALL_SECONDS,
+    REPLY_BYTES,
+    SIMULATED,
+    Plan,
+    RunSpec,
+    Study,
+    check_server_url,
+)
 from langgraft.benchmarks.harness.usage import CallBudget
 from langgraft.nodes.node import SAMPLE
 
@@ -361,6 +371,89 @@ def _endpoint(inner: BaseChatModel, base_url: str | None) -> str | None:
     url = getattr(client, "base_url", None) or getattr(inner, "base_url", None)
     _check_url("the server's URL in the environment", str(url) if url else None)
     return str(url).rstrip("/") if url else None
+
+
+RESPONSES: Final = "responses.sqlite"
+"""File of a run directory that keeps the replies of a real model."""
+
+
+def real_model(
+    plan: Plan, responses: ResponseCache | None, budget: CallBudget | None = None
+) -> MeteredChatModel:
+    """Make the model that a plan names; nothing is sent.
+
+    Raises:
+        InputError: It cannot be set up.
+    """
+    return make_model(
+        plan.model,
+        base_url=plan.base_url,
+        temperature=plan.temperature,
+        max_tokens=plan.max_tokens,
+        settings=plan.model_settings,
+        call_seconds=plan.call_seconds,
+        reply_bytes=plan.reply_bytes,
+        responses=responses,
+        budget=budget,
+    )
+
+
+def plan_budget(
+    out: Path, *, max_calls: int | None = None, max_tokens: int | None = None
+) -> CallBudget | None:
+    """Return the caps on what a plan's real model is asked; `None` where there is none.
+
+    What committed items of the directory have cost counts already; what an item cost that a crash or a
+    failure took with it does not.
+
+    Args:
+        out: The run directory, which need not be there yet.
+        max_calls: Most calls, failed ones included.
+        max_tokens: Most tokens, sent and replied.
+    """
+    if max_calls is None and max_tokens is None:
+        return None
+    calls = tokens = 0
+    if (out / "manifest.json").exists():
+        for run in PlanLog(out).graph:
+            for event in read_events(run_folder(out, run) / "events.jsonl"):
+                cost = event.get("data", {}).get("usage", {})
+                calls += cost.get("attempts", 0)
+                tokens += cost.get("prompt_tokens", 0) + cost.get("completion_tokens", 0)
+    return CallBudget(max_calls=max_calls, max_tokens=max_tokens, calls=calls, tokens=tokens)
+
+
+@contextmanager
+def run_models(
+    study: Study[Any], plan: Plan, out: Path, budget: CallBudget | None = None
+) -> Iterator[Callable[[Any, RunSpec], BaseChatModel]]:
+    """Say how the model of a run is made; a real one is checked before anything is written.
+
+    Args:
+        study: Makes simulated ones.
+        plan: The plan.
+        out: The run directory, where replies of a real one are kept.
+        budget: Caps on what a real one is asked.
+
+    Raises:
+        InputError: The model cannot be set up.
+    """
+    if plan.model == SIMULATED:
+        yield study.simulated_model
+        return
+    real_model(plan, None)
+    with ExitStack() as opened:
+        lock, made = Lock(), list[BaseChatModel]()
+
+        def shared(_plan: Any, _run: RunSpec) -> BaseChatModel:
+            with lock:
+                # Not earlier: opening makes the file, and the directory must be known to be ours.
+                if not made:
+                    responses = opened.enter_context(ResponseCache(out / RESPONSES))
+                    made.append(real_model(plan, responses, budget))
+            return made[0]
+
+        yield shared
 
 
 @asynccontextmanager

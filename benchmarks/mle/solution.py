@@ -51,8 +51,6 @@ from langgraft.memory.stores.named import open_store, shown
 ASKED: Final = "solve.json"
 GRADE: Final = "grade.json"
 WORK: Final = "work"
-RESPONSES: Final = "responses.sqlite"
-"""File of `work` that keeps the replies of a real model."""
 
 REMEMBERING: Final = MemoryCondition(name="kept", start="warm", preset="implied")
 """The memory of a run that is to remember: `CodingMemory`, at all stages."""

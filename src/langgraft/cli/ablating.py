@@ -29,7 +29,8 @@ def preview(experiment: str, *, harm: bool, credit: int, as_json: bool) -> None:
         }
         write_json(told)
         return
-    say(str(found))
+    for line in str(found).splitlines():
+        say(line)
 
 
 def run(experiment: str, *, out: Path, summary: Path | None, as_json: bool, **choices: Any) -> int:

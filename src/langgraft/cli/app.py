@@ -56,6 +56,14 @@ ModelSettingsOption = Annotated[
         show_default=False,
     ),
 ]
+MaxCallsOption = Annotated[
+    int | None,
+    typer.Option(min=1, help="Most calls of a real model, failed ones included."),
+]
+MaxTokensOption = Annotated[
+    int | None,
+    typer.Option(min=1, help="Most tokens, sent and replied, of a real model."),
+]
 LimitOption = Annotated[
     int | None, typer.Option(min=1, help="Work through at most this many items of each run.")
 ]
@@ -123,6 +131,8 @@ def run(
             show_default="the study's",
         ),
     ] = None,
+    max_calls: MaxCallsOption = None,
+    max_tokens: MaxTokensOption = None,
     json: JsonOption = False,
 ) -> None:
     """Run a plan, or go on where it was stopped; then write the report."""
@@ -134,7 +144,17 @@ def run(
     # After the plan is found to be good: models take a second to import.
     from langgraft.cli import running  # noqa: PLC0415
 
-    raise typer.Exit(running.run(prepared, out, workers=workers, store=store, as_json=json))
+    raise typer.Exit(
+        running.run(
+            prepared,
+            out,
+            workers=workers,
+            store=store,
+            as_json=json,
+            max_calls=max_calls,
+            max_tokens=max_tokens,
+        )
+    )
 
 
 @app.command()
@@ -174,12 +194,8 @@ def ablate(
     preview: Annotated[
         bool, typer.Option("--preview", help="Only say what it takes, and what it could find.")
     ] = False,
-    max_calls: Annotated[
-        int | None, typer.Option(min=1, help="Most calls of a model that the harness makes.")
-    ] = None,
-    max_tokens: Annotated[
-        int | None, typer.Option(min=1, help="Most tokens, sent and replied, of such a model.")
-    ] = None,
+    max_calls: MaxCallsOption = None,
+    max_tokens: MaxTokensOption = None,
     workers: Annotated[
         int | None, typer.Option(min=1, help="Runs under way at the same time.", show_default="4")
     ] = None,

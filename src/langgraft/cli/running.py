@@ -1,9 +1,7 @@
 """Commands that do something: `run` and `report`."""
 
 import asyncio
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from functools import cache
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,19 +9,15 @@ from langchain_core.language_models import BaseChatModel
 
 from langgraft._core.canonical import JSON
 from langgraft._core.errors import MissingExtraError
-from langgraft.benchmarks.harness.cache import ResponseCache
 from langgraft.benchmarks.harness.log import PlanLog
-from langgraft.benchmarks.harness.models import MeteredChatModel, make_model
+from langgraft.benchmarks.harness.models import plan_budget, run_models
 from langgraft.benchmarks.harness.plans import PreparedPlan, look_here
 from langgraft.benchmarks.harness.progress import PlanOutcome, Progress, make_progress
 from langgraft.benchmarks.harness.schedule import run_plan, stop_on_signals
-from langgraft.benchmarks.harness.study import SIMULATED, Plan, RunSpec
+from langgraft.benchmarks.harness.study import RunSpec
 from langgraft.benchmarks.harness.verify import sealed_report
 from langgraft.benchmarks.studies import read_plan
 from langgraft.cli.printing import complain, say, show_table, write_json
-
-RESPONSES = "responses.sqlite"
-"""File of a run directory that keeps the replies of a real model."""
 
 
 def run(
@@ -33,6 +27,8 @@ def run(
     workers: int | None,
     store: str | None,
     as_json: bool,
+    max_calls: int | None = None,
+    max_tokens: int | None = None,
 ) -> int:
     """Run a plan, write its report and return the exit code.
 
@@ -42,6 +38,8 @@ def run(
         workers: Runs under way at the same time; `None`: as the study has it.
         store: Where banks lie meanwhile; `None`: as the study has it.
         as_json: Whether progress and findings are written as JSON.
+        max_calls: Most calls of a real model.
+        max_tokens: Most tokens, sent and replied, of a real model.
     """
     look_here()
     for name in prepared.study.foreign_code(prepared.plan):
@@ -49,7 +47,8 @@ def run(
     if not prepared.exact:  # a preview could not tell
         for note in prepared.study.notes(prepared.plan, [run.spec for run in prepared.graph]):
             complain(note)
-    with _models(prepared, out) as model_for:
+    budget = plan_budget(out, max_calls=max_calls, max_tokens=max_tokens)
+    with run_models(prepared.study, prepared.plan, out, budget) as model_for:
         progress = make_progress("json" if as_json else "auto")
         try:
             outcome = asyncio.run(
@@ -86,44 +85,6 @@ async def _run(
             progress=progress,
             stop=stop,
         )
-
-
-@contextmanager
-def _models(
-    prepared: PreparedPlan[Any], out: Path
-) -> Iterator[Callable[[Any, RunSpec], BaseChatModel]]:
-    """Say how the model of a run is made; a real one is checked before anything is written."""
-    plan: Plan = prepared.plan
-    if plan.model == SIMULATED:
-        yield prepared.study.simulated_model
-        return
-    real_model(plan, None)
-    with ExitStack() as opened:
-
-        @cache
-        def shared() -> BaseChatModel:
-            # Not earlier: opening makes the file, and the directory must be known to be ours.
-            return real_model(plan, opened.enter_context(ResponseCache(out / RESPONSES)))
-
-        yield lambda _plan, _run: shared()
-
-
-def real_model(plan: Plan, responses: ResponseCache | None) -> MeteredChatModel:
-    """Make the model that a plan names; nothing is sent.
-
-    Raises:
-        InputError: It cannot be set up.
-    """
-    return make_model(
-        plan.model,
-        base_url=plan.base_url,
-        temperature=plan.temperature,
-        max_tokens=plan.max_tokens,
-        settings=plan.model_settings,
-        call_seconds=plan.call_seconds,
-        reply_bytes=plan.reply_bytes,
-        responses=responses,
-    )
 
 
 def report(directory: Path, *, as_json: bool) -> None:

@@ -17,6 +17,7 @@ from langgraft._core.errors import (
 )
 from langgraft._core.texts import in_a_line
 from langgraft.benchmarks.harness.cache import ResponseCache
+from langgraft.benchmarks.harness.models import RESPONSES, real_model
 from langgraft.benchmarks.harness.progress import (
     EXIT_COMPLETE,
     EXIT_INCOMPLETE,
@@ -29,10 +30,9 @@ from langgraft.benchmarks.mle.agents.settings import SECTIONS, as_section
 from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.benchmarks.mle.runs import runs_of
 from langgraft.benchmarks.mle.session import Models, models_of
-from langgraft.benchmarks.mle.solution import RESPONSES, WORK, Order, Solution, check, solve
+from langgraft.benchmarks.mle.solution import WORK, Order, Solution, check, solve
 from langgraft.benchmarks.mle.study import MleStudy
 from langgraft.cli.printing import complain, say, write_json
-from langgraft.cli.running import real_model
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.layout import CONFIG, is_competition_id
 from langgraft.memory.stores.named import store_kind

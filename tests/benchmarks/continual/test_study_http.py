@@ -16,7 +16,7 @@ from langgraft._core.errors import InputError, PlanError
 from langgraft.benchmarks.harness.cache import ResponseCache
 from langgraft.benchmarks.harness.exchange import Timing
 from langgraft.benchmarks.harness.log import PlanLog
-from langgraft.benchmarks.harness.models import make_model
+from langgraft.benchmarks.harness.models import RESPONSES, make_model
 from langgraft.benchmarks.harness.progress import PlanOutcome
 from langgraft.benchmarks.harness.schedule import run_plan
 from langgraft.benchmarks.harness.verify import verify_directory
@@ -31,7 +31,6 @@ from langgraft.benchmarks.simulated.server import (
     serve,
 )
 from langgraft.benchmarks.studies import choose
-from langgraft.cli.running import RESPONSES
 
 SEED = 42
 PLAN = {
@@ -168,6 +167,22 @@ async def test_command_when_the_model_is_behind_http_then_items_are_those_of_the
     outcome = await attempt(plan, fresh, url, FakeTime())
     assert outcome.complete
     assert logs(fresh) == expected
+
+
+@pytest.mark.matrix
+async def test_command_when_calls_are_capped_then_stops_before_the_cap_and_goes_on_with_a_higher_one(
+    plan: Path, expected: dict[Path, bytes], tmp_path: Path
+) -> None:
+    """What committed items have cost counts when the command is given again."""
+    out, chosen = tmp_path / "run", ("--model", MODEL)
+    async with serve(SimulatedBabyAI(seed=SEED)) as server:
+        ended = await command(plan, out, server.base_url, *chosen, "--max-calls", "4")
+        assert ended.code != 0
+        assert "the cap of 4 calls would be exceeded" in ended.stderr
+        assert 0 < len(server.calls) <= 4
+        again = await command(plan, out, server.base_url, *chosen, "--max-calls", "1000")
+    assert again.code == 0, again.stderr
+    assert logs(out) == expected
 
 
 def _check_requests(server: ModelServer) -> None:
