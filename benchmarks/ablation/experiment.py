@@ -231,7 +231,8 @@ class Experiment:
 def _sources(given: Any, what: str, read: Callable[[Any, str], Any]) -> dict[str, Any]:
     if isinstance(given, Mapping):
         for name in given:
-            if not isinstance(name, str) or not name or "@" in name or "/" in name:
+            only = name == "" and len(given) == 1  # as an experiment itself keeps it
+            if not isinstance(name, str) or not (name or only) or "@" in name or "/" in name:
                 msg = (
                     f"a source of `{what}` is named by a text without '@' and '/', got {name!r:.80}"
                 )

@@ -21,12 +21,12 @@ GuardVerdict: TypeAlias = Literal["regressed", "passed", "open"]
 FEWEST_PAIRS: Final = 30
 """Pairs before the first decision: fewer say too little of how they vary."""
 _FALSE: Final = 0.03
-_FOUND: Final = 0.88
+_FOUND: Final = 0.86
 _WEIGHT: Final = 10.0
 """How many pairs the variance at the outset counts for."""
 _LAST: Final = 0.4
 """Share of the evidence for an alarm that is one where pairs are used up."""
-ENOUGH: Final = 1.5
+ENOUGH: Final = 2.0
 """How many times the pairs of a fixed test there should be."""
 
 
