@@ -16,7 +16,7 @@ from langgraft._core.canonical import JSON, seeded_fraction
 
 _OUTSET: Final = 0.25
 """Variance of a replay before anything is known of an item, counted as one replay."""
-_CAUTION: Final = 5
+_CAUTION: Final = 20
 """Replays that the outset counts for where the next ones are chosen."""
 IGNORED_AFTER: Final = 5
 """Replays without any change after which an item counts as ignored."""

@@ -95,7 +95,9 @@ class Cell:
         untreated[held] = self.effect < 0
         return _sampled(rng, treated), _sampled(rng, untreated)
 
-    def _settled(self, solved: npt.NDArray[np.bool_], rng: np.random.Generator) -> tuple[Array, Array]:
+    def _settled(
+        self, solved: npt.NDArray[np.bool_], rng: np.random.Generator
+    ) -> tuple[Array, Array]:
         if self.effect > 0:
             gained = ~solved & (rng.random(len(solved)) < self.effect / (1 - self.base))
             return solved.astype(float), (solved | gained).astype(float)
@@ -164,8 +166,14 @@ class Drawn:
         condition, _, run = name.removeprefix("test ").rpartition("/")
         recalled: JSON = [] if condition == "none" else [{"id": "note", "of": "tasks"}]
         fixed: dict[str, JSON] = {
-            **{"kind": "", "error": "", "answer": "", "asked": 1, "tokens": 0, "usage": {}},
-            **{"recalled": recalled, "rest_sha256": "same"},
+            "kind": "",
+            "error": "",
+            "answer": "",
+            "asked": 1,
+            "tokens": 0,
+            "usage": {},
+            "recalled": recalled,
+            "rest_sha256": "same",
         }
         scores = self.outcomes[condition][:, int(run)].tolist()
         return [
@@ -255,7 +263,7 @@ class Judged:
 def _judged(work: tuple[Cell, int, int]) -> Judged:
     cell, tasks, repeats = work
     rng = np.random.default_rng([SEED, *cell.name.encode()])
-    words = Counter(_analyzed(cell.draw(rng, tasks)).word for _ in range(repeats))
+    words = Counter[str](_analyzed(cell.draw(rng, tasks)).word for _ in range(repeats))
     return Judged(cell, words, repeats)
 
 
@@ -270,7 +278,7 @@ def _cells(*, reduced: bool) -> Iterator[Cell]:
 
 def measure_verdicts(setting: Setting) -> list[Figure]:
     """Judge planted gains, harms and nothing, at the size that the preview states."""
-    repeats, tasks = setting.size(1000, 60), needed(EFFECT)
+    repeats, tasks = setting.size(1000, 30), needed(EFFECT)
     cells = list(_cells(reduced=setting.reduced))
     effects = (EFFECT, -EFFECT, 0.0)
     work = [(replace(c, effect=effect), tasks, repeats) for effect in effects for c in cells]
@@ -463,7 +471,7 @@ def _guard(rng: np.random.Generator, discordant: float, loss: float) -> tuple[Gu
 
 def measure_guard(setting: Setting) -> list[Figure]:
     """Guard changes that do nothing and changes that lose the margin, in rounds as they are played."""
-    repeats = setting.size(500, 200)
+    repeats = setting.size(4000, 500)
     rows = {
         loss: [
             [_guard(rng, each, loss) for _ in range(repeats)]

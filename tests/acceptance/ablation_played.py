@@ -2,6 +2,7 @@
 
 import difflib
 import hashlib
+import math
 import random
 import re
 import subprocess
@@ -62,7 +63,7 @@ def solved(task: int, run: int, items: Sequence[int], *, unsteady: bool) -> bool
     skill = 0.5 if _fraction("skill", task) < 0.5 else -0.5
     logit = skill + _LOGITS * sum(map(worth, items))
     luck = _fraction("luck", task, run, *(sorted(items) if unsteady else ()))
-    return luck < 1 / (1 + np.exp(-logit))
+    return luck < 1 / (1 + math.exp(-logit))
 
 
 def _fraction(*what: object) -> float:
@@ -134,19 +135,17 @@ def measure_credit(setting: Setting) -> list[Figure]:
     bank = _bank(setting.work / "bank.jsonl")
     figures = []
     for unsteady in (False, True) if not setting.reduced else (False,):
-        credits = []
+        worlds = []
         for world in range(setting.size(5, 1)):
             out = setting.work / f"credit-{unsteady}-{world}"
             experiment = _banked(bank, world=FIRST_WORLD + world, unsteady=unsteady)
             (memory,) = ablate(experiment, out=out, credit=CREDIT).analysis.memories
-            credits.append({int(each.id.removeprefix("item-")): each for each in memory.credits})
-        figures += _credit_figures(credits, unsteady=unsteady)
+            worlds.append({int(each.id.removeprefix("item-")): each for each in memory.credits})
+        figures += _credit_figures(worlds, unsteady=unsteady)
     return [*figures, _allocations(setting.size(40, 4))]
 
 
-def _credit_figures(
-    worlds: Sequence[Mapping[int, ItemCredit]], *, unsteady: bool
-) -> list[Figure]:
+def _credit_figures(worlds: Sequence[Mapping[int, ItemCredit]], *, unsteady: bool) -> list[Figure]:
     spent = max(sum(each.replays for each in found.values()) for found in worlds)
     what = "unsteady: every prompt another draw" if unsteady else "steady: luck by task and run"
     how = (
@@ -162,9 +161,7 @@ def _credit_figures(
     recall = right / (INERT * len(worlds))
     told = f"precision {precision:.2f}, recall {recall:.2f}"
     judged = not unsteady  # whose answers turn over with any change of the prompt
-    areas = (
-        f"good {good.mean():.3f} (least {good.min():.3f}), bad {bad.mean():.3f} (least {bad.min():.3f})"
-    )
+    areas = f"good {good.mean():.3f} (least {good.min():.3f}), bad {bad.mean():.3f} (least {bad.min():.3f})"
     return [
         Figure(
             "Credit sets good items above the rest and bad ones below: area under the curve",
@@ -186,7 +183,9 @@ def _credit_figures(
 def _allocations(worlds: int) -> Figure:
     found = {
         unsteady: [
-            np.array([_auc(_allocated(world, choose, unsteady=unsteady)) for world in range(worlds)])
+            np.array(
+                [_auc(_allocated(world, choose, unsteady=unsteady)) for world in range(worlds)]
+            )
             for choose in (next_replays, _uniform)
         ]
         for unsteady in (False, True)
@@ -217,8 +216,8 @@ def _areas(found: Mapping[int, ItemCredit]) -> tuple[float, float]:
     return area(1), area(-1)
 
 
-def _auc(credits: Mapping[str, ItemCredit]) -> float:
-    return min(_areas({int(name): each for name, each in credits.items()}))
+def _auc(found: Mapping[str, ItemCredit]) -> float:
+    return min(_areas({int(name): each for name, each in found.items()}))
 
 
 def _allocated(seed: int, choose: Callable[..., Any], *, unsteady: bool) -> dict[str, ItemCredit]:
@@ -247,7 +246,10 @@ def _allocated(seed: int, choose: Callable[..., Any], *, unsteady: bool) -> dict
             before = test[place]["score"]
             results.append(
                 {
-                    **{"task": str(place), "without": item, "with": before, "score": score},
+                    "task": str(place),
+                    "without": item,
+                    "with": before,
+                    "score": score,
                     "changed": before != score,
                 }
             )
@@ -476,7 +478,9 @@ def readme_snippet(checkout: Path) -> Snippet:
     text = (checkout / "README.md").read_text(encoding="utf-8")
     _, _, section = text.partition("Does memory help")
     code = section.partition("```python\n")[2].partition("```")[0]
-    lines = [each for each in code.splitlines() if each.strip() and not each.strip().startswith("#")]
+    lines = [
+        each for each in code.splitlines() if each.strip() and not each.strip().startswith("#")
+    ]
     return Snippet(code, len(lines))
 
 
@@ -484,7 +488,7 @@ def measure_readme(setting: Setting) -> list[Figure]:
     """Count the README's lines, and play them with a simulated model in the place of a paid one."""
     snippet = readme_snippet(setting.checkout)
     namespace: dict[str, Any] = {"__name__": "my_app"}
-    exec(compile(snippet.code, "README.md", "exec"), namespace)  # noqa: S102  (our own page)
+    exec(compile(snippet.code, "README.md", "exec"), namespace)
     simulated = load_experiment(EXAMPLE).model
     found: Ablation = ablate(namespace["experiment"], out=setting.work / "readme", model=simulated)
     verdicts = ", ".join(f"{name} {word}" for name, word in found.verdicts.items())
