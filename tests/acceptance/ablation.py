@@ -403,7 +403,7 @@ def _apart(work: tuple[Mixture, int, int]) -> Apart:
 
 
 def _coverage(found: Apart, how: str, slack: float) -> Figure:
-    bound = 0.93 - slack / 2
+    bound = 0.93 - slack
     figure = (
         f"truth {found.truth[0]:.3f} and {found.truth[1]:.3f}; covered {found.covered[0]:.3f} and"
         f" {found.covered[1]:.3f}; bias {found.bias[0]:+.3f} and {found.bias[1]:+.3f}"
