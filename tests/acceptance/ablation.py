@@ -88,8 +88,10 @@ class Cell:
         mean, sd = _logits(rate, noise)
         logits = rng.normal(mean, sd, tasks)
         after = logits + _shift(rate, noise, shift)
-        slope = float(np.mean(expit(after) * (1 - expit(after)))) * (1 - held.mean())
-        treated = expit(after[:, np.newaxis] + orders / slope)
+        moves = _order_shifts(
+            rate, noise, shift, tuple(orders / (1 - abs(self.effect) * held.any()))
+        )
+        treated = expit(after[:, np.newaxis] + moves)
         treated[held] = self.effect > 0
         untreated = np.repeat(expit(logits)[:, np.newaxis], RUNS, axis=1)
         untreated[held] = self.effect < 0
@@ -142,6 +144,22 @@ def _shift(rate: float, noise: float, effect: float) -> float:
     mean, sd = _logits(rate, noise)
     logits = mean + sd * _population()
     return float(brentq(lambda by: float(expit(logits + by).mean()) - rate - effect, -20, 20))
+
+
+def _order_shifts(rate: float, noise: float, effect: float, orders: tuple[float, ...]) -> Array:
+    """Return shifts of the logits that move the mean chance by what orders do; at its ends by less, both ways."""
+    room = 0.9 * min(rate + effect, 1 - rate - effect)
+    shifts, moved = _moves(rate, noise, effect)
+    return np.interp(np.clip(orders, -room, room), moved, shifts)
+
+
+@cache
+def _moves(rate: float, noise: float, effect: float) -> tuple[Array, Array]:
+    mean, sd = _logits(rate, noise)
+    logits = mean + _shift(rate, noise, effect) + sd * _population()[:20_000]
+    shifts = np.linspace(-8, 8, 161)
+    means = np.array([expit(logits + by).mean() for by in shifts])
+    return shifts, means - means[80]
 
 
 # A log in memory --------------------------------------------------------------------------
