@@ -150,7 +150,7 @@ def _order_shifts(rate: float, noise: float, effect: float, orders: tuple[float,
     """Return shifts of the logits that move the mean chance by what orders do; at its ends by less, both ways."""
     room = 0.9 * min(rate + effect, 1 - rate - effect)
     shifts, moved = _moves(rate, noise, effect)
-    return np.interp(np.clip(orders, -room, room), moved, shifts)
+    return np.asarray(np.interp(np.clip(orders, -room, room), moved, shifts))
 
 
 @cache
