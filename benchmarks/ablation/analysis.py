@@ -550,4 +550,5 @@ def planned_effect(plan: AblationPlan, tests: int | None = None) -> float:
         plan.replicates,
         baseline_runs=plan.replicates,
         contrasts=len(family),
+        effect_variance=None,  # a memory may hold the answer to some tasks, and nothing for the rest
     )

@@ -16,7 +16,9 @@ from langgraft._core.canonical import JSON, seeded_fraction
 
 _OUTSET: Final = 0.25
 """Variance of a replay before anything is known of an item, counted as one replay."""
-IGNORED_AFTER: Final = 2
+_CAUTION: Final = 20
+"""Replays that the outset counts for where the next ones are chosen."""
+IGNORED_AFTER: Final = 5
 """Replays without any change after which an item counts as ignored."""
 
 
@@ -131,12 +133,17 @@ def next_replays(
 
 
 def _worth(credit: ItemCredit, planned: int) -> float:
-    """Return what one more replay is worth: how uncertain the credit is, by how often the item is used."""
+    """Return what one more replay is worth: how much surer it makes the credit, by how often the item is used.
+
+    Few replays say little of how an item varies: without the outset, those that change nothing at first
+    would never be tried again.
+    """
     if planned == 0:
         return math.inf
-    error = credit.error * math.sqrt((credit.replays + 1) / (planned + 1))
-    likely = 0.25 if credit.ignored else 1.0
-    return likely * error * math.sqrt(credit.uses)
+    n, mean = credit.replays, credit.credit or 0.0
+    squares = sum((each - mean) ** 2 for each in credit.lost)
+    variance = (squares + _CAUTION * _OUTSET) / (n + _CAUTION)
+    return variance * credit.uses / (planned * (planned + 1))
 
 
 def credit_json(credit: ItemCredit) -> dict[str, JSON]:

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 from functools import cache
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -194,10 +195,13 @@ def planned_difference(
     baseline_runs: int,
     contrasts: int = 1,
     noise_variance: float = 0.143,
-    effect_variance: float = 0.02,
+    effect_variance: float | None = 0.02,
     order_sd: float = 0.05,
 ) -> float:
     """Return what a plan will be able to detect, before anything is spent on it.
+
+    Detected is what is found, and would be without any single run of the baseline: else the verdict is
+    `unclear`.
 
     Args:
         items: Test items.
@@ -207,7 +211,8 @@ def planned_difference(
         noise_variance: Mean variance of an item's outcome between repetitions of the same
             condition; 0.143 is what the papers' own tables imply, 0 a deterministic model
             (evaluation §2.3).
-        effect_variance: Variance of the true effect between items.
+        effect_variance: Variance of the true effect between items; `None`: as large as it can be where no
+            item loses, because each gains all or nothing.
         order_sd: Standard deviation of the order effects. An assumption: 0.05 is a logit of about 0.3
             at middling rates.
 
@@ -217,15 +222,34 @@ def planned_difference(
     """
     if items < 2 or runs < FEWEST_RUNS:  # noqa: PLR2004  (one item says nothing about others)
         return math.inf
+    optimize: Any = require("scipy.optimize", extra="bench", purpose="The analysis")
     noise = noise_variance / items
-    variance = effect_variance / items + noise / runs + noise / baseline_runs
     freedom = float(contrasts * (runs - 1))
     orders = OrderEffects(order_sd**2 + noise, noise, freedom, contrasts)
-    se = math.sqrt(variance + orders.variance / runs)
-    estimate = Estimate(
-        *(0.0, 0.0, 0.0, 1.0, se, freedom, items, runs, 0.0, "crossed"),
-        within=noise_variance,
-        items_variance=variance,
-        orders=orders,
-    )
-    return _difference(estimate, SIGNIFICANCE / contrasts)
+    taken, left = math.sqrt(noise) * _overturning(baseline_runs), max(baseline_runs - 1, 1)
+
+    def missing(difference: float) -> float:
+        effects = difference * (1 - difference) if effect_variance is None else effect_variance
+        variance = max(effects / items + noise / runs + noise / left, ROUNDING)
+        estimate = Estimate(
+            *(0.0, 0.0, 0.0, 1.0, math.sqrt(variance), freedom, items, runs, 0.0, "crossed"),
+            within=noise_variance,
+            items_variance=variance,
+            orders=orders,
+        )
+        test = _Test(estimate, SIGNIFICANCE / contrasts, variance, 1.0)
+        return POWER - test.power(difference - taken)
+
+    if missing(1.0) > 0:
+        return math.inf
+    return float(optimize.brentq(missing, 0.0, 1.0, xtol=1e-5))
+
+
+def _overturning(runs: int) -> float:
+    """Return how far a mean falls without the run that speaks most for it, in the runs' deviations.
+
+    That run exceeds the mean by what the largest of so many normal numbers is on average (Blom 1958).
+    """
+    if runs < 2:  # noqa: PLR2004  (a single one is never left out)
+        return 0.0
+    return NormalDist().inv_cdf((runs - 0.375) / (runs + 0.25)) / (runs - 1)

@@ -3,6 +3,8 @@
 from typing import Final
 
 from acceptance import (
+    ablation,
+    ablation_played,
     agents_demo,
     agents_kill,
     alfworld_bad_input,
@@ -49,6 +51,10 @@ from acceptance.groups import Group
 
 GROUPS: Final[tuple[Group, ...]] = (
     Group("Intervals, corrected p values and power", intervals.measure),
+    Group("Does memory help: verdicts on planted agents", ablation.measure_verdicts),
+    Group("Does memory help: the guard", ablation.measure_guard),
+    Group("Does memory help: credit, guards, prompts, the README", ablation_played.measure),
+    Group("Does memory help: kill -9", ablation_played.measure_kills),
     Group("The demo", demo.measure),
     Group("kill -9", kill.measure),
     Group("Memory is the fold of its deltas", fold.measure),
