@@ -18,6 +18,8 @@ _OUTSET: Final = 0.25
 """Variance of a replay before anything is known of an item, counted as one replay."""
 _CAUTION: Final = 20
 """Replays that the outset counts for where the next ones are chosen."""
+SURE: Final = 2.0
+"""Standard errors that a credit must be away from 0 for the item to count as helping or harming."""
 IGNORED_AFTER: Final = 5
 """Replays without any change after which an item counts as ignored."""
 
@@ -65,7 +67,7 @@ class ItemCredit:
             return "not tried"
         if self.ignored:
             return "ignored"
-        if abs(self.credit) <= self.error:
+        if abs(self.credit) <= SURE * self.error:
             return "no effect seen"
         return "helps" if self.credit > 0 else "harms"
 

@@ -23,7 +23,7 @@ from langgraph.store.memory import InMemoryStore
 
 from langgraft._core.errors import InputError, LanggraftError
 from langgraft.benchmarks.ablation import Ablation
-from langgraft.benchmarks.ablation.credit import credits_of, next_replays
+from langgraft.benchmarks.ablation.credit import IGNORED_AFTER, credits_of, next_replays
 from langgraft.benchmarks.ablation.variants import CONTRADICTED, POISON, SUPERSEDED, VARIANTS
 from langgraft.benchmarks.comparison.sequential import FEWEST_PAIRS
 from langgraft.memory.bank_format import read_items
@@ -40,7 +40,8 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Ablation:
     """Try a bank of one item that helps, one that harms, one that changes nothing and one unused."""
     folder = tmp_path_factory.mktemp("planted")
     bank = bank_file(folder / "bank.jsonl", good=GOOD, bad=BAD, idle=IDLE, other=OTHER)
-    return tried(folder / "out", bank=bank, test=asked("ada", "fay", "eve"), harm=True, credit=23)
+    test = [*asked("ada", "fay"), *asked("eve", times=3)]
+    return tried(folder / "out", bank=bank, test=test, harm=True, credit=23)
 
 
 def test_credit_when_items_are_planted_then_is_given_to_the_right_ones(planted: Ablation) -> None:
@@ -115,7 +116,7 @@ def test_harm_suite_when_run_then_says_what_the_agent_did_by_item(planted: Ablat
     rows = {each.variant: each for each in planted.analysis.harm}
     assert rows.keys() == VARIANTS.keys()
     assert rows["poisoned"].success == 0
-    assert rows["poisoned"].as_is == pytest.approx(1 / 3)
+    assert rows["poisoned"].as_is == pytest.approx(1 / 5)
 
 
 @pytest.mark.parametrize("credit", [1, 7, 40])
@@ -180,7 +181,7 @@ def test_replays_when_chosen_round_by_round_then_each_is_made_once(
             if each.get("without") == item
         )
         assert credit.credit == (lost / credit.replays)
-        assert credit.ignored == (credit.replays >= 2 and lost == 0)
+        assert credit.ignored == (credit.replays >= IGNORED_AFTER and lost == 0)
 
 
 # A guard ----------------------------------------------------------------------------------
