@@ -28,7 +28,8 @@ def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[objec
     table = Table(header_style="bold")
     for number, column in enumerate(columns):
         numbers = bool(rows) and all(str(row[number])[:1] in "+-.0123456789" for row in rows)
-        table.add_column(column, justify="right" if numbers else "left")
+        # Folded: in a narrow terminal names that are cut could not be told apart.
+        table.add_column(column, justify="right" if numbers else "left", overflow="fold")
     for row in rows:
         table.add_row(*(Text(printable(str(cell))) for cell in row))
     Console().print(table)
