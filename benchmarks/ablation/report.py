@@ -27,7 +27,6 @@ from langgraft.benchmarks.reporting.tables import Meanings, Number, Table
 from langgraft.benchmarks.reporting.words import (
     change,
     flat,
-    interval,
     listing,
     number,
     plain,
@@ -174,6 +173,10 @@ def title_of(plan: AblationPlan) -> str:
     return "Did the change regress?" if plan.guard else "Does memory help this agent?"
 
 
+def _short(found: Estimate) -> str:
+    return f"{signed(found.value)} [{signed(found.low)}, {signed(found.high)}]"
+
+
 def rows_of(found: Analysis) -> Iterator[tuple[str, ...]]:
     """Yield what a terminal shows of each condition."""
     words = {each.name: each.word for each in found.memories}
@@ -186,7 +189,7 @@ def rows_of(found: Analysis) -> Iterator[tuple[str, ...]]:
         yield (
             name,
             plain(each.mean("score")),
-            "" if estimate is None else f"{signed(estimate.value)} {interval(estimate)}",
+            "" if estimate is None else _short(estimate),
             words.get(name, ""),
             number(each.mean("prompt_tokens"), 0),
             number(each.mean("completion_tokens"), 0),
