@@ -337,7 +337,7 @@ def _pace(section: AgentSettings, workers: int) -> float:
 
 def _paces(plan: MlePlan) -> str:
     paces = sorted({SECONDS_A_PROGRAM[each.name] for each in plan.agents})
-    if [each.name for each in plan.agents] == ["tree"]:
+    if {each.name for each in plan.agents} == {"tree"}:
         return f"a program takes {paces[0]:g} s"
     paces = sorted({paces[0], paces[-1]})
     return f"a program or step takes {' to '.join(f'{pace:g}' for pace in paces)} s"

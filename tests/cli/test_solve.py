@@ -3,9 +3,9 @@
 import contextlib
 import io
 import json
+import re
 import signal
 import subprocess
-import re
 import sys
 import time
 from collections.abc import Callable

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,9 +30,7 @@ from langgraft.nodes.search.journal import node_json
 pytest.importorskip("pandas", reason="needs pandas: pip install 'langgraft[mle]'")
 
 DRAFT = Expansion("draft")
-BOTH = programs(
-    reply(good(0.6), plan="Trees."), reply(good(0.7), plan="Lines."), reply(good(0.8))
-)
+BOTH = programs(reply(good(0.6), plan="Trees."), reply(good(0.7), plan="Lines."), reply(good(0.8)))
 
 
 class Planned:
@@ -93,7 +90,11 @@ def test_hint_when_a_policy_gives_one_is_told_to_the_writer_of_that_program_alon
 
 @pytest.mark.parametrize(
     ("scope", "told"),
-    [("all", {"Trees.", "Lines.", "Forests."}), ("siblings", {"Forests."}), ("ancestors", {"Trees."})],
+    [
+        ("all", {"Trees.", "Lines.", "Forests."}),
+        ("siblings", {"Forests."}),
+        ("ancestors", {"Trees."}),
+    ],
 )
 def test_scope_when_a_policy_narrows_it_leaves_other_attempts_out(
     scope: Any, told: set[str], competition: Competition
@@ -106,7 +107,9 @@ def test_scope_when_a_policy_narrows_it_leaves_other_attempts_out(
     policy = Planned(DRAFT, DRAFT, improved, Expansion("improve", "000", scope=scope))
     searched(competition, code, policy=policy, steps=4)
     attempts = code.texts("write")[3].split("# Earlier attempts")[1].split("# Previous")[0]
-    assert {plan for plan in ("Trees.", "Lines.", "Forests.") if f"Plan: {plan}" in attempts} == told
+    assert {
+        plan for plan in ("Trees.", "Lines.", "Forests.") if f"Plan: {plan}" in attempts
+    } == told
 
 
 def test_search_when_its_policy_ends_it_submits_the_best_so_far(competition: Competition) -> None:

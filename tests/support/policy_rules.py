@@ -54,7 +54,9 @@ class Table:
     def mends(self, name: str) -> bool:
         """Say whether a program is a repair."""
         row = self.rows[name]
-        return not row.partner_id and bool(row.parent_id) and self.rows[row.parent_id or ""].is_buggy
+        return (
+            not row.partner_id and bool(row.parent_id) and self.rows[row.parent_id or ""].is_buggy
+        )
 
     def repairs(self, name: str) -> int:
         """Count the repairs in a row that end in a program."""
@@ -74,9 +76,7 @@ class Table:
         return None
 
 
-def uct_choice(
-    table: Table, *, children: int, c: float, top: int | None, debug_depth: int
-) -> Told:
+def uct_choice(table: Table, *, children: int, c: float, top: int | None, debug_depth: int) -> Told:
     """Say what UCT does next; `c` as it is at this step."""
     if failure := table.to_repair(debug_depth):
         return "debug", failure, None
@@ -86,7 +86,9 @@ def uct_choice(
     lines = {name: list(table.above(name))[::-1] for name in runners}
 
     def below(name: str | None) -> list[str]:
-        return [n for n in table.names if table.valid(n) and (name is None or name in table.above(n))]
+        return [
+            n for n in table.names if table.valid(n) and (name is None or name in table.above(n))
+        ]
 
     def lost(name: str | None) -> int:
         return sum(name is None or name in table.above(each.parent_id) for each in table.begun)
@@ -113,7 +115,7 @@ def uct_choice(
     return "improve", reached, None
 
 
-def evolution_choice(  # noqa: PLR0913
+def evolution_choice(
     table: Table,
     *,
     seed: int,
@@ -143,7 +145,9 @@ def evolution_choice(  # noqa: PLR0913
     def draw(members: list[str], what: str) -> str:
         if tournament is not None:
             drawn = [
-                members[math.floor(seeded_fraction("evolution", what, k, seed, step) * len(members))]
+                members[
+                    math.floor(seeded_fraction("evolution", what, k, seed, step) * len(members))
+                ]
                 for k in range(tournament)
             ]
             return min(drawn, key=ranked.index)
@@ -202,7 +206,8 @@ def under_way(random: Random, nodes: list[JournalNode]) -> list[Expansion]:
             case "improve" if working:
                 begun.append(Expansion("improve", random.choice(working)))
             case "merge" if len(working) > 1:
-                begun.append(Expansion("merge", *random.sample(working, 2)))
+                first, second = random.sample(working, 2)
+                begun.append(Expansion("merge", first, second))
             case "debug" if free:
                 begun.append(Expansion("debug", free.pop(random.randrange(len(free))).id))
             case _:

@@ -12,10 +12,19 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from typing_extensions import override
 
 from langgraft._core.errors import SettingsError
+from langgraft.benchmarks.harness.plans import is_shipped
 from langgraft.benchmarks.harness.study import ServerUrl
 from langgraft.benchmarks.mle.conditions import spelled
 
@@ -186,7 +195,7 @@ class TreeSettings(AgentSettings):
         from langgraft.nodes.search.policy import AIDEPolicy  # noqa: PLC0415
         from langgraft.nodes.search.uct import UCTPolicy  # noqa: PLC0415
 
-        given: dict[str, Any] = dict(self.policy.__pydantic_extra__)
+        given: dict[str, Any] = dict(self.policy.model_extra or {})
         made: type[UCTPolicy | EvolutionPolicy] | None = {
             "uct": UCTPolicy,
             "evolution": EvolutionPolicy,
@@ -206,9 +215,9 @@ class TreeSettings(AgentSettings):
         )
 
     @model_validator(mode="after")
-    def _policy_fits(self) -> Self:
-        if self.policy.name == "greedy" and not self.policy.__pydantic_extra__:
-            return self  # its settings are checked as fields, and nothing is imported for them
+    def _policy_fits(self, info: ValidationInfo) -> Self:
+        if is_shipped(info) or (self.policy.name == "greedy" and not self.policy.model_extra):
+            return self  # to check it would import it, and listing plans needs none of that
         for name in ("drafts", "debug_probability", "published_depth"):
             if (
                 self.policy.name != "greedy"

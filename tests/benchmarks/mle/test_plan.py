@@ -324,7 +324,9 @@ def test_plan_when_data_lies_elsewhere_then_is_the_same_plan(tmp_path: Path) -> 
     assert "data" not in prepare(MleStudy(), plan).resolved
 
 
-@pytest.mark.parametrize("name", ["demo-mle", "demo-mle-chain", "mle-lite", "mle-policies", "mle-shipped"])
+@pytest.mark.parametrize(
+    "name", ["demo-mle", "demo-mle-chain", "mle-lite", "mle-policies", "mle-shipped"]
+)
 def test_plan_when_it_ships_then_expands(name: str) -> None:
     """The plans that ship are read and expanded; written out in full they are the same plans."""
     study, plan = read_plan(shipped_plans()[name])

@@ -328,7 +328,8 @@ def test_nonsense_gets_a_harmless_reply(text: str, reply: str) -> None:
 )
 def test_anything_in_a_prompt_is_answered(task: str, other: str, kind: str) -> None:
     """No task, program, output or preview stops it."""
-    names = ("task", "code", "output", "attempts", "data", "memory", "rules")
+    names = ["task", "code", "output", "attempts", "data", "memory", "rules"]
+    names += ["metric", "partner", "partner_metric"]
     template = prompt(f"tree_{kind}")
     values = {name: other for name in names if f"${name}" in template.text} | {"task": task}
     assert SimulatedDataScientist().invoke(template.render(**values)).text
