@@ -77,6 +77,7 @@ def build_tree_agent(
     folds: int = 5,
     width: int = 1,
     candidates: int = 1,
+    program_hours: float | None = None,
     budget: Budget | None = None,
     packages: Sequence[str] | None = None,
     prompts: TreePrompts | None = None,
@@ -99,9 +100,11 @@ def build_tree_agent(
     `seconds`          wall clock of one program        7200      7200          3600; 32400
     `folds`            of a cross-validation, as the    5         -             5
                        prompt says
-    `policy`           what to write next               AIDE's    debug_prob    5 drafts, 0.5, 3;
-                                                                  0.5, max_     5, 1, 20
+    `policy`           what to write next; also         AIDE's    debug_prob    5 drafts, 0.5, 3;
+                       `UCTPolicy`, `EvolutionPolicy`             0.5, max_     5, 1, 20
                                                                   debug_depth 3
+    `program_hours`    running time of all programs     none      -             -
+                       together
     `width`            programs written side by side    1         -             1
     `candidates`       best programs that are run       1         -             1
                        again on two fresh splits
@@ -143,6 +146,9 @@ def build_tree_agent(
         folds: At least 2.
         width: At least 1. The journal depends on it: programs of a wave do not see each other.
         candidates: At least 1.
+        program_hours: Once its programs ran that long together, the search ends, as it does after `steps`.
+            What counts is how long the sandbox said that each ran, which the journal records then,
+            so that a search that goes on has used what it used. `None` sets no limit.
         budget: Room for recalled text; `None`: that of `Budget()`.
         packages: `None` takes what the image of `langgraft sandbox build` is asked to hold, by
             name; give your own for another image, also with versions.
@@ -160,6 +166,8 @@ def build_tree_agent(
         check_whole(named, value)
     check_whole("folds", folds, 2)
     check_seconds(seconds)
+    if program_hours is not None:
+        check_seconds(program_hours, "program_hours")
     sample_file(competition)
     needs = tree_memory_needs(memory, learn=learn)
     code_model = chat_model(code_model, "`code_model` of build_tree_agent")
@@ -173,7 +181,9 @@ def build_tree_agent(
         seconds,
         folds,
         package_names(packages),
+        program_hours,
     )
+    policy = policy or AIDEPolicy()
     taught = memory if learn else None
 
     branch: Branch = {}
@@ -188,8 +198,8 @@ def build_tree_agent(
         branch["reflect"] = reflect_program_node(deps, feedback)
 
     graph: Graph = StateGraph(TreeState, input_schema=TreeInput, output_schema=TreeOutput)
-    graph.add_node("start", start_search_node(deps, memory=taught))
-    selecting = select_node(deps, policy or AIDEPolicy(), steps=steps, width=width)
+    graph.add_node("start", start_search_node(deps, memory=taught, policy=policy))
+    selecting = select_node(deps, policy, steps=steps, width=width)
     graph.add_node("select", selecting)
     graph.add_node("branch", _branch(branch))
     graph.add_node("remember", remember_program_node(deps, taught, folder=folder))

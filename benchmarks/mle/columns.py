@@ -67,7 +67,7 @@ def share() -> Number:
 _COLUMNS: Final = {
     "above_median": "1: the score is strictly better than the board's median",
     "action": "name of the tool, or message",
-    "agent": "the agent: tree, chain or mlab",
+    "agent": "the agent: tree, chain or mlab; a tree with another policy than AIDE's also names it",
     "any_medal": "1: a medal of any color",
     "attempts": "beginnings of the run, each with what memory recalls; of several runs their sum",
     "bronze_medal": "1: a bronze medal",

@@ -126,11 +126,12 @@ def _in_order(path: Path, nodes: Sequence[JournalNode]) -> list[JournalNode]:
         if node.id in seen:
             msg = f"{path}: two nodes have the id {node.id!r:.80}"
             raise InputError(msg)
-        if node.parent_id is not None and node.parent_id not in seen:
-            msg = (
-                f"{path}: node {node.id!r:.80} (step {node.step}) names the parent"
-                f" {node.parent_id!r:.80}, which is no node of an earlier step"
-            )
-            raise InputError(msg)
+        for parent in node.parent_ids:
+            if parent not in seen:
+                msg = (
+                    f"{path}: node {node.id!r:.80} (step {node.step}) names the parent"
+                    f" {parent!r:.80}, which is no node of an earlier step"
+                )
+                raise InputError(msg)
         seen.add(node.id)
     return ordered

@@ -13,7 +13,6 @@ from langgraft.benchmarks.harness.study import SIMULATED, Plan, ServerUrl
 from langgraft.benchmarks.mle.agents.settings import (
     MODEL_FIELDS,
     SECTIONS,
-    AgentName,
     AgentSettings,
     Section,
     TreeSettings,
@@ -54,7 +53,7 @@ class MlePlan(Plan):
     study: Literal["mle"] = "mle"
     agents: tuple[Section, ...] = (TreeSettings(),)
     """The agents, by name or with settings of their own: `tree` searches over programs as AIDE
-    does, `chain` acts step by step as OpenHands' CodeActAgent, `mlab` as MLAgentBench's agent."""
+    does, or by another policy, `chain` acts step by step as OpenHands' CodeActAgent, `mlab` as MLAgentBench's agent."""
     memory: tuple[MemoryCondition, ...] = (NAMED["off"], NAMED["cold"], NAMED["warm"])
     """The conditions, by name (`off`, `cold`, `warm`, `scheduled`, `placebo` …) or spelled out."""
     competitions: tuple[str, ...] = Field(default_factory=lambda: _named_competitions("shipped"))
@@ -187,9 +186,9 @@ class MlePlan(Plan):
     @field_validator("agents")
     @classmethod
     def _one_each(cls, agents: tuple[AgentSettings, ...]) -> tuple[AgentSettings, ...]:
-        names = [each.name for each in agents]
+        names = [each.label for each in agents]
         if len(set(names)) < len(names):
-            msg = f"each agent may be given once, got {names}"
+            msg = f"each agent may be given once, and the tree once with each policy, got {names}"
             raise ValueError(msg)
         return agents
 
@@ -217,13 +216,13 @@ class MlePlan(Plan):
             seeds, build_seeds = self.seeds_of(each), self.build_seeds_of(each)
             if shared := sorted(set(seeds) & set(build_seeds)):
                 msg = (
-                    f"seeds {shared} build banks and are compared: a warm run of {each.name} would"
+                    f"seeds {shared} build banks and are compared: a warm run of {each.label} would"
                     " know itself"
                 )
                 raise ValueError(msg)
             if warm and not build_seeds:
                 msg = (
-                    f"a condition of {each.name} starts warm, and there are no build_seeds to make"
+                    f"a condition of {each.label} starts warm, and there are no build_seeds to make"
                     " its bank"
                 )
                 raise ValueError(msg)
@@ -232,14 +231,14 @@ class MlePlan(Plan):
     @model_validator(mode="after")
     def _memory_fits(self) -> Self:
         for agent in self.agents:
-            check_chosen(agent.name, agent.memory or (), self.memory)
+            check_chosen(agent.label, agent.memory or (), self.memory)
         return self
 
     @model_validator(mode="after")
     def _models_fit(self) -> Self:
         own = {name: getattr(self, name) for name in MODEL_FIELDS[1:]}
         given = [name for name, value in own.items() if value is not None]
-        given += [f"{each.name}'s {name}" for each in self.agents for name in each.own_models]
+        given += [f"{each.label}'s {name}" for each in self.agents for name in each.own_models]
         if self.model == SIMULATED and given:
             msg = f"{given[0]} is not for the simulated model: name a model in `model`"
             raise ValueError(msg)
@@ -252,12 +251,12 @@ class MlePlan(Plan):
         return self
 
     def agent(self, name: str) -> AgentSettings:
-        """Return an agent's section.
+        """Return an agent's section, by its label.
 
         Raises:
             KeyError: The plan has no such agent.
         """
-        return {str(each.name): each for each in self.agents}[name]
+        return {each.label: each for each in self.agents}[name]
 
     def seeds_of(self, agent: AgentSettings) -> tuple[int, ...]:
         """Return the seeds of an agent's runs that are compared."""
@@ -277,7 +276,7 @@ class MlePlan(Plan):
         """Return the sampling temperature of an agent's models."""
         return self.temperature if agent.temperature is None else agent.temperature
 
-    def named(self, agent: AgentName, rest: str) -> str:
+    def named(self, agent: str, rest: str) -> str:
         """Return a name within the plan: of a tree alone `rest`, otherwise with the agent first."""
         alone = [each.name for each in self.agents] == ["tree"]
         return rest if alone else f"{agent}/{rest}"

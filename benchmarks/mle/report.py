@@ -50,7 +50,13 @@ MOST_SHOWN: Final = 15
 
 _TITLE: Final = "Tree search with memory"
 _TITLE_OF_AGENTS: Final = "Agents with memory"
-AGENTS: Final = {"tree": "tree search", "chain": "chain agent", "mlab": "MLAB"}
+AGENTS: Final = {
+    "tree": "tree search",
+    "tree-uct": "tree search by UCT",
+    "tree-evolution": "tree search by evolution",
+    "chain": "chain agent",
+    "mlab": "MLAB",
+}
 """What agents are called in titles; others by their names."""
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
@@ -222,7 +228,7 @@ def _own_models(plan: Plan) -> list[str]:
     """Name the models that agents have other than the plan's."""
     if not isinstance(plan, MlePlan):
         return []
-    return [f"{each.name}: {each.model}" for each in plan.agents if each.model is not None]
+    return [f"{each.label}: {each.model}" for each in plan.agents if each.model is not None]
 
 
 def _short(plan: Plan, analyses: Sequence[Analysis], page: Path, *, simulated: bool) -> Report:

@@ -3,8 +3,8 @@
     build/<competition>                one search a build seed, one after another, from an empty bank
     <memory>/<competition>/seed-<n>    one search
 
-Of a plan with other agents than the tree each name begins with the agent, `chain/build/…`. A bank
-belongs to one agent: what an agent meets is what another one would not.
+Of a plan with other agents than one tree each name begins with the agent, `chain/build/…` or
+`tree-uct/build/…`. A bank belongs to one agent: what an agent meets is what another one would not.
 
 A warm condition starts from the bank that the build run of its competition left. Conditions of
 `CodingMemory` share it: their settings decide what is recalled, and nothing of what is kept. A
@@ -45,7 +45,7 @@ def runs_at(plan: MlePlan, competitions: Iterable[str]) -> Iterator[RunSpec]:
 
 
 def agent_of(spec: RunSpec) -> str:
-    """Return the agent of a run."""
+    """Return the label of a run's agent."""
     return str(spec.factors["agent"])
 
 
@@ -98,7 +98,7 @@ def _build_name(
     plan: MlePlan, agent: AgentSettings, builder: MemoryCondition, competition: str
 ) -> str:
     phase = BUILD if builder is BUILDER else f"{BUILD}-{builder.name}"
-    return plan.named(agent.name, f"{phase}/{competition}")
+    return plan.named(agent.label, f"{phase}/{competition}")
 
 
 def _build(
@@ -106,7 +106,7 @@ def _build(
 ) -> RunSpec:
     seeds = plan.build_seeds_of(agent)
     factors: Mapping[str, JSON] = {
-        "agent": agent.name,
+        "agent": agent.label,
         "memory": builder.name,
         "competition": competition,
         "seed": seeds[0],
@@ -120,7 +120,7 @@ def _search(
     plan: MlePlan, agent: AgentSettings, competition: str, condition: MemoryCondition, seed: int
 ) -> RunSpec:
     factors: Mapping[str, JSON] = {
-        "agent": agent.name,
+        "agent": agent.label,
         "memory": condition.name,
         "competition": competition,
         "seed": seed,
@@ -130,5 +130,5 @@ def _search(
     if condition.start == "warm":
         builder = _builder_of(plan, condition)
         source = BankSource(_build_name(plan, agent, builder, competition))
-    name = plan.named(agent.name, f"{condition.name}/{competition}/{_item(seed)}")
+    name = plan.named(agent.label, f"{condition.name}/{competition}/{_item(seed)}")
     return RunSpec(plan.study, name, factors, (_item(seed),), source)

@@ -244,7 +244,7 @@ def _kind(agent: str, journals: Sequence[bool]) -> Kind:
         return "tree"
     if agent == "mlab":
         return "mlab"
-    return "tree" if agent == TREE and not journals else "chain"
+    return "tree" if agent.partition("-")[0] == TREE and not journals else "chain"
 
 
 def _ended(specs: Iterable[RunSpec], log: PlanLogReader) -> int:

@@ -290,7 +290,7 @@ def _programs_line(plan: MlePlan, section: AgentSettings, runs: Sequence[RunSpec
     agent = agent_named(section.name)
     count = sum(run.length for run in runs)
     what = "searches" if section.name == "tree" else "runs"
-    first = "" if len(plan.agents) == 1 else f" of {section.name}"
+    first = "" if len(plan.agents) == 1 else f" of {section.label}"
     told = f"programs{first}: at most {_most_programs(plan, runs):,} in {count:,} {what}"
     told += f" of {section.steps} steps; "
     if agent.cached:
@@ -299,14 +299,14 @@ def _programs_line(plan: MlePlan, section: AgentSettings, runs: Sequence[RunSpec
 
 
 def _of(section: AgentSettings, runs: Sequence[RunSpec]) -> list[RunSpec]:
-    return [run for run in runs if agent_of(run) == section.name]
+    return [run for run in runs if agent_of(run) == section.label]
 
 
 def _hours_line(section: StepSettings, runs: Sequence[RunSpec]) -> str:
     count = sum(run.length for run in runs)
     money = "" if section.dollars is None else f" and at most {section.dollars:,g} dollars"
     return (
-        f"{section.name}: a run has at most {section.hours:g} h{money}, all {count:,} runs"
+        f"{section.label}: a run has at most {section.hours:g} h{money}, all {count:,} runs"
         f" {count * section.hours:,.0f} h, one after another"
     )
 
@@ -337,7 +337,7 @@ def _pace(section: AgentSettings, workers: int) -> float:
 
 def _paces(plan: MlePlan) -> str:
     paces = sorted({SECONDS_A_PROGRAM[each.name] for each in plan.agents})
-    if [each.name for each in plan.agents] == ["tree"]:
+    if {each.name for each in plan.agents} == {"tree"}:
         return f"a program takes {paces[0]:g} s"
     paces = sorted({paces[0], paces[-1]})
     return f"a program or step takes {' to '.join(f'{pace:g}' for pace in paces)} s"

@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from langgraft._core.errors import InputError
 from langgraft.benchmarks.mle.tree_picture import (
+    DIAMOND,
     HEXAGON,
     RAMP,
     STAR,
@@ -117,6 +118,7 @@ def render_tree_page(
         style=trusted(pages.get_template("tree.css").render(picture=picture)),
         script=trusted(pages.get_template("tree.js").render()),
         hexagon=HEXAGON,
+        diamond=DIAMOND,
         star=STAR,
         ramp=RAMP,
     )
@@ -144,6 +146,7 @@ _STAGES: Final[Mapping[Stage, str]] = {
     "draft": "drafts",
     "debug": "debugged",
     "improve": "improved",
+    "merge": "merged",
 }
 
 
@@ -173,6 +176,7 @@ class _Panel:
     first: bool
     """Whether it is shown before any is chosen."""
     parent: int | None
+    partner: int | None
     children: Sequence[int]
     around: str
     """Parent and children, for keys that walk the tree."""
@@ -202,6 +206,7 @@ def _panel(view: TreeView, position: int) -> _Panel:
         stage=view.stages[position],
         first=position == (first or 0),
         parent=parent,
+        partner=view.partners[position],
         children=view.children[position],
         around=" ".join(map(str, ["" if parent is None else parent, *view.children[position]])),
         chips=list(_chips(view, position)),

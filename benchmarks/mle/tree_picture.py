@@ -24,6 +24,7 @@ RAMP: Final = ("#ffffcc", "#c7e9b4", "#7fcdbb", "#41b6c4", "#1d91c0", "#225ea8",
 INK_FROM: Final = 0.5
 """The rank from which the step is written in white."""
 HEXAGON: Final = ((-1.12, 0.0), (-0.56, -0.98), (0.56, -0.98), (1.12, 0.0), (0.56, 0.98), (-0.56, 0.98))  # fmt: skip
+DIAMOND: Final = ((0.0, -1.22), (1.22, 0.0), (0.0, 1.22), (-1.22, 0.0))
 STAR: Final = (
     (0.0, -1.0), (0.235, -0.324), (0.951, -0.309), (0.38, 0.124), (0.588, 0.809),
     (0.0, 0.4), (-0.588, 0.809), (-0.38, 0.124), (-0.951, -0.309), (-0.235, -0.324),
@@ -65,6 +66,14 @@ class TreeView:
         """The parent of each program."""
         return [
             None if node.parent_id is None else self._positions[node.parent_id]
+            for node in self.nodes
+        ]
+
+    @cached_property
+    def partners(self) -> Sequence[int | None]:
+        """The second parent of each program: of a merge."""
+        return [
+            None if node.partner_id is None else self._positions[node.partner_id]
             for node in self.nodes
         ]
 
@@ -126,11 +135,13 @@ class TreeView:
     @cached_property
     def lineage(self) -> frozenset[int]:
         """The chosen program, or else the best one, and those that it descends from."""
-        position = self.best if self.chosen_position is None else self.chosen_position
         line: set[int] = set()
-        while position is not None:
-            line.add(position)
-            position = self.parents[position]
+        left = [self.best if self.chosen_position is None else self.chosen_position]
+        while left:
+            position = left.pop()
+            if position is not None and position not in line:
+                line.add(position)
+                left += [self.parents[position], self.partners[position]]
         return frozenset(line)
 
     def told(self, position: int) -> str:
@@ -189,6 +200,8 @@ class Edge:
 
     ends: tuple[float, float, float, float]
     lineage: bool
+    partner: bool = False
+    """Whether it comes from the second parent of a merge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +230,11 @@ def picture_of(view: TreeView) -> Picture:
     edges = [
         Edge((*(task if parent is None else points[parent]), *point), at in view.lineage)
         for at, (parent, point) in enumerate(zip(view.parents, points, strict=True))
+    ]
+    edges += [
+        Edge((*points[partner], *points[at]), at in view.lineage, partner=True)
+        for at, partner in enumerate(view.partners)
+        if partner is not None
     ]
     edges.sort(key=lambda edge: edge.lineage)
     marks = [_mark(view, position, point) for position, point in enumerate(points)]

@@ -4,6 +4,8 @@ deps           what the nodes share: the search's state, and what it depends on
 journal        every program so far, as a chain of contents
 start          the beginning, and going on after a crash
 policy         which programs to write next: AIDE's rules, or one's own
+uct            a policy by upper confidence bounds (AIRA's MCTS)
+evolution      a policy by generations, with merges of two programs (AIRA's)
 programs       a branch: one program (read from a reply by `langgraft.nodes.program_text`)
 memory         what memory recalls for a program and is taught of it, one program at a time
 choose         what is submitted, and the best solution as files
@@ -17,26 +19,31 @@ if TYPE_CHECKING:
     from langgraft.nodes.artifacts import Artifacts, FolderArtifacts, MemoryArtifacts
     from langgraft.nodes.node import SAMPLE
     from langgraft.nodes.search.deps import TreeInput, TreeOutput, TreePrompts, TreeState
+    from langgraft.nodes.search.evolution import EvolutionPolicy
     from langgraft.nodes.search.journal import Journal, JournalNode, Search, read_search
     from langgraft.nodes.search.memory import read_best
-    from langgraft.nodes.search.policy import AIDEPolicy, Expansion, SearchPolicy
+    from langgraft.nodes.search.policy import AIDEPolicy, Expansion, Progress, SearchPolicy
     from langgraft.nodes.search.start import arestore_memory, bank_of, restore_memory
+    from langgraft.nodes.search.uct import UCTPolicy
 
 __all__ = [
     "SAMPLE",
     "AIDEPolicy",
     "Artifacts",
+    "EvolutionPolicy",
     "Expansion",
     "FolderArtifacts",
     "Journal",
     "JournalNode",
     "MemoryArtifacts",
+    "Progress",
     "Search",
     "SearchPolicy",
     "TreeInput",
     "TreeOutput",
     "TreePrompts",
     "TreeState",
+    "UCTPolicy",
     "arestore_memory",
     "bank_of",
     "read_best",
@@ -50,7 +57,9 @@ _MODULES = {
     "search.memory": ("read_best",),
     "search.deps": ("TreeInput", "TreeOutput", "TreePrompts", "TreeState"),
     "search.journal": ("Journal", "JournalNode", "Search", "read_search"),
-    "search.policy": ("AIDEPolicy", "Expansion", "SearchPolicy"),
+    "search.evolution": ("EvolutionPolicy",),
+    "search.policy": ("AIDEPolicy", "Expansion", "Progress", "SearchPolicy"),
+    "search.uct": ("UCTPolicy",),
     "search.start": ("arestore_memory", "bank_of", "restore_memory"),
 }
 __getattr__, __dir__ = lazy_exports(

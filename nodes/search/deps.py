@@ -6,7 +6,7 @@ submissions and records are contents in `Artifacts`; the journal is a chain of r
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, TypeAlias
 
 from typing_extensions import TypedDict
 
@@ -18,6 +18,10 @@ from langgraft.nodes.node import Node, Update
 from langgraft.nodes.prompts import PromptSet, prompt_field
 from langgraft.nodes.search.journal import JournalNode, Search, Stage, read_search
 
+Scope: TypeAlias = Literal["all", "siblings", "ancestors"]
+"""Which of the search's programs a writer is told of: all, those written from the same parents, or
+those that the new one descends from."""
+
 
 class Work(TypedDict, total=False):
     """One program on its way through a branch: what is known of it so far."""
@@ -27,6 +31,12 @@ class Work(TypedDict, total=False):
     """Name of the program in the journal."""
     stage: Stage
     parent_id: str | None
+    partner_id: str
+    """The other parent of a merge."""
+    hint: str
+    """What the policy tells the writer; missing: nothing."""
+    scope: Scope
+    """Which attempts the writer is told of; missing: all."""
     recalled: str
     """Reference of what memory said."""
     written: str
@@ -89,6 +99,13 @@ def merge_finished(held: list[Work], update: list[Work] | int | None) -> list[Wo
     return [done[step] for step in sorted(done)]
 
 
+class BegunSearch(Begun, total=False):
+    """A search that a thread has begun."""
+
+    policy: dict[str, Any]
+    """What its policy says of itself."""
+
+
 class TreeState(TreeOutput, total=False):
     """State of a tree search: plain JSON, of the same size at every step.
 
@@ -96,7 +113,7 @@ class TreeState(TreeOutput, total=False):
     """
 
     seed: int
-    begun: Begun
+    begun: BegunSearch
     wave: list[Work]
     """The programs being written now, at most `width` of them."""
     finished: Annotated[list[Work], merge_finished]
@@ -148,6 +165,9 @@ class TreePrompts(PromptSet):
     draft: Prompt = prompt_field("tree_draft", "task attempts memory rules data")
     improve: Prompt = prompt_field("tree_improve", "task attempts code memory rules")
     debug: Prompt = prompt_field("tree_debug", "task code output memory rules data")
+    merge: Prompt = prompt_field(
+        "tree_merge", "task attempts metric code partner_metric partner memory rules"
+    )
     rules: Prompt = prompt_field("tree_rules", "limit folds packages")
     """What becomes `$rules`."""
     repair: Prompt = prompt_field("tree_repair", "problem")
@@ -169,6 +189,8 @@ class SearchDeps(CompetitionDeps):
     """Of a cross-validation, as the prompt says."""
     packages: Sequence[str] = ()
     """What the prompt says can be imported."""
+    program_hours: float | None = None
+    """Running time of all programs together; `None` sets no limit, and records none."""
 
     @property
     def lower_is_better(self) -> bool:
@@ -185,7 +207,13 @@ class SearchDeps(CompetitionDeps):
 
     def parent(self, state: BranchState) -> JournalNode | None:
         """Return the program that the one of a branch comes from."""
-        wanted = state["work"]["parent_id"]
-        if wanted is None:
-            return None
-        return next(node for node in self.nodes(state["journal"]) if node.id == wanted)
+        return next(iter(self.parents(state)), None)
+
+    def parents(self, state: BranchState) -> Sequence[JournalNode]:
+        """Return what the program of a branch comes from: nothing, one program, or two."""
+        work = state["work"]
+        wanted = [each for each in (work["parent_id"], work.get("partner_id")) if each is not None]
+        if not wanted:
+            return ()
+        nodes = {node.id: node for node in self.nodes(state["journal"])}
+        return tuple(nodes[each] for each in wanted)

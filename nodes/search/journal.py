@@ -29,11 +29,14 @@ from langgraft.memory.model import MemoryDelta
 from langgraft.nodes.artifacts import Artifacts, RecordChain, check_reference
 from langgraft.nodes.replies import encodable
 
-Stage: TypeAlias = Literal["draft", "debug", "improve"]
-"""What a program was written for: a new solution, a repair of its parent, a better one."""
+Stage: TypeAlias = Literal["draft", "debug", "improve", "merge"]
+"""What a program was written for: a new solution, a repair of its parent, a better one, or one
+made of two parents."""
 
 
 _KEYS: Final = ("node", "submission", "deltas")
+_SELDOM: Final = ("partner_id", "seconds")
+"""Fields of a node that are left out where they are not set."""
 
 
 class JournalNode(BaseModel):
@@ -60,6 +63,10 @@ class JournalNode(BaseModel):
 
     # Of our own searches alone ---------------------------------------------------------------
 
+    partner_id: str | None = None
+    """The other parent of a merge."""
+    seconds: float | None = None
+    """How long the program ran, by the sandbox; recorded where the search has a limit on time."""
     timed_out: bool = False
     oom: bool = False
     submission: Literal["valid", "invalid", "absent"] | None = None
@@ -76,6 +83,11 @@ class JournalNode(BaseModel):
     """The diagnosis of its failure, as `langgraft.memory.model.ErrorRecord`."""
     asked: dict[str, JsonValue] = Field(default_factory=dict)
     """How each model call of it went: by `write`, `review`, `diagnose`, `judge`."""
+
+    @property
+    def parent_ids(self) -> tuple[str, ...]:
+        """What it was written from: nothing, one program, or the two of a merge."""
+        return tuple(each for each in (self.parent_id, self.partner_id) if each is not None)
 
     @field_validator("metric", mode="before")
     @classmethod
@@ -105,9 +117,11 @@ class Journal:
         return tuple(node for node in self.nodes if node.is_buggy)
 
     def stage(self, node: JournalNode) -> Stage:
-        """Return what a program was written for (AIDE's `stage_name`)."""
+        """Return what a program was written for (AIDE's `stage_name`, and `merge`)."""
         if node.parent_id is None:
             return "draft"
+        if node.partner_id is not None:
+            return "merge"
         parent = next(each for each in self.nodes if each.id == node.parent_id)
         return "debug" if parent.is_buggy else "improve"
 
@@ -119,6 +133,9 @@ def node_json(node: JournalNode) -> dict[str, JSON]:
         InputError: It holds a number that JSON cannot: an infinite metric, say.
     """
     value: dict[str, JSON] = _encodable(node.model_dump(mode="json"))
+    for name in _SELDOM:  # a search that has neither is written as before there were any
+        if value[name] is None:
+            del value[name]
     try:
         canonical_json(value)
     except ValueError as error:
@@ -244,9 +261,10 @@ def _extend(search: Search, record: _Record, reference: str) -> Search:
     if search.nodes and node.step <= search.nodes[-1].step:
         msg = f"{where}: does not come after step {search.nodes[-1].step}, the search's last"
         raise InputError(msg)
-    if node.parent_id is not None and node.parent_id not in known:
-        msg = f"{where}: names the parent {node.parent_id!r:.80}, which the search does not have"
-        raise InputError(msg)
+    for parent in node.parent_ids:
+        if parent not in known:
+            msg = f"{where}: names the parent {parent!r:.80}, which the search does not have"
+            raise InputError(msg)
     left = {node.id: record.submission} if record.submission else {}
     return replace(
         search,

@@ -73,7 +73,8 @@ def recall_program_node(
 def recall_context(deps: SearchDeps, state: BranchState) -> RecallContext:
     """Tell memory where the search stands.
 
-    What came of the parent is shown where it is to be repaired; there is nothing else to see.
+    What came of the parent is shown where it is to be repaired; there is nothing else to see. Memory
+    knows of three stages: to it, a merge is an improvement.
     """
     work = state["work"]
     failed = deps.parent(state) if work["stage"] == "debug" else None
@@ -81,7 +82,7 @@ def recall_context(deps: SearchDeps, state: BranchState) -> RecallContext:
         domain=domain(deps.competition),
         task_id=deps.competition.id,
         episode_id=episode_id(state["episode_id"], work["id"]),
-        stage=work["stage"],
+        stage="improve" if work["stage"] == "merge" else work["stage"],
         step=work["step"],
         observation="" if failed is None else seen(failed),
     )
@@ -181,6 +182,8 @@ def node_of(deps: SearchDeps, work: Work, judged: Mapping[str, Any] | None = Non
         step=work["step"],
         id=work["id"],
         parent_id=work["parent_id"],
+        partner_id=work.get("partner_id"),
+        seconds=executed.get("seconds") if deps.program_hours is not None else None,
         plan=written["plan"],
         code=written["code"],
         metric=reviewed["metric"],

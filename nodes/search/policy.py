@@ -1,9 +1,14 @@
-"""Which programs to write next: `SearchPolicy`, AIDE's (`AIDEPolicy`), and the node `select`."""
+"""Which programs to write next: `SearchPolicy`, AIDE's (`AIDEPolicy`), and the node `select`.
+
+Other policies have modules of their own, and share what stands here: which failures can be repaired,
+and what a score is worth among those of a search.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Protocol
+from fractions import Fraction
+from typing import Any, Protocol, get_args
 
 from langgraph.types import Send
 
@@ -11,7 +16,7 @@ from langgraft._core.arguments import check_whole, checked
 from langgraft._core.canonical import JSON, seeded_fraction
 from langgraft._core.errors import InputError, SettingsError
 from langgraft.nodes.node import Node, Update
-from langgraft.nodes.search.deps import BranchState, SearchDeps, TreeState, Work
+from langgraft.nodes.search.deps import BranchState, Scope, SearchDeps, TreeState, Work
 from langgraft.nodes.search.journal import Journal, JournalNode, Stage
 
 
@@ -21,11 +26,35 @@ class Expansion:
 
     stage: Stage
     parent_id: str | None = None
-    """The program to repair or to better; `None` for a draft."""
+    """The program to repair or to better, or the first of a merge; `None` for a draft."""
+    partner_id: str | None = None
+    """The second program of a merge."""
+    hint: str = ""
+    """What the writer is told beside the prompt, in a line or two."""
+    scope: Scope = "all"
+    """Which of the search's attempts the writer is told of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How much of a search is used up; shares from 0 to 1, of what the search was given."""
+
+    steps: float = 0.0
+    """Of its programs: those that are written or under way."""
+    time: float = 0.0
+    """Of its `program_hours`, by what its journal recorded of each program; 0 where there is no limit."""
+
+
+JUST_BEGUN = Progress()
 
 
 class SearchPolicy(Protocol):
-    """Chooses what to do next; the same question has the same answer, in every process."""
+    """Chooses what to do next; the same question has the same answer, in every process.
+
+    It looks at what it is told and at nothing else: no clock, and no chance but that of `seed`. What
+    `describe()` returns as JSON, if there is one, says which policy it is: a search goes on with the
+    policy that it was begun with.
+    """
 
     def choose(
         self,
@@ -35,15 +64,18 @@ class SearchPolicy(Protocol):
         seed: int,
         lower_is_better: bool,
         under_way: Sequence[Expansion] = (),
-    ) -> Expansion:
-        """Return what to write as program number `step`.
+        progress: Progress = JUST_BEGUN,
+    ) -> Expansion | None:
+        """Return what to write as program number `step`; `None` ends the search.
 
         Args:
             nodes: All programs so far, in the order of their steps.
             step: Number of the program to be written, from 0.
             seed: Of the search; chance is a function of this and `step`.
             lower_is_better: The metric's direction, from the competition's board.
-            under_way: What else is being written meanwhile, in the order of the steps.
+            under_way: What else is being written meanwhile, in the order of the steps. What comes
+                of it is not known: which branch is done first must not matter.
+            progress: How much of the search is used up.
         """
         ...
 
@@ -96,11 +128,7 @@ class AIDEPolicy:
         """
         for name, least in (("drafts", 1), ("debug_depth", 0)):
             check_whole(name, getattr(self, name), least)
-        chance = self.debug_probability
-        number = isinstance(chance, int | float) and not isinstance(chance, bool)
-        if not number or not 0 <= chance <= 1:
-            msg = f"debug_probability={chance!r:.80}: give a number from 0 to 1"
-            raise SettingsError(msg)
+        check_share("debug_probability", self.debug_probability)
         if not isinstance(self.published_depth, bool):
             msg = f"published_depth={self.published_depth!r:.80}: give true or false"
             raise SettingsError(msg)
@@ -117,12 +145,14 @@ class AIDEPolicy:
         seed: int,
         lower_is_better: bool,
         under_way: Sequence[Expansion] = (),
+        progress: Progress = JUST_BEGUN,
     ) -> Expansion:
         """Return what to write as program number `step`, as `SearchPolicy` has it.
 
         Raises:
             InputError: A program names a parent that does not come before it.
         """
+        del progress
         if _drafted(nodes, under_way) < self.drafts:
             return _DRAFT
         if seeded_fraction("aide", "debug", seed, step) < self.debug_probability:
@@ -160,14 +190,84 @@ class AIDEPolicy:
         Raises:
             InputError: A program names a parent that does not come before it.
         """
-        followed = {node.parent_id for node in nodes} | {each.parent_id for each in under_way}
-        depths = debug_depths(nodes)
         most = self.debug_depth if self.published_depth else self.debug_depth - 1
-        return tuple(
-            node
-            for node in nodes
-            if node.is_buggy and node.id not in followed and depths[node.id] <= most
-        )
+        return failed_leaves(nodes, under_way, most=most)
+
+
+def failed_leaves(
+    nodes: Sequence[JournalNode], under_way: Sequence[Expansion], *, most: int
+) -> tuple[JournalNode, ...]:
+    """Return the failures that nothing follows, of a debug depth of at most `most`, in order.
+
+    Raises:
+        InputError: A program names a parent that does not come before it.
+    """
+    followed = {node.parent_id for node in nodes} | {each.parent_id for each in under_way}
+    depths = debug_depths(nodes)
+    return tuple(
+        node
+        for node in nodes
+        if node.is_buggy and node.id not in followed and depths[node.id] <= most
+    )
+
+
+def repair_first(
+    nodes: Sequence[JournalNode], under_way: Sequence[Expansion], *, depth: int
+) -> JournalNode | None:
+    """Return the earliest failure that a policy with at most `depth` repairs in a row repairs now.
+
+    Raises:
+        InputError: A program names a parent that does not come before it.
+    """
+    return next(iter(failed_leaves(nodes, under_way, most=depth - 1)), None)
+
+
+def is_repair(node: JournalNode, failed: Mapping[str, bool]) -> bool:
+    """Say whether a program is a repair, by what is known of the programs before it."""
+    return node.parent_id is not None and node.partner_id is None and failed[node.parent_id]
+
+
+def fitness(nodes: Sequence[JournalNode], *, lower_is_better: bool) -> dict[str, Fraction]:
+    """Return what each score is worth among all of them: 1 the best, 0 the worst, 1/2 if all are equal.
+
+    Only programs that work and have a finite metric have one. Fractions are exact: sums and means
+    of them do not depend on an order.
+    """
+    scores = {
+        node.id: Fraction(node.metric)
+        for node in nodes
+        if not node.is_buggy and node.metric is not None and math.isfinite(node.metric)
+    }
+    if not scores:
+        return {}
+    low, high = min(scores.values()), max(scores.values())
+    if low == high:
+        return dict.fromkeys(scores, Fraction(1, 2))
+    worst, best = (high, low) if lower_is_better else (low, high)
+    return {name: (score - worst) / (best - worst) for name, score in scores.items()}
+
+
+def check_share(name: str, value: object) -> None:
+    """Refuse a setting that is no number from 0 to 1.
+
+    Raises:
+        SettingsError: It is not.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        msg = f"{name}={value!r:.80}: give a number from 0 to 1"
+        raise SettingsError(msg)
+
+
+def check_scope(scope: object) -> None:
+    """Refuse what is no scope of attempts.
+
+    Raises:
+        SettingsError: It is none.
+    """
+    known = get_args(Scope)
+    if scope not in known:
+        msg = f"scope={scope!r:.80}: give one of {', '.join(known)}"
+        raise SettingsError(msg)
 
 
 def debug_depths(nodes: Sequence[JournalNode]) -> Mapping[str, int]:
@@ -179,14 +279,14 @@ def debug_depths(nodes: Sequence[JournalNode]) -> Mapping[str, int]:
     failed: dict[str, bool] = {}
     depths: dict[str, int] = {}
     for node in nodes:
-        if node.parent_id is not None and node.parent_id not in failed:
-            msg = (
-                f"node {node.id!r:.80} (step {node.step}) names the parent {node.parent_id!r:.80},"
-                " which is no node of an earlier step"
-            )
-            raise InputError(msg)
-        repairs = node.parent_id is not None and failed[node.parent_id]
-        depths[node.id] = depths[str(node.parent_id)] + 1 if repairs else 0
+        for parent in node.parent_ids:
+            if parent not in failed:
+                msg = (
+                    f"node {node.id!r:.80} (step {node.step}) names the parent {parent!r:.80},"
+                    " which is no node of an earlier step"
+                )
+                raise InputError(msg)
+        depths[node.id] = depths[str(node.parent_id)] + 1 if is_repair(node, failed) else 0
         failed[node.id] = node.is_buggy
     return depths
 
@@ -233,7 +333,7 @@ def unexplained(
     return tuple(
         node
         for number, node in enumerate(journal.nodes)
-        if Expansion(journal.stage(node), node.parent_id)
+        if Expansion(journal.stage(node), node.parent_id, node.partner_id)
         not in policy.admissible(journal.nodes[:number], lower_is_better=lower_is_better)
     )
 
@@ -243,6 +343,9 @@ def select_node(
     deps: SearchDeps, policy: SearchPolicy, *, steps: int, width: int
 ) -> Node[TreeState]:
     """Make the node that asks the policy for the programs of the next wave.
+
+    A wave without programs ends the search: the steps or the hours are used up, or the policy says
+    so.
 
     Args:
         deps: What all nodes of the search depend on.
@@ -254,20 +357,41 @@ def select_node(
     def select(state: TreeState) -> Update:
         nodes = deps.nodes(state["journal"])
         wave: list[Expansion] = []
-        while len(wave) < min(width, steps - len(nodes)):
+        time = time_used(nodes, deps.program_hours)
+        most = min(width, steps - len(nodes)) if time < 1 else 0
+        while len(wave) < most:
+            step = len(nodes) + len(wave)
             expansion = policy.choose(
                 nodes,
-                step=len(nodes) + len(wave),
+                step=step,
                 seed=state["seed"],
                 lower_is_better=deps.lower_is_better,
                 under_way=tuple(wave),
+                progress=Progress(step / steps, time),
             )
+            if expansion is None:
+                break
             _check(expansion, nodes)
             wave.append(expansion)
         first = len(nodes)
         return {"wave": [_work(first + n, expansion) for n, expansion in enumerate(wave)]}
 
     return Node("select", select)
+
+
+def time_used(nodes: Sequence[JournalNode], hours: float | None) -> float:
+    """Return the share of its hours that a search's programs ran, by its journal; 0 without a limit."""
+    if hours is None:
+        return 0.0
+    return min(math.fsum(node.seconds or 0.0 for node in nodes) / (hours * 3600), 1.0)
+
+
+def identity_of(policy: SearchPolicy) -> dict[str, Any]:
+    """Return what a search notes of its policy: what it says of itself, or else its class."""
+    describe = getattr(policy, "describe", None)
+    if callable(describe):
+        return dict(describe())
+    return {"policy": f"{type(policy).__module__}:{type(policy).__qualname__}"}
 
 
 def branches(state: TreeState) -> list[Send] | str:
@@ -294,21 +418,36 @@ def node_id(step: int) -> str:
 
 
 def _work(step: int, expansion: Expansion) -> Work:
-    return Work(step=step, id=node_id(step), stage=expansion.stage, parent_id=expansion.parent_id)
+    work = Work(step=step, id=node_id(step), stage=expansion.stage, parent_id=expansion.parent_id)
+    if expansion.partner_id is not None:
+        work["partner_id"] = expansion.partner_id
+    if expansion.hint.strip():
+        work["hint"] = " ".join(expansion.hint.split())
+    if expansion.scope != "all":
+        work["scope"] = expansion.scope
+    return work
 
 
 def _check(expansion: Expansion, nodes: Sequence[JournalNode]) -> None:
     """Refuse what no branch can do: a policy may be anybody's.
 
     Raises:
-        InputError: It repairs or betters nothing, or a draft has a parent.
+        InputError: It repairs or betters nothing, a draft has a parent, or a merge has not two
+            different ones that work.
     """
     known = {node.id for node in nodes}
-    drafts = expansion.stage == "draft" and expansion.parent_id is None
-    grows = expansion.stage in ("debug", "improve") and expansion.parent_id in known
-    if not (drafts or grows):
+    parents = (expansion.parent_id, expansion.partner_id)
+    match expansion.stage:
+        case "draft":
+            possible = parents == (None, None)
+        case "merge":
+            working = {node.id for node in nodes if not node.is_buggy}
+            possible = len(working.intersection(parents)) == len(parents)
+        case _:
+            possible = parents[0] in known and parents[1] is None
+    if not possible:
         msg = (
-            f"the policy chose {expansion!r}: a draft has no parent, and `debug` and `improve`"
-            f" name a program of the journal, which has {len(nodes)}"
+            f"the policy chose {expansion!r}: a draft has no parent, `debug` and `improve` name one"
+            f" program of the journal, which has {len(nodes)}, and `merge` two that work"
         )
         raise InputError(msg)

@@ -34,7 +34,14 @@ from langgraft.nodes.program_text import (
     without_memory,
 )
 from langgraft.nodes.replies import encodable
-from langgraft.nodes.search.deps import BranchState, SearchDeps, sample_name, with_work
+from langgraft.nodes.search.deps import (
+    BranchState,
+    Scope,
+    SearchDeps,
+    Work,
+    sample_name,
+    with_work,
+)
 from langgraft.nodes.search.journal import JournalNode
 from langgraft.nodes.search.policy import best_node
 from langgraft.nodes.structured import asking, typed
@@ -88,23 +95,61 @@ def writing(messages: Sequence[BaseMessage], repair: Prompt) -> Dialogue[Written
 
 
 def _prompt(deps: SearchDeps, state: BranchState, rules: str) -> str:
-    recalled = str(deps.read(state["work"].get("recalled")).get("text", ""))
-    parent = deps.parent(state)
-    nodes = deps.nodes(state["journal"])
+    work = state["work"]
+    recalled = str(deps.read(work.get("recalled")).get("text", ""))
+    parent, partner = (*deps.parents(state), None, None)[:2]
+    hint = f"{work['hint']}\n\n" if "hint" in work else ""
+    nodes = within(work.get("scope", "all"), deps.nodes(state["journal"]), work)
     shown = {
         "task": deps.competition.description.strip(),
         "memory": f"{recalled}\n" if recalled else "",
-        "rules": rules.strip(),
+        "rules": f"{hint}{rules.strip()}",
         "attempts": summarize(nodes, lower_is_better=deps.lower_is_better),
         "data": deps.artifacts.read(state["preview"]).decode(),
-        "code": (parent.code.rstrip() or _NO_CODE) if parent is not None else "",
+        "code": _code(parent),
+        "metric": _metric_of(parent),
+        "partner": _code(partner),
+        "partner_metric": _metric_of(partner),
         "output": quotable(parent.output or "; ".join(parent.reasons))
         if parent is not None
         else "",
     }
     prompts = deps.prompts
-    by_stage = {"draft": prompts.draft, "debug": prompts.debug, "improve": prompts.improve}
-    return by_stage[state["work"]["stage"]].render(**shown)
+    by_stage = {
+        "draft": prompts.draft,
+        "debug": prompts.debug,
+        "improve": prompts.improve,
+        "merge": prompts.merge,
+    }
+    return by_stage[work["stage"]].render(**shown)
+
+
+def _code(node: JournalNode | None) -> str:
+    return "" if node is None else node.code.rstrip() or _NO_CODE
+
+
+def _metric_of(node: JournalNode | None) -> str:
+    return "none" if node is None or node.metric is None else f"{node.metric:.6g}"
+
+
+def within(scope: Scope, nodes: Sequence[JournalNode], work: Work) -> Sequence[JournalNode]:
+    """Return the programs that a writer is told of, in the order of their steps.
+
+    Args:
+        scope: All; `siblings`, those written from the same parents (of a draft: the drafts); or
+            `ancestors`, all that the new program descends from.
+        nodes: All programs of the search.
+        work: The program that is to be written.
+    """
+    parents = tuple(filter(None, (work["parent_id"], work.get("partner_id"))))
+    if scope == "all":
+        return nodes
+    if scope == "siblings":
+        return [node for node in nodes if set(node.parent_ids) == set(parents)]
+    line = set(parents)
+    for node in reversed(nodes):
+        line |= set(node.parent_ids) if node.id in line else set()
+    return [node for node in nodes if node.id in line]
 
 
 def summarize(
@@ -145,8 +190,7 @@ def _left_out(count: int) -> str:
 
 
 def _summary_of(node: JournalNode) -> str:
-    metric = "none" if node.metric is None else f"{node.metric:.6g}"
-    return f"Plan: {_cut(node.plan)}\nResult: {_cut(node.analysis)}\nValidation metric: {metric}"
+    return f"Plan: {_cut(node.plan)}\nResult: {_cut(node.analysis)}\nValidation metric: {_metric_of(node)}"
 
 
 def _cut(text: str) -> str:
@@ -207,6 +251,7 @@ def _update(deps: SearchDeps, state: BranchState, made: Attempt) -> Update:
             "ended": ended(result, deps.seconds),
             "metric": made.metric,
             "submission": validity,
+            **({} if deps.program_hours is None else {"seconds": result.duration}),
             "file": "" if made.submission is None else deps.artifacts.keep(made.submission),
             "reasons": [encodable(reason) for reason in made.reasons],
         }

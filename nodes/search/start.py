@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from langgraft._core.arguments import checked
+from langgraft._core.canonical import canonical_json
 from langgraft._core.effects import Call, Program, ado, arun, do, run
+from langgraft._core.errors import InputError
 from langgraft.memory.model import BankContent
 from langgraft.memory.provider import MemoryProvider
 from langgraft.nodes.artifacts import Artifacts
@@ -15,10 +17,13 @@ from langgraft.nodes.competition_run import bank_after, beginning, restoring
 from langgraft.nodes.node import Node, Update
 from langgraft.nodes.search.deps import SearchDeps, TreeState
 from langgraft.nodes.search.journal import read_search
+from langgraft.nodes.search.policy import SearchPolicy, identity_of
 
 
 @checked
-def start_search_node(deps: SearchDeps, *, memory: MemoryProvider[Any] | None) -> Node[TreeState]:
+def start_search_node(
+    deps: SearchDeps, *, memory: MemoryProvider[Any] | None, policy: SearchPolicy
+) -> Node[TreeState]:
     """Make the node that begins a search, or goes on with one.
 
     An input with the `episode_id` of the search that the thread has goes on with it: what is in
@@ -28,20 +33,31 @@ def start_search_node(deps: SearchDeps, *, memory: MemoryProvider[Any] | None) -
         deps: What all nodes of the search depend on.
         memory: The provider that the search teaches, if it does: what it holds is noted, so that
             it can be restored.
+        policy: The policy that the search follows. What it says of itself is noted, and a search
+            that another one began is refused.
     """
+    identity = identity_of(policy)
 
     def start(state: TreeState) -> Program[Call, Update]:
         begun, journal = yield from beginning(
             deps, deps.sandbox, memory, state, what="search", chain="journal"
         )
         deps.search(journal)  # what goes on must be there
+        was = state["begun"].get("policy", identity) if journal else identity
+        if was != identity:
+            msg = (
+                f"the search {begun['episode_id']!r:.80} was begun with the policy"
+                f" {canonical_json(was)}, and this agent has {canonical_json(identity)}: go on with"
+                " the first, or begin another search"
+            )
+            raise InputError(msg)
         left_over = {key: value for key, value in _NOTHING.items() if state.get(key)}
         name, seed = begun["episode_id"], state.get("seed", 0)
         return {
             **left_over,
             "episode_id": name,
             "seed": seed,
-            "begun": begun,
+            "begun": {**begun, "policy": identity},
             "journal": journal,
         }
 

@@ -1,26 +1,29 @@
-"""The tree's policy: against a second statement of AIDE's rules, and against AIDE's own runs."""
+"""The tree's policies: each against a second statement of its rules, AIDE's against its own runs, too."""
 
 import importlib.util
 import math
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from random import Random
 from statistics import fmean
 from types import ModuleType
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 from acceptance.figure import Figure, Setting, share
 from langgraft._core.errors import InputError
 from langgraft.benchmarks.mle.journals import read_journals
 from langgraft.environments.competitions.registry import lite_competitions
+from langgraft.nodes.search.evolution import EvolutionPolicy
 from langgraft.nodes.search.journal import Journal, JournalNode, Stage
-from langgraft.nodes.search.policy import AIDEPolicy, Expansion, unexplained
+from langgraft.nodes.search.policy import AIDEPolicy, Expansion, Progress, unexplained
+from langgraft.nodes.search.uct import UCTPolicy
 
 RULES: Final = "tests/support/aide_rules.py"
+OTHER_RULES: Final = "tests/support/policy_rules.py"
 _MLEBENCH: Final = AIDEPolicy(debug_probability=1, debug_depth=20)
 """AIDE as MLE-bench runs it; the journals in `LANGGRAFT_DATA` come from there."""
 _NAMED: Final = AIDEPolicy(debug_probability=1, debug_depth=20, published_depth=False)
@@ -39,6 +42,7 @@ def measure(setting: Setting) -> list[Figure]:
     rules = _rules(setting.checkout / RULES)
     setting.say("the tree's policy against AIDE's rules")
     figures = [_random_journals(rules), _frequencies(rules, setting.size(4000, 1000))]
+    figures += _other_policies(_rules(setting.checkout / OTHER_RULES))
     data = Path(os.environ.get("LANGGRAFT_DATA", setting.checkout.parent / "shared" / "data"))
     folder = data / "aide"
     if not folder.is_dir():
@@ -48,7 +52,7 @@ def measure(setting: Setting) -> list[Figure]:
 
 
 def _rules(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location("aide_rules", path)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None or not path.is_file():
         raise InputError(f"{path}: is missing from this checkout")
     module = importlib.util.module_from_spec(spec)
@@ -84,6 +88,67 @@ def _random_journals(rules: ModuleType) -> Figure:
         "all",
         passed=not wrong,
     )
+
+
+def _other_policies(rules: ModuleType) -> Iterator[Figure]:
+    """Hold UCT and evolution to their rules, on journals with merges and programs under way."""
+    for name, choose in (("UCT", _by_uct), ("evolution", _by_evolution)):
+        random, wrong, count = Random(23), [], 1000
+        stages: Counter[str] = Counter()
+        for number in range(count):
+            nodes, lower = rules.bushy_journal(random), random.random() < 0.5
+            begun = rules.under_way(random, nodes)
+            chosen, stated = choose(rules, nodes, begun, random, lower)
+            stages[chosen.stage] += 1
+            if (chosen.stage, chosen.parent_id, chosen.partner_id) != stated:
+                wrong.append(str(number))
+        told = ", ".join(f"{stage} {chosen:,}" for stage, chosen in sorted(stages.items()))
+        yield Figure(
+            f"{name} chooses what its rules say",
+            "random journals of up to 30 programs, random settings, up to 3 programs under way;"
+            f" rules stated anew in {OTHER_RULES}",
+            f"{share(count - len(wrong), count, wrong)}; chosen: {told}",
+            "all",
+            passed=not wrong,
+        )
+
+
+_Chosen: TypeAlias = tuple[Expansion, tuple[Stage, str | None, str | None]]
+"""What a policy chose, and what the rules say."""
+
+
+def _by_uct(
+    rules: ModuleType, nodes: list[JournalNode], begun: list[Expansion], random: Random, lower: bool
+) -> _Chosen:
+    used, depth = random.random(), random.randrange(4)
+    top = random.choice([None, 1, 2])
+    policy = UCTPolicy(random.randrange(1, 7), 0.25, random.random(), top, depth)
+    chosen = policy.choose(
+        nodes, step=0, seed=0, lower_is_better=lower, under_way=begun, progress=Progress(used)
+    )
+    c = policy.c * (1 - policy.decay * used)
+    table = rules.Table(nodes, begun, lower)
+    stated = rules.uct_choice(table, children=policy.children, c=c, top=top, debug_depth=depth)
+    return chosen, stated
+
+
+def _by_evolution(
+    rules: ModuleType, nodes: list[JournalNode], begun: list[Expansion], random: Random, lower: bool
+) -> _Chosen:
+    settings: dict[str, Any] = {
+        "generation": random.randrange(1, 6),
+        "population": random.randrange(1, 8),
+        "crossover": random.choice([0.0, 0.5, 1.0]),
+        "crossover_from": random.choice([1, 2]),
+        "tournament": random.choice([None, 1, 3]),
+        "debug_depth": random.randrange(4),
+    }
+    step, seed = len(nodes) + len(begun), random.randrange(1000)
+    chosen = EvolutionPolicy(**settings).choose(
+        nodes, step=step, seed=seed, lower_is_better=lower, under_way=begun
+    )
+    table = rules.Table(nodes, begun, lower)
+    return chosen, rules.evolution_choice(table, seed=seed, step=step, **settings)
 
 
 def _stated(

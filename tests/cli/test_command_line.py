@@ -102,6 +102,7 @@ def test_plans_when_listed_as_json_are_complete() -> None:
         "memory-transplants-1000",
         "memory-transplants",
         "mle-lite",
+        "mle-policies",
         "mle-shipped",
         "readings",
         "remedies-alfworld",

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -195,6 +196,21 @@ def test_solve_when_another_agent_is_stopped_and_repeated_then_leaves_the_same_b
     assert set(solution["files"]) == {"submission", "solution", "events", "steps", "grade"}
 
 
+def test_solve_when_asked_for_evolution_then_tells_of_merges_and_goes_on_with_it_alone(
+    tmp_path: Path, options: tuple[object, ...]
+) -> None:
+    """A line names both parents, and what was asked for is kept with the search."""
+    policy = "{name: evolution, generation: 2, crossover: 1.0, crossover_from: 1}"
+    told = solve(ID, *options, "--policy", policy)
+    assert told.code == 0, told.stderr
+    assert re.search(r"^\d/6 \d{3} merge of \d{3} and \d{3} ", told.stdout, re.MULTILINE)
+    kept = json.loads((tmp_path / "out" / "solve.json").read_text())["plan"]["agents"][0]["policy"]
+    assert (kept["name"], kept["generation"]) == ("evolution", 2)
+    nodes = read_journal(tmp_path / "out" / "journal.json").nodes
+    assert any(each.partner_id is not None for each in nodes)
+    assert "policy.name: evolution → greedy" in solve(ID, *options).stderr
+
+
 REFUSED = [
     (("housing-prices",), "there is no competition 'housing-prices': did you mean 'house-prices'"),
     ((ID, "--steps", "5", "--seconds", "inf"), "seconds"),
@@ -205,6 +221,10 @@ REFUSED = [
     (("/nowhere/toy",), "neither a competition's id nor a folder that holds config.yaml"),
     ((ID, "--sandbox", "none"), "sandbox"),
     ((ID, "--folder", "/nowhere"), "no folder of competitions"),
+    ((ID, "--agent", "chain", "--policy", "uct"), "--policy is not for --agent chain"),
+    ((ID, "--policy", "beam"), "policy"),
+    ((ID, "--policy", "{name: uct, d: 1}"), "policy uct has no setting 'd'"),
+    ((ID, "--policy", "{name: uct"), "is neither a name nor settings as YAML"),
     ((ID, "--agent", "forest"), "--agent: no agent is called 'forest'"),
     ((ID, "--agent", "chain", "--width", "2"), "--width is not for --agent chain, but for tree"),
     ((ID, "--hours", "2"), "--hours is not for --agent tree, but for chain and mlab"),

@@ -25,6 +25,26 @@ pytest.importorskip("pandas", reason="needs pandas: pip install 'langgraft[mle]'
 SUPPORT = Path(__file__).resolve().parent.parent / "support"
 
 
+def worked(*arguments: str) -> dict[str, Any]:
+    """Run `tree_worker.py`, and return what it printed."""
+    paths = [str(SUPPORT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(SUPPORT / "tree_worker.py"), *arguments],
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(paths),
+            "LANGGRAPH_STRICT_MSGPACK": "true",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    made: dict[str, Any] = json.loads(done.stdout)
+    return made
+
+
 @pytest.mark.kill
 @pytest.mark.parametrize("seed", [1, 3])
 def test_search_when_its_process_is_killed_again_and_again_ends_the_same(
@@ -34,21 +54,24 @@ def test_search_when_its_process_is_killed_again_and_again_ends_the_same(
 
     Branches in flight go on from where each was, under the strict serializer, without a warning.
     """
-    worker = str(SUPPORT / "tree_worker.py")
-    done = subprocess.run(
-        [sys.executable, "-W", "error", worker, str(tmp_path), str(seed), "5"],
-        env={**os.environ, "PYTHONPATH": str(SUPPORT), "LANGGRAPH_STRICT_MSGPACK": "true"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    made = json.loads(done.stdout)
+    made = worked(str(tmp_path), str(seed), "5")
     assert made["kills"] >= 1
     assert made["killed"] == made["whole"]
     assert len(json.loads(made["whole"]["journal"])) == 10
     assert json.loads(made["whole"]["bank"])["items"]
+
+
+@pytest.mark.kill
+def test_search_when_killed_with_merges_under_way_ends_the_same(tmp_path: Path) -> None:
+    """Four times the process kills itself inside a merge, with another branch at work."""
+    made = worked(str(tmp_path), "merges")
+    assert made["kills"] == 4
+    assert made["killed"] == made["whole"]
+    nodes = json.loads(made["whole"]["journal"])
+    assert sum("partner_id" in node for node in nodes) >= 2
+    in_flight = [each for each in made["found"] if "merge" in each]
+    assert len(in_flight) == 4
+    assert all(any(place.startswith("branch/") for place in each) for each in in_flight)
 
 
 class Flaky(MemoryArtifacts):

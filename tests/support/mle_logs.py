@@ -107,7 +107,7 @@ class TreeLog:
     def _result(self, run: RunSpec) -> Mapping[str, JSON]:
         competition = str(run.factors["competition"])
         known = COMPETITIONS[competition]
-        if run.factors["agent"] != "tree":
+        if not str(run.factors["agent"]).startswith("tree"):
             steps = _steps(self.tree, run)
             return step_result_of(steps, competition, known, modality=self.tree.modality)
         nodes = _nodes(self.tree, run)

@@ -115,6 +115,20 @@ def improving(case: Case, code: str, *notes: str) -> str:
     )
 
 
+def merging(case: Case, first: str, second: str, *notes: str) -> str:
+    """Ask for one program of two."""
+    return prompt("tree_merge").render(
+        task=case.description,
+        attempts="(none yet)",
+        metric="0.5",
+        code=first,
+        partner_metric="0.4",
+        partner=second,
+        memory=_noted(notes),
+        rules=_rules(PACKAGES),
+    )
+
+
 def debugging(case: Case, code: str, output: str, *notes: str) -> str:
     """Ask for a repair."""
     return prompt("tree_debug").render(

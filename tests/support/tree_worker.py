@@ -1,10 +1,13 @@
 """Searches in processes that are killed, and taken up again.
 
 Usage: tree_worker.py FOLDER SEED KILLS
+       tree_worker.py FOLDER merges
 
 One search runs undisturbed. Another one runs in a child process that is killed (SIGKILL) after a
-random time, and again in the next one, KILLS times, until one ends by itself. Prints a JSON object:
-what both made, and where each child found the search that it went on with.
+random time, and again in the next one, KILLS times, until one ends by itself. With `merges`, both
+evolve programs, and a child kills itself the first time that the first or second merge is written
+or reviewed. Prints a JSON object: what both made, and where each child found the search that it
+went on with.
 """
 
 import json
@@ -21,15 +24,17 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.store.memory import InMemoryStore
-from tree_cases import reviewing, sandbox, toy, writing
+from tree_cases import Rule, feedback, mixed, reviewing, sandbox, toy, writing
 
 from langgraft._core.canonical import canonical_json
 from langgraft.graphs.tree import build_tree_agent
 from langgraft.memory.providers import make_provider
 from langgraft.nodes.artifacts import FolderArtifacts
 from langgraft.nodes.search.deps import TreeInput
-from langgraft.nodes.search.journal import read_search
+from langgraft.nodes.search.evolution import EvolutionPolicy
+from langgraft.nodes.search.journal import node_json, read_search
 from langgraft.nodes.search.memory import read_best
+from langgraft.nodes.search.policy import SearchPolicy
 from langgraft.nodes.search.start import restore_memory
 
 STEPS = 10
@@ -37,21 +42,54 @@ THREAD: RunnableConfig = {"configurable": {"thread_id": "t"}}
 SETTINGS: dict[str, Any] = {"stages": ["draft", "debug", "improve"]}
 
 
-def work(folder: Path) -> None:
+EVOLVING = EvolutionPolicy(generation=2, crossover=1.0, crossover_from=1, debug_depth=1)
+MERGES = 2
+"""Merges that kill their process, each as it is written and as it is reviewed."""
+
+
+class Deadly:
+    """Kills the process at moments of the first merges, each moment once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._folder.mkdir(exist_ok=True)
+
+    def at(self, rule: Rule) -> Rule:
+        """Make a rule that kills at its moments, and replies at others."""
+
+        def reply(text: str, sample: str) -> Any:
+            _, program, what = sample.split("/")[:3]
+            if what == "write" and "# Second solution" in text:
+                (self._folder / f"{program}.merge").touch()
+            merges = sorted(each.stem for each in self._folder.glob("*.merge"))[:MERGES]
+            if program in merges and what in ("write", "review"):
+                try:
+                    (self._folder / f"{program}.{what}").touch(exist_ok=False)
+                except FileExistsError:
+                    return rule(text, sample)
+                os.kill(os.getpid(), signal.SIGKILL)
+            return rule(text, sample)
+
+        return reply
+
+
+def work(folder: Path, policy: SearchPolicy | None = None, deadly: Deadly | None = None) -> None:
     """Begin a search, or go on with what is there; write down what came of it."""
+    writes, reviews = (mixed, feedback) if deadly is None else map(deadly.at, (mixed, feedback))
     competition = toy(folder / "toy")
     artifacts = FolderArtifacts(folder / "artifacts")
     memory = make_provider("coding", InMemoryStore(), settings=SETTINGS)
     database = str(folder / "checkpoints.sqlite")
     with SqliteSaver.from_conn_string(database) as saver, sandbox(competition) as place:
         agent = build_tree_agent(
-            writing(), feedback_model=reviewing(), competition=competition, sandbox=place,
+            writing(writes), feedback_model=reviewing(reviews), competition=competition, sandbox=place,
             memory=memory, artifacts=artifacts, folder=folder, steps=STEPS, width=2,
-            candidates=2, seconds=60, checkpointer=saver,
+            candidates=2, seconds=60, checkpointer=saver, policy=policy,
         )  # fmt: skip
         found = agent.get_state(THREAD, subgraphs=True)
         with (folder / "found.jsonl").open("a") as file:
-            file.write(json.dumps([_place(task) for task in found.tasks]) + "\n")
+            stages = [work["stage"] for work in found.values.get("wave", ())]
+            file.write(json.dumps([*map(_place, found.tasks), *stages]) + "\n")
         restore_memory(memory, artifacts, found.values)
         given: TreeInput | None = None
         if not found.values.get("begun"):  # killed before anything was saved
@@ -59,7 +97,7 @@ def work(folder: Path) -> None:
         out = agent.invoke(given, THREAD, durability="sync")
     search = read_search(artifacts, out["journal"])
     best = read_best(folder)
-    journal = [node.model_dump(mode="json") for node in search.nodes]
+    journal = [node_json(node) for node in search.nodes]
     made = {
         "out": out,
         "journal": canonical_json(journal),
@@ -75,7 +113,7 @@ def _place(task: Any) -> str:
     return "/".join([task.name, *inner])
 
 
-def live(folder: Path, seconds: float | None) -> bool:
+def live(folder: Path, seconds: float | None, *given: Any) -> bool:
     """Work in a child process, which is killed after some seconds; say whether it ended."""
     with warnings.catch_warnings():
         # Libraries may have begun threads of their own, which a search has no use for.
@@ -87,7 +125,7 @@ def live(folder: Path, seconds: float | None) -> bool:
                 timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGKILL))
                 timer.daemon = True
                 timer.start()
-            work(folder)
+            work(folder, *given)
         except BaseException as error:  # noqa: BLE001 - nothing of the parent's may run here
             sys.stderr.write(f"{type(error).__name__}: {error}\n")
             sys.stderr.flush()
@@ -114,6 +152,22 @@ def main(folder: Path, seed: int, kills: int) -> None:
         killed += 1
     if killed == kills:
         live(folder / "killed", None)
+    tell(folder, killed)
+
+
+def main_of_merges(folder: Path) -> None:
+    """Run both searches, of which one is killed while merges are under way."""
+    for name in ("whole", "killed"):
+        (folder / name).mkdir(parents=True)
+    live(folder / "whole", None, EVOLVING)
+    deadly, killed = Deadly(folder / "moments"), 0
+    while not live(folder / "killed", None, EVOLVING, deadly):
+        killed += 1
+    tell(folder, killed)
+
+
+def tell(folder: Path, killed: int) -> None:
+    """Print what both searches made."""
     made = {
         name: json.loads((folder / name / "made.json").read_text()) for name in ("whole", "killed")
     }
@@ -122,4 +176,7 @@ def main(folder: Path, seed: int, kills: int) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
+    if sys.argv[2] == "merges":
+        main_of_merges(Path(sys.argv[1]))
+    else:
+        main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))

@@ -9,14 +9,30 @@ that names one has it for its agent alone.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Final, Literal, Self, TypeAlias
+from dataclasses import fields
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+from typing_extensions import override
 
+from langgraft._core.errors import SettingsError
+from langgraft.benchmarks.harness.plans import is_shipped
 from langgraft.benchmarks.harness.study import ServerUrl
 from langgraft.benchmarks.mle.conditions import spelled
 
+if TYPE_CHECKING:  # listing runs needs none of it
+    from langgraft.nodes.search.policy import SearchPolicy
+
 AgentName: TypeAlias = Literal["tree", "chain", "mlab"]
+PolicyName: TypeAlias = Literal["greedy", "uct", "evolution"]
 
 
 def check_seeds(seeds: tuple[int, ...]) -> tuple[int, ...]:
@@ -100,6 +116,11 @@ class AgentSettings(BaseModel):
         return self
 
     @property
+    def label(self) -> str:
+        """What the agent is called among those of its plan, and in names of runs."""
+        return self.name
+
+    @property
     def own_models(self) -> tuple[str, ...]:
         """Names of the fields that say which models, and where, as far as they are given."""
         return tuple(name for name in MODEL_FIELDS if getattr(self, name) is not None)
@@ -107,6 +128,27 @@ class AgentSettings(BaseModel):
 
 MODEL_FIELDS: Final = ("model", "base_url", "feedback_model", "feedback_base_url")
 """Fields of a section that name models."""
+
+
+class PolicySettings(BaseModel):
+    """The policy of a tree search: its name, and settings of its own.
+
+    policy: uct
+    policy: {name: evolution, crossover: 0.3}
+
+    Settings of `greedy`, AIDE's policy, stand in the agent's section, and so does the `debug_depth`
+    of all.
+    """
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    __pydantic_extra__: dict[str, JsonValue]
+
+    name: PolicyName
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named(cls, given: Any) -> Any:
+        return {"name": given} if isinstance(given, str) else given
 
 
 class TreeSettings(AgentSettings):
@@ -123,7 +165,12 @@ class TreeSettings(AgentSettings):
     """Largest number of repairs in a row, read as AIDE's code does (Table 6: 3)."""
     published_depth: bool = True
     """Whether a failure of exactly `debug_depth` repairs may be repaired once more, as AIDE's code
-    has it; `False` reads the number as its name says."""
+    has it; `False` reads the number as its name says, as other policies do."""
+    policy: PolicySettings = PolicySettings(name="greedy")
+    """What chooses the next program: `greedy` (AIDE's), `uct` or `evolution` (AIRA's). Each makes
+    another agent of the plan: `tree`, `tree-uct`, `tree-evolution`."""
+    program_hours: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """Running time of all programs of a search together, after which it ends; `None`: no limit."""
     folds: int = Field(default=5, ge=2)
     """Folds of cross-validation that programs are told of (AIDE's default)."""
     width: int = Field(default=1, ge=1)
@@ -131,6 +178,58 @@ class TreeSettings(AgentSettings):
     candidates: int = Field(default=1, ge=1)
     """Best programs that are scored again on fresh splits before one is submitted; AIDE submits
     the best validation metric, which is 1."""
+
+    @property
+    @override
+    def label(self) -> str:
+        """`tree`, and the policy where it is another one than AIDE's."""
+        return self.name if self.policy.name == "greedy" else f"{self.name}-{self.policy.name}"
+
+    def search_policy(self) -> "SearchPolicy":
+        """Return the policy.
+
+        Raises:
+            SettingsError: It has no such setting, or a setting is out of its range.
+        """
+        from langgraft.nodes.search.evolution import EvolutionPolicy  # noqa: PLC0415
+        from langgraft.nodes.search.policy import AIDEPolicy  # noqa: PLC0415
+        from langgraft.nodes.search.uct import UCTPolicy  # noqa: PLC0415
+
+        given: dict[str, Any] = dict(self.policy.model_extra or {})
+        made: type[UCTPolicy | EvolutionPolicy] | None = {
+            "uct": UCTPolicy,
+            "evolution": EvolutionPolicy,
+        }.get(self.policy.name)
+        known = {each.name for each in fields(made)} - {"debug_depth"} if made else set()
+        if strange := sorted(set(given) - known):
+            there = ", ".join(sorted(known)) or "none beside those of the agent's section"
+            msg = f"policy {self.policy.name} has no setting {strange[0]!r:.80}; it has {there}"
+            raise SettingsError(msg)
+        if made is not None:
+            return made(**given, debug_depth=self.debug_depth)
+        return AIDEPolicy(
+            self.drafts,
+            self.debug_probability,
+            self.debug_depth,
+            published_depth=self.published_depth,
+        )
+
+    @model_validator(mode="after")
+    def _policy_fits(self, info: ValidationInfo) -> Self:
+        if is_shipped(info) or (self.policy.name == "greedy" and not self.policy.model_extra):
+            return self  # to check it would import it, and listing plans needs none of that
+        for name in ("drafts", "debug_probability", "published_depth"):
+            if (
+                self.policy.name != "greedy"
+                and getattr(self, name) != type(self).model_fields[name].default
+            ):
+                msg = f"`{name}` is a setting of the policy greedy, and not of {self.policy.name}"
+                raise ValueError(msg)
+        try:
+            self.search_policy()
+        except SettingsError as error:
+            raise ValueError(str(error)) from error
+        return self
 
 
 class StepSettings(AgentSettings):

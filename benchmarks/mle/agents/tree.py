@@ -27,7 +27,6 @@ from langgraft.memory.model import BankContent
 from langgraft.memory.provider import MemoryProvider
 from langgraft.nodes.search.choose import FRESH_SPLITS
 from langgraft.nodes.search.journal import Journal, JournalNode, node_json, read_search
-from langgraft.nodes.search.policy import AIDEPolicy
 from langgraft.nodes.search.start import arestore_memory, bank_of
 
 JOURNAL: Final = "journal.json"
@@ -42,7 +41,7 @@ CALLS_A_STEP: Final[Mapping[str, int]] = {"write": 3, "review": 2, "diagnose": 2
 
 
 class TreeAgent(Agent):
-    """Searches over whole programs; each is run, reviewed and kept in a journal."""
+    """Searches over whole programs by a policy; each is run, reviewed and kept in a journal."""
 
     name: ClassVar[AgentName] = "tree"
     title: ClassVar[str] = "tree search (AIDE)"
@@ -51,6 +50,7 @@ class TreeAgent(Agent):
         "tree_draft",
         "tree_improve",
         "tree_debug",
+        "tree_merge",
         "tree_rules",
         "tree_review",
         "tree_repair",
@@ -98,16 +98,12 @@ class TreeAgent(Agent):
         return build_tree_agent(
             parts.model,
             folder=place.best,
-            policy=AIDEPolicy(
-                section.drafts,
-                section.debug_probability,
-                section.debug_depth,
-                published_depth=section.published_depth,
-            ),
+            policy=section.search_policy(),
             steps=section.steps,
             folds=section.folds,
             width=section.width,
             candidates=section.candidates,
+            program_hours=section.program_hours,
             **parts.arguments(place),
         )
 

@@ -22,7 +22,14 @@ from langgraft.benchmarks.simulated.data_scientist.writer import writer_for
 from langgraft.benchmarks.simulated.judging import judging_reply, shown_novelty
 
 MODEL_NAME = "simulated-data-scientist"
-KINDS: Final = ("tree_draft", "tree_improve", "tree_debug", "tree_review", "diagnose")
+KINDS: Final = (
+    "tree_draft",
+    "tree_improve",
+    "tree_debug",
+    "tree_merge",
+    "tree_review",
+    "diagnose",
+)
 """Prompts that are understood, by the names they ship under."""
 _AT_A_LOSS: Final = (
     "I can only work on machine-learning competitions, and I do not understand this."
@@ -73,6 +80,8 @@ def _replied(asked: FilledPrompt, dice: Dice, ignorance: float) -> str:
         program = writer.repair(asked.part("code"), asked.part("output"))
     elif asked.kind == "tree_improve":
         program = writer.improve(asked.part("code"), asked.part("attempts"))
+    elif asked.kind == "tree_merge":
+        program = writer.merge(asked.part("code"), asked.part("partner"), asked.part("attempts"))
     else:
         program = writer.draft(asked.part("attempts"))
     return f"{program.plan}\n\n```python\n{program.code.rstrip()}\n```\n"

@@ -311,7 +311,13 @@ def reassembled(code: str, sections: Mapping[str, str] | None = None) -> str:
     sections = sections or sections_of(code)
     if set(sections) != set(SLOTS):
         return code
-    return assembled((sections[slot] for slot in SLOTS), "".join(_IMPORT.findall(code)))
+    return assembled((sections[slot] for slot in SLOTS), imports_of(code))
+
+
+def imports_of(*codes: str) -> str:
+    """Return the lines of programs that bring names; of several for one name the first counts."""
+    lines = [line for code in reversed(codes) for line in _IMPORT.findall(code)]
+    return "".join(lines)
 
 
 def sections_of(code: str) -> dict[str, str]:

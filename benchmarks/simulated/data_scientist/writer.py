@@ -16,6 +16,7 @@ from langgraft.benchmarks.simulated.data_scientist.programs import (
     blended,
     body_of,
     carried_on,
+    imports_of,
     parts_for,
     reassembled,
     sections_of,
@@ -100,6 +101,50 @@ class Writer:
         plan = f"{plan} Nothing else changes. The validation stays, so that the effect can be measured."
         slot = section[2 : section.index(":")]
         return Program(plan, reassembled(code, old | {slot: section}))
+
+    def merge(self, first: str, second: str, attempts: str) -> Program:
+        """Make one program of two that run, of sections that they have; to the letter, as they ran.
+
+        Where the two have nothing to give each other, the first is improved.
+        """
+        ours, theirs = sections_of(first), sections_of(second)
+        crossings = self._crossings(ours, theirs) if set(ours) == set(theirs) == set(SLOTS) else {}
+        if not crossings:
+            return self.improve(first, attempts)
+        plan, changed = crossings[self.dice.pick("merge", dict.fromkeys(crossings, 1.0))]
+        # Imports of both: a section may use a name as its own program brought it.
+        sections = {**ours, **changed}
+        code = assembled((sections[slot] for slot in SLOTS), imports_of(first, second))
+        kept = "All else is as the first solution has it, the validation too."
+        return Program(f"{plan} {kept}", code)
+
+    def _crossings(
+        self, ours: Mapping[str, str], theirs: Mapping[str, str]
+    ) -> dict[str, tuple[str, dict[str, str]]]:
+        """Return what can be taken from the second of two programs: plans, and sections."""
+        parts = self.parts()
+        sparse = {each.title: each.sparse for each in (*parts["Features"], *parts["Model"])}
+        (features, model), (others, another) = (
+            tuple(map(title_of, (each["Features"], each["Model"]))) for each in (ours, theirs)
+        )
+
+        def fit(made: str, taken: str) -> bool:
+            """Say whether a model takes features; one that is no part says nothing of that."""
+            known = {sparse.get(made, False), sparse.get(taken, sparse.get(made, False))}
+            return len(known) == 1
+
+        found: dict[str, tuple[str, dict[str, str]]] = {}
+        if ours["Features"] != theirs["Features"] and fit(others, model):
+            plan = f"Make {others} of the second solution in place of {features}, for {model}."
+            found["features"] = (plan, {"Features": theirs["Features"]})
+        if ours["Model"] != theirs["Model"] and fit(features, another):
+            plan = f"Fit {another} of the second solution in place of {model}, on {features}."
+            found["model"] = (plan, {"Model": theirs["Model"]})
+            if not model.startswith(MEAN_OF) and not another.startswith(MEAN_OF):
+                section = self.blend(ours["Model"], theirs["Model"])
+                plan = f"Predict {title_of(section)}, the models of both solutions, on {features}."
+                found["blend"] = (plan, {"Model": section})
+        return found
 
     def repair(self, code: str, output: str) -> Program:
         """Repair a program that failed: right, or not."""

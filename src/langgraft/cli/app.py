@@ -256,6 +256,14 @@ def solve(
             " does in six fields (MLAgentBench)."
         ),
     ] = "tree",
+    policy: Annotated[
+        str | None,
+        typer.Option(
+            help="What a tree writes next: greedy (AIDE), uct or evolution (AIRA); with settings as"
+            " YAML: '{name: uct, c: 0.5}'.",
+            show_default="greedy",
+        ),
+    ] = None,
     steps: Annotated[
         int | None,
         typer.Option(
@@ -319,7 +327,13 @@ def solve(
         "seconds": seconds,
         "sandbox": sandbox,
     }
-    settings = {"steps": steps, "hours": hours, "width": width, "candidates": candidates}
+    settings = {
+        "policy": policy,
+        "steps": steps,
+        "hours": hours,
+        "width": width,
+        "candidates": candidates,
+    }
     asked = solving.Asked(
         competition, fields, agent=agent, settings=settings, seed=seed, memory=memory, out=out
     )

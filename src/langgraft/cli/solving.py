@@ -37,7 +37,7 @@ from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.layout import CONFIG, is_competition_id
 from langgraft.memory.stores.named import store_kind
 from langgraft.nodes.search.choose import candidates
-from langgraft.nodes.search.journal import JournalNode
+from langgraft.nodes.search.journal import Journal, JournalNode, Stage
 from langgraft.nodes.workbench.log import StepRecord
 
 NO_MEMORY: Final = ("off", "none")
@@ -96,7 +96,24 @@ def _section(asked: Asked) -> dict[str, Any]:
         having = [name for name, each in SECTIONS.items() if foreign[0] in each.model_fields]
         msg = f"--{foreign[0]} is not for --agent {asked.agent}, but for {' and '.join(having)}"
         raise SettingsError(msg)
+    if "policy" in given:
+        given["policy"] = _as_yaml(given["policy"])
     return {**section, **given}
+
+
+def _as_yaml(policy: str) -> Any:
+    """Return a policy's name, or its settings.
+
+    Raises:
+        SettingsError: It is no YAML.
+    """
+    import yaml  # noqa: PLC0415
+
+    try:
+        return yaml.safe_load(policy)
+    except yaml.YAMLError as error:
+        msg = f"--policy {policy!r:.80} is neither a name nor settings as YAML"
+        raise SettingsError(msg) from error
 
 
 def _own_folder(name: str) -> Path:
@@ -278,19 +295,20 @@ class _TreeLines:
         self._nodes.append(done)
 
     def line(self) -> str:
-        node, (stage, parent) = self._nodes[-1], self._origin()
-        origin = "" if parent is None else f" of {parent.id}"
+        node, stage = self._nodes[-1], self._stage
+        origin = " of " * bool(node.parent_ids) + " and ".join(node.parent_ids)
         told = f"{_count(len(self._nodes), self._steps)} {node.id} {stage + origin:<14} "
         told += self._outcome(node) + (" · memory" if node.recalled else "")
         return in_a_line(told, _WIDTH).rstrip()
 
     def row(self) -> Mapping[str, JSON]:
-        node, (stage, _) = self._nodes[-1], self._origin()
+        node, stage = self._nodes[-1], self._stage
         return {
             "event": "program",
             "id": node.id,
             "stage": stage,
             "parent": node.parent_id,
+            **({} if node.partner_id is None else {"partner": node.partner_id}),
             "metric": node.metric,
             "buggy": node.is_buggy,
             "reasons": list(node.reasons),
@@ -303,10 +321,9 @@ class _TreeLines:
             return "no program left a valid submission"
         return f"chosen: {came.fields['chosen']}, validation {metric} {came.validation:g}"
 
-    def _origin(self) -> tuple[str, JournalNode | None]:
-        *before, node = self._nodes
-        parent = next((each for each in before if each.id == node.parent_id), None)
-        return "draft" if parent is None else "debug" if parent.is_buggy else "improve", parent
+    @property
+    def _stage(self) -> Stage:
+        return Journal("", "", tuple(self._nodes)).stage(self._nodes[-1])
 
     def _is_best(self, node: JournalNode) -> bool:
         best = candidates(self._nodes, count=1, lower_is_better=self._lower)

@@ -19,6 +19,7 @@ from langgraft.benchmarks.mle.runs import runs_of
 from langgraft.benchmarks.mle.study import MleStudy
 from langgraft.benchmarks.studies import choose, read_plan, shipped_plans, studies
 from langgraft.memory.providers.coding.provider import coding_preset
+from langgraft.nodes.search import AIDEPolicy, EvolutionPolicy
 
 
 def written(folder: Path, **fields: Any) -> Plan:
@@ -139,6 +140,25 @@ REFUSED = [
     ({"model": "openai:o3", "feedback_base_url": "http://x"}, "no feedback_model"),
     ({"agents": [{"name": "tree", "steps": 0}]}, "steps"),
     ({"sandbox": "host"}, "sandbox"),
+    ({"agents": [{"name": "tree", "policy": "beam"}]}, "policy"),
+    (
+        {"agents": [{"name": "tree", "policy": {"name": "uct", "crossover": 1}}]},
+        "policy uct has no setting 'crossover'; it has c, children, decay, scope, top",
+    ),
+    (
+        {"agents": [{"name": "tree", "policy": {"name": "greedy", "c": 1}}]},
+        "policy greedy has no setting 'c'; it has none beside those of the agent's section",
+    ),
+    ({"agents": [{"name": "tree", "policy": {"name": "uct", "c": -1}}]}, "c=-1"),
+    (
+        {"agents": [{"name": "tree", "policy": "uct", "drafts": 3}]},
+        "`drafts` is a setting of the policy greedy, and not of uct",
+    ),
+    (
+        {"agents": ["tree", {"name": "tree", "steps": 5}]},
+        "each agent may be given once, and the tree once with each policy, got ['tree', 'tree']",
+    ),
+    ({"agents": [{"name": "chain", "policy": "uct"}]}, "`policy` is no setting of this agent"),
 ]
 
 
@@ -213,6 +233,44 @@ def test_runs_when_there_are_several_agents_then_share_no_bank_and_no_name(
     assert fewer == {("seed-50",), ("seed-100",)}
 
 
+def test_runs_when_the_tree_has_several_policies_then_each_is_an_agent_of_its_own(
+    tmp_path: Path,
+) -> None:
+    """Memory and policy cross in one plan; a policy starts from what its own searches met."""
+    agents = [
+        {"name": "tree", "steps": 6},
+        {"name": "tree", "steps": 6, "policy": "uct"},
+        {"name": "tree", "steps": 6, "policy": {"name": "evolution", "crossover": 0.3}},
+    ]
+    plan = house_plan(tmp_path, prepared=False, agents=agents, memory=["off", "warm"], seeds=[3])
+    runs = {run.name: run for run in runs_of(plan)}
+    assert {(run.factors["agent"], run.factors["memory"]) for run in runs.values()} == {
+        (agent, memory)
+        for agent in ("tree", "tree-uct", "tree-evolution")
+        for memory in ("build", "off", "warm")
+    }
+    source = runs[f"tree-uct/warm/{ID}/seed-3"].source
+    assert source is not None
+    assert source.run == f"tree-uct/build/{ID}"
+    again = MlePlan.model_validate(
+        {**plan.model_dump(mode="json"), "folders": plan.folders, "data_dir": plan.data_dir}
+    )
+    assert [run.identity({}) for run in runs_of(again) if not run.source] == [
+        run.identity({}) for run in runs.values() if not run.source
+    ]
+    evolution = again.agent("tree-evolution")
+    assert isinstance(evolution, TreeSettings)
+    assert evolution.search_policy() == EvolutionPolicy(crossover=0.3, debug_depth=3)
+
+
+def test_policy_when_a_plan_names_none_then_is_aides() -> None:
+    """What stood in a plan before there were others means what it meant."""
+    assert TreeSettings().search_policy() == AIDEPolicy()
+    section = TreeSettings(drafts=2, debug_probability=1, debug_depth=4, published_depth=False)
+    assert section.search_policy() == AIDEPolicy(2, 1, 4, published_depth=False)
+    assert section.label == "tree"
+
+
 def test_agents_when_named_then_have_the_limits_of_mlebench() -> None:
     """500 steps of OpenHands, 2,000 of MLAB, and a day for both."""
     chain, mlab = MlePlan.model_validate({"agents": ["chain", "mlab"]}).agents
@@ -266,7 +324,9 @@ def test_plan_when_data_lies_elsewhere_then_is_the_same_plan(tmp_path: Path) -> 
     assert "data" not in prepare(MleStudy(), plan).resolved
 
 
-@pytest.mark.parametrize("name", ["demo-mle", "demo-mle-chain", "mle-lite", "mle-shipped"])
+@pytest.mark.parametrize(
+    "name", ["demo-mle", "demo-mle-chain", "mle-lite", "mle-policies", "mle-shipped"]
+)
 def test_plan_when_it_ships_then_expands(name: str) -> None:
     """The plans that ship are read and expanded; written out in full they are the same plans."""
     study, plan = read_plan(shipped_plans()[name])

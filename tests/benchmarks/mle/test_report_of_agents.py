@@ -150,3 +150,26 @@ def test_page_when_an_agent_has_not_begun_is_written_and_says_so() -> None:
     assert "The study is incomplete." in render(plan(), analyses, drawn, simulated=True)
     counts = [row[2] for row in summary_rows(analyses)[1]]
     assert counts == ["3/3", "3/3", "0/3", "0/3", "0/3", "0/3"]
+
+
+def test_report_when_a_tree_has_three_policies_has_a_section_with_intervals_for_each(
+    tmp_path: Path,
+) -> None:
+    """What memory does is told of each policy; an agent whose runs are missing is a tree still."""
+    agents = ("tree", "tree-uct", "tree-evolution")
+    log = TreeLog(Tree(agents=agents, conditions=("off", "warm", "placebo"), seeds=3))
+    write_report(plan(), log, tmp_path)
+    page = Page(tmp_path / "index.html")
+    for agent in agents:
+        assert {agent, f"{agent}-changes", f"{agent}-gates"} <= set(page.ids)
+    text = (tmp_path / "index.html").read_text()
+    assert "Tree search by UCT" in text
+    assert "Tree search by evolution" in text
+    found = [row for row in rows(tmp_path, "contrasts") if row["measure"] == "bug_rate"]
+    assert {(row["agent"], row["condition"]) for row in found} == {
+        (agent, condition) for agent in agents for condition in ("warm", "placebo")
+    }
+    assert all(float(row["low"]) < float(row["high"]) for row in found)
+    absent = [run.name for run in log.runs if run.factors["agent"] == "tree-uct"]
+    missing = analyze_agents(TreeLog(log.tree, missing=absent))[1]
+    assert (missing.agent, missing.searches.kind) == ("tree-uct", "tree")

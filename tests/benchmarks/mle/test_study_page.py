@@ -17,7 +17,7 @@ from langgraft.cli.app import app
 from langgraft.environments.competitions.registry import Registry
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "mle-study.md").read_text(encoding="utf-8")
-PLANS = ("demo-mle", "demo-mle-chain", "mle-shipped", "mle-lite")
+PLANS = ("demo-mle", "demo-mle-chain", "mle-shipped", "mle-policies", "mle-lite")
 
 
 def previewed(plan: str) -> dict[str, object]:

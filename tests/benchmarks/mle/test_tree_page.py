@@ -281,3 +281,18 @@ def test_page_when_made_of_aides_own_file_is_a_page(tmp_path: Path) -> None:
     page = Reader(render_tree_page(read_journal(path)))
     assert "done" in page.texts["n0"]
     assert "metric3" in page.texts["n0"]
+
+
+def test_merge_when_drawn_has_a_shape_of_its_own_and_a_dashed_line_to_its_second_parent() -> None:
+    """Both parents are named, both are of its lineage, and without merges no legend tells of them."""
+    merged = ran(2, 0.9, "000", partner_id="001")
+    search = Journal("run", "task", (ran(0, 0.5), ran(1, 0.6), merged))
+    page = render_tree_page(search, lower_is_better=False, chosen="002")
+    assert page.count("stroke-dasharray") == 1
+    assert "Step 2: merge" in page
+    assert '<a href="#n0">step 0</a> and <a href="#n1">step 1</a>' in page
+    assert "1 merged" in page
+    assert TreeView(search, lower_is_better=False).lineage == {0, 1, 2}
+    plain = render_tree_page(SEARCH, lower_is_better=True)
+    assert "merge" not in plain
+    assert "stroke-dasharray" not in plain

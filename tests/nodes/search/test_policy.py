@@ -42,7 +42,9 @@ def chosen(
 ) -> Expansion:
     """Ask for the next program, where higher metrics are better."""
     step = len(nodes) + len(under_way)
-    return policy.choose(nodes, step=step, seed=seed, lower_is_better=False, under_way=under_way)
+    choice = policy.choose(nodes, step=step, seed=seed, lower_is_better=False, under_way=under_way)
+    assert choice is not None
+    return choice
 
 
 def test_policy_when_asked_about_a_thousand_random_journals_equals_aides_rules() -> None:

@@ -1,6 +1,7 @@
 """`SimulatedDataScientist`: the documented rules are the rules it writes by."""
 
 import ast
+import itertools
 import json
 import re
 from collections.abc import Callable
@@ -10,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage, SystemMessage
-from scientist_cases import Case, code_of, debugging, drafting, improving, said
+from scientist_cases import Case, code_of, debugging, drafting, improving, merging, said
 
 from langgraft.benchmarks.simulated import SimulatedDataScientist, data_scientist
 from langgraft.benchmarks.simulated.data_scientist.habits import Habit, habits_for
 from langgraft.benchmarks.simulated.data_scientist.notes import read_notes
-from langgraft.benchmarks.simulated.data_scientist.programs import sections_of
+from langgraft.benchmarks.simulated.data_scientist.programs import SLOTS, sections_of, title_of
 from langgraft.benchmarks.simulated.data_scientist.tasks import Task, read_task
 from langgraft.nodes.prompts import prompt
 
@@ -160,6 +161,40 @@ def test_improvement_when_asked_changes_one_part_and_keeps_what_is_right(
             assert set(changed) <= {"Model", "Features"}
 
 
+@pytest.mark.parametrize("form", ["counts", "kinds", "texts", "pictures", "restoring", "table"])
+def test_merge_when_asked_is_made_of_sections_that_both_programs_have(
+    form: str, cases: dict[str, Case]
+) -> None:
+    """It invents nothing: what is not the first's is the second's, or the mean of both models."""
+    drafts = [code_of(said(drafting(cases[form]), str(at), ignorance=0)) for at in range(6)]
+    crossed = 0
+    for first, second in itertools.pairwise(drafts):
+        merged = code_of(said(merging(cases[form], first, second), ignorance=2))
+        ast.parse(merged)
+        ours, theirs, both = map(sections_of, (first, second, merged))
+        assert list(both) == list(SLOTS)
+        assert both["Validation"] == ours["Validation"]
+        changed = {slot for slot in SLOTS if both[slot] != ours[slot]}
+        assert len(changed) <= 1
+        if title_of(both["Model"]).startswith("the mean of"):
+            titles = [title_of(each["Model"]) for each in (ours, theirs)]
+            assert title_of(both["Model"]) == f"the mean of {titles[0]} and {titles[1]}"
+            crossed += 1
+        elif changed and all(both[slot] == theirs[slot] for slot in changed):
+            crossed += 1
+    assert crossed >= 3
+
+
+def test_merge_when_the_two_are_the_same_makes_the_first_better(cases: dict[str, Case]) -> None:
+    """There is nothing to cross, and the reply is a program all the same."""
+    draft = code_of(said(drafting(cases["kinds"]), ignorance=0))
+    merged = code_of(said(merging(cases["kinds"], draft, draft), ignorance=0))
+    changed = [s for s in SLOTS if sections_of(merged)[s] != sections_of(draft)[s]]
+    assert len(changed) == 1
+    foreign = code_of(said(merging(cases["kinds"], draft, "print('hello')\n"), ignorance=0))
+    assert list(sections_of(foreign)) == list(SLOTS)
+
+
 def test_repair_when_told_the_fix_is_right_and_states_it_first(cases: dict[str, Case]) -> None:
     """With the fix recalled, the first try gets rid of the fault; the plan's first words say how."""
     bad = spoiled(cases["kinds"])
@@ -289,11 +324,12 @@ def test_nonsense_gets_a_harmless_reply(text: str, reply: str) -> None:
 @given(
     st.text(max_size=300),
     st.text(max_size=300),
-    st.sampled_from(("draft", "debug", "improve", "review")),
+    st.sampled_from(("draft", "debug", "improve", "merge", "review")),
 )
 def test_anything_in_a_prompt_is_answered(task: str, other: str, kind: str) -> None:
     """No task, program, output or preview stops it."""
-    names = ("task", "code", "output", "attempts", "data", "memory", "rules")
+    names = ["task", "code", "output", "attempts", "data", "memory", "rules"]
+    names += ["metric", "partner", "partner_metric"]
     template = prompt(f"tree_{kind}")
     values = {name: other for name in names if f"${name}" in template.text} | {"task": task}
     assert SimulatedDataScientist().invoke(template.render(**values)).text

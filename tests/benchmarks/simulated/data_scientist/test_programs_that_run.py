@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from scientist_cases import Case, code_of, drafting, improving, run_all, said
+from scientist_cases import Case, code_of, drafting, improving, merging, run_all, said
 
 from langgraft.benchmarks.simulated.conversation import Dice
 from langgraft.benchmarks.simulated.data_scientist.habits import Habit, habits_for
@@ -70,7 +70,7 @@ def test_habits_when_they_do_not_occur_then_are_not_seen(cases: dict[str, Case])
 def test_drafts_without_ignorance_when_run_then_leave_a_whole_submission(
     form: str, cases: dict[str, Case], docker_image: str
 ) -> None:
-    """What it writes for any form is complete, and differs; so does what is made better of it."""
+    """What it writes for any form is complete, and differs; so is what is made of one or two of them."""
     drafts = {
         f"draft {at}": code_of(said(drafting(cases[form]), str(at), ignorance=0)) for at in range(2)
     }
@@ -79,7 +79,8 @@ def test_drafts_without_ignorance_when_run_then_leave_a_whole_submission(
         for name, code in drafts.items()
     }
     assert len({*drafts.values(), *better.values()}) > len(drafts)
-    found = run_all(cases[form], drafts | better, docker_image)
+    both = code_of(said(merging(cases[form], *drafts.values()), ignorance=0))
+    found = run_all(cases[form], {**drafts, **better, "both": both}, docker_image)
     assert set(found.values()) == {("ran", True)}, found
 
 

@@ -1,0 +1,192 @@
+"""`UCTPolicy`: tree search by upper confidence bounds, without rollouts."""
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from fractions import Fraction
+from typing import Final
+
+from langgraft._core.arguments import check_whole
+from langgraft._core.canonical import JSON
+from langgraft._core.errors import SettingsError
+from langgraft.nodes.search.deps import Scope
+from langgraft.nodes.search.journal import JournalNode
+from langgraft.nodes.search.policy import (
+    JUST_BEGUN,
+    Expansion,
+    Progress,
+    check_scope,
+    check_share,
+    fitness,
+    repair_first,
+)
+
+DIGITS: Final = 9
+"""Places that values are rounded to before they are compared: ties are ties on every machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class UCTPolicy:
+    """UCT over programs, after the MCTS agent of AIRA (arXiv:2507.02554), as a rule for one step.
+
+    The task is the root, drafts are its children, and improvements the children of a program that
+    works. What a repair gave lies below what it repairs.
+
+    1. A failure that nothing follows, after fewer than `debug_depth` repairs in a row: repair the
+       earliest.
+    2. The task has fewer than `children` drafts: another draft.
+    3. Descend from the task: at a program that works, has a score and has fewer than `children`
+       children, stop, and improve it; else go to the child with the best bound, of equal ones the
+       earliest. Only children with a program to stop at in or below them are compared, and with
+       `top` the best so many of them by mean value.
+    4. Nowhere to stop: another draft, however many there are.
+
+    The bound of a child is its mean value + c·√(ln N / n): `n` are the visits of the child, `N`
+    those of its parent. Each program with a score is a visit of itself and of all above it, and is
+    worth its score, from 0 (the worst of the search) to 1 (the best). Failures are no visits. What is
+    under way is a visit that is worth 0 (a virtual loss) and a child of its parent: branches that
+    run side by side spread out, and which of them ends first does not matter.
+
+    | setting | here | AIRA |
+    |---|---|---|
+    | `children` | 5 | 5 |
+    | `c` | 0.25 | 0.25 |
+    | `decay` | 0: `c` stays; 1: it falls to 0 as the last step comes | - |
+    | `top` | all | - |
+    | `debug_depth` | 3 (mle-agent-memory Table 6) | 20 |
+
+    Where it departs: AIRA expands a leaf by all its children at once and only then looks at their
+    scores, here each step looks at all there are; there a leaf that failed for good can be chosen
+    and improved, here never.
+    """
+
+    children: int = 5
+    """Programs written from one, at most: drafts from the task, improvements from a program."""
+    c: float = 0.25
+    """Weight of what is little explored."""
+    decay: float = 0.0
+    """Share of `c` that is gone when all steps are used; it falls in a line."""
+    top: int | None = None
+    """Children that are compared on the way down, the best by mean value; `None`: all."""
+    debug_depth: int = 3
+    """Largest number of repairs in a row."""
+    scope: Scope = "all"
+    """Which attempts the writer is told of."""
+
+    def __post_init__(self) -> None:
+        """Refuse settings that no search can follow.
+
+        Raises:
+            SettingsError: One of them is out of its range.
+        """
+        check_whole("children", self.children)
+        check_whole("debug_depth", self.debug_depth, 0)
+        if self.top is not None:
+            check_whole("top", self.top)
+        number = isinstance(self.c, int | float) and not isinstance(self.c, bool)
+        if not number or not 0 <= self.c < math.inf:
+            msg = f"c={self.c!r:.80}: give a number of at least 0"
+            raise SettingsError(msg)
+        check_share("decay", self.decay)
+        check_scope(self.scope)
+
+    def describe(self) -> dict[str, JSON]:
+        """Return the policy's name and settings as JSON."""
+        return {"policy": "uct", **asdict(self)}
+
+    def choose(
+        self,
+        nodes: Sequence[JournalNode],
+        *,
+        step: int,
+        seed: int,
+        lower_is_better: bool,
+        under_way: Sequence[Expansion] = (),
+        progress: Progress = JUST_BEGUN,
+    ) -> Expansion:
+        """Return what to write next, as `SearchPolicy` has it; chance has no part in it.
+
+        Raises:
+            InputError: A program names a parent that does not come before it.
+        """
+        del step, seed
+        if failure := repair_first(nodes, under_way, depth=self.debug_depth):
+            return Expansion("debug", failure.id)
+        tree = _Tree.grown(nodes, fitness(nodes, lower_is_better=lower_is_better), under_way)
+        target = None
+        if tree.width[None] >= self.children:
+            target = self._descend(tree, self.c * (1 - self.decay * progress.steps))
+        if target is None:
+            return Expansion("draft", scope=self.scope)
+        return Expansion("improve", target, scope=self.scope)
+
+    def _descend(self, tree: "_Tree", c: float) -> str | None:
+        """Return the program that is improved; `None` where there is none."""
+        stops = {name for name in tree.scored if tree.width[name] < self.children}
+        leading = {each for name in stops for each in tree.line(name)}
+        at: str | None = None
+        while at not in stops:
+            ways = [child for child in tree.below[at] if child in leading]
+            if not ways:
+                return None
+            ways = sorted(ways, key=tree.mean, reverse=True)[: self.top]  # equal ones as they were
+            above = math.log(tree.visits[at])
+            ways.sort(key=tree.order.__getitem__)
+            at = max(ways, key=lambda way: tree.bound(way, c, above))
+        return at
+
+
+@dataclass(frozen=True, slots=True)
+class _Tree:
+    """A journal as a tree with statistics; `None` is the task."""
+
+    parents: Mapping[str, str | None]
+    scored: Mapping[str, Fraction]
+    order: Mapping[str, int]
+    below: dict[str | None, list[str]] = field(default_factory=lambda: defaultdict(list))
+    width: dict[str | None, int] = field(default_factory=lambda: defaultdict(int))
+    """Children, with those under way."""
+    visits: dict[str | None, int] = field(default_factory=lambda: defaultdict(int))
+    worth: dict[str | None, Fraction] = field(default_factory=lambda: defaultdict(Fraction))
+
+    @classmethod
+    def grown(
+        cls,
+        nodes: Sequence[JournalNode],
+        scored: Mapping[str, Fraction],
+        under_way: Sequence[Expansion],
+    ) -> "_Tree":
+        """Make the tree; a merge, which other policies write, is a child of its first parent."""
+        parents = {node.id: node.parent_id for node in nodes}
+        tree = cls(parents, scored, {node.id: place for place, node in enumerate(nodes)})
+        for node in nodes:
+            tree.below[node.parent_id].append(node.id)
+            tree.width[node.parent_id] += 1
+            if node.id in scored:
+                tree._visit(node.id, scored[node.id])
+        for each in under_way:
+            tree.width[each.parent_id] += 1
+            tree._visit(each.parent_id, Fraction(0))
+        return tree
+
+    def line(self, name: str | None) -> list[str | None]:
+        """Return a program and all above it, with the task at the end."""
+        found = [name]
+        while name is not None:
+            name = self.parents[name]
+            found.append(name)
+        return found
+
+    def mean(self, name: str) -> Fraction:
+        """Return the mean value of what lies in and below a program."""
+        return self.worth[name] / self.visits[name]
+
+    def bound(self, name: str, c: float, log_above: float) -> float:
+        """Return the upper confidence bound of a child."""
+        return round(float(self.mean(name)) + c * math.sqrt(log_above / self.visits[name]), DIGITS)
+
+    def _visit(self, name: str | None, worth: Fraction) -> None:
+        for each in self.line(name):
+            self.visits[each] += 1
+            self.worth[each] += worth
