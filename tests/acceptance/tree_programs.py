@@ -22,7 +22,7 @@ from langgraft.benchmarks.simulated.data_scientist import SimulatedDataScientist
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.preview import data_preview
 from langgraft.environments.sandboxes.result_text import span
-from langgraft.graphs.building import shipped_packages
+from langgraft.environments.sandboxes.image.packages import shipped_packages
 from langgraft.memory.controls import Placebo
 from langgraft.memory.model import Episode, ErrorRecord, Outcome
 from langgraft.memory.provider import MemoryProvider
