@@ -30,14 +30,14 @@ def package_names(packages: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(packages) or ("none beyond Python's own library",)
 
 
-def check_seconds(seconds: float) -> None:
+def check_seconds(seconds: float, name: str = "seconds") -> None:
     """Refuse what is no span of time.
 
     Raises:
         SettingsError: It is none.
     """
     if not 0 < seconds < math.inf:
-        msg = f"seconds must be a number above 0, got {seconds!r:.80}"
+        msg = f"{name} must be a number above 0, got {seconds!r:.80}"
         raise SettingsError(msg)
 
 

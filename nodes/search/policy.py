@@ -239,22 +239,23 @@ def unexplained(
 
 
 @checked
-def select_node(
-    deps: SearchDeps, policy: SearchPolicy, *, steps: int, width: int
-) -> Node[TreeState]:
+def select_node(deps: SearchDeps, policy: SearchPolicy, *, width: int) -> Node[TreeState]:
     """Make the node that asks the policy for the programs of the next wave.
+
+    There is none after the last step, nor when the hours of the search are over.
 
     Args:
         deps: What all nodes of the search depend on.
         policy: Chooses; it is shown what the wave already holds.
-        steps: Programs in all.
         width: Programs of a wave; the last may have fewer.
     """
 
     def select(state: TreeState) -> Update:
         nodes = deps.nodes(state["journal"])
         wave: list[Expansion] = []
-        while len(wave) < min(width, steps - len(nodes)):
+        seconds = state.get("seconds", 0.0)
+        most = 0 if deps.bounds.over(seconds) else min(width, deps.steps - len(nodes))
+        while len(wave) < most:
             expansion = policy.choose(
                 nodes,
                 step=len(nodes) + len(wave),
@@ -265,7 +266,7 @@ def select_node(
             _check(expansion, nodes)
             wave.append(expansion)
         first = len(nodes)
-        return {"wave": [_work(first + n, expansion) for n, expansion in enumerate(wave)]}
+        return {"wave": [_work(first + n, expansion, seconds) for n, expansion in enumerate(wave)]}
 
     return Node("select", select)
 
@@ -293,8 +294,14 @@ def node_id(step: int) -> str:
     return f"{step:03d}"
 
 
-def _work(step: int, expansion: Expansion) -> Work:
-    return Work(step=step, id=node_id(step), stage=expansion.stage, parent_id=expansion.parent_id)
+def _work(step: int, expansion: Expansion, seconds: float) -> Work:
+    return Work(
+        step=step,
+        id=node_id(step),
+        stage=expansion.stage,
+        parent_id=expansion.parent_id,
+        seconds=seconds,
+    )
 
 
 def _check(expansion: Expansion, nodes: Sequence[JournalNode]) -> None:

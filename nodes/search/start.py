@@ -39,6 +39,7 @@ def start_search_node(deps: SearchDeps, *, memory: MemoryProvider[Any] | None) -
         name, seed = begun["episode_id"], state.get("seed", 0)
         return {
             **left_over,
+            **({} if journal else {"seconds": 0.0}),
             "episode_id": name,
             "seed": seed,
             "begun": begun,

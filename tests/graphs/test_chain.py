@@ -71,7 +71,7 @@ async def test_run_when_the_model_works_by_tools_hands_in_what_it_made(
     assert "valid" in texts[9]
     assert names(log.events)[8] == "run_bash"
     assert "(finish)" in model.asked[9][-1].text
-    assert "[3 steps are left of 12.]" in model.asked[9][-1].text
+    assert "Steps: 3 of 12 left, 75 % used." in model.asked[9][-1].text
     assert model.bound == ["run_bash", "run_python", "edit_file", "validate_submission", "think",
                            "finish"]  # fmt: skip
     assert model.samples[9] == "e/step-9/think"

@@ -19,7 +19,7 @@ from langgraft.environments.competitions.competition import Competition
 from langgraft.graphs import build_mlab_agent
 from langgraft.memory.providers.coding import coding_preset
 from langgraft.nodes.artifacts import FolderArtifacts, MemoryArtifacts
-from langgraft.nodes.mlab.deps import roughly
+from langgraft.nodes.competition_run import roughly
 from langgraft.nodes.workbench.limits import RunLimits, TokenPrices
 from langgraft.nodes.workbench.log import Action, EventLog, log_lines, read_log, steps_of
 from langgraft.nodes.workbench.start import restore_run_memory
@@ -85,7 +85,8 @@ def test_prompts_when_steps_go_by_show_the_last_three_alone(competition: Competi
     assert "Thought: thought 2\n" in prompts[5]
     assert "thought 1" not in prompts[5]
     assert prompts[5].count("```\ninput/\n```") == 3
-    assert "\n4 of 9 steps and about 24 hours.\n" in prompts[5]
+    assert "\n- Steps: 4 of 9 left, 55 % used.\n" in prompts[5]
+    assert "\n- Time: about 24 hours left of 24 hours, 0 % used.\n" in prompts[5]
     for said in ("Tell what $1 costs.", "numpy 2.4", "train.csv: 2 rows", "only your last 3 steps"):
         assert all(said in prompt for prompt in prompts)
 

@@ -18,10 +18,13 @@ class ChainAgent(StepAgent):
         "chain_system",
         "chain_task",
         "chain_continue",
-        "chain_reminder",
         "chain_recovery",
+        "bounds",
+        "use_all_time",
+        "may_finish",
         "diagnose",
         "judge_novelty",
+        "judge_novelty_message",
         "repair",
     )
     ignorance: ClassVar[float] = 1.6

@@ -29,8 +29,12 @@ class MlabAgent(StepAgent):
         "mlab_understand",
         "mlab_understand_all",
         "mlab_summarize",
+        "bounds",
+        "use_all_time",
+        "may_finish",
         "diagnose",
         "judge_novelty",
+        "judge_novelty_message",
         "repair",
     )
     ignorance: ClassVar[float] = 1.6

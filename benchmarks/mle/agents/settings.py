@@ -131,6 +131,12 @@ class TreeSettings(AgentSettings):
     candidates: int = Field(default=1, ge=1)
     """Best programs that are scored again on fresh splits before one is submitted; AIDE submits
     the best validation metric, which is 1."""
+    hours: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """Wall clock of a search (§4.1 and MLE-bench: 24); `None`: `steps` alone end it. A program
+    whose result is looked up counts as long as it ran."""
+    invalid_is_bug: bool = True
+    """Whether a program whose submission is not valid counts as a failure; `False`: only one
+    without a submission does (AIDE as MLE-bench runs it)."""
 
 
 class StepSettings(AgentSettings):
@@ -144,6 +150,9 @@ class StepSettings(AgentSettings):
     """Dollars for a million tokens of a prompt; needed with `dollars`."""
     completion_price: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     """Dollars for a million tokens of a reply; needed with `dollars`."""
+    use_all_time: bool = True
+    """Whether the agent is asked to go on until its steps and hours are used (MLE-bench asks
+    OpenHands so); `False`: it may finish when it sees nothing left that is worth trying."""
 
     @model_validator(mode="after")
     def _priced(self) -> Self:

@@ -139,6 +139,7 @@ class Limited(TypedDict):
 
     limits: RunLimits
     prices: TokenPrices | None
+    use_all_time: bool
 
 
 def limited(section: StepSettings) -> Limited:
@@ -147,7 +148,7 @@ def limited(section: StepSettings) -> Limited:
     if section.prompt_price is not None and section.completion_price is not None:
         prices = TokenPrices(section.prompt_price, section.completion_price)
     limits = RunLimits(steps=section.steps, hours=section.hours, dollars=section.dollars)
-    return Limited(limits=limits, prices=prices)
+    return Limited(limits=limits, prices=prices, use_all_time=section.use_all_time)
 
 
 def _log(left: Left) -> EventLog:

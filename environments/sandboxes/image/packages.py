@@ -38,10 +38,41 @@ _MOST: Final = 100
 """Names told of an image: some hold several hundred packages."""
 _INSTALLERS: Final = frozenset({"conda", "mamba", "pip", "pipx", "setuptools", "uv", "wheel"})
 _FOR_PROGRAMS: Final = frozenset(
-    "accelerate catboost datasets gensim h5py jax keras librosa lightgbm matplotlib nltk numba"
-    " numpy opencv-python opencv-python-headless pandas pillow polars pyarrow scikit-image"
-    " scikit-learn scipy spacy statsmodels tensorflow timm tokenizers torch torchaudio torchvision"
-    " tqdm transformers xgboost".split()
+    [
+        "accelerate",
+        "catboost",
+        "datasets",
+        "gensim",
+        "h5py",
+        "jax",
+        "keras",
+        "librosa",
+        "lightgbm",
+        "matplotlib",
+        "nltk",
+        "numba",
+        "numpy",
+        "opencv-python",
+        "opencv-python-headless",
+        "pandas",
+        "pillow",
+        "polars",
+        "pyarrow",
+        "scikit-image",
+        "scikit-learn",
+        "scipy",
+        "spacy",
+        "statsmodels",
+        "tensorflow",
+        "timm",
+        "tokenizers",
+        "torch",
+        "torchaudio",
+        "torchvision",
+        "tqdm",
+        "transformers",
+        "xgboost",
+    ]
 )
 """Told of although other packages need them: programs import these themselves."""
 _OTHER_NAMES: Final[Mapping[str, str]] = {"xgboost-cpu": "xgboost"}

@@ -31,7 +31,10 @@ def test_packages_when_the_program_fails_are_to_be_named_by_the_user(
 ) -> None:
     """A Python that cannot list them ends in a message that says what to do."""
     monkeypatch.setattr(packages, "PROBE", "raise SystemExit(3)")
-    with SubprocessSandbox() as sandbox, pytest.raises(InputError, match=r"ended with 3.*`packages`"):
+    with (
+        SubprocessSandbox() as sandbox,
+        pytest.raises(InputError, match=r"ended with 3.*`packages`"),
+    ):
         installed_packages(sandbox)
 
 
