@@ -63,6 +63,7 @@ Gpus: TypeAlias = Literal["all"] | int | None
 
 BOUNDS: Final = "cpus gpus memory workspace limit left steps used time"
 """Placeholders of the prompt `bounds`."""
+_GPUS: Final = {"None": "none", "all": "all that the machine has"}
 _MINUTE: Final = 60
 HOUR: Final = 3600
 
@@ -93,7 +94,7 @@ class Bounds:
         left = max(self.steps - done, 0)
         filled = prompt.render(
             cpus=f"{self.limits.cpus:g}",
-            gpus={None: "none", "all": "all that the machine has"}.get(self.gpus, str(self.gpus)),
+            gpus=_GPUS.get(str(self.gpus), str(self.gpus)),
             memory=size_text(self.limits.memory),
             workspace=size_text(self.limits.workspace),
             limit=span(self.seconds),
