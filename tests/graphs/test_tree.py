@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from counting_sandbox import CountingSandbox
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 from tree_cases import (
     ABSENT,
@@ -248,6 +249,35 @@ def test_search_when_programs_work_side_by_side_counts_the_slowest(
         competition, code, steps=9, hours=1, width=2, sandbox=Slow(competition), policy=policy
     )
     assert (len(alone.nodes), len(two.nodes)) == (2, 4)
+
+
+def test_search_when_another_process_goes_on_with_it_tells_the_time_that_was_used(
+    competition: Competition,
+) -> None:
+    """Of what clocks say nothing but differences counts; another search has all its hours."""
+    artifacts, saver = MemoryArtifacts(), InMemorySaver()
+    config: Any = {"configurable": {"thread_id": "t"}}
+    code = programs(reply(good(0.5)))
+
+    def go_on(steps: int, name: str, clock: Callable[[], float]) -> list[str]:
+        before = len(code.asked)
+        with sandbox(competition) as place:
+            agent = build_tree_agent(
+                code, competition=competition, sandbox=place, artifacts=artifacts, steps=steps,
+                feedback_model=reviewing(), hours=2000 / 3600, clock=clock, checkpointer=saver,
+                seconds=60,
+            )  # fmt: skip
+            agent.invoke({"episode_id": name}, config)
+        return [text.rpartition("- Time: ")[2][:16] for _, text in code.asked[before:]]
+
+    assert go_on(1, "s", ticking(100)) == ["about 40 minutes"]
+    later = itertools.count(1_000_000, 100)
+    assert go_on(4, "s", lambda: next(later)) == [
+        "about 30 minutes",
+        "about 30 minutes",
+        "about 20 minutes",
+    ]
+    assert go_on(1, "other", ticking(100)) == ["about 40 minutes"]
 
 
 class Slow(SubprocessSandbox):
