@@ -207,7 +207,7 @@ REFUSED = [
     ((ID, "--folder", "/nowhere"), "no folder of competitions"),
     ((ID, "--agent", "forest"), "--agent: no agent is called 'forest'"),
     ((ID, "--agent", "chain", "--width", "2"), "--width is not for --agent chain, but for tree"),
-    ((ID, "--hours", "2"), "--hours is not for --agent tree, but for chain and mlab"),
+    ((ID, "--hours", "0"), "hours"),
 ]
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.language_models import FakeListChatModel
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import RunnableLambda
 from langgraph.store.memory import InMemoryStore
 from toy_world import RuleModel
@@ -281,11 +281,11 @@ def test_novelty_when_only_the_same_message_is_none_asks_and_rules_so() -> None:
     exact = Question("novelty", "e", {**NOVELTY.shows, "same": "message"})
     asked: list[str] = []
 
-    def reply(messages: Any) -> str:
+    def reply(messages: Any) -> BaseMessage:
         asked.append(str(messages))
-        return '{"action": "none", "repeats": "n2"}'
+        return AIMessage('{"action": "none", "repeats": "n2"}')
 
-    model = RunnableLambda(lambda messages: AIMessage(reply(messages)))
+    model: Any = RunnableLambda(reply)
     assert answer(exact, model).verdicts[0].item_id == "n2"
     assert "the very same message" in asked[0]
     (verdict,) = answer(exact, None).verdicts
