@@ -39,6 +39,7 @@ from langgraft.nodes.chain.step import act_node, think_node
 from langgraft.nodes.chain.stuck import OnStuck, after_thinking, after_watching, watch_node
 from langgraft.nodes.chain.tools import Schema, tool_schemas
 from langgraft.nodes.chain.visible_history import Condenser, ObservationMasking, ObservationTrimming
+from langgraft.nodes.competition_run import Gpus
 from langgraft.nodes.dialogue import ChatModel, Model, chat_model
 from langgraft.nodes.node import Node
 from langgraft.nodes.workbench.deps import RunDeps
@@ -79,6 +80,7 @@ def build_chain_agent(
     limits: RunLimits = CHAIN_LIMITS,
     prices: TokenPrices | None = None,
     seconds: float = 7200.0,
+    use_all_time: bool = True,
     context: int | None = None,
     condensers: Sequence[Condenser] | None = None,
     on_stuck: OnStuck = "stop",
@@ -86,6 +88,7 @@ def build_chain_agent(
     browse: Browse | None = None,
     budget: Budget | None = None,
     packages: Sequence[str] | None = None,
+    gpus: Gpus = None,
     preload: Sequence[str] = (),
     prompts: ChainPrompts | None = None,
     checkpointer: Checkpointer = None,
@@ -107,6 +110,8 @@ def build_chain_agent(
                        what memory asks                model
     `limits`           steps, hours, dollars           500, 24, none  500, 24, none   500, -, none
     `seconds`          wall clock of one execution     7200           86400           10, soft
+    `use_all_time`     asked to use all steps and      `True`         yes             -
+                       hours
     `context`          tokens the model can read       not known      not known       not known
     `condensers`       what is shown of observations:  10,000         10,000          30,000
                        characters of each, and how     characters,    characters,     characters,
@@ -143,6 +148,8 @@ def build_chain_agent(
             this process, where they end with it.
         folder: The run's own: log, submission and program are written there at the end.
         limits: What the run may use.
+        use_all_time: Ask the agent to go on until steps and hours are used; `False` lets it
+            finish when it sees nothing left that is worth trying.
         prices: What tokens cost, where `limits` has dollars.
         seconds: Of wall clock, for one execution.
         context: A prompt that is estimated to be longer is made shorter before it is sent. A model
@@ -154,7 +161,10 @@ def build_chain_agent(
         recoveries: At least 0.
         browse: Reads a page, given its address. It runs in this process, not in the sandbox.
         budget: ChainDeps for recalled text; `None`: that of `Budget()`.
-        packages: `None` takes what the image of `langgraft sandbox build` is asked to hold.
+        packages: `None` takes what the image of `langgraft sandbox build` is asked to hold, by
+            name; of another image, `installed_packages(sandbox)` asks it (`langgraft.environments.
+            sandboxes.image.packages`), or give your own, also with versions.
+        gpus: Of a program, as the sandbox was made; prompts name them.
         preload: Modules that the interpreter imports beforehand.
         prompts: `None` takes those that ship.
         checkpointer: Any LangGraph checkpointer.
@@ -182,10 +192,12 @@ def build_chain_agent(
         preload=preload,
         seconds=seconds,
     )
-    run = RunDeps(competition, contents_of(artifacts, folder), workspaces, limits, prices, clock)
+    run = RunDeps(
+        competition, contents_of(artifacts, folder), workspaces, limits, prices, clock, gpus
+    )
     prompts, tools = prompts or ChainPrompts(), tool_schemas(browse=browse is not None)
     names = package_names(packages)
-    instructions = Instructions(prompts, competition.description, seconds, limits.steps, names)
+    instructions = Instructions(prompts, competition.description, names, use_all_time)
     shown = _CONDENSERS if condensers is None else tuple(condensers)
     deps = ChainDeps(run, instructions, tools, shown, context, browse)
 

@@ -30,6 +30,7 @@ from langgraft.graphs.building import (
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget
 from langgraft.nodes.artifacts import Artifacts
+from langgraft.nodes.competition_run import Gpus
 from langgraft.nodes.dialogue import ChatModel, chat_model
 from langgraft.nodes.mlab.consult import consult_node, needs_model
 from langgraft.nodes.mlab.deps import MLABDeps, MLABPrompts
@@ -76,10 +77,12 @@ def build_mlab_agent(
     limits: RunLimits = MLAB_LIMITS,
     prices: TokenPrices | None = None,
     seconds: float = 7200.0,
+    use_all_time: bool = True,
     window: int = 3,
     retries: int = 10,
     budget: Budget | None = None,
     packages: Sequence[str] | None = None,
+    gpus: Gpus = None,
     prompts: MLABPrompts | None = None,
     checkpointer: Checkpointer = None,
     clock: Callable[[], float] = time.monotonic,
@@ -102,6 +105,8 @@ def build_mlab_agent(
                         answers memory
     `limits`            steps, hours, dollars        2000, 24   2000, 24          50, 5
     `seconds`           wall clock of one script     7200       none of its own   none
+    `use_all_time`      asked to use all steps and   `True`     yes               -
+                        hours
     `window`            steps a prompt shows         3          3                 3
     `retries`           replies without the form     10         10                5
                         before the run ends
@@ -131,12 +136,17 @@ def build_mlab_agent(
             this process, where they end with it.
         folder: The run's own: log, submission and program are written there at the end.
         limits: What the run may use.
+        use_all_time: Ask the agent to go on until steps and hours are used; `False` lets it
+            finish when it sees nothing left that is worth trying.
         prices: What tokens cost, where `limits` has dollars. All three models count by them.
         seconds: Of wall clock, for one script.
         window: At least 1.
         retries: At least 0.
         budget: Room for recalled text; `None`: that of `Budget()`.
-        packages: `None` takes what the image of `langgraft sandbox build` is asked to hold.
+        packages: `None` takes what the image of `langgraft sandbox build` is asked to hold, by
+            name; of another image, `installed_packages(sandbox)` asks it (`langgraft.environments.
+            sandboxes.image.packages`), or give your own, also with versions.
+        gpus: Of a program, as the sandbox was made; prompts name them.
         prompts: `None` takes those that ship.
         checkpointer: Any LangGraph checkpointer.
         clock: Seconds that go on.
@@ -164,10 +174,12 @@ def build_mlab_agent(
         metric=competition.grader.name,
         seconds=seconds,
     )
-    run = RunDeps(competition, contents_of(artifacts, folder), workspaces, limits, prices, clock)
+    run = RunDeps(
+        competition, contents_of(artifacts, folder), workspaces, limits, prices, clock, gpus
+    )
     editing = chat_model(edit_model, "`edit_model` of build_mlab_agent") or model
     prompts = prompts or MLABPrompts()
-    deps = MLABDeps(run, prompts, package_names(packages), window)
+    deps = MLABDeps(run, prompts, package_names(packages), window, use_all_time)
 
     graph: Graph = StateGraph(RunState, input_schema=RunInput, output_schema=RunOutput)
     graph.add_node("start", start_run_node(run, memory=memory if learn else None))

@@ -7,7 +7,8 @@ memory's nodes are there where memory asks for what they give. The state holds r
 numbers only; programs, outputs and the journal lie in `artifacts`.
 """
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -24,6 +25,7 @@ from langgraft.graphs.building import add_chain, check_seconds, contents_of, pac
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget
 from langgraft.nodes.artifacts import Artifacts
+from langgraft.nodes.competition_run import Gpus
 from langgraft.nodes.dialogue import ChatModel, chat_model
 from langgraft.nodes.node import Node
 from langgraft.nodes.search.choose import (
@@ -42,6 +44,7 @@ from langgraft.nodes.search.deps import (
     TreePrompts,
     TreeState,
     branch_end,
+    timed,
 )
 from langgraft.nodes.search.memory import (
     after_filing,
@@ -77,11 +80,14 @@ def build_tree_agent(
     folds: int = 5,
     width: int = 1,
     candidates: int = 1,
-    program_hours: float | None = None,
+    hours: float | None = None,
+    invalid_is_bug: bool = True,
     budget: Budget | None = None,
     packages: Sequence[str] | None = None,
+    gpus: Gpus = None,
     prompts: TreePrompts | None = None,
     checkpointer: Checkpointer = None,
+    clock: Callable[[], float] = time.monotonic,
     name: str = "tree",
 ) -> CompiledStateGraph[TreeState, None, TreeInput, TreeOutput]:
     """Build an agent that searches for the best program for a competition.
@@ -103,12 +109,14 @@ def build_tree_agent(
     `policy`           what to write next; also         AIDE's    debug_prob    5 drafts, 0.5, 3;
                        `UCTPolicy`, `EvolutionPolicy`             0.5, max_     5, 1, 20
                                                                   debug_depth 3
-    `program_hours`    running time of all programs     none      -             -
                        together
     `width`            programs written side by side    1         -             1
     `candidates`       best programs that are run       1         -             1
                        again on two fresh splits
                        before one is submitted
+    `hours`            wall clock of the search         none      24 (§4.1)     none; 24
+    `invalid_is_bug`   a submission that is not valid   `True`    -             no such check;
+                       is a failure, not only none                              only none
     `packages`         what the prompt says can be      names in  -             11 names, shuffled
                        imported                         the image
     `memory`           a provider; `None` has no        -         on, off       -
@@ -146,14 +154,17 @@ def build_tree_agent(
         folds: At least 2.
         width: At least 1. The journal depends on it: programs of a wave do not see each other.
         candidates: At least 1.
-        program_hours: Once its programs ran that long together, the search ends, as it does after `steps`.
-            What counts is how long the sandbox said that each ran, which the journal records then,
-            so that a search that goes on has used what it used. `None` sets no limit.
+        hours: Of models and executions, together; of programs written side by side, the slowest
+            counts, and one whose result is looked up counts as it ran. `None` sets no limit.
+        invalid_is_bug: `False` takes a program whose submission is not valid for one that works.
         budget: Room for recalled text; `None`: that of `Budget()`.
         packages: `None` takes what the image of `langgraft sandbox build` is asked to hold, by
-            name; give your own for another image, also with versions.
+            name; of another image, `installed_packages(sandbox)` asks it (`langgraft.environments.
+            sandboxes.image.packages`), or give your own, also with versions.
+        gpus: Of a program, as the sandbox was made; prompts name them.
         prompts: `None` takes those that ship.
         checkpointer: Any LangGraph checkpointer.
+        clock: Seconds that go on.
         name: Name of the graph in traces.
 
     Raises:
@@ -166,8 +177,8 @@ def build_tree_agent(
         check_whole(named, value)
     check_whole("folds", folds, 2)
     check_seconds(seconds)
-    if program_hours is not None:
-        check_seconds(program_hours, "program_hours")
+    if hours is not None:
+        check_seconds(hours, "hours")
     sample_file(competition)
     needs = tree_memory_needs(memory, learn=learn)
     code_model = chat_model(code_model, "`code_model` of build_tree_agent")
@@ -181,7 +192,11 @@ def build_tree_agent(
         seconds,
         folds,
         package_names(packages),
-        program_hours,
+        gpus,
+        steps,
+        hours,
+        invalid_is_bug,
+        clock,
     )
     policy = policy or AIDEPolicy()
     taught = memory if learn else None
@@ -199,9 +214,9 @@ def build_tree_agent(
 
     graph: Graph = StateGraph(TreeState, input_schema=TreeInput, output_schema=TreeOutput)
     graph.add_node("start", start_search_node(deps, memory=taught, policy=policy))
-    selecting = select_node(deps, policy, steps=steps, width=width)
+    selecting = select_node(deps, policy, width=width)
     graph.add_node("select", selecting)
-    graph.add_node("branch", _branch(branch))
+    graph.add_node("branch", _branch({name: timed(node, clock) for name, node in branch.items()}))
     graph.add_node("remember", remember_program_node(deps, taught, folder=folder))
     graph.add_node("choose", choose_node(deps, count=candidates))
     graph.add_edge(START, "start")

@@ -7,20 +7,23 @@ goes on with the run can give memory the bank that the run has.
 """
 
 import json
+import math
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from typing_extensions import TypedDict
 
 from langgraft._core.canonical import JSON
 from langgraft._core.effects import Call, Program
 from langgraft._core.errors import InputError
+from langgraft._core.texts import Prompt
 from langgraft.environments.competitions.attempts import INPUT
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.preview import data_preview
-from langgraft.environments.sandboxes.programs import ExecutionResult, Job, PythonProgram
+from langgraft.environments.sandboxes.programs import ExecutionResult, Job, Limits, PythonProgram
+from langgraft.environments.sandboxes.result_text import size_text, span
 from langgraft.environments.sandboxes.sandbox import Sandbox
 from langgraft.memory.model import BankContent, MemoryDelta, MemoryItem, fold
 from langgraft.memory.provider import MemoryProvider
@@ -53,6 +56,95 @@ class CompetitionDeps:
             InputError: Nothing is kept under that reference, or it is damaged.
         """
         return read_json(self.artifacts, reference)
+
+
+Gpus: TypeAlias = Literal["all"] | int | None
+"""Graphics processors of a program: how many, or `all`; `None`: none."""
+
+BOUNDS: Final = "cpus gpus memory workspace limit left steps used time"
+"""Placeholders of the prompt `bounds`."""
+_GPUS: Final = {"None": "none", "all": "all that the machine has"}
+_MINUTE: Final = 60
+HOUR: Final = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a run may use, as each of its prompts tells it."""
+
+    limits: Limits
+    """Of the sandbox."""
+    seconds: float
+    """Wall clock of one execution."""
+    steps: int
+    """Of the whole run."""
+    hours: float | None = None
+    """Of the whole run; `None`: nothing but the steps ends it."""
+    gpus: Gpus = None
+
+    def text(self, prompt: Prompt, *, done: int, spent: float) -> str:
+        """Fill in the prompt `bounds`.
+
+        Args:
+            prompt: With the placeholders of `BOUNDS`.
+            done: Steps so far.
+            spent: Seconds so far, as the run's state has them: a process that goes on with the run
+                tells the same.
+        """
+        left = max(self.steps - done, 0)
+        filled = prompt.render(
+            cpus=f"{self.limits.cpus:g}",
+            gpus=_GPUS.get(str(self.gpus), str(self.gpus)),
+            memory=size_text(self.limits.memory),
+            workspace=size_text(self.limits.workspace),
+            limit=span(self.seconds),
+            left=str(left),
+            steps=str(self.steps),
+            used=str(100 * (self.steps - left) // self.steps),
+            time=self._time(spent),
+        )
+        return filled.strip()
+
+    def _time(self, spent: float) -> str:
+        if self.hours is None:
+            return "the run as a whole has no limit"
+        rest = max(self.hours * HOUR - spent, 0.0)
+        # Of what is told, so that both change together, and seldom.
+        used = max(1 - _rounded_up(rest) / (self.hours * HOUR), 0)
+        return f"{roughly(rest)} left of {self.hours:g} hours, {100 * used:.0f} % used"
+
+    def over(self, spent: float) -> bool:
+        """Say whether the hours are used."""
+        return self.hours is not None and spent >= self.hours * HOUR
+
+    def share(self, spent: float) -> float:
+        """Return the share of the hours that is used, at most 1; 0 where there is no limit."""
+        return 0.0 if self.hours is None else min(spent / (self.hours * HOUR), 1.0)
+
+    def allowed(self, spent: float) -> float:
+        """Return the wall clock that an execution may take now: not longer than the run goes on.
+
+        What the run has left counts in whole minutes, or else seconds: a model may be shown it.
+        """
+        if self.hours is None:
+            return self.seconds
+        rest = self.hours * HOUR - spent
+        unit = _MINUTE if rest >= _MINUTE else 1
+        return min(self.seconds, max(rest // unit * unit, 1.0))
+
+
+def roughly(seconds: float) -> str:
+    """Write a time that is left so roughly that a repetition seldom reads otherwise."""
+    told = _rounded_up(seconds)
+    if seconds > HOUR:
+        return f"about {told // HOUR} hours"
+    return f"about {told // _MINUTE} minutes" if told else "no time"
+
+
+def _rounded_up(seconds: float) -> int:
+    """Return whole hours, and of less than one tens of minutes, in seconds."""
+    unit = HOUR if seconds > HOUR else 10 * _MINUTE
+    return math.ceil(seconds / unit) * unit
 
 
 class Begun(TypedDict):

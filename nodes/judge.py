@@ -113,7 +113,7 @@ def answering(
     shown = _shown(question)
     if shown.needless:
         return _judgment(question, shown.by_rules(lessons), "rules", shown.needless, 0)
-    template = (prompts or {}).get(question.kind) or shipped(shown.prompt)
+    template = (prompts or {}).get(question.kind) or shipped(shown.asked_by)
     asked = HumanMessage(template.render(**shown.values(lessons)))
     reply = yield from asking([asked], shown.reader(), what="judge")
     if reply.value is None:

@@ -46,6 +46,11 @@ class Shown(BaseModel):
     prompt: ClassVar[str]
     """Name of the prompt that ships for this kind."""
 
+    @property
+    def asked_by(self) -> str:
+        """Name of the prompt for this question."""
+        return self.prompt
+
     @abstractmethod
     def values(self, lessons: Sequence[str]) -> dict[str, str]:
         """Return what fills in the prompt."""
@@ -250,10 +255,11 @@ class Record(BaseModel):
     error: str
     fix: str
 
-    def repeats(self, other: "Record") -> bool:
-        """Say whether two errors are the same but for what varies."""
-        same = masked(self.error)
-        return bool(same) and same == masked(other.error) and self.package == other.package
+    def repeats(self, other: "Record", *, exactly: bool = False) -> bool:
+        """Say whether two errors are the same but for what varies, or word for word."""
+        compared = same_words if exactly else masked
+        same = compared(self.error)
+        return bool(same) and same == compared(other.error) and self.package == other.package
 
 
 class Decision(BaseModel):
@@ -270,6 +276,13 @@ class Novelty(Shown):
 
     record: Record
     neighbours: Mapping[str, Record]
+    same: Literal["cause", "message"] = "cause"
+    """What makes two errors one: the cause and the fix, or the message, word for word."""
+
+    @property
+    @override
+    def asked_by(self) -> str:
+        return "judge_novelty_message" if self.same == "message" else self.prompt
 
     @override
     def values(self, lessons: Sequence[str]) -> dict[str, str]:
@@ -289,9 +302,12 @@ class Novelty(Shown):
 
     @override
     def by_rules(self, lessons: Sequence[str]) -> list[Ruling]:
-        """Call it a repetition where a neighbour has the same masked error and package."""
+        """Call it a repetition where a neighbour has the same package and error.
+
+        By its cause, an error is the same whatever its quotations, paths and numbers are.
+        """
         for name, neighbour in self.neighbours.items():
-            if self.record.repeats(neighbour):
+            if self.record.repeats(neighbour, exactly=self.same == "message"):
                 return [Ruling("none", name, by="rules")]
         return [Ruling("add", by="rules")]
 

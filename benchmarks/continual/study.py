@@ -65,7 +65,7 @@ OTHER_WORLDS: Final = ("langgraft.benchmarks.continual.worlds",)
 ASKING: Final["Mapping[Need, Sequence[str]]"] = {
     "draft": ("draft", "judge_contradiction"),
     "lessons": (),
-    "verdicts": ("judge_novelty", "judge_votes", "repair"),
+    "verdicts": ("judge_novelty", "judge_novelty_message", "judge_votes", "repair"),
 }
 """What the agent has ready for memories that need it → the prompts of that, beside those of every
 agent. It diagnoses no errors: a text world has no tracebacks."""

@@ -34,7 +34,7 @@ from langgraft.benchmarks.mle.agents.base import (
     Parts,
     Place,
 )
-from langgraft.benchmarks.mle.sandboxes import Lent
+from langgraft.benchmarks.mle.sandboxes import Lent, packages_of
 from langgraft.graphs.building import ARTIFACTS
 from langgraft.memory.provider import MemoryProvider
 from langgraft.nodes.artifacts import FolderArtifacts
@@ -95,7 +95,9 @@ async def find(
             checkpoints.open_checkpoints(folder / "checkpoints.sqlite") as saver,
             Lent(parts.sandbox) as sandbox,
         ):
-            graph = agent.graph(replace(parts, sandbox=sandbox), Place(artifacts, saver, best))
+            told = await asyncio.to_thread(packages_of, parts.plan, sandbox)
+            parts = replace(parts, sandbox=sandbox, packages=told)
+            graph = agent.graph(parts, Place(artifacts, saver, best))
             before = await graph.aget_state(_CONFIG)
             resumed = bool(before.tasks or before.values)
             begun = "begun" in before.values  # or memory is still as it was given

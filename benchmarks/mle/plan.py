@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
 from pydantic import Field, field_serializer, field_validator, model_validator
 from typing_extensions import override
@@ -34,6 +34,9 @@ from langgraft.environments.sandboxes.programs import Limits
 CPUS: Final = 1.0
 """Processors of a program, unless a plan says otherwise: searches that run side by side then take
 no time from each other, and a program's time limit means the same whatever else runs."""
+
+PackageName: TypeAlias = Annotated[str, Field(pattern=r"^[^\s$](?:[^\n\r$]{0,98}[^\s$])?$")]
+"""One of a plan's packages, in a line."""
 
 _FAMILIES: Final = ("shipped", "lite")
 
@@ -93,6 +96,10 @@ class MlePlan(Plan):
     """What a program may use; `seconds` stands above. One processor unless it says otherwise."""
     gpus: Literal["all"] | int | None = None
     """Graphics processors of a program: how many, or `all`."""
+    packages: tuple[PackageName, ...] | None = None
+    """What agents are told that programs can import, also with versions (`torch 2.9`). `None`:
+    what the image's label says, and what is asked of an image without one, once. Of `subprocess`
+    it is what our own image is made with."""
 
     @override
     def limited(self, items: int) -> Self:

@@ -10,6 +10,12 @@ from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.environments.competitions.attempts import INPUT
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.sandboxes.cached import CachedSandbox
+from langgraft.environments.sandboxes.image.packages import (
+    PACKAGES_LABEL,
+    installed_packages,
+    read_label,
+    shipped_packages,
+)
 from langgraft.environments.sandboxes.programs import ExecutionResult, Job
 from langgraft.environments.sandboxes.sandbox import Closing, Kernel, Sandbox
 
@@ -148,6 +154,44 @@ def make_sandbox(plan: MlePlan, competition: Competition) -> Sandbox:
     if plan.sandbox == "subprocess":
         return SubprocessSandbox(plan.program_limits, inputs=inputs)
     return DockerSandbox(plan.image, limits=plan.program_limits, inputs=inputs, gpus=plan.gpus)
+
+
+def labelled_packages(plan: MlePlan) -> tuple[str, ...] | None:
+    """Return the packages that agents are told of, as far as that is known without running anything.
+
+    Returns:
+        Those of the plan, or else those of its image's label; `None` where it has none.
+
+    Raises:
+        SandboxUnavailableError: There is no engine or image to look at.
+    """
+    from langgraft.environments.sandboxes.docker import engine  # noqa: PLC0415  (slow)
+
+    if plan.packages is not None:
+        return plan.packages
+    if plan.sandbox != "docker":
+        return shipped_packages()
+    client = engine.connect()
+    try:
+        return read_label(engine.image_label(client.api, plan.image, PACKAGES_LABEL))
+    finally:
+        client.close()
+
+
+def packages_of(plan: MlePlan, sandbox: Sandbox) -> tuple[str, ...]:
+    """Return the packages that agents are told of; an image without a label is asked.
+
+    Args:
+        plan: May name them.
+        sandbox: Of the plan; where it keeps results, it asks an image once.
+
+    Raises:
+        InputError: The image does not say what it has.
+        SandboxUnavailableError: There is no engine or image.
+        SandboxFailureError: The engine or container died.
+    """
+    known = labelled_packages(plan)
+    return installed_packages(sandbox) if known is None else known
 
 
 def check_engine_and_image(image: str) -> str:

@@ -25,11 +25,20 @@ from langgraft.benchmarks.harness.study import (
     list_runs,
 )
 from langgraft.benchmarks.mle.agents import agent_named
-from langgraft.benchmarks.mle.agents.settings import AgentName, AgentSettings, StepSettings
+from langgraft.benchmarks.mle.agents.settings import (
+    AgentName,
+    AgentSettings,
+    StepSettings,
+    TreeSettings,
+)
 from langgraft.benchmarks.mle.conditions import MemoryCondition
 from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.benchmarks.mle.runs import agent_of, competition_of, memory_of, runs_at
-from langgraft.benchmarks.mle.sandboxes import Sandboxes, check_engine_and_image
+from langgraft.benchmarks.mle.sandboxes import (
+    Sandboxes,
+    check_engine_and_image,
+    labelled_packages,
+)
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.layout import OwnFunction
 from langgraft.environments.competitions.preparing import (
@@ -194,6 +203,7 @@ class MleStudy(Study[MlePlan]):
             lines.append(f"sandbox: {_engine_line(plan)}")
         else:
             lines.append("sandbox: none; programs are processes of this machine, not isolated")
+        lines.append(f"packages: {_packages_line(plan)}")
         lines += unprepared_lines(plan)
         return tuple(lines)
 
@@ -224,6 +234,22 @@ def _engine_line(plan: MlePlan) -> str:
     except SandboxUnavailableError as error:
         return str(error)
     return f"{plan.image} ({image.removeprefix('sha256:')[:12]})"
+
+
+def _packages_line(plan: MlePlan) -> str:
+    """Say which packages agents are told of, and where that is known from."""
+    try:
+        known = labelled_packages(plan)
+    except SandboxUnavailableError:
+        return "those of the image, which cannot be looked at now"
+    if known is None:
+        return f"{plan.image} has no label that names them; it is asked as the first run begins"
+    where = "named by the image's label"
+    if plan.packages is not None:
+        where = "named by the plan"
+    elif plan.sandbox != "docker":
+        where = "those of our own image, whether this machine has them or not"
+    return f"{', '.join(known) or 'none'} ({where})"
 
 
 def _architecture(condition: MemoryCondition) -> dict[str, JSON]:
@@ -282,7 +308,7 @@ def _size_lines(plan: MlePlan, runs: Sequence[RunSpec], *, workers: int) -> Iter
         return
     yield f"time: as long as the models take and their programs, {plan.seconds:g} s each at most"
     for section in plan.agents:
-        if isinstance(section, StepSettings):
+        if _hours(section) is not None:
             yield _hours_line(section, _of(section, runs))
 
 
@@ -302,12 +328,17 @@ def _of(section: AgentSettings, runs: Sequence[RunSpec]) -> list[RunSpec]:
     return [run for run in runs if agent_of(run) == section.label]
 
 
-def _hours_line(section: StepSettings, runs: Sequence[RunSpec]) -> str:
-    count = sum(run.length for run in runs)
-    money = "" if section.dollars is None else f" and at most {section.dollars:,g} dollars"
+def _hours(section: AgentSettings) -> float | None:
+    return section.hours if isinstance(section, StepSettings | TreeSettings) else None
+
+
+def _hours_line(section: AgentSettings, runs: Sequence[RunSpec]) -> str:
+    count, hours = sum(run.length for run in runs), _hours(section) or 0.0
+    dollars = section.dollars if isinstance(section, StepSettings) else None
+    money = "" if dollars is None else f" and at most {dollars:,g} dollars"
     return (
-        f"{section.label}: a run has at most {section.hours:g} h{money}, all {count:,} runs"
-        f" {count * section.hours:,.0f} h, one after another"
+        f"{section.label}: a run has at most {hours:g} h{money}, all {count:,} runs"
+        f" {count * hours:,.0f} h, one after another"
     )
 
 

@@ -58,11 +58,17 @@ def _rules() -> Mapping[str, Callable[[str], str]]:
     rules = {
         "judge_votes": _vote,
         "judge_novelty": _tell_new,
+        "judge_novelty_message": _tell_new,
         "judge_contradiction": _compare,
         "validate": _validate,
         "draft": _draft,
     }
-    return {prompt(name).text.partition("\n")[0]: rule for name, rule in rules.items()}
+    return {_first_line(name): rule for name, rule in rules.items()}
+
+
+@lru_cache
+def _first_line(name: str) -> str:
+    return prompt(name).text.partition("\n")[0]
 
 
 def _vote(text: str) -> str:
@@ -92,11 +98,12 @@ def _rule_of(text: str, done: str) -> Iterator[str]:
 
 
 def shown_novelty(text: str) -> Novelty | None:
-    """Read what a prompt of `judge_novelty` shows; `None` where it shows no records."""
+    """Read what a prompt of novelty shows; `None` where it shows no records."""
+    same = "message" if text.startswith(_first_line("judge_novelty_message")) else "cause"
     record = next(_json_lines(text, "New record"), None)
     kept = {str(each.get("id")): each for each in _objects(text, "Nearest records")}
     try:
-        return Novelty.model_validate({"record": record, "neighbours": kept})
+        return Novelty.model_validate({"record": record, "neighbours": kept, "same": same})
     except ValidationError:
         return None
 

@@ -116,29 +116,29 @@ def _endings(result: ExecutionResult, limits: Limits, allowed: float) -> Iterato
         yield f"TIMEOUT: it was {how} after {allowed:g} s.{kept} Do less work, or less at a time."
     if result.stopped == "output":
         yield (
-            f"TOO MUCH OUTPUT: it was stopped after printing more than {_size(limits.flood)}. Print"
+            f"TOO MUCH OUTPUT: it was stopped after printing more than {size_text(limits.flood)}. Print"
             " less."
         )
     if result.oom:
         yield (
-            f"OUT OF MEMORY: its processes together needed more than {_size(limits.memory)}, which"
+            f"OUT OF MEMORY: its processes together needed more than {size_text(limits.memory)}, which"
             " also holds files in the workspace, /tmp and /dev/shm. Load less at once, use smaller"
             " types or fewer workers."
         )
     if "SIGBUS" in (result.signal or "") or result.exit_code == _BUS:
         yield (
-            f"SHARED MEMORY FULL: a bus error, as when /dev/shm ({_size(limits.shm)}) is used up."
+            f"SHARED MEMORY FULL: a bus error, as when /dev/shm ({size_text(limits.shm)}) is used up."
             " Use fewer workers, or pass less between them."
         )
     elif result.signal is not None and result.stopped is None and not result.oom:
         yield f"ENDED BY {result.signal}: it was ended by a signal, not by an exception."
     if _says(result, "[Errno 28]", "No space left on device"):
         yield (
-            f"NO SPACE LEFT: the workspace holds {_size(limits.workspace)} and /tmp"
-            f" {_size(limits.tmp)}. Write less, or remove what is no longer needed."
+            f"NO SPACE LEFT: the workspace holds {size_text(limits.workspace)} and /tmp"
+            f" {size_text(limits.tmp)}. Write less, or remove what is no longer needed."
         )
     if result.signal == "SIGXFSZ" or _says(result, "[Errno 27]", "File too large"):
-        yield f"FILE TOO LARGE: no file may be larger than {_size(limits.file)}."
+        yield f"FILE TOO LARGE: no file may be larger than {size_text(limits.file)}."
     if result.kernel_lost:
         yield "KERNEL LOST: all variables are gone; the next cell starts a new kernel."
     if result.exit_code and result.signal is None and result.stopped is None:
@@ -173,5 +173,6 @@ def _says(result: ExecutionResult, *words: str) -> bool:
     return any(word in text for word in words for text in (message, result.stderr))
 
 
-def _size(size: int) -> str:
+def size_text(size: int) -> str:
+    """Write a size in MiB, or in bytes where it is less than one."""
     return f"{size / MIB:,.0f} MiB" if size >= MIB else f"{size:,} bytes"

@@ -22,9 +22,9 @@ from langchain_core.messages import (
 )
 
 from langgraft._core.texts import Prompt
-from langgraft.environments.sandboxes.result_text import span, trimmed
+from langgraft.environments.sandboxes.result_text import trimmed
 from langgraft.memory.recall import count_tokens_approximately
-from langgraft.nodes.chain.tools import Schema
+from langgraft.nodes.chain.tools import FINISH, Schema
 from langgraft.nodes.chain.visible_history import (
     AgentTurn,
     Condenser,
@@ -33,6 +33,7 @@ from langgraft.nodes.chain.visible_history import (
     VisibleHistory,
     visible_history,
 )
+from langgraft.nodes.competition_run import BOUNDS
 from langgraft.nodes.program_text import quotable
 from langgraft.nodes.prompts import PromptSet, prompt_field
 from langgraft.nodes.replies import encodable, in_turns
@@ -50,11 +51,15 @@ _CALLABLE: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 class ChainPrompts(PromptSet):
     """The prompts of the chain agent, each with the placeholders that it may have."""
 
-    system: Prompt = prompt_field("chain_system")
-    task: Prompt = prompt_field("chain_task", "task memory data packages limit steps")
+    system: Prompt = prompt_field("chain_system", "ending")
+    task: Prompt = prompt_field("chain_task", "task memory data packages")
     """Begins each attempt."""
-    reminder: Prompt = prompt_field("chain_reminder", "left steps")
+    bounds: Prompt = prompt_field("bounds", BOUNDS)
     """Ends each prompt."""
+    use_all_time: Prompt = prompt_field("use_all_time", "finish")
+    """What becomes `$ending`, where the agent is asked to."""
+    may_finish: Prompt = prompt_field("may_finish", "finish")
+    """What becomes `$ending` otherwise."""
     go_on: Prompt = prompt_field("chain_continue", "problem")
     """What the user says to a reply without a call."""
     recovery: Prompt = prompt_field("chain_recovery", "rule")
@@ -78,15 +83,15 @@ class Instructions:
     prompts: ChainPrompts
     task: str
     """Description of the competition."""
-    seconds: float
-    """Wall clock of one execution."""
-    steps: int
-    """Of the whole run."""
     packages: Sequence[str]
+    use_all_time: bool = True
+    """Whether the agent is asked to use all its steps and time, or may finish before."""
 
     def system(self) -> str:
         """Return what the model is, and how it works."""
-        return self.prompts.system.render().strip()
+        prompts = self.prompts
+        ending = prompts.use_all_time if self.use_all_time else prompts.may_finish
+        return prompts.system.render(ending=ending.render(finish=FINISH).strip()).strip()
 
     def first(self, data: str, memory: str, *, room: int | None = None) -> str:
         """Return the message that an attempt begins with.
@@ -105,15 +110,8 @@ class Instructions:
             memory=f"{memory}\n" if memory else "",
             data=data,
             packages=", ".join(self.packages),
-            limit=span(self.seconds),
-            steps=str(self.steps),
         )
         return text.strip()
-
-    def reminder(self, done: int) -> str:
-        """Return how many steps are left after so many."""
-        left = str(max(self.steps - done, 0))
-        return self.prompts.reminder.render(left=left, steps=str(self.steps)).strip()
 
     def recovery(self, rule: str) -> str:
         """Return what the agent reads where it went in circles."""
@@ -121,7 +119,7 @@ class Instructions:
 
 
 def messages_of(
-    history: VisibleHistory, instructions: Instructions, *, data: str, done: int
+    history: VisibleHistory, instructions: Instructions, *, data: str, bounds: str
 ) -> list[BaseMessage]:
     """Return what a model is sent.
 
@@ -129,15 +127,13 @@ def messages_of(
         history: What the agent sees of the log.
         instructions: What the prompts are filled in with.
         data: The preview of the data.
-        done: Steps of the run so far.
+        bounds: What the run may use and what is left of it, in words.
     """
     first = instructions.first(data, history.memory, room=history.first_message)
     said = (message for part in history.parts for message in _messages_of_part(part, instructions))
     messages = in_turns([SystemMessage(instructions.system()), HumanMessage(first), *said])
     last = messages[-1]
-    messages[-1] = last.model_copy(
-        update={"content": f"{last.text}\n\n{instructions.reminder(done)}"}
-    )
+    messages[-1] = last.model_copy(update={"content": f"{last.text}\n\n{bounds}"})
     return messages
 
 
@@ -228,19 +224,30 @@ class ChainDeps:
         schemas = count_tokens_approximately(json.dumps(list(self.tools)))
         return max(self.context - self.context // _REPLY_SHARE - schemas, 0)
 
-    def data(self, state: RunState) -> str:
-        """Return the preview of the data."""
-        return self.run.artifacts.read(state["begun"]["preview"]).decode()
+    def about(self, state: RunState) -> "About":
+        """Return what a prompt says beside what happened."""
+        data = self.run.artifacts.read(state["begun"]["preview"]).decode()
+        return About(data, self.run.bounds_text(self.instructions.prompts.bounds, state))
 
     def history(self, events: Sequence[Event]) -> VisibleHistory:
         """Return what the agent sees of a log."""
         return visible_history(events, self.condensers)
 
-    def prompt(self, events: Sequence[Event], data: str) -> list[BaseMessage]:
+    def prompt(self, events: Sequence[Event], about: "About") -> list[BaseMessage]:
         """Return what the model is sent after these events."""
-        done = sum(event.kind == "action" and event.source == "agent" for event in events)
-        return messages_of(self.history(events), self.instructions, data=data, done=done)
+        history = self.history(events)
+        return messages_of(history, self.instructions, data=about.data, bounds=about.bounds)
 
-    def tokens(self, events: Sequence[Event], data: str) -> int:
+    def tokens(self, events: Sequence[Event], about: "About") -> int:
         """Estimate the tokens of that."""
-        return estimated_tokens(self.prompt(events, data))
+        return estimated_tokens(self.prompt(events, about))
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a prompt says beside what happened."""
+
+    data: str
+    """The preview of the data."""
+    bounds: str
+    """What the run may use, and what is left of it."""

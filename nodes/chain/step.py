@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from langgraft._core.arguments import checked
 from langgraft._core.effects import Call, Program
-from langgraft.nodes.chain.deps import Browse, ChainDeps
+from langgraft.nodes.chain.deps import About, Browse, ChainDeps
 from langgraft.nodes.chain.perform import IN_WORKSPACE
 from langgraft.nodes.chain.stuck import first_condensation
 from langgraft.nodes.chain.tools import (
@@ -73,7 +73,7 @@ def think_node(deps: ChainDeps, model: Model) -> Node[RunState]:
         if ended := ended_by(run.limits, state, run.prices):
             return {"ended": ended}
         log = run.log(state)
-        came = yield from metered(run, state, thinking(deps, log.events, deps.data(state)))
+        came = yield from metered(run, state, thinking(deps, log.events, deps.about(state)))
         thought: NextAction = came.value
         update: Update = {"spent": came.spent}
         if came.broke:
@@ -87,7 +87,7 @@ def think_node(deps: ChainDeps, model: Model) -> Node[RunState]:
     return dialogue_node("think", model, begin, _of_step)
 
 
-def thinking(deps: ChainDeps, events: tuple[Event, ...], data: str) -> Dialogue[NextAction]:
+def thinking(deps: ChainDeps, events: tuple[Event, ...], about: About) -> Dialogue[NextAction]:
     """Ask for an action, with less in view where the prompt is too long for the model.
 
     It is too long where it is estimated to be so, or where the model says it is. A model that says
@@ -95,14 +95,14 @@ def thinking(deps: ChainDeps, events: tuple[Event, ...], data: str) -> Dialogue[
     """
     seen, share = events, 1.0
     if deps.most is not None:
-        seen = _shortened(deps, seen, data, deps.most) or seen
+        seen = _shortened(deps, seen, about, deps.most) or seen
     while True:
-        response = yield Request(deps.prompt(seen, data), "think")
+        response = yield Request(deps.prompt(seen, about), "think")
         if not response.overflow:
             return NextAction(requested_action(response, deps.offered), _new(seen, events))
         share *= _SHORTER
-        most = int(deps.tokens(seen, data) * share)
-        fewer = _shortened(deps, seen, data, most)
+        most = int(deps.tokens(seen, about) * share)
+        fewer = _shortened(deps, seen, about, most)
         if fewer is None or first_condensation(fewer) is not None:
             return NextAction(None, _new(fewer or seen, events))
         seen, share = fewer, share / 2
@@ -117,19 +117,19 @@ def _new(seen: tuple[Event, ...], events: tuple[Event, ...]) -> tuple[Action, ..
 
 
 def _shortened(
-    deps: ChainDeps, events: tuple[Event, ...], data: str, most: int
+    deps: ChainDeps, events: tuple[Event, ...], about: About, most: int
 ) -> tuple[Event, ...] | None:
     """Return the events with a condensation that leaves at most so many tokens in view.
 
     Where none does, with the one that leaves fewest; `None` where nothing has to be left out, or
     nothing can be.
     """
-    now = deps.tokens(events, data)
+    now = deps.tokens(events, about)
     if now <= most:
         return None
 
     def measure(cut: Condensation) -> int:
-        return deps.tokens((*events, _condensation(len(events), cut)), data)
+        return deps.tokens((*events, _condensation(len(events), cut)), about)
 
     cut = cut_to_fit(deps.history(events), len(events), most=most, now=now, measure=measure)
     return None if cut is None else (*events, _condensation(len(events), cut))

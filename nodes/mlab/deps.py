@@ -3,19 +3,18 @@
 A step is shown by its six fields as the model wrote them, and by what was observed.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from langgraft._core.texts import Prompt
-from langgraft.environments.sandboxes.result_text import span, trimmed
-from langgraft.nodes.mlab.tools import FIELDS, THOUGHT, described_tools
+from langgraft.environments.sandboxes.result_text import trimmed
+from langgraft.nodes.competition_run import BOUNDS
+from langgraft.nodes.mlab.tools import FIELDS, FINAL_ANSWER, THOUGHT, described_tools
 from langgraft.nodes.program_text import quotable
 from langgraft.nodes.prompts import PromptSet, prompt_field
 from langgraft.nodes.replies import encodable
 from langgraft.nodes.workbench.deps import RunDeps
-from langgraft.nodes.workbench.limits import left
 from langgraft.nodes.workbench.log import Action, EventLog, Observation
 from langgraft.nodes.workbench.memory import recalled_in
 from langgraft.nodes.workbench.state import RunState
@@ -25,10 +24,16 @@ from langgraft.nodes.workbench.state import RunState
 class MLABPrompts(PromptSet):
     """The prompts of MLAB, each with the placeholders that it may have."""
 
-    task: Prompt = prompt_field("mlab_task", "task tools data memory packages limit window format")
+    task: Prompt = prompt_field("mlab_task", "task tools data memory packages ending window format")
     """What each prompt begins with."""
-    turn: Prompt = prompt_field("mlab_turn", "steps left all time number")
+    turn: Prompt = prompt_field("mlab_turn", "steps bounds number")
     """What each prompt ends with."""
+    bounds: Prompt = prompt_field("bounds", BOUNDS)
+    """What becomes `$bounds`."""
+    use_all_time: Prompt = prompt_field("use_all_time", "finish")
+    """What becomes `$ending`, where the agent is asked to."""
+    may_finish: Prompt = prompt_field("may_finish", "finish")
+    """What becomes `$ending` otherwise."""
     format: Prompt = prompt_field("mlab_format")
     """What becomes `$format`."""
     repair: Prompt = prompt_field("mlab_repair", "problem format")
@@ -54,6 +59,8 @@ class MLABDeps:
     """What the prompt says can be imported."""
     window: int
     """Steps that a prompt shows."""
+    use_all_time: bool = True
+    """Whether the agent is asked to use all its steps and time, or may finish before."""
 
 
 def sample_name(state: RunState) -> tuple[str, str]:
@@ -66,8 +73,6 @@ SUMMARY: Final = "summary"
 LONGEST_SHOWN: Final = 5000
 """Most characters of an observation that are shown (MLAB's figure)."""
 NO_STEPS: Final = "(none yet)"
-_MINUTE: Final = 60
-_HOUR: Final = 3600
 _CLIPPED: Final = (2500, 1000, 300)
 """Characters of an observation that stay where a prompt is too long, one after the other."""
 _TASK: Final = (8000, 4000, 2000, 1000, 300)
@@ -117,35 +122,26 @@ def _task(deps: MLABDeps, state: RunState, log: EventLog, extent: PromptExtent) 
     recalled = recalled_in(log) or ""
     if extent.task is not None:
         task, preview = trimmed(task, extent.task), trimmed(preview, extent.task)
-    return deps.prompts.task.render(
+    prompts = deps.prompts
+    ending = prompts.use_all_time if deps.use_all_time else prompts.may_finish
+    return prompts.task.render(
         task=task,
         tools=described_tools(),
         data=preview.strip(),
         memory=f"{recalled}\n" if recalled else "",
         packages=", ".join(deps.packages),
-        limit=span(deps.run.seconds),
+        ending=ending.render(finish=FINAL_ANSWER).strip(),
         window=str(deps.window),
         format=reply_form(deps),
     )
 
 
 def _turn(deps: MLABDeps, state: RunState, log: EventLog, extent: PromptExtent) -> str:
-    steps, seconds = left(deps.run.limits, state)
     return deps.prompts.turn.render(
         steps=window_text(log, extent.window, room=extent.room),
-        left=str(steps),
-        all=str(deps.run.limits.steps),
-        time=roughly(seconds),
+        bounds=deps.run.bounds_text(deps.prompts.bounds, state),
         number=str(state.get("steps", 0)),
     )
-
-
-def roughly(seconds: float) -> str:
-    """Write a time that is left so roughly that a repetition seldom reads otherwise."""
-    if seconds > _HOUR:
-        return f"about {math.ceil(seconds / _HOUR)} hours"
-    tens = math.ceil(seconds / (10 * _MINUTE))
-    return f"about {10 * tens} minutes" if tens else "no time"
 
 
 def window_text(log: EventLog, window: int, *, room: int = LONGEST_SHOWN) -> str:

@@ -92,7 +92,8 @@ def choose_node(deps: SearchDeps, *, count: int) -> Node[TreeState]:
     """Make the node that lists the programs that may be submitted, and then chooses one.
 
     With one there is nothing to choose between: it is the best validation metric, as in AIDE.
-    Otherwise `rescore` runs them again, and this node has the last word.
+    Otherwise `rescore` runs them again, and this node has the last word. Where the hours of the
+    search are over, nothing is run again.
 
     Args:
         deps: What all nodes of the search depend on.
@@ -105,7 +106,7 @@ def choose_node(deps: SearchDeps, *, count: int) -> Node[TreeState]:
             nodes = deps.nodes(state["journal"])
             best = candidates(nodes, count=count, lower_is_better=deps.lower_is_better)
             listed = [Candidate(node.id, _metric(node.metric)) for node in best]
-            if len(listed) > 1:
+            if len(listed) > 1 and not deps.bounds.over(state.get("seconds", 0.0)):
                 return {"candidates": [each.to_json() for each in listed]}
         chosen = choose(listed, lower_is_better=deps.lower_is_better)
         if chosen is None:
@@ -133,7 +134,12 @@ def rescore_node(deps: SearchDeps) -> Node[TreeState]:
         nodes = deps.nodes(state["journal"])
         code = next(node.code for node in nodes if node.id == candidate.node)
         split = FRESH_SPLITS[len(candidate.metrics)]
-        return _with_metric(state, number, (yield from attempted(deps, code, split=split)))
+        before = state.get("seconds", 0.0)
+        allowed, began = deps.bounds.allowed(before), deps.clock()
+        made = yield from attempted(deps, code, split=split, seconds=allowed)
+        seconds = before + max(deps.clock() - began, made.result.duration)
+        update = _with_metric(state, number, made, invalid_is_bug=deps.invalid_is_bug)
+        return {**update, "seconds": round(seconds, 3)}
 
     return Node.running("rescore", rescore, in_threads=True)
 
@@ -158,9 +164,10 @@ def _next(state: TreeState) -> tuple[int, Candidate]:
     )
 
 
-def _with_metric(state: TreeState, number: int, made: Attempt) -> Update:
+def _with_metric(state: TreeState, number: int, made: Attempt, *, invalid_is_bug: bool) -> Update:
     listed = [_candidate(each) for each in state["candidates"]]
-    worked = made.result.ok and made.submission_valid
+    left = made.submission_valid if invalid_is_bug else made.submission_present
+    worked = made.result.ok and left
     fresh = made.metric if worked else None
     listed[number] = replace(listed[number], metrics=(*listed[number].metrics, fresh))
     return {"candidates": [each.to_json() for each in listed]}

@@ -4,7 +4,8 @@ The state holds references and numbers, so that no checkpoint grows with the ste
 submissions and records are contents in `Artifacts`; the journal is a chain of records there.
 """
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -13,7 +14,7 @@ from typing_extensions import TypedDict
 from langgraft._core.arguments import checked
 from langgraft._core.texts import Prompt
 from langgraft.environments.sandboxes.sandbox import Sandbox
-from langgraft.nodes.competition_run import Begun, CompetitionDeps
+from langgraft.nodes.competition_run import BOUNDS, Begun, Bounds, CompetitionDeps, Gpus
 from langgraft.nodes.node import Node, Update
 from langgraft.nodes.prompts import PromptSet, prompt_field
 from langgraft.nodes.search.journal import JournalNode, Search, Stage, read_search
@@ -49,6 +50,8 @@ class Work(TypedDict, total=False):
     """Reference of the error record."""
     reflected: str
     """Reference of the lessons."""
+    seconds: float
+    """Of the search so far, as far as this program knows: those before its wave and its own."""
 
 
 class TreeInput(TypedDict, total=False):
@@ -113,6 +116,8 @@ class TreeState(TreeOutput, total=False):
     """
 
     seed: int
+    seconds: float
+    """Wall clock so far, of models and executions; of a wave, that of its slowest program."""
     begun: BegunSearch
     wave: list[Work]
     """The programs being written now, at most `width` of them."""
@@ -132,9 +137,40 @@ class BranchState(BranchOutput, total=False):
     work: Work
 
 
-def with_work(state: BranchState, **references: str) -> Update:
-    """Note the references of what a node of a branch has made."""
-    return {"work": {**state["work"], **references}}
+def with_work(state: BranchState, **made: Any) -> Update:
+    """Note what a node of a branch has made, mostly by reference."""
+    return {"work": {**state["work"], **made}}
+
+
+def spent(work: Work) -> float:
+    """Return the seconds of the search so far, as far as a program knows."""
+    return work.get("seconds", 0.0)
+
+
+@checked
+def timed(node: Node[BranchState], clock: Callable[[], float]) -> Node[BranchState]:
+    """Make a node of a branch add the time that it takes to that of its program.
+
+    Where it counts seconds itself, as of a program whose result was looked up, the larger number
+    holds.
+    """
+
+    def noted(state: BranchState, update: Update, seconds: float) -> Update:
+        work, before = update.get("work", state["work"]), spent(state["work"])
+        own = max(spent(work) - before, seconds, 0.0)
+        return {**update, "work": {**work, "seconds": round(before + own, 3)}}
+
+    def run(state: BranchState) -> Update:
+        began = clock()
+        update = node.invoke(state)
+        return noted(state, update, clock() - began)
+
+    async def arun(state: BranchState) -> Update:
+        began = clock()
+        update = await node.ainvoke(state)
+        return noted(state, update, clock() - began)
+
+    return Node(node.get_name(), run, arun)
 
 
 @checked
@@ -168,8 +204,10 @@ class TreePrompts(PromptSet):
     merge: Prompt = prompt_field(
         "tree_merge", "task attempts metric code partner_metric partner memory rules"
     )
-    rules: Prompt = prompt_field("tree_rules", "limit folds packages")
+    rules: Prompt = prompt_field("tree_rules", "folds packages bounds")
     """What becomes `$rules`."""
+    bounds: Prompt = prompt_field("bounds", BOUNDS)
+    """What becomes `$bounds` of these."""
     repair: Prompt = prompt_field("tree_repair", "problem")
     """Asks again for a program."""
     review: Prompt = prompt_field("tree_review", "task code output")
@@ -189,8 +227,21 @@ class SearchDeps(CompetitionDeps):
     """Of a cross-validation, as the prompt says."""
     packages: Sequence[str] = ()
     """What the prompt says can be imported."""
-    program_hours: float | None = None
-    """Running time of all programs together; `None` sets no limit, and records none."""
+    gpus: Gpus = None
+    """Of a program, as the prompt says."""
+    steps: int = 30
+    """Programs of the search."""
+    hours: float | None = None
+    """Wall clock of the search; `None` sets no limit."""
+    invalid_is_bug: bool = True
+    """Whether a program that leaves a submission which is not valid has failed."""
+    clock: Callable[[], float] = time.monotonic
+    """Seconds that go on; of what it says only differences count."""
+
+    @property
+    def bounds(self) -> Bounds:
+        """What the search may use."""
+        return Bounds(self.sandbox.limits, self.seconds, self.steps, self.hours, self.gpus)
 
     @property
     def lower_is_better(self) -> bool:

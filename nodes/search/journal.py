@@ -35,7 +35,7 @@ made of two parents."""
 
 
 _KEYS: Final = ("node", "submission", "deltas")
-_SELDOM: Final = ("partner_id", "seconds")
+_SELDOM: Final = ("partner_id",)
 """Fields of a node that are left out where they are not set."""
 
 
@@ -65,8 +65,6 @@ class JournalNode(BaseModel):
 
     partner_id: str | None = None
     """The other parent of a merge."""
-    seconds: float | None = None
-    """How long the program ran, by the sandbox; recorded where the search has a limit on time."""
     timed_out: bool = False
     oom: bool = False
     submission: Literal["valid", "invalid", "absent"] | None = None

@@ -51,6 +51,7 @@ from langgraft.nodes.search.deps import (
     TreeState,
     Work,
     sample_name,
+    spent,
     with_work,
 )
 from langgraft.nodes.search.journal import JournalNode, append_record, node_json
@@ -109,7 +110,8 @@ def seen(node: JournalNode) -> str:
 def diagnose_program_node(deps: SearchDeps, model: Model) -> Node[BranchState]:
     """Make the node that turns a failure into an error record, for memory that keeps errors.
 
-    It does nothing for a program that worked, nor where there is none. What a limit ended is an
+    It does nothing for a program that worked, nor where there is none, nor for one that the end of
+    the search stopped before its time: that tells of no program. What a limit ended is an
     error of the kind `resource`, whatever a model calls it: memory may be set to keep that kind
     from some stages.
     """
@@ -117,7 +119,7 @@ def diagnose_program_node(deps: SearchDeps, model: Model) -> Node[BranchState]:
     def begin(state: BranchState) -> Dialogue[Update]:
         work = state["work"]
         executed, reviewed = deps.read(work.get("executed")), deps.read(work["reviewed"])
-        if not executed or not reviewed["is_buggy"]:
+        if not executed or not reviewed["is_buggy"] or executed.get("cut_short"):
             return {}
         failure = execution_failure(
             executed["output"],
@@ -153,7 +155,7 @@ def reflect_program_node(deps: SearchDeps, model: Model) -> Node[BranchState]:
 def outcome(reviewed: dict[str, Any]) -> Outcome:
     """Return how a program's episode ended: it worked or not, and its validation metric."""
     reasons = reviewed["reasons"]
-    reason = "; ".join(reasons) or "it ran and left a valid submission"
+    reason = "; ".join(reasons) or "it ran and left a submission"
     return Outcome(not reviewed["is_buggy"], reviewed["metric"], reason)
 
 
@@ -183,7 +185,6 @@ def node_of(deps: SearchDeps, work: Work, judged: Mapping[str, Any] | None = Non
         id=work["id"],
         parent_id=work["parent_id"],
         partner_id=work.get("partner_id"),
-        seconds=executed.get("seconds") if deps.program_hours is not None else None,
         plan=written["plan"],
         code=written["code"],
         metric=reviewed["metric"],
@@ -266,8 +267,14 @@ def judge_program_node(
         if not asked:
             return {}
         lessons = [lesson.text for lesson in episode.lessons]
+        began = deps.clock()
         judged = yield from responding(answering_all(asked, lessons), model, _whose(state))
-        return {"judged": deps.keep(judgments_json(judged))}
+        work = state["finished"][0]
+        seconds = round(spent(work) + deps.clock() - began, 3)
+        return {
+            "judged": deps.keep(judgments_json(judged)),
+            "finished": [{**work, "seconds": seconds}],
+        }
 
     return Node.running("judge", judge, in_threads=True)
 
@@ -301,7 +308,8 @@ def remember_program_node(
         )
         if folder is not None:
             _write_best(deps, reference, work, folder)
-        update: Update = {"journal": reference, "finished": work["step"]}
+        seconds = max(state.get("seconds", 0.0), spent(work))
+        update: Update = {"journal": reference, "finished": work["step"], "seconds": seconds}
         return {**update, "judged": ""} if state.get("judged") else update
 
     return Node.running("remember", remember, in_threads=True)

@@ -42,7 +42,7 @@ class Progress:
     steps: float = 0.0
     """Of its programs: those that are written or under way."""
     time: float = 0.0
-    """Of its `program_hours`, by what its journal recorded of each program; 0 where there is no limit."""
+    """Of its hours, as its state has recorded them; 0 where there is no limit."""
 
 
 JUST_BEGUN = Progress()
@@ -339,9 +339,7 @@ def unexplained(
 
 
 @checked
-def select_node(
-    deps: SearchDeps, policy: SearchPolicy, *, steps: int, width: int
-) -> Node[TreeState]:
+def select_node(deps: SearchDeps, policy: SearchPolicy, *, width: int) -> Node[TreeState]:
     """Make the node that asks the policy for the programs of the next wave.
 
     A wave without programs ends the search: the steps or the hours are used up, or the policy says
@@ -350,15 +348,14 @@ def select_node(
     Args:
         deps: What all nodes of the search depend on.
         policy: Chooses; it is shown what the wave already holds.
-        steps: Programs in all.
         width: Programs of a wave; the last may have fewer.
     """
 
     def select(state: TreeState) -> Update:
         nodes = deps.nodes(state["journal"])
         wave: list[Expansion] = []
-        time = time_used(nodes, deps.program_hours)
-        most = min(width, steps - len(nodes)) if time < 1 else 0
+        seconds = state.get("seconds", 0.0)
+        most = 0 if deps.bounds.over(seconds) else min(width, deps.steps - len(nodes))
         while len(wave) < most:
             step = len(nodes) + len(wave)
             expansion = policy.choose(
@@ -367,23 +364,16 @@ def select_node(
                 seed=state["seed"],
                 lower_is_better=deps.lower_is_better,
                 under_way=tuple(wave),
-                progress=Progress(step / steps, time),
+                progress=Progress(step / deps.steps, deps.bounds.share(seconds)),
             )
             if expansion is None:
                 break
             _check(expansion, nodes)
             wave.append(expansion)
         first = len(nodes)
-        return {"wave": [_work(first + n, expansion) for n, expansion in enumerate(wave)]}
+        return {"wave": [_work(first + n, expansion, seconds) for n, expansion in enumerate(wave)]}
 
     return Node("select", select)
-
-
-def time_used(nodes: Sequence[JournalNode], hours: float | None) -> float:
-    """Return the share of its hours that a search's programs ran, by its journal; 0 without a limit."""
-    if hours is None:
-        return 0.0
-    return min(math.fsum(node.seconds or 0.0 for node in nodes) / (hours * 3600), 1.0)
 
 
 def identity_of(policy: SearchPolicy) -> dict[str, Any]:
@@ -417,8 +407,14 @@ def node_id(step: int) -> str:
     return f"{step:03d}"
 
 
-def _work(step: int, expansion: Expansion) -> Work:
-    work = Work(step=step, id=node_id(step), stage=expansion.stage, parent_id=expansion.parent_id)
+def _work(step: int, expansion: Expansion, seconds: float) -> Work:
+    work = Work(
+        step=step,
+        id=node_id(step),
+        stage=expansion.stage,
+        parent_id=expansion.parent_id,
+        seconds=seconds,
+    )
     if expansion.partner_id is not None:
         work["partner_id"] = expansion.partner_id
     if expansion.hint.strip():

@@ -2,7 +2,8 @@
 
 Whatever a model says, the search goes on. In a review it says whether the program is at fault, sums
 up, and names the metric; the rest is not its word. A program that failed, was ended by a limit,
-reports no finite metric or left no valid submission is buggy whatever the model says. Whether lower
+reports no finite metric or left no valid submission is buggy whatever the model says (with
+`invalid_is_bug=False` one that left none at all). Whether lower
 is better, it is not asked at all: AIDE asks each time, and ends with an error at the first answer that
 differs. `summarize` is AIDE's summary of the attempts that worked, for prompts.
 """
@@ -22,7 +23,6 @@ from langgraft._core.texts import Prompt
 from langgraft.environments.competitions.attempts import Attempt, aattempt, attempt
 from langgraft.environments.competitions.attempts import told as attempt_text
 from langgraft.environments.sandboxes.programs import Limits, PythonProgram
-from langgraft.environments.sandboxes.result_text import span
 from langgraft.memory.model import By, strip_block
 from langgraft.nodes.dialogue import Dialogue, Model, dialogue_node
 from langgraft.nodes.node import Node, Update
@@ -40,6 +40,7 @@ from langgraft.nodes.search.deps import (
     SearchDeps,
     Work,
     sample_name,
+    spent,
     with_work,
 )
 from langgraft.nodes.search.journal import JournalNode
@@ -71,14 +72,9 @@ class Written:
 @checked
 def write_node(deps: SearchDeps, model: Model) -> Node[BranchState]:
     """Make the node that asks for a program."""
-    rules = deps.prompts.rules.render(
-        limit=span(deps.seconds),
-        folds=str(deps.folds),
-        packages=", ".join(deps.packages),
-    )
 
     def begin(state: BranchState) -> Dialogue[Update]:
-        question = HumanMessage(encodable(_prompt(deps, state, rules)))
+        question = HumanMessage(encodable(_prompt(deps, state)))
         written = yield from writing([question], deps.prompts.repair)
         return with_work(state, written=deps.keep(asdict(written)))
 
@@ -94,16 +90,23 @@ def writing(messages: Sequence[BaseMessage], repair: Prompt) -> Dialogue[Written
     return Written(found.plan, found.code, why, reply.calls)
 
 
-def _prompt(deps: SearchDeps, state: BranchState, rules: str) -> str:
+def _rules(deps: SearchDeps, work: Work) -> str:
+    bounds = deps.bounds.text(deps.prompts.bounds, done=work["step"], spent=spent(work))
+    packages = ", ".join(deps.packages)
+    rules = deps.prompts.rules.render(folds=str(deps.folds), packages=packages, bounds=bounds)
+    hint = f"{work['hint']}\n\n" if "hint" in work else ""
+    return f"{hint}{rules.strip()}"
+
+
+def _prompt(deps: SearchDeps, state: BranchState) -> str:
     work = state["work"]
     recalled = str(deps.read(work.get("recalled")).get("text", ""))
     parent, partner = (*deps.parents(state), None, None)[:2]
-    hint = f"{work['hint']}\n\n" if "hint" in work else ""
     nodes = within(work.get("scope", "all"), deps.nodes(state["journal"]), work)
     shown = {
         "task": deps.competition.description.strip(),
         "memory": f"{recalled}\n" if recalled else "",
-        "rules": f"{hint}{rules.strip()}",
+        "rules": _rules(deps, work),
         "attempts": summarize(nodes, lower_is_better=deps.lower_is_better),
         "data": deps.artifacts.read(state["preview"]).decode(),
         "code": _code(parent),
@@ -218,45 +221,48 @@ def execute_node(deps: SearchDeps) -> Node[BranchState]:
         code = str(deps.read(state["work"]["written"])["code"])
         if not code:
             return {}
-        return _update(deps, state, (yield from attempted(deps, code, split=0)))
+        allowed = deps.bounds.allowed(spent(state["work"]))
+        made = yield from attempted(deps, code, split=0, seconds=allowed)
+        return _update(deps, state, made, allowed)
 
     return Node.running("execute", execute, in_threads=True)
 
 
-def attempted(deps: SearchDeps, code: str, *, split: int) -> Program[Call, Attempt]:
-    """Run a program, which holds out that split."""
+def attempted(deps: SearchDeps, code: str, *, split: int, seconds: float) -> Program[Call, Attempt]:
+    """Run a program, which holds out that split, for at most so many seconds."""
     made: Attempt = yield Call(
         attempt,
         aattempt,
         PythonProgram(code),
         deps.competition,
         deps.sandbox,
-        seconds=deps.seconds,
+        seconds=seconds,
         environment={SPLIT_SEED: str(split)},
     )
     return made
 
 
-def _update(deps: SearchDeps, state: BranchState, made: Attempt) -> Update:
+def _update(deps: SearchDeps, state: BranchState, made: Attempt, allowed: float) -> Update:
     result = made.result
-    name, message = raised_by(result, deps.seconds)
+    name, message = raised_by(result, allowed)
     validity = {True: "valid", False: "invalid", None: "absent"}[made.submission_valid]
     kept = deps.keep(
         {
-            "output": shown(made, deps.sandbox.limits, deps.seconds),
+            "output": shown(made, deps.sandbox.limits, allowed),
             "exc_type": name,
             "exc_value": message,
             "timed_out": result.timed_out,
             "oom": result.oom,
-            "ended": ended(result, deps.seconds),
+            "ended": ended(result, allowed),
+            "cut_short": result.timed_out and allowed < deps.seconds,
             "metric": made.metric,
             "submission": validity,
-            **({} if deps.program_hours is None else {"seconds": result.duration}),
             "file": "" if made.submission is None else deps.artifacts.keep(made.submission),
             "reasons": [encodable(reason) for reason in made.reasons],
         }
     )
-    return with_work(state, executed=kept)
+    # Looked up or not, a program takes the time that it ran: searches are told apart by nothing else.
+    return with_work(state, executed=kept, seconds=spent(state["work"]) + result.duration)
 
 
 def shown(made: Attempt, limits: Limits, seconds: float) -> str:
@@ -312,7 +318,7 @@ def reviewing(
     )
     answer = yield from asking([HumanMessage(encodable(text))], typed(_Reply), what="review")
     metric = _metric(answer.value, executed)
-    reasons = list(_reasons(answer.value, executed, metric))
+    reasons = _reasons(answer.value, executed, metric, invalid_is_bug=deps.invalid_is_bug)
     summary = "" if answer.value is None else strip_block(encodable(answer.value.summary)).strip()
     return Review(
         is_buggy=bool(reasons),
@@ -354,20 +360,30 @@ class _Reply(BaseModel):
 
 
 def _reasons(
-    reply: _Reply | None, executed: Mapping[str, Any], metric: float | None
-) -> Iterator[str]:
+    reply: _Reply | None,
+    executed: Mapping[str, Any],
+    metric: float | None,
+    *,
+    invalid_is_bug: bool,
+) -> list[str]:
     """Say why a program is buggy; what a review finds at fault, only where nothing else does."""
+    reasons = list(_at_fault(executed, metric, invalid_is_bug=invalid_is_bug))
+    if not reasons and reply is not None and reply.is_bug:
+        return ["the review found a fault"]
+    return reasons
+
+
+def _at_fault(
+    executed: Mapping[str, Any], metric: float | None, *, invalid_is_bug: bool
+) -> Iterator[str]:
     if executed["ended"]:
         yield str(executed["ended"])
     if executed["submission"] == "absent":
         yield f"there is no submission: {'; '.join(executed['reasons'])}"
-    elif executed["submission"] == "invalid":
+    elif executed["submission"] == "invalid" and invalid_is_bug:
         yield f"the submission is not valid: {'; '.join(executed['reasons'])}"
     if metric is None:
         yield "it reports no validation metric that is a finite number"
-    sound = not executed["ended"] and executed["submission"] == "valid" and metric is not None
-    if sound and reply is not None and reply.is_bug:
-        yield "the review found a fault"
 
 
 def _metric(reply: _Reply | None, executed: Mapping[str, Any]) -> float | None:

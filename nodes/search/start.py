@@ -55,6 +55,7 @@ def start_search_node(
         name, seed = begun["episode_id"], state.get("seed", 0)
         return {
             **left_over,
+            **({} if journal else {"seconds": 0.0}),
             "episode_id": name,
             "seed": seed,
             "begun": {**begun, "policy": identity},

@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
 from langgraft._core.effects import Call, Program, relay
+from langgraft._core.texts import Prompt
 from langgraft.environments.sandboxes.sandbox import Sandbox
-from langgraft.nodes.competition_run import CompetitionDeps
+from langgraft.nodes.competition_run import Bounds, CompetitionDeps, Gpus
 from langgraft.nodes.dialogue import Dialogue, Request, Response
 from langgraft.nodes.workbench.limits import (
     NOTHING_SPENT,
     RunLimits,
     TokenPrices,
     estimated_tokens,
-    left,
     spend,
     tokens_of,
     too_dear,
@@ -26,7 +26,6 @@ from langgraft.nodes.workbench.state import RunState, Spent
 T = TypeVar("T")
 
 NO_MONEY: Final = "no money is left"
-_MINUTE: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +37,19 @@ class RunDeps(CompetitionDeps):
     prices: TokenPrices | None = None
     clock: Callable[[], float] = time.monotonic
     """Seconds that go on; of what it says only differences count."""
+    gpus: Gpus = None
+    """Of a program, as prompts tell it."""
+
+    @property
+    def bounds(self) -> Bounds:
+        """What the run may use."""
+        limits = self.limits
+        return Bounds(self.sandbox.limits, self.seconds, limits.steps, limits.hours, self.gpus)
+
+    def bounds_text(self, prompt: Prompt, state: RunState) -> str:
+        """Return what the run may use, and what is left of it, as a prompt tells it."""
+        spent = state.get("spent", NOTHING_SPENT)["seconds"]
+        return self.bounds.text(prompt, done=state.get("steps", 0), spent=spent)
 
     @property
     def sandbox(self) -> Sandbox:
@@ -48,15 +60,6 @@ class RunDeps(CompetitionDeps):
     def seconds(self) -> float:
         """Wall clock of one execution."""
         return self.workspaces.seconds
-
-    def allowed(self, state: RunState) -> float:
-        """Return the wall clock that an execution may take now: not longer than the run goes on.
-
-        What the run has left counts in whole minutes, or else seconds: a model may be shown it.
-        """
-        _, rest = left(self.limits, state)
-        unit = _MINUTE if rest >= _MINUTE else 1
-        return min(self.seconds, max(rest // unit * unit, 1.0))
 
     def acting(self, state: RunState, action: Action) -> Program[Call, tuple[Observation, float]]:
         """Do an action in the run's workspace; return what was observed, and the seconds it took.
@@ -75,7 +78,7 @@ class RunDeps(CompetitionDeps):
             state["episode_id"],
             self.log(state),
             action,
-            seconds=self.allowed(state),
+            seconds=self.bounds.allowed(state.get("spent", NOTHING_SPENT)["seconds"]),
             begins=lambda: began.append(self.clock()),
         )
         return seen, self.clock() - began[-1] if began else 0.0

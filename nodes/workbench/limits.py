@@ -124,12 +124,6 @@ def spend(
     )
 
 
-def left(limits: RunLimits, state: RunState) -> tuple[int, float]:
-    """Return the steps and the seconds that a run has left, neither below 0."""
-    used = state.get("spent", NOTHING_SPENT)["seconds"]
-    return max(limits.steps - state.get("steps", 0), 0), max(limits.hours * _HOUR - used, 0.0)
-
-
 def tokens_of(reply: BaseMessage, prompt: Sequence[BaseMessage]) -> tuple[int, int]:
     """Return the tokens of a prompt and its reply, estimated where the provider tells none."""
     usage: Any = getattr(reply, "usage_metadata", None) or {}

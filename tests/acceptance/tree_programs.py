@@ -21,14 +21,14 @@ from langgraph.store.memory import InMemoryStore
 from langgraft.benchmarks.simulated.data_scientist import SimulatedDataScientist
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.preview import data_preview
-from langgraft.environments.sandboxes.result_text import span
-from langgraft.graphs.building import shipped_packages
+from langgraft.environments.sandboxes import Limits
+from langgraft.environments.sandboxes.image.packages import shipped_packages
 from langgraft.memory.controls import Placebo
 from langgraft.memory.model import Episode, ErrorRecord, Outcome
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.providers.coding import CodingMemory, coding_preset
 from langgraft.memory.recall import RecallContext
-from langgraft.nodes.competition_run import domain, instruction
+from langgraft.nodes.competition_run import Bounds, domain, instruction
 from langgraft.nodes.node import sample_config
 from langgraft.nodes.program_text import read_program
 from langgraft.nodes.search.deps import TreePrompts
@@ -129,8 +129,9 @@ class _Desk:
     def __init__(self, competition: Competition) -> None:
         self._competition = competition
         self._prompts = TreePrompts()
+        told = Bounds(Limits(), SECONDS, 30).text(self._prompts.bounds, done=0, spent=0.0)
         rules = self._prompts.rules.render(
-            limit=span(SECONDS), folds="5", packages=", ".join(shipped_packages())
+            folds="5", packages=", ".join(shipped_packages()), bounds=told
         )
         self._shown = {
             "task": competition.description.strip(),

@@ -227,7 +227,7 @@ REFUSED = [
     ((ID, "--policy", "{name: uct"), "is neither a name nor settings as YAML"),
     ((ID, "--agent", "forest"), "--agent: no agent is called 'forest'"),
     ((ID, "--agent", "chain", "--width", "2"), "--width is not for --agent chain, but for tree"),
-    ((ID, "--hours", "2"), "--hours is not for --agent tree, but for chain and mlab"),
+    ((ID, "--hours", "0"), "hours"),
 ]
 
 

@@ -1,5 +1,6 @@
 """The chain agent with a real sandbox: whatever a model replies, the run ends, and says why."""
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -71,7 +72,7 @@ async def test_run_when_the_model_works_by_tools_hands_in_what_it_made(
     assert "valid" in texts[9]
     assert names(log.events)[8] == "run_bash"
     assert "(finish)" in model.asked[9][-1].text
-    assert "[3 steps are left of 12.]" in model.asked[9][-1].text
+    assert "Steps: 3 of 12 left, 75 % used." in model.asked[9][-1].text
     assert model.bound == ["run_bash", "run_python", "edit_file", "validate_submission", "think",
                            "finish"]  # fmt: skip
     assert model.samples[9] == "e/step-9/think"
@@ -274,3 +275,35 @@ def test_checkpoint_when_a_run_is_long_is_no_larger(competition: Competition) ->
         agent.invoke({"episode_id": "e"}, thread)
     sizes = [len(str(each.values)) for each in agent.get_state_history(thread)]
     assert max(sizes) < 1_500
+
+
+@pytest.mark.parametrize("use_all", [True, False])
+def test_prompts_when_the_agent_may_finish_say_so(competition: Competition, use_all: bool) -> None:
+    """It is asked to use all its time, or it is told that it need not."""
+    model = scripted(*WORK)
+    ran(competition, model, limits=RunLimits(steps=12), use_all_time=use_all)
+    system = model.asked[0][0].text
+    assert "- `finish` ends the work at once" in system
+    assert ("expected to use all" in system, "need not use all" in system) == (use_all, not use_all)
+
+
+def test_prompts_when_time_goes_by_tell_the_time_that_the_state_has(
+    competition: Competition,
+) -> None:
+    """The bounds end each prompt, once, and tell how much of steps and hours is left."""
+    looks = itertools.count(0, 900)
+    model = scripted(*WORK)
+    limits = RunLimits(steps=12, hours=10)
+    ran(competition, model, limits=limits, clock=lambda: next(looks), gpus=1)
+    told = [messages[-1].text.rpartition("What a run may use")[2] for messages in model.asked]
+    assert "; graphics processors: 1.\n" in told[0]
+    assert told[0].endswith(
+        "12 of 12 left, 0 % used.\n- Time: about 10 hours left of 10 hours, 0 % used."
+    )
+    assert told[9].endswith(
+        "3 of 12 left, 75 % used.\n- Time: about 6 hours left of 10 hours, 40 % used."
+    )
+    assert all(
+        sum(each.text.count("What a run may use") for each in messages) == 1
+        for messages in model.asked
+    )

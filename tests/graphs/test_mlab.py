@@ -19,7 +19,6 @@ from langgraft.environments.competitions.competition import Competition
 from langgraft.graphs import build_mlab_agent
 from langgraft.memory.providers.coding import coding_preset
 from langgraft.nodes.artifacts import FolderArtifacts, MemoryArtifacts
-from langgraft.nodes.mlab.deps import roughly
 from langgraft.nodes.workbench.limits import RunLimits, TokenPrices
 from langgraft.nodes.workbench.log import Action, EventLog, log_lines, read_log, steps_of
 from langgraft.nodes.workbench.start import restore_run_memory
@@ -85,7 +84,8 @@ def test_prompts_when_steps_go_by_show_the_last_three_alone(competition: Competi
     assert "Thought: thought 2\n" in prompts[5]
     assert "thought 1" not in prompts[5]
     assert prompts[5].count("```\ninput/\n```") == 3
-    assert "\n4 of 9 steps and about 24 hours.\n" in prompts[5]
+    assert "\n- Steps: 4 of 9 left, 55 % used.\n" in prompts[5]
+    assert "\n- Time: about 24 hours left of 24 hours, 0 % used.\n" in prompts[5]
     for said in ("Tell what $1 costs.", "numpy 2.4", "train.csv: 2 rows", "only your last 3 steps"):
         assert all(said in prompt for prompt in prompts)
 
@@ -240,13 +240,6 @@ def test_run_when_a_limit_is_reached_ends_by_it(
     assert (out["ended"], out["steps"]) == (ended, steps)
 
 
-def test_time_when_told_is_told_roughly() -> None:
-    """So that a repetition seldom reads otherwise."""
-    told = [roughly(seconds) for seconds in (86_390, 3601, 3600, 1199, 1, 0)]
-    hours, minutes = ["about 24 hours", "about 2 hours"], ["about 60 minutes", "about 20 minutes"]
-    assert told == [*hours, *minutes, "about 10 minutes", "no time"]
-
-
 async def test_run_when_held_asynchronously_has_the_same_log(competition: Competition) -> None:
     """One logic, two drivers."""
     _, log = ran(competition, whole())
@@ -352,3 +345,13 @@ def test_agent_when_a_setting_is_not_possible_is_not_built(
         given: dict[str, Any] = {"model": stepping(), "competition": competition, "sandbox": place}
         with pytest.raises(SettingsError, match=problem):
             build_mlab_agent(**{**given, **settings})
+
+
+@pytest.mark.parametrize("use_all", [True, False])
+def test_prompts_when_the_agent_may_finish_say_so(competition: Competition, use_all: bool) -> None:
+    """It is asked to use all its time, or it is told that it need not."""
+    model = whole()
+    ran(competition, model, use_all_time=use_all)
+    first, *_ = model.texts("think")
+    assert "- `Final Answer` ends the work at once" in first
+    assert ("expected to use all" in first, "need not use all" in first) == (use_all, not use_all)

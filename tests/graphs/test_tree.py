@@ -1,11 +1,15 @@
 """The tree agent: a search for the best program, from its first draft to its submission."""
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from counting_sandbox import CountingSandbox
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.memory import InMemoryStore
 from tree_cases import (
     ABSENT,
     BROKEN,
@@ -19,10 +23,13 @@ from tree_cases import (
     toy,
     writing,
 )
+from typing_extensions import override
 
-from langgraft._core.errors import SandboxFailureError
+from langgraft import CodingMemory
+from langgraft._core.errors import SandboxFailureError, SettingsError
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.sandboxes.programs import ExecutionResult, Job
+from langgraft.environments.sandboxes.subprocess import SubprocessSandbox
 from langgraft.graphs import build_tree_agent
 from langgraft.nodes.search import (
     AIDEPolicy,
@@ -206,3 +213,138 @@ def test_sandbox_when_it_fails_stops_the_search(competition: Competition) -> Non
     )  # fmt: skip
     with pytest.raises(SandboxFailureError, match="the engine died"):
         agent.invoke({"episode_id": "s"})
+
+
+def ticking(seconds: float) -> Callable[[], float]:
+    """Make a clock that goes on by so much at each look."""
+    looks = itertools.count(0, seconds)
+    return lambda: next(looks)
+
+
+def test_search_when_its_hours_are_over_begins_no_further_program(competition: Competition) -> None:
+    """Each node of a branch takes 100 s here: three programs of 300 s fill 800 s."""
+    code = programs(reply(good(0.5)), reply(good(0.8)), reply(good(0.7)))
+    out, found = searched(
+        competition, code, steps=9, hours=800 / 3600, clock=ticking(100), candidates=2
+    )
+    assert [node.metric for node in found.nodes] == [0.5, 0.8, 0.7]
+    assert (out["chosen"], out["done"]) == ("001", True)
+    assert not out["candidates"] or not out["candidates"][0]["metrics"]  # nothing is run again
+    first, second, third = code.texts("write")
+    assert "- Steps: 9 of 9 left, 0 % used.\n- Time: about 20 minutes left" in first
+    assert "- Steps: 7 of 9 left, 22 % used.\n- Time: about 10 minutes left" in third
+    assert second != third
+
+
+def test_search_when_programs_work_side_by_side_counts_the_slowest(
+    competition: Competition,
+) -> None:
+    """A wave takes as long as its slowest program, so that twice as many fit into the hours."""
+    policy = AIDEPolicy(drafts=9)
+    code = programs(reply(good(0.5)))
+    _, alone = searched(
+        competition, code, steps=9, hours=1, sandbox=Slow(competition), policy=policy
+    )
+    _, two = searched(
+        competition, code, steps=9, hours=1, width=2, sandbox=Slow(competition), policy=policy
+    )
+    assert (len(alone.nodes), len(two.nodes)) == (2, 4)
+
+
+def test_search_when_another_process_goes_on_with_it_tells_the_time_that_was_used(
+    competition: Competition,
+) -> None:
+    """Of what clocks say nothing but differences counts; another search has all its hours."""
+    artifacts, saver = MemoryArtifacts(), InMemorySaver()
+    config: Any = {"configurable": {"thread_id": "t"}}
+    code = programs(reply(good(0.5)))
+
+    def go_on(steps: int, name: str, clock: Callable[[], float]) -> list[str]:
+        before = len(code.asked)
+        with sandbox(competition) as place:
+            agent = build_tree_agent(
+                code, competition=competition, sandbox=place, artifacts=artifacts, steps=steps,
+                feedback_model=reviewing(), hours=2000 / 3600, clock=clock, checkpointer=saver,
+                seconds=60,
+            )  # fmt: skip
+            agent.invoke({"episode_id": name}, config)
+        return [text.rpartition("- Time: ")[2][:16] for _, text in code.asked[before:]]
+
+    assert go_on(1, "s", ticking(100)) == ["about 40 minutes"]
+    later = itertools.count(1_000_000, 100)
+    assert go_on(4, "s", lambda: next(later)) == [
+        "about 30 minutes",
+        "about 30 minutes",
+        "about 20 minutes",
+    ]
+    assert go_on(1, "other", ticking(100)) == ["about 40 minutes"]
+
+
+class Slow(SubprocessSandbox):
+    """Says of each program that it ran for half an hour, as of one that is looked up."""
+
+    def __init__(self, competition: Competition) -> None:
+        super().__init__(inputs={"input": competition.public_dir})
+
+    @override
+    def run(self, job: Job) -> ExecutionResult:
+        return replace(super().run(job), duration=1800.0)
+
+
+def test_program_when_the_search_ends_before_its_time_teaches_memory_nothing(
+    competition: Competition,
+) -> None:
+    """What only the end of the hours stopped tells of no program."""
+    memory = CodingMemory(InMemoryStore())
+    code = programs(reply("import time\ntime.sleep(60)\n"))
+    # recall, write: 200 s of 201
+    _, found = searched(
+        competition, code, steps=3, hours=201 / 3600, clock=ticking(100), memory=memory, seconds=60
+    )
+    (node,) = found.nodes
+    assert (node.timed_out, node.reasons[0]) == (True, "it was stopped after 1 second")
+    assert node.error is None
+    assert not memory.content().items
+
+
+INVALID = good(0.9).replace("3,0.4", "4,0.4")
+
+
+@pytest.mark.parametrize(("setting", "chosen"), [(True, "000"), (False, "001")])
+def test_submission_when_it_is_not_valid_is_a_failure_unless_existence_is_all_that_counts(
+    competition: Competition, setting: bool, chosen: str
+) -> None:
+    """As AIDE in MLE-bench has it, a file that is there is enough."""
+    code = programs(reply(good(0.5)), reply(INVALID), reply(ABSENT))
+    out, found = searched(competition, code, invalid_is_bug=setting)
+    assert out["chosen"] == chosen
+    assert [node.is_buggy for node in found.nodes] == [False, setting, True]
+    assert found.nodes[1].submission == "invalid"
+
+
+@pytest.mark.parametrize("hours", [0, -1.0, float("nan"), float("inf")])
+def test_hours_when_they_are_no_time_are_refused(competition: Competition, hours: float) -> None:
+    """Before anything is asked."""
+    with pytest.raises(SettingsError, match="hours"):
+        searched(competition, programs(reply(good())), hours=hours)
+
+
+@pytest.mark.parametrize(
+    ("gpus", "said"), [(None, "none"), (2, "2"), ("all", "all that the machine has")]
+)
+def test_prompts_when_a_program_is_asked_for_say_what_it_may_use(
+    competition: Competition, gpus: Any, said: str
+) -> None:
+    """Also when debugging: processors, memory, the time of one program, what is left."""
+    policy = AIDEPolicy(drafts=1, debug_probability=1.0)
+    code = programs(reply(BROKEN.format(number=1)), reply(good(0.5)))
+    searched(competition, code, policy=policy, gpus=gpus)
+    for number, text in enumerate(code.texts("write")):
+        assert f"- Processors: 2; graphics processors: {said}.\n" in text
+        assert "- Memory: 2,048 MiB for all processes" in text
+        assert "the workspace: 512 MiB." in text
+        assert "- One execution: 60 seconds at most.\n" in text
+        assert f"- Steps: {3 - number} of 3 left, " in text
+        assert "- Time: the run as a whole has no limit.\n" in text
+        assert "whatever else the task's description asks for" in text
+        assert "was split anew" in text

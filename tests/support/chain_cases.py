@@ -99,7 +99,7 @@ class ToolModel(BaseChatModel):
             raise ContextOverflowError(f"longer than {self.context} tokens")
         self.asked.append(messages)
         self.samples.append(sample)
-        left, steps = map(int, re.findall(r"(\d+) steps are left of (\d+)", messages[-1].text)[-1])
+        left, steps = map(int, re.findall(r"Steps: (\d+) of (\d+) left", messages[-1].text)[-1])
         step = steps - left
         said = self.rule(messages, step)
         message = AIMessage(said) if isinstance(said, str) else said

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
-from scientist_cases import PACKAGES, Case
+from scientist_cases import PACKAGES, Case, told_bounds
 from tree_cases import toy
 
 from langgraft.benchmarks.simulated import SimulatedEngineer
@@ -45,11 +45,9 @@ def conversation(
         memory=_noted(notes),
         data=case.preview,
         packages=PACKAGES,
-        limit="60 seconds",
-        steps="30",
     )
     messages: list[BaseMessage] = [
-        SystemMessage(prompt("chain_system").render()),
+        SystemMessage(prompt("chain_system").render(ending="")),
         HumanMessage(first),
     ]
     for at, (tool, arguments, said, seen) in enumerate(done):
@@ -58,7 +56,7 @@ def conversation(
         messages.append(ToolMessage(seen, tool_call_id=f"call-{at}"))
     if last:
         messages.append(HumanMessage(last))
-    end = prompt("chain_reminder").render(left=str(left), steps="30")
+    end = told_bounds(left)
     messages[-1] = messages[-1].model_copy(update={"content": f"{messages[-1].text}\n\n{end}"})
     return messages
 
@@ -88,15 +86,13 @@ def six_prompt(case: Case, *steps: str, notes: Sequence[str] = (), left: int = 2
         data=case.preview,
         memory=_noted(notes),
         packages=PACKAGES,
-        limit="60 seconds",
+        ending="",
         window="3",
         format=form,
     )
     turn = prompt("mlab_turn").render(
         steps="\n\n".join(steps) or "(none yet)",
-        left=str(left),
-        all="30 steps",
-        time="about 2 hours",
+        bounds=told_bounds(left),
         number=str(len(steps)),
     )
     return f"{task.strip()}\n\n{turn.strip()}\n"

@@ -13,6 +13,7 @@ from langgraft.benchmarks.simulated import SimulatedDataScientist
 from langgraft.environments.competitions.preview import data_preview
 from langgraft.environments.sandboxes import DockerSandbox, Job, Limits, PythonProgram
 from langgraft.memory.recall import render_block
+from langgraft.nodes.competition_run import Bounds
 from langgraft.nodes.node import SAMPLE
 from langgraft.nodes.prompts import prompt
 
@@ -208,8 +209,14 @@ for name, code in json.load(open("programs.json")).items():
 """
 
 
+def told_bounds(left: int = 20, steps: int = 30) -> str:
+    """Write what a run may use, with so many steps left."""
+    bounds = Bounds(Limits(), 60.0, steps, 24.0)
+    return bounds.text(prompt("bounds"), done=steps - left, spent=0.0)
+
+
 def _rules(packages: str) -> str:
-    return prompt("tree_rules").render(limit="60 seconds", folds="5", packages=packages)
+    return prompt("tree_rules").render(folds="5", packages=packages, bounds=told_bounds())
 
 
 def _csv(path: Path, names: str, rows: Iterable[Iterable[Any]]) -> None:

@@ -198,7 +198,7 @@ def searched(
 ) -> tuple[dict[str, Any], Search]:
     """Search the tree with real programs, and return what came out and the journal."""
     artifacts = MemoryArtifacts()
-    with sandbox(competition) as place:
+    with settings.pop("sandbox", None) or sandbox(competition) as place:
         settings = {"steps": 3, "seconds": 60, "feedback_model": reviewing(), **settings}
         agent = build_tree_agent(
             code, competition=competition, sandbox=place, artifacts=artifacts, **settings

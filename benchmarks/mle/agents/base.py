@@ -25,6 +25,7 @@ from langgraft.memory.model import BankContent, MemoryDelta
 from langgraft.memory.provider import MemoryProvider
 from langgraft.memory.recall import Budget
 from langgraft.nodes.artifacts import FolderArtifacts
+from langgraft.nodes.competition_run import Gpus
 from langgraft.nodes.search.journal import JournalNode
 from langgraft.nodes.workbench.log import StepRecord
 
@@ -55,6 +56,8 @@ class Parts:
     """What is asked, holding what the run begins with; `None`: the run has no memory."""
     learn: bool = True
     """Whether the run files what it meets."""
+    packages: tuple[str, ...] = ()
+    """What the agent is told that programs can import; `find` looks it up."""
 
     def arguments(self, place: "Place") -> "Arguments":
         """Return what every builder of a graph is told, beside the model that acts."""
@@ -66,6 +69,8 @@ class Parts:
             learn=self.learn,
             artifacts=place.artifacts,
             seconds=self.plan.seconds,
+            packages=self.packages,
+            gpus=self.plan.gpus,
             budget=Budget(self.plan.memory_tokens),
             checkpointer=place.saver,
         )
@@ -81,6 +86,8 @@ class Arguments(TypedDict):
     learn: bool
     artifacts: FolderArtifacts
     seconds: float
+    packages: tuple[str, ...]
+    gpus: Gpus
     budget: Budget
     checkpointer: BaseCheckpointSaver[Any] | None
 

@@ -169,8 +169,6 @@ class TreeSettings(AgentSettings):
     policy: PolicySettings = PolicySettings(name="greedy")
     """What chooses the next program: `greedy` (AIDE's), `uct` or `evolution` (AIRA's). Each makes
     another agent of the plan: `tree`, `tree-uct`, `tree-evolution`."""
-    program_hours: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    """Running time of all programs of a search together, after which it ends; `None`: no limit."""
     folds: int = Field(default=5, ge=2)
     """Folds of cross-validation that programs are told of (AIDE's default)."""
     width: int = Field(default=1, ge=1)
@@ -178,6 +176,12 @@ class TreeSettings(AgentSettings):
     candidates: int = Field(default=1, ge=1)
     """Best programs that are scored again on fresh splits before one is submitted; AIDE submits
     the best validation metric, which is 1."""
+    hours: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """Wall clock of a search (§4.1 and MLE-bench: 24); `None`: `steps` alone end it. A program
+    whose result is looked up counts as long as it ran."""
+    invalid_is_bug: bool = True
+    """Whether a program whose submission is not valid counts as a failure; `False`: only one
+    without a submission does (AIDE as MLE-bench runs it)."""
 
     @property
     @override
@@ -243,6 +247,9 @@ class StepSettings(AgentSettings):
     """Dollars for a million tokens of a prompt; needed with `dollars`."""
     completion_price: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     """Dollars for a million tokens of a reply; needed with `dollars`."""
+    use_all_time: bool = True
+    """Whether the agent is asked to go on until its steps and hours are used (MLE-bench asks
+    OpenHands so); `False`: it may finish when it sees nothing left that is worth trying."""
 
     @model_validator(mode="after")
     def _priced(self) -> Self:

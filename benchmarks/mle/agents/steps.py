@@ -149,6 +149,7 @@ class Limited(TypedDict):
 
     limits: RunLimits
     prices: TokenPrices | None
+    use_all_time: bool
 
 
 def limited(section: StepSettings) -> Limited:
@@ -157,7 +158,7 @@ def limited(section: StepSettings) -> Limited:
     if section.prompt_price is not None and section.completion_price is not None:
         prices = TokenPrices(section.prompt_price, section.completion_price)
     limits = RunLimits(steps=section.steps, hours=section.hours, dollars=section.dollars)
-    return Limited(limits=limits, prices=prices)
+    return Limited(limits=limits, prices=prices, use_all_time=section.use_all_time)
 
 
 def _log(left: Left) -> EventLog:
@@ -180,10 +181,13 @@ class ChainAgent(StepAgent):
         "chain_system",
         "chain_task",
         "chain_continue",
-        "chain_reminder",
         "chain_recovery",
+        "bounds",
+        "use_all_time",
+        "may_finish",
         "diagnose",
         "judge_novelty",
+        "judge_novelty_message",
         "repair",
     )
     ignorance: ClassVar[float] = 1.6
@@ -230,8 +234,12 @@ class MlabAgent(StepAgent):
         "mlab_understand",
         "mlab_understand_all",
         "mlab_summarize",
+        "bounds",
+        "use_all_time",
+        "may_finish",
         "diagnose",
         "judge_novelty",
+        "judge_novelty_message",
         "repair",
     )
     ignorance: ClassVar[float] = 1.6

@@ -54,8 +54,10 @@ class TreeAgent(Agent):
         "tree_rules",
         "tree_review",
         "tree_repair",
+        "bounds",
         "diagnose",
         "judge_novelty",
+        "judge_novelty_message",
         "repair",
     )
     files: ClassVar[tuple[str, ...]] = (SOLUTION,)
@@ -103,7 +105,8 @@ class TreeAgent(Agent):
             folds=section.folds,
             width=section.width,
             candidates=section.candidates,
-            program_hours=section.program_hours,
+            hours=section.hours,
+            invalid_is_bug=section.invalid_is_bug,
             **parts.arguments(place),
         )
 

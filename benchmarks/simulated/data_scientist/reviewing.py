@@ -121,8 +121,11 @@ def write_novelty(shown: Novelty) -> str:
     """Say whether an error is new: names in quotations are what it is about, and count.
 
     It is not if a record of the same package has the same error but for paths and numbers, and has
-    a fix or the new one has none either.
+    a fix or the new one has none either. Asked whether the message is the same, it is the message.
     """
+    if shown.same == "message":
+        (ruling,) = shown.by_rules(())
+        return json.dumps({"action": ruling.action, "repeats": ruling.item_id})
     new = shown.record
     for name, kept in shown.neighbours.items():
         same = new.package == kept.package and _masked(new.error) == _masked(kept.error)

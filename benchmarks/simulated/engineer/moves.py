@@ -30,7 +30,6 @@ LEFT_OUT: Final = "left out"
 """Stands where something is no longer shown."""
 HIGHER: Final[frozenset[Metric]] = frozenset({"auc", "accuracy", "kappa", "f1", "r2"})
 """Metrics of which more is better."""
-_LEFT: Final = re.compile(r"\[(\d+) steps? (?:is|are) left of (\d+)\.\]")
 _UNKNOWN_LEFT: Final = 99
 """Steps that are taken to be left where nothing says how many."""
 _WRITTEN: Final = re.compile(r"^cat > (\S+) <<'PROGRAM'\n(.*?)^PROGRAM$", re.MULTILINE | re.DOTALL)
@@ -219,7 +218,7 @@ def read_conversation(messages: Sequence[BaseMessage]) -> Conversation | None:
     ]
     texts = (*(message.text for message in messages), *called)
     calls = tuple(_calls(messages))
-    return Conversation(asked, calls, _left(messages, asked, len(calls)), recovered, texts)
+    return Conversation(asked, calls, steps_left(messages[-1].text), recovered, texts)
 
 
 def _calls(messages: Sequence[BaseMessage]) -> list[Call]:
@@ -233,12 +232,11 @@ def _calls(messages: Sequence[BaseMessage]) -> list[Call]:
     return calls
 
 
-def _left(messages: Sequence[BaseMessage], asked: FilledPrompt, done: int) -> int:
-    counts = [found for message in messages[-3:] for found in _LEFT.findall(message.text)]
-    if counts:
-        return int(counts[-1][0])
-    steps = asked.part("steps")
-    return int(steps) - done if steps.isdecimal() else _UNKNOWN_LEFT
+def steps_left(text: str) -> int:
+    """Return the steps that a prompt says are left; many where it does not say."""
+    bounds = read_prompt(text, ("bounds",))
+    left = "" if bounds is None else bounds.part("left")
+    return int(left) if left.isdecimal() else _UNKNOWN_LEFT
 
 
 PLANNED: Final = 16

@@ -33,6 +33,7 @@ from langgraft.benchmarks.simulated.engineer.moves import (
     PLANNED,
     best_of,
     says_invalid,
+    steps_left,
 )
 from langgraft.nodes.mlab import tools
 from langgraft.nodes.mlab.tools import (
@@ -88,9 +89,8 @@ def read_window(text: str) -> Window | None:
     asked, turn = read_prompt(text, ("mlab_task",)), read_prompt(text, ("mlab_turn",))
     if asked is None or turn is None:
         return None
-    left = turn.part("left")
     shown = _STEP.split(turn.part("steps"))[1:]
-    return Window(asked, tuple(map(_step, shown)), int(left) if left.isdecimal() else 1)
+    return Window(asked, tuple(map(_step, shown)), steps_left(turn.part("bounds")))
 
 
 def _step(text: str) -> Step:

@@ -139,12 +139,27 @@ def image_id(api: "APIClient", image: str) -> str:
     Raises:
         SandboxUnavailableError: There is none of that name.
     """
+    return str(_inspected(api, image)["Id"])
+
+
+def image_label(api: "APIClient", image: str, name: str) -> str:
+    """Return a label of an image; empty where it has none of that name.
+
+    Raises:
+        SandboxUnavailableError: There is no such image.
+    """
+    labels = (_inspected(api, image).get("Config") or {}).get("Labels") or {}
+    return str(labels.get(name, ""))
+
+
+def _inspected(api: "APIClient", image: str) -> dict[str, Any]:
     from docker.errors import ImageNotFound  # noqa: PLC0415
 
     try:
-        return str(api.inspect_image(image)["Id"])  # type: ignore[no-untyped-call]
+        found: dict[str, Any] = api.inspect_image(image)  # type: ignore[no-untyped-call]
     except ImageNotFound as error:
         raise no_image(image) from error
+    return found
 
 
 def no_image(image: str) -> SandboxUnavailableError:

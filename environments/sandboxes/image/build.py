@@ -17,6 +17,12 @@ from docker.models.images import Image
 
 from langgraft._core.errors import InputError, SandboxUnavailableError
 from langgraft.environments.sandboxes.docker.engine import IMAGE
+from langgraft.environments.sandboxes.image.packages import (
+    PACKAGES_LABEL,
+    PROBE,
+    read_probe,
+    write_label,
+)
 
 DEFAULT_BASE: Final = "python:3.11-slim"
 REPOSITORY: Final = "langgraft-sandbox"
@@ -72,7 +78,13 @@ def build_image(
         image = _there(client, exact)
         made = image is None
         if image is None:
-            _build(client, recipe, base, exact, digest=digest, say=say)
+            labels = {RECIPE_LABEL: digest}
+            _build(client, recipe, exact, labels=labels, base=base, say=say)
+            image = client.images.get(exact)
+        if PACKAGES_LABEL not in image.labels:
+            # Only an image that is there can be asked, base and all; no layer comes on top.
+            labels = {**image.labels, PACKAGES_LABEL: write_label(_packages(client, exact))}
+            _build(client, {"Dockerfile": b"FROM " + exact.encode()}, exact, labels=labels)
             image = client.images.get(exact)
         image.tag(*_split(tag))
     except (DockerException, requests.RequestException) as error:
@@ -157,14 +169,36 @@ def _digest(recipe: Mapping[str, bytes], base_id: str) -> str:
     return told.hexdigest()[:12]
 
 
+def _packages(client: docker.DockerClient, image: str) -> tuple[str, ...]:
+    """Ask an image which packages it has.
+
+    Raises:
+        SandboxUnavailableError: It does not say.
+    """
+    printed: bytes = client.containers.run(
+        image,
+        ["python3", "-c", PROBE],
+        network_mode="none",
+        read_only=True,
+        cap_drop=["ALL"],
+        mem_limit="1g",
+        remove=True,
+    )
+    found = read_probe(printed.decode("utf-8", "replace"))
+    if found is None:
+        msg = f"the image {image} was built, and does not say which packages it has"
+        raise SandboxUnavailableError(msg)
+    return found
+
+
 def _build(
     client: docker.DockerClient,
     recipe: Mapping[str, bytes],
-    base: str,
     tag: str,
     *,
-    digest: str,
-    say: Callable[[str], None],
+    labels: Mapping[str, str],
+    base: str = "",
+    say: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Build by the engine's own builder, which streams what it does.
 
@@ -176,8 +210,8 @@ def _build(
         fileobj=_context(recipe),
         custom_context=True,
         tag=tag,
-        buildargs={"BASE_IMAGE": base},
-        labels={RECIPE_LABEL: digest},
+        buildargs={"BASE_IMAGE": base} if base else {},
+        labels=dict(labels),
         rm=True,
         forcerm=True,
         decode=True,
@@ -189,7 +223,7 @@ def _build(
             continue
         if "error" in message:
             failed = " ".join(str(message["error"]).split())
-            msg = f"the image could not be built on {base}: {failed}; before that: {last[-300:]}"
+            msg = f"the image could not be built on {base or tag}: {failed}; before that: {last[-300:]}"
             raise SandboxUnavailableError(msg)
         line = str(message.get("stream", "")).strip()
         if line.startswith("Step "):

@@ -86,6 +86,9 @@ class CodingSettings(RetrievalSettings):
     for buggy nodes were, and they steered the search to light models."""
     verified_only: bool = False
     """Recall only fixes with which a later program ran."""
+    novelty: Literal["cause", "message"] = "cause"
+    """What a judge is asked of a new error beside those kept: whether cause and fix are known, or,
+    as the paper's Figure 6 has it, whether the very same message is; all else is filed there."""
     top_k: int = SettingsField(default=3, ge=1)
     """Entries per recall. The paper does not say; ours."""
     ranker: SkipValidation[Ranker] = Dense(ties="newest")
@@ -340,7 +343,7 @@ class CodingMemory(MemoryProvider[CodingSettings]):
         for entry in entries_of(episode):
             near = yield from self._near(entry, NEIGHBORS, episode.task_id)
             if near and _equal(entry, near) is None and not _unsolved(entry, near):
-                asked.append(_novelty(episode, entry, near))
+                asked.append(_novelty(episode, entry, near, self.settings.novelty))
         return asked
 
     def _neighbors_of(
@@ -398,7 +401,7 @@ class CodingMemory(MemoryProvider[CodingSettings]):
         if equal is not None or not near:
             return equal
         verdicts = yield from self._standing(episode.verdicts)
-        return _named(_novelty(episode, entry, near), near, verdicts)
+        return _named(_novelty(episode, entry, near, self.settings.novelty), near, verdicts)
 
     def _resolved(self, episode: Episode) -> Program[list[MemoryItem]]:
         """Return the entries whose fixes the episodes had that this one resolves."""
@@ -485,12 +488,16 @@ def _fixed_otherwise(item: MemoryItem, entries: Sequence[CodingEntry]) -> bool:
     return bool(worked) and known.get("fix") not in worked
 
 
-def _novelty(episode: Episode, entry: CodingEntry, near: Sequence[MemoryItem]) -> Question:
+def _novelty(
+    episode: Episode, entry: CodingEntry, near: Sequence[MemoryItem], same: str
+) -> Question:
     shows: dict[str, JSON] = {
         "task": episode.task_id,
         "record": entry.shown(),
         "neighbours": shown_neighbours(near),
     }
+    if same != "cause":
+        shows["same"] = same
     return Question(NOVELTY, episode.id, shows)
 
 

@@ -274,7 +274,7 @@ def solve(
     ] = None,
     hours: Annotated[
         float | None,
-        typer.Option(help="Wall clock of a run of chain or mlab.", show_default="24"),
+        typer.Option(help="Wall clock of a run.", show_default="tree none, chain and mlab 24"),
     ] = None,
     seconds: Annotated[
         float, typer.Option(min=1, help="Wall clock that one program may take.")

@@ -101,6 +101,17 @@ REFUSED = [
     ({"competitions": ["../etc"]}, "cannot be the id"),
     ({"limits": {"seconds": 5}}, "`seconds` of an execution"),
     ({"limits": {"memory": 5}}, "memory"),
+    ({"packages": ["torch\nObey."]}, "packages"),
+    ({"packages": ["$task"]}, "packages"),
+    ({"agents": [{"name": "tree", "hours": 0}]}, "hours"),
+    (
+        {"agents": [{"name": "tree", "use_all_time": False}]},
+        "no setting of this agent, but of chain",
+    ),
+    (
+        {"agents": [{"name": "mlab", "invalid_is_bug": False}]},
+        "no setting of this agent, but of tree",
+    ),
     ({"agents": ["forest"]}, "no agent is called 'forest'; there are tree, chain, mlab"),
     ({"agents": [{"name": ["tree"]}]}, "no agent is called"),
     ({"agents": []}, "at least one"),

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
+from counting_sandbox import CountingSandbox
 from mle_study import HouseStudy, house_plan
 from toy_competition import CHECKSUMS, ID
 
@@ -16,9 +17,14 @@ from langgraft.benchmarks.harness.plans import prepare
 from langgraft.benchmarks.harness.schedule import run_plan
 from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.benchmarks.mle.runs import runs_of
+from langgraft.benchmarks.mle.sandboxes import packages_of
 from langgraft.benchmarks.mle.session import models_of
 from langgraft.benchmarks.mle.study import MleStudy
 from langgraft.environments.competitions.registry import Registry
+from langgraft.environments.sandboxes.cached import CachedSandbox
+from langgraft.environments.sandboxes.docker import engine
+from langgraft.environments.sandboxes.image.packages import PACKAGES_LABEL, shipped_packages
+from langgraft.environments.sandboxes.programs import ExecutionResult
 
 
 def fingerprints(plan: MlePlan) -> Any:
@@ -75,6 +81,87 @@ def test_notes_when_there_is_no_engine_then_say_so(
     assert any("no Docker engine answers" in line for line in told)
     assert any(f"langgraft competitions prepare {ID}" in line for line in told)
     assert any("5 searches of 8 steps" in line for line in told)
+
+
+def test_notes_when_a_search_has_hours_say_how_long_all_may_take(tmp_path: Path) -> None:
+    """What a language model's searches take at the most is known then."""
+    plan = house_plan(tmp_path, model="openai:gpt-4.1", hours=24)
+    told = MleStudy().notes(plan, tuple(runs_of(plan)))
+    assert "tree: a run has at most 24 h, all 5 runs 120 h, one after another" in told
+
+
+OURS = "(those of our own image, whether this machine has them or not)"
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({}, f"packages: {', '.join(shipped_packages())} {OURS}"),
+        ({"packages": ["torch 2.9", "timm"]}, "packages: torch 2.9, timm (named by the plan)"),
+        ({"packages": []}, "packages: none (named by the plan)"),
+        ({"sandbox": "docker"}, "packages: those of the image, which cannot be looked at now"),
+    ],
+)  # fmt: skip
+def test_notes_when_agents_are_told_of_packages_say_which(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fields: dict[str, Any], said: str
+) -> None:
+    """Before anything is paid it is seen what a model will think that it has."""
+    monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:9")
+    plan = house_plan(tmp_path, **fields)
+    assert said in MleStudy().notes(plan, tuple(runs_of(plan)))
+
+
+def test_prompts_when_the_plan_names_packages_tell_of_these(tmp_path: Path) -> None:
+    """In place of those that the image has."""
+    study, plan = HouseStudy(), house_plan(tmp_path, memory=["off"], packages=["torch 2.9", "timm"])
+    run = run_plan(
+        prepare(study, plan), tmp_path / "out", model_for=study.simulated_model, store="memory"
+    )
+    assert asyncio.run(run).complete
+    written = [text for sample, text in study.asked if sample.endswith("/write")]
+    assert written
+    assert all("installed, among others: torch 2.9, timm.\n" in text for text in written)
+
+
+def test_packages_when_an_image_has_no_label_are_asked_of_it_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sandbox that keeps results runs the program that lists them once; a label is taken first."""
+    api = LabelledImage({PACKAGES_LABEL: '["torch", "timm"]'})
+    monkeypatch.setattr(engine, "connect", lambda: api)
+    plan = house_plan(tmp_path, sandbox="docker", prepared=False)
+    below = CountingSandbox(
+        lambda *_: ExecutionResult(0, '{"named": ["monai", "pip"], "needed": []}', "", 1.0)
+    )
+    with CachedSandbox(below, tmp_path / "executions.sqlite") as sandbox:
+        assert packages_of(plan, sandbox) == ("torch", "timm")
+        assert not below.jobs
+        api.labels.clear()
+        line = "langgraft-sandbox:latest has no label that names them; it is asked as the first run"
+        told = MleStudy().notes(plan, tuple(runs_of(plan)))
+        assert any(each.startswith(f"packages: {line}") for each in told)
+        assert packages_of(plan, sandbox) == packages_of(plan, sandbox) == ("monai",)
+    assert len(below.jobs) == 1
+
+
+class LabelledImage:
+    """An engine with one image, as docker-py answers for it."""
+
+    def __init__(self, labels: dict[str, str]) -> None:
+        self.labels = labels
+        self.api = self
+        self.base_url = "http+docker://localhost"
+
+    def inspect_image(self, image: str) -> dict[str, Any]:
+        """Describe the image."""
+        return {"Id": "sha256:0", "Config": {"Labels": self.labels or None}}
+
+    def info(self) -> dict[str, Any]:
+        """Say that nothing can be enforced."""
+        return {}
+
+    def close(self) -> None:
+        """Do nothing."""
 
 
 def test_check_when_the_image_is_missing_then_says_how_to_build_it(docker_image: str) -> None:

@@ -14,7 +14,7 @@ from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
 from langgraft._core.canonical import JSON
-from langgraft.benchmarks.simulated import SimulatedBabyAI, judging, serve
+from langgraft.benchmarks.simulated import SimulatedBabyAI, SimulatedDataScientist, judging, serve
 from langgraft.benchmarks.simulated.judging import judging_reply
 from langgraft.memory.model import Attempt, Lesson, Outcome, Question, Step
 from langgraft.nodes.dialogue import run_dialogue
@@ -96,6 +96,15 @@ def test_novelty_and_contradiction_when_judged_follow_the_stated_rules() -> None
     assert said(answer(CONTRADICTION, MODEL)) == [("contradicts", "c1", ""), ("agrees", "c2", "")]
 
 
+def test_novelty_when_only_the_same_message_counts_follows_the_prompt() -> None:
+    """Another number is another error then, whoever of the simulated models is asked."""
+    for error, action in (("bad shape (5, 6)", "add"), ("bad shape (3, 4)", "none")):
+        question = novelty(error)
+        exact = Question("novelty", "e", {**question.shows, "same": "message"})
+        for model in (MODEL, SimulatedDataScientist()):
+            assert answer(exact, model).verdicts[0].action == action
+
+
 def test_lessons_when_validated_need_length_and_a_word_of_the_attempt() -> None:
     """At tasks no learner knows, short ones, repetitions and what is about something else go."""
     texts = ["Spell pickup as one word.", "Go.", "Always remember birthdays."]
@@ -160,7 +169,14 @@ def test_other_prompts_when_met_are_left_to_the_learner(name: str) -> None:
     assert judging_reply(prompt(name).text) is None
 
 
-NAMES = ("judge_votes", "judge_novelty", "judge_contradiction", "validate", "draft")
+NAMES = (
+    "judge_votes",
+    "judge_novelty",
+    "judge_novelty_message",
+    "judge_contradiction",
+    "validate",
+    "draft",
+)
 SCRAPS = [
     '{"id": "r1", "text": "a"}',
     '{"id": []}',

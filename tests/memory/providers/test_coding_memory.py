@@ -187,6 +187,24 @@ def test_question_when_an_equal_entry_is_there_or_the_episode_is_filed_is_not_as
     assert memory.content().notes == {"e1/error-0": {"seen": 2}}
 
 
+def test_question_when_only_the_same_message_is_to_count_says_so() -> None:
+    """Figure 6 as a setting: the judge is asked for the message, and its answer is taken."""
+    memory = memory_with(novelty="message")
+    memory.file(failed("e1", record()))
+    episode = failed("e2", record(METRIC))
+    assert asked(memory, episode).shows["same"] == "message"
+    memory.file(answered(memory, episode, "none", "e1/error-0"))
+    assert memory.content().notes == {"e1/error-0": {"seen": 2}}
+    assert "same" not in asked(memory_with_one(), episode).shows
+
+
+def memory_with_one() -> CodingMemory:
+    """Make a memory of one entry, as it is by default."""
+    memory = memory_with()
+    memory.file(failed("e1", record()))
+    return memory
+
+
 def test_error_when_the_judge_says_none_counts_for_the_entry_that_is_named() -> None:
     """NONE leaves no item; the entry stands for one record more."""
     memory = memory_with()

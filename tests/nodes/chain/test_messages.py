@@ -22,12 +22,15 @@ from langgraft.nodes.chain.visible_history import (
 from langgraft.nodes.workbench.limits import estimated_tokens
 from langgraft.nodes.workbench.log import CONDENSATION, INVALID, RECALL, Event
 
-INSTRUCTIONS = Instructions(ChainPrompts(), "Tell what $1 costs.", 7200, 9, ("numpy", "pandas"))
+INSTRUCTIONS = Instructions(ChainPrompts(), "Tell what $1 costs.", ("numpy", "pandas"))
+BOUNDS = "Steps: 9 of 9 left."
 
 
-def told(events: Sequence[Event], *condensers: Condenser, done: int = 0) -> list[BaseMessage]:
+def told(events: Sequence[Event], *condensers: Condenser) -> list[BaseMessage]:
     """Return the messages of a log."""
-    return messages_of(visible_history(events, condensers), INSTRUCTIONS, data="a.csv", done=done)
+    return messages_of(
+        visible_history(events, condensers), INSTRUCTIONS, data="a.csv", bounds=BOUNDS
+    )
 
 
 def well_formed(messages: Sequence[BaseMessage]) -> None:
@@ -48,9 +51,10 @@ def test_messages_when_an_attempt_begins_are_what_to_do_and_how() -> None:
     system, first = told(log.events)
     assert "one tool call" in system.text
     for part in ("Tell what $1 costs.", "<memory>heed this</memory>\n", "a.csv", "numpy, pandas",
-                 "120 minutes", "At most 9 steps"):  # fmt: skip
+                 "whatever else the task's description asks for", "split anew"):  # fmt: skip
         assert part in first.text
-    assert first.text.endswith("[9 steps are left of 9.]")
+    assert first.text.endswith(f"\n\n{BOUNDS}")
+    assert "expected to use all" in system.text
 
 
 def test_messages_when_things_were_done_show_each_with_what_came_of_it() -> None:
@@ -59,7 +63,7 @@ def test_messages_when_things_were_done_show_each_with_what_came_of_it() -> None
     log.said("Hm.\n", "Go on.")
     log.did(INVALID, "no such tool", failed=True, tool="my_tool", said='{"a": 1}', problem="x")
     log.did("think", "", thought_="x").said("", "Go on.")
-    messages = told(log.events, done=6)
+    messages = told(log.events)
     well_formed(messages)
     ran, seen, said, answer, odd, refused, _, _, last = messages[2:]
     assert isinstance(ran, AIMessage)
@@ -69,7 +73,7 @@ def test_messages_when_things_were_done_show_each_with_what_came_of_it() -> None
     assert isinstance(odd, AIMessage)
     assert (odd.tool_calls[0]["name"], odd.tool_calls[0]["args"]) == ("my_tool", {"a": 1})
     assert refused.text == "no such tool"
-    assert last.text.endswith("Go on.\n\n[3 steps are left of 9.]")
+    assert last.text.endswith("Go on.\n\n" + BOUNDS)
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from langchain_core.messages import AIMessage, HumanMessage
 from tree_cases import RuleModel, good, reply, scripted, toy
 
 from langgraft.environments.competitions.attempts import judged
+from langgraft.environments.sandboxes.image.packages import shipped_packages
 from langgraft.environments.sandboxes.programs import ExecutionResult, Limits, ProgramError
 from langgraft.environments.sandboxes.subprocess import SubprocessSandbox
-from langgraft.graphs.building import shipped_packages
 from langgraft.memory.model import BLOCK_END, BLOCK_START
 from langgraft.nodes.artifacts import MemoryArtifacts
 from langgraft.nodes.dialogue import arun_dialogue, run_dialogue

@@ -11,7 +11,6 @@ from langgraft.nodes.workbench.limits import (
     TokenPrices,
     check_limits,
     ended_by,
-    left,
     spend,
     tokens_of,
     too_dear,
@@ -54,12 +53,6 @@ def test_too_dear_when_a_prompt_costs_more_than_is_left_then_it_is(
     for each in (state, at_its_last_step, used(prompt_tokens=250_000, seconds=3600.0)):
         assert too_dear(limits, each, PRICES, prompt_tokens=prompt) is dear
     assert not too_dear(RunLimits(), state, PRICES, prompt_tokens=prompt)
-
-
-def test_left_when_more_was_used_than_allowed_then_nothing_is() -> None:
-    """A call that was under way may have gone beyond."""
-    state: RunState = {"steps": 7, "spent": spend({}, seconds=10_000)}
-    assert left(RunLimits(steps=5, hours=1.0), state) == (0, 0.0)
 
 
 def test_tokens_of_when_nobody_counted_then_they_are_estimated() -> None:

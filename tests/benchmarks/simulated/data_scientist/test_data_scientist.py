@@ -210,7 +210,10 @@ def test_repair_when_nothing_is_recalled_is_right_some_of_the_time(cases: dict[s
     tries = [code_of(said(debugging(cases["kinds"], bad, TRACEBACK), each)) for each in SAMPLES]
     assert 0.4 < share(tries, "sparse_output=False") < 0.8
     assert share(tries, "sparse_output=False", "dense=True") == 1
-    again = [code_of(said(debugging(cases["kinds"], each, TRACEBACK), "y")) for each in tries]
+    again = [
+        code_of(said(debugging(cases["kinds"], tried, TRACEBACK), f"{each}-again"))
+        for tried, each in zip(tries, SAMPLES, strict=True)
+    ]
     assert share(again, "sparse_output=False") > share(tries, "sparse_output=False")
 
 

@@ -13,6 +13,11 @@ from docker.errors import ImageNotFound, NotFound
 from langgraft._core.errors import InputError, SandboxUnavailableError
 from langgraft.environments.sandboxes import image
 from langgraft.environments.sandboxes.image.build import RECIPE_LABEL, _split, build_image
+from langgraft.environments.sandboxes.image.packages import (
+    PACKAGES_LABEL,
+    read_label,
+    shipped_packages,
+)
 
 STACK = "numpy pandas sklearn scipy lightgbm xgboost PIL matplotlib tqdm"
 LOADERS = "load_digits load_iris load_wine load_diabetes load_breast_cancer load_linnerud"
@@ -21,8 +26,11 @@ LOADERS = "load_digits load_iris load_wine load_diabetes load_breast_cancer load
 class FakeImage:
     """An image as docker-py shows it."""
 
-    def __init__(self, identity: str, names: dict[str, "FakeImage"]) -> None:
+    def __init__(
+        self, identity: str, names: dict[str, "FakeImage"], labels: dict[str, str] | None = None
+    ) -> None:
         self.id = identity
+        self.labels = labels or {}
         self._names = names
 
     def tag(self, repository: str, tag: str) -> None:
@@ -38,7 +46,8 @@ class FakeEngine:
         self.names["base:1"] = FakeImage("sha256:base", self.names)
         self.builds: list[dict[str, Any]] = []
         self.messages = messages or [{"stream": "Step 1/1 : FROM base\n"}]
-        self.images = self.api = self
+        self.images = self.api = self.containers = self
+        self.printed = b'{"named": ["torch", "numpy"], "needed": ["numpy"]}'
 
     def get(self, name: str) -> FakeImage:
         """Find an image."""
@@ -59,8 +68,13 @@ class FakeEngine:
                 files[each.name] = content.read() if content else b""
         self.builds.append({**options, "files": files})
         identity = f"sha256:built-{len(self.builds)}"
-        self.names[options["tag"]] = FakeImage(identity, self.names)
+        self.names[options["tag"]] = FakeImage(identity, self.names, options["labels"])
         return iter(self.messages)
+
+    def run(self, image: str, command: list[str], **options: Any) -> bytes:
+        """Print what a program prints."""
+        assert options["network_mode"] == "none"
+        return self.printed
 
 
 def build(engine: FakeEngine, **options: Any) -> Any:
@@ -75,7 +89,28 @@ def test_image_when_its_recipe_is_unchanged_is_not_built_again() -> None:
     first, second = build(engine), build(engine, tag="mine:2")
     assert (first.made, second.made) == (True, False)
     assert first.id == second.id == engine.names["mine:2"].id
-    assert len(engine.builds) == 1
+    assert len(engine.builds) == 2  # the image, and its label
+
+
+def test_image_when_built_says_on_a_label_which_packages_it_has() -> None:
+    """What a base brought is told as well: the image that was built is asked, not the recipe."""
+    engine = FakeEngine()
+    made = build(engine)
+    image = engine.names["langgraft-sandbox:latest"]
+    assert image.id == made.id
+    assert read_label(image.labels[PACKAGES_LABEL]) == ("numpy", "torch")
+    assert image.labels[RECIPE_LABEL]
+    del image.labels[PACKAGES_LABEL]  # as an earlier version left it
+    build(engine)
+    assert PACKAGES_LABEL in engine.names["langgraft-sandbox:latest"].labels
+
+
+def test_image_when_it_does_not_say_what_it_has_is_named() -> None:
+    """An image whose Python prints something else is not taken for one without packages."""
+    engine = FakeEngine()
+    engine.printed = b"hello"
+    with pytest.raises(SandboxUnavailableError, match="which packages"):
+        build(engine)
 
 
 def test_image_when_requirements_or_base_differ_is_another_one(tmp_path: Path) -> None:
@@ -85,7 +120,7 @@ def test_image_when_requirements_or_base_differ_is_another_one(tmp_path: Path) -
     own.write_text("numpy\n")
     build(engine)
     assert build(engine, requirements=own).made
-    assert engine.builds[-1]["files"]["requirements.txt"] == b"numpy\n"
+    assert engine.builds[-2]["files"]["requirements.txt"] == b"numpy\n"
     engine.names["base:1"].id = "sha256:another"
     assert build(engine).made
 
@@ -177,7 +212,9 @@ print("done")
             tmpfs={"/tmp": ""},
             remove=True,
         )
-        assert client.images.get(docker_image).labels[RECIPE_LABEL]
+        labels = client.images.get(docker_image).labels
+        assert labels[RECIPE_LABEL]
+        assert read_label(labels[PACKAGES_LABEL]) == shipped_packages()
     finally:
         client.close()
     assert told == b"done\n"
