@@ -132,6 +132,7 @@ def failures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     return failed
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("kind", CAUGHT)
 def test_store_when_a_fault_is_planted_fails_the_case_about_it(
     failures: dict[str, set[str]], kind: str
