@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from langgraft.environments.statebench import StateBench
 
 # A deadline would make tests fail where a machine is busy, or first loads a library.
-# Every run draws other examples: what 40 do not find today, those of the next runs do.
-hypothesis.settings.register_profile("unhurried", deadline=None, max_examples=40)
+# Every run draws other examples: what 25 do not find today, those of the next runs do.
+hypothesis.settings.register_profile("unhurried", deadline=None, max_examples=25)
 hypothesis.settings.load_profile("unhurried")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -63,6 +63,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.collect()
     gc.freeze()
     gc.enable()
+    # Tests make many objects and few cycles: look for these a twentieth as often.
+    gc.set_threshold(14_000, 10, 10)
 
 
 @pytest.fixture(scope="session")
@@ -130,6 +132,7 @@ def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     are hostile, incomplete, tiny, or of a study that was played.
     """
     monkeypatch.setattr("langgraft.benchmarks.continual.figures.draw", lambda _: {})
+    monkeypatch.setattr("langgraft.benchmarks.mle.figures.draw", lambda *_: {})
 
 
 @pytest.fixture(autouse=True)

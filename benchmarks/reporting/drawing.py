@@ -14,6 +14,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
@@ -59,8 +60,19 @@ def svg_text(name: str, draw: Callable[[], Figure]) -> str:
         style: Any = {**_STYLE, "svg.hashsalt": name}
         mpl.rcParams.update(style)
         buffer = io.StringIO()
-        draw().savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+        figure = draw()
+        _arrange(figure)
+        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     return _inline(buffer.getvalue(), name)
+
+
+def _arrange(figure: Figure) -> None:
+    """Lay a figure out; `savefig` would draw all of it for that, and throw the drawing away."""
+    FigureCanvasSVG(figure)  # texts are as large as the file will have them
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
+        figure.set_layout_engine(None)
 
 
 def _inline(svg: str, name: str) -> str:

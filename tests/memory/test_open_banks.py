@@ -130,7 +130,7 @@ def test_provider_when_made_for_each_turn_sees_all_and_lists_the_bank_once() -> 
     """It is fresh without `refresh`, also where nobody held the bank open in between."""
     store = CountingStore()
     listings = set()
-    for number in range(20):
+    for number in range(8):
         memory = TrajectoryMemory(store, settings=TrajectorySettings(top_k=50))
         memory.file(make_episode(f"e{number}", task=f"{TASK} {number}"))
         found = TrajectoryMemory(store, settings=TrajectorySettings(top_k=50)).provide(

@@ -17,8 +17,8 @@ Played = tuple[list[Episode], Asked]
 
 @pytest.fixture(scope="module")
 def played() -> Played:
-    """Have a simulated learner play 80 episodes of each task."""
-    return played_bank(80, 40)
+    """Have a simulated learner play 40 episodes of each task."""
+    return played_bank(40, 20)
 
 
 @pytest.fixture(scope="module")

@@ -1,13 +1,14 @@
 """Sequences of more than two tasks, mixed streams, and training beside no memory."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matplotlib.figure import Figure
 from synthetic_log import SyntheticLog, World
 
 from langgraft._core.errors import PlanError
@@ -24,6 +25,7 @@ from langgraft.benchmarks.continual.study import ContinualStudy
 from langgraft.benchmarks.continual.tables import tables
 from langgraft.benchmarks.harness.plans import plan_from_data
 from langgraft.benchmarks.harness.study import RunSpec
+from langgraft.benchmarks.reporting.drawing import svg_text
 from langgraft.environments.babyai import BabyAI
 
 STUDY = ContinualStudy()
@@ -392,6 +394,17 @@ def test_online_when_nothing_was_played_without_memory_then_is_empty() -> None:
 # Reports -----------------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def few_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw what is another figure where there are more than two tasks, or where they are mixed."""
+    drawn = {"matrix", "regret", "learning", "backward"}
+
+    def draw(name: str, figure: Callable[[], Figure]) -> str:
+        return svg_text(name, figure) if name in drawn else "<svg></svg>"
+
+    monkeypatch.setattr("langgraft.benchmarks.continual.figures.svg_text", draw)
+
+
 @pytest.fixture(scope="module")
 def log() -> SyntheticLog:
     """Return a study of three tasks, with everything a plan can ask for."""
@@ -409,6 +422,7 @@ def log() -> SyntheticLog:
     return SyntheticLog(world)
 
 
+@pytest.mark.usefixtures("few_figures")
 def test_report_when_of_three_tasks_then_shows_the_matrix_and_where_it_was_forgotten(
     log: SyntheticLog, tmp_path: Path
 ) -> None:
@@ -434,6 +448,7 @@ def test_report_when_of_two_tasks_then_has_no_tables_of_longer_ones() -> None:
     assert not names & {"accuracy_matrix", "positions", "sequences", "mixtures", "online", "regret"}
 
 
+@pytest.mark.usefixtures("few_figures")
 def test_report_when_tasks_are_mixed_then_says_what_it_gives_instead_of_transfer(
     tmp_path: Path,
 ) -> None:

@@ -96,7 +96,7 @@ def store(request: pytest.FixtureRequest) -> str:
         pytest.param("chroma", "openai:asynchronous", marks=pytest.mark.matrix),
         pytest.param("postgresql", "simulated", marks=pytest.mark.matrix),
         pytest.param("chroma server", "simulated", marks=pytest.mark.matrix),
-        ("postgresql", "openai:asynchronous"),
+        pytest.param("postgresql", "openai:asynchronous", marks=pytest.mark.matrix),
     ],
     indirect=["store"],
 )

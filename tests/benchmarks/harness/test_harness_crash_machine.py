@@ -134,4 +134,4 @@ def _finished() -> tuple[Path, bytes]:
 
 
 TestCrashMachine = CrashMachine.TestCase
-TestCrashMachine.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+TestCrashMachine.settings = settings(max_examples=20, stateful_step_count=25, deadline=None)

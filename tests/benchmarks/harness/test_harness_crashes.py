@@ -24,7 +24,7 @@ def crash(out: Path, *arguments: str) -> tuple[int, list[str]]:
         pytest.param("before", 1, 60, marks=pytest.mark.kill),
         pytest.param("torn", 1, 30, marks=pytest.mark.kill),
         pytest.param("lost", 1, 60, marks=pytest.mark.kill),
-        ("lost", 4, 15),
+        ("lost", 8, 7),
     ],
 )
 def test_plan_when_killed_at_writing_calls_then_ends_with_same_bytes(

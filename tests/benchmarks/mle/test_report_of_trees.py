@@ -71,6 +71,7 @@ def test_page_when_opened_links_every_tree_and_fetches_nothing(written: Path) ->
     assert all(link.startswith(("trees/", "#")) for link in page.links)
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_page_when_the_model_is_simulated_says_so(written: Path, tmp_path: Path) -> None:
     """And not where it is none."""
     assert "The model is simulated." in (written / "index.html").read_text()
@@ -129,6 +130,7 @@ def test_report_when_the_study_is_unfinished_is_written_and_says_so(tmp_path: Pa
     assert none.rows[0][:3] == ("off", "0/3", DASH)
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_summary_when_shown_has_a_row_per_condition(tmp_path: Path) -> None:
     """Without memory first, then memories, then controls."""
     report = write_report(plan(title="Trees"), TreeLog(Tree(seeds=1)), tmp_path)

@@ -25,7 +25,7 @@ def test_packages_when_timeouts_are_told_shift_and_by_stage_do_not(
     competition: Competition,
 ) -> None:
     """With kinds by stage every program is the one that a store without timeouts gives."""
-    written = write_programs(competition, 30)
+    written = write_programs(competition, 15)
     assert shift(written, "seeded", "none").high < 0
     assert shift(written, "by stage", "seeded").low > 0
     assert written["by stage"] == written["no limits"]

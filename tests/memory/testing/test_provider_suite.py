@@ -168,6 +168,7 @@ def failures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     return failed
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("kind", CAUGHT)
 def test_provider_when_a_fault_is_planted_fails_the_case_about_it(
     failures: dict[str, set[str]], kind: str
@@ -176,6 +177,7 @@ def test_provider_when_a_fault_is_planted_fails_the_case_about_it(
     assert failures[kind] == {CAUGHT[kind]}
 
 
+@pytest.mark.matrix
 def test_provider_when_sound_passes_with_nothing_but_the_extra(
     failures: dict[str, set[str]],
 ) -> None:
