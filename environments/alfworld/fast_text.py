@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+from langgraft._core.untrusted import parse_program
+
 Variable: TypeAlias = tuple[str, str]
 """An object of the world: name and type."""
 Placeholder: TypeAlias = tuple[str, str]
