@@ -25,7 +25,7 @@ from pydantic import ValidationInfo
 from langgraft._core.arguments import validation_as
 from langgraft._core.canonical import JSON, digest
 from langgraft._core.errors import PlanError, SettingsError
-from langgraft._core.untrusted import MOST_YAML_BYTES, load_yaml, read_most
+from langgraft._core.untrusted import MOST_YAML_BYTES, load_yaml, parse_program, read_most
 from langgraft.benchmarks.harness.study import (
     Plan,
     PlanT,
@@ -340,7 +340,7 @@ def _imports(text: bytes, ours: str) -> Iterator[str]:
 def _named_imports(text: bytes) -> tuple[tuple[str, str | None], ...]:
     """Return what a file imports: modules, and names with the modules they are imported from."""
     found: list[tuple[str, str | None]] = []
-    for each in _statements(ast.parse(text).body):
+    for each in _statements(parse_program(text).body):
         if isinstance(each, ast.Import):
             found += ((name.name, None) for name in each.names)
         elif isinstance(each, ast.ImportFrom):
@@ -362,7 +362,7 @@ def _home(module: str, name: str) -> str:
 @cache
 def _lazy_exports(text: bytes) -> dict[str, str]:
     """Return the module of each name that a package exports lazily, as type checkers are told it."""
-    blocks = filter(_is_for_types, ast.parse(text).body)
+    blocks = filter(_is_for_types, parse_program(text).body)
     imports = (each for block in blocks for each in ast.walk(block))
     return {
         name.name: str(each.module)

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+from langgraft._core.untrusted import parse_program
+
 Variable: TypeAlias = tuple[str, str]
 """An object of the world: name and type."""
 Placeholder: TypeAlias = tuple[str, str]
@@ -305,10 +307,12 @@ def _narrowed(scene: Scene, context: Context, assignment: Mapping[Any, Any]) -> 
 def _expression(source: str) -> Value:
     """Read an expression of the grammar: a few forms are known, and no other is taken."""
     try:
-        tree = ast.parse(source.strip(), mode="eval").body
-    except SyntaxError as error:
+        (statement,) = parse_program(source.strip()).body
+    except (SyntaxError, ValueError) as error:
         raise UnknownGrammarError(source) from error
-    return _value(tree, source)
+    if not isinstance(statement, ast.Expr):
+        raise UnknownGrammarError(source)
+    return _value(statement.value, source)
 
 
 def _value(node: ast.expr, source: str) -> Value:

@@ -30,7 +30,7 @@ from typing import Any, Final, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from langgraft._core.errors import CompetitionError, MissingExtraError
-from langgraft._core.untrusted import load_yaml
+from langgraft._core.untrusted import load_yaml, parse_program
 from langgraft.environments.competitions.competition import (
     Competition,
     Grader,
@@ -323,7 +323,7 @@ def _package(folder: Path) -> str:
 def _names(file: Path) -> set[str]:
     """Return the names that a file's top level binds, without running it."""
     try:
-        tree = ast.parse(read_text(file), filename=str(file))
+        tree = parse_program(read_text(file), str(file))
     except (SyntaxError, ValueError, RecursionError) as error:
         raise CompetitionError(f"is not Python: {error}", path=file) from error
     names: set[str] = set()

@@ -194,8 +194,12 @@ _PARSING = Lock()
 parse at once, one of them raises `SystemError` about nothing in its program."""
 
 
-def parse_program(code: str) -> ast.Module:
+def parse_program(code: str | bytes, filename: str = "<unknown>") -> ast.Module:
     """Parse a program, as `ast.parse` does, also where threads do so at once.
+
+    Args:
+        code: The program.
+        filename: What messages call it.
 
     Raises:
         SyntaxError: It is no Python.
@@ -203,4 +207,4 @@ def parse_program(code: str) -> ast.Module:
         RecursionError: It is nested too deeply; on some versions `MemoryError`.
     """
     with _PARSING:
-        return ast.parse(code)
+        return ast.parse(code, filename)
