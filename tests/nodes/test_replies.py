@@ -33,7 +33,10 @@ def test_text_when_it_is_not_a_reply_keeps_what_looks_like_reasoning() -> None:
 texts = st.text(st.characters(codec="utf-8"), max_size=5) | st.sampled_from(["", " ", "\n\t"])
 
 
-@given(st.lists(st.tuples(texts, texts.filter(str.strip)), max_size=6))
+answers = texts.map(lambda text: text if text.strip() else f"{text}.")
+
+
+@given(st.lists(st.tuples(texts, answers), max_size=6))
 def test_turns_when_made_show_replies_as_they_came_and_alternate(
     exchanges: list[tuple[str, str]],
 ) -> None:
