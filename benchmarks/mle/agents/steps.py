@@ -54,6 +54,12 @@ from langgraft.nodes.workbench.submit import EVENTS, solution_of
 
 STEPS: Final = "steps.json"
 
+_PROMPTS: Final = (
+    *("bounds", "use_all_time", "may_finish"),
+    *("diagnose", "judge_novelty", "judge_novelty_message", "repair"),
+)
+"""Prompts of both agents: what a run may use, and what becomes of failures."""
+
 FILING_CALLS: Final = 4
 """Model calls that filing a failure takes at most: a diagnosis, a judgment, and a correction each."""
 
@@ -182,13 +188,7 @@ class ChainAgent(StepAgent):
         "chain_task",
         "chain_continue",
         "chain_recovery",
-        "bounds",
-        "use_all_time",
-        "may_finish",
-        "diagnose",
-        "judge_novelty",
-        "judge_novelty_message",
-        "repair",
+        *_PROMPTS,
     )
     ignorance: ClassVar[float] = 1.6
 
@@ -234,13 +234,7 @@ class MlabAgent(StepAgent):
         "mlab_understand",
         "mlab_understand_all",
         "mlab_summarize",
-        "bounds",
-        "use_all_time",
-        "may_finish",
-        "diagnose",
-        "judge_novelty",
-        "judge_novelty_message",
-        "repair",
+        *_PROMPTS,
     )
     ignorance: ClassVar[float] = 1.6
 
