@@ -73,7 +73,8 @@ class MleStudy(Study[MlePlan]):
     )
     default_store: ClassVar[str] = "chroma"
     """The paper keeps its memory in a vector database; here it is kept in the run directory."""
-    default_workers: ClassVar[int] = 2
+    default_concurrency: ClassVar[int] = 2
+    default_processes: ClassVar[int | None] = 1  # sandboxes do the work
     """Searches under way at the same time. A program has one processor and 2 GiB unless the plan
     says otherwise: two of them fill two processors, and no more memory than a small machine has."""
 
@@ -198,7 +199,7 @@ class MleStudy(Study[MlePlan]):
     @override
     def notes(self, plan: MlePlan, runs: Sequence[RunSpec]) -> tuple[str, ...]:
         """Say how many programs the plan runs at most, how long that takes, and what is missing."""
-        lines = list(_size_lines(plan, runs, workers=self.default_workers))
+        lines = list(_size_lines(plan, runs, concurrency=self.default_concurrency))
         if plan.sandbox == "docker":
             lines.append(f"sandbox: {_engine_line(plan)}")
         else:
@@ -283,28 +284,28 @@ def _most_programs(plan: MlePlan, runs: Sequence[RunSpec]) -> int:
     return sum(_programs(plan, run) for run in runs)
 
 
-def _size_lines(plan: MlePlan, runs: Sequence[RunSpec], *, workers: int) -> Iterator[str]:
+def _size_lines(plan: MlePlan, runs: Sequence[RunSpec], *, concurrency: int) -> Iterator[str]:
     """Say how many programs there are at most, about how long they take, and what would fit.
 
     Args:
         plan: The plan.
         runs: Its runs as they would be executed.
-        workers: Runs that go on at the same time.
+        concurrency: Runs that go on at the same time: each has one item, or two in a row.
     """
     for section in plan.agents:
         yield _programs_line(plan, section, _of(section, runs))
     if plan.model == SIMULATED:
         minutes = sum(
-            _most_programs(plan, _of(section, runs)) * _pace(section, workers) / 60
+            _most_programs(plan, _of(section, runs)) * _pace(section, concurrency) / 60
             for section in plan.agents
         )
         yield (
             f"time: at most about {_minutes(minutes)} if {_paces(plan)} and"
-            f" {max(_at_once(each, workers) for each in plan.agents)} run at once (a program may take"
+            f" {max(_at_once(each, concurrency) for each in plan.agents)} run at once (a program may take"
             f" {plan.seconds:g} s)"
         )
         if len(plan.agents) == 1:
-            yield _fitting_line(plan, runs, workers)
+            yield _fitting_line(plan, runs, concurrency)
         return
     yield f"time: as long as the models take and their programs, {plan.seconds:g} s each at most"
     for section in plan.agents:
@@ -342,10 +343,10 @@ def _hours_line(section: AgentSettings, runs: Sequence[RunSpec]) -> str:
     )
 
 
-def _fitting_line(plan: MlePlan, runs: Sequence[RunSpec], workers: int) -> str:
+def _fitting_line(plan: MlePlan, runs: Sequence[RunSpec], concurrency: int) -> str:
     (section,) = plan.agents
     count = sum(run.length for run in runs)
-    fitting = math.floor(SLOT_MINUTES * 60 / _pace(section, workers) / max(count, 1))
+    fitting = math.floor(SLOT_MINUTES * 60 / _pace(section, concurrency) / max(count, 1))
     fitting -= agent_named(section.name).most_executions(section) - section.steps
     if fitting < 1:
         return f"steps: not even one fits into {SLOT_MINUTES} minutes; take fewer searches"
@@ -357,13 +358,13 @@ def _programs(plan: MlePlan, run: RunSpec) -> int:
     return run.length * agent_named(section.name).most_executions(section)
 
 
-def _at_once(section: AgentSettings, workers: int) -> int:
-    return min(workers * agent_named(section.name).at_once(section), os.cpu_count() or 1)
+def _at_once(section: AgentSettings, concurrency: int) -> int:
+    return min(concurrency * agent_named(section.name).at_once(section), os.cpu_count() or 1)
 
 
-def _pace(section: AgentSettings, workers: int) -> float:
+def _pace(section: AgentSettings, concurrency: int) -> float:
     """Return the seconds from one program to the next, of all that run at once."""
-    return SECONDS_A_PROGRAM[section.name] / _at_once(section, workers)
+    return SECONDS_A_PROGRAM[section.name] / _at_once(section, concurrency)
 
 
 def _paces(plan: MlePlan) -> str:

@@ -64,6 +64,13 @@ MaxTokensOption = Annotated[
     int | None,
     typer.Option(min=1, help="Most tokens, sent and replied, of a real model."),
 ]
+MaxCostOption = Annotated[
+    float | None,
+    typer.Option(min=0, help="Most dollars for a real model, by the prices of the plan or ours."),
+]
+MaxHoursOption = Annotated[
+    float | None, typer.Option(min=0, help="Hours after which nothing is begun any more.")
+]
 LimitOption = Annotated[
     int | None, typer.Option(min=1, help="Work through at most this many items of each run.")
 ]
@@ -119,9 +126,21 @@ def run(
     base_url: BaseUrlOption = None,
     model_settings: ModelSettingsOption = None,
     limit: LimitOption = None,
-    workers: Annotated[
+    concurrency: Annotated[
         int | None,
-        typer.Option(min=1, help="Runs under way at the same time.", show_default="the study's"),
+        typer.Option(
+            min=1,
+            help="Items, and so model calls, under way at the same time, over all runs.",
+            show_default="the study's",
+        ),
+    ] = None,
+    processes: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Processes that share the runs, and the concurrency.",
+            show_default="one a core, if there are items enough",
+        ),
     ] = None,
     store: Annotated[
         str | None,
@@ -133,6 +152,8 @@ def run(
     ] = None,
     max_calls: MaxCallsOption = None,
     max_tokens: MaxTokensOption = None,
+    max_cost: MaxCostOption = None,
+    max_hours: MaxHoursOption = None,
     json: JsonOption = False,
 ) -> None:
     """Run a plan, or go on where it was stopped; then write the report."""
@@ -148,11 +169,11 @@ def run(
         running.run(
             prepared,
             out,
-            workers=workers,
+            concurrency=concurrency,
+            processes=processes,
             store=store,
             as_json=json,
-            max_calls=max_calls,
-            max_tokens=max_tokens,
+            caps=running.read_caps(max_calls, max_tokens, max_cost, max_hours),
         )
     )
 
@@ -196,8 +217,11 @@ def ablate(
     ] = False,
     max_calls: MaxCallsOption = None,
     max_tokens: MaxTokensOption = None,
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Runs under way at the same time.", show_default="4")
+    max_cost: MaxCostOption = None,
+    max_hours: MaxHoursOption = None,
+    concurrency: Annotated[
+        int | None,
+        typer.Option(min=1, help="Attempts under way at the same time.", show_default="16"),
     ] = None,
     summary: Annotated[
         Path | None, typer.Option(help="Also write the verdict as Markdown, for a pull request.")
@@ -220,9 +244,11 @@ def ablate(
             harm=harm,
             credit=credit,
             against=against,
-            workers=workers,
+            concurrency=concurrency,
             max_calls=max_calls,
             max_tokens=max_tokens,
+            max_dollars=max_cost,
+            max_hours=max_hours,
         )
     )
 

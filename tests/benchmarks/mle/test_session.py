@@ -76,7 +76,7 @@ def test_plan_when_cut_off_in_the_middle_of_searches_then_ends_in_the_same_bytes
     plan, out, undisturbed = whole
     first = HouseStudy(Crash(at))
     again = tmp_path / "out"
-    assert not run(plan, again, first, workers=1).complete
+    assert not run(plan, again, first, concurrency=1).complete
     second = HouseStudy()
     assert run(plan, again, second).complete
     assert log_bytes(again) == log_bytes(out)
@@ -92,7 +92,7 @@ def test_plan_when_run_over_chroma_then_ends_in_the_same_bytes(
 ) -> None:
     """Where banks lie meanwhile changes nothing."""
     plan, out, _ = whole
-    assert run(plan, tmp_path / "out", HouseStudy(), store="chroma", workers=1).complete
+    assert run(plan, tmp_path / "out", HouseStudy(), store="chroma", concurrency=1).complete
     assert log_bytes(tmp_path / "out") == log_bytes(out)
 
 

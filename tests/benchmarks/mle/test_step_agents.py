@@ -137,7 +137,7 @@ def test_plan_when_cut_off_in_the_middle_of_runs_then_ends_in_the_same_bytes(
             raise InfrastructureError("the network is away")
 
     first, second = StepStudy(away), StepStudy()
-    assert not run(plan, tmp_path / "out", first, workers=1).complete
+    assert not run(plan, tmp_path / "out", first, concurrency=1).complete
     assert run(plan, tmp_path / "out", second).complete
     assert log_bytes(tmp_path / "out") == log_bytes(out)
     assert verify_directory(tmp_path / "out") == []
