@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from langgraft._core.canonical import JSON
 from langgraft._core.errors import BudgetExceededError, InputError
 from langgraft._core.sqlite_file import Layout, SQLiteFile
 from langgraft._core.untrusted import load_yaml
@@ -113,6 +112,9 @@ def in_dollars(pico: int) -> float:
     return pico / _PICO
 
 
+SPENT: Final = "spent.sqlite"
+"""File of a run directory that counts what was asked of real models."""
+
 _FILE: Final = Layout(
     kind="a count of what was spent",
     application=0x6C677370,
@@ -213,7 +215,7 @@ class CallBudget:
             spent[1] += used - reserved
             spent[2] += cost - set_aside
 
-    def spent(self) -> dict[str, JSON]:
+    def spent(self) -> dict[str, float]:
         """Return calls, tokens and dollars spent, those set aside included."""
         with self._changing() as spent:
             calls, tokens, pico = spent
@@ -257,7 +259,7 @@ def _exceeded(name: str, had: int, more: int, most: int) -> str:
     )
 
 
-def read_spent(path: Path) -> dict[str, JSON] | None:
+def read_spent(path: Path) -> dict[str, float] | None:
     """Return what a file says was spent; `None` if there is none.
 
     Raises:

@@ -4,6 +4,7 @@
     <out>/runs.jsonl      the runs it expands to, with their ids
     <out>/manifest.json   digests of both, fingerprints, package versions; written last
     <out>/plan.lock       held while a process runs the plan; process-<n>.lock by those that help it
+    <out>/spent.sqlite    calls, tokens and money that real models were asked for, and cost
     <out>/runs/<run_id>/  spec.json, items.jsonl, events.jsonl, DONE.json; where its study wants
                           them, work/ (of items under way) and kept/ (files to look at)
     <out>/report/         what is told of them; digests.json lists all it is and rests on

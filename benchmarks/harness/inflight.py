@@ -76,10 +76,10 @@ _TOO_MANY: Final = frozenset({"rate_limit", "http_408", "http_503", "http_504", 
 class CallLimit:
     """Calls in flight to one server, as many as it bears; for threads and event loops alike.
 
-    Additive increase, multiplicative decrease: a window of calls, as many as may be in flight, that the
-    server all answered allows one call more, up to `most`; one in which it refused a share for being too
-    many takes half that share away, as DCTCP does (RFC 8257), so that a refusal now and then costs
-    little and a flood of them halves what is allowed. Where replies of a window took over four times as
+    Additive increase, multiplicative decrease, as DCTCP has it (RFC 8257): each window of calls, as many
+    as may be in flight, allows one call more, up to `most`, and takes away half the share of what is
+    allowed that the server refused for being too many. So a flood of refusals halves it, and one in
+    five, at random, leaves ten. Where replies of a window took over four times as
     long as in the best one, the server makes them wait, and one call fewer is allowed.
 
     It decides when a call is made, and never what it says.
@@ -171,12 +171,12 @@ class CallLimit:
         calls = self._replies + self._refused
         if calls < max(_LEAST_WINDOW, self.allowed):
             return
-        if self._refused:
-            allowed = self._allowed * (1 - self._refused / calls / 2)
-        else:
+        step = 1
+        if not self._refused:
             mean = self._seconds / calls
             self._best = min(self._best, mean)
-            allowed = self._allowed + (-1 if mean > _QUEUEING * self._best else 1)
+            step = -1 if mean > _QUEUEING * self._best else 1
+        allowed = self._allowed * (1 - self._refused / calls / 2) + step
         self._allowed = min(float(self.most), max(1.0, allowed))
         self._replies, self._refused, self._seconds = 0, 0, 0.0
 

@@ -44,7 +44,7 @@ from langchain_core.tools import BaseTool
 from pydantic import Field, PrivateAttr
 
 from langgraft._core.errors import InputError, SettingsError
-from langgraft.benchmarks.harness.budget import CallBudget, Caps
+from langgraft.benchmarks.harness.budget import SPENT, CallBudget, Caps
 from langgraft.benchmarks.harness.cache import ResponseCache
 from langgraft.benchmarks.harness.exchange import (
     Exchange,
@@ -424,10 +424,6 @@ def real_model(
         budget=budget,
         limits=limits,
     )
-
-
-SPENT: Final = "spent.sqlite"
-"""File of a run directory that counts what was asked of real models."""
 
 
 def plan_budget(plan: Plan, out: Path, caps: Caps) -> CallBudget:

@@ -10,7 +10,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -466,15 +465,6 @@ def is_simulated(plan: Plan, log: PlanLogReader) -> bool:
         return True
     usages = (result.get("usage") for run in log.runs for result in log.results(run.name))
     return any(isinstance(usage, Mapping) and usage.get("simulated_replies") for usage in usages)
-
-
-def deltas_before(log: PlanLogReader, run: RunSpec) -> list[MemoryDelta]:
-    """Return the deltas of the bank that a run started from, the oldest first."""
-    if run.source is None:
-        return []
-    source = next(each for each in log.runs if each.name == run.source.run)
-    own = log.deltas(source.name)[: run.source.items]
-    return [*deltas_before(log, source), *chain.from_iterable(own)]
 
 
 @dataclass(frozen=True)
