@@ -23,7 +23,7 @@ from langchain_core.outputs import ChatResult
 from pydantic import BaseModel
 
 from langgraft._core.canonical import JSON
-from langgraft._core.clock import Clock, SystemClock
+from langgraft._core.effects import Clock, SystemClock
 from langgraft._core.errors import BudgetExceededError, InfrastructureError, InputError
 from langgraft.benchmarks.harness.budget import CallBudget, Price
 from langgraft.benchmarks.harness.cache import ResponseCache, key_text, request_key

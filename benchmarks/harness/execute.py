@@ -13,8 +13,7 @@ from typing import Any, ParamSpec, TypeAlias, TypeVar
 from langchain_core.language_models import BaseChatModel
 
 from langgraft._core.canonical import JSON, canonical_json
-from langgraft._core.clock import Clock, SystemClock
-from langgraft._core.effects import drive
+from langgraft._core.effects import Clock, SystemClock, drive
 from langgraft._core.errors import (
     BudgetExceededError,
     InfrastructureError,

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from langgraft._core.canonical import JSON, canonical_json
-from langgraft._core.clock import Clock
+from langgraft._core.effects import Clock
 from langgraft._core.errors import InputError, PlanError, RunDirectoryError
 from langgraft._core.files import disk_errors, each_whole_line, read_bytes, whole_lines, write_all
 from langgraft._core.untrusted import check_number, load_json

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
-from langgraft._core.clock import Clock, SystemClock
+from langgraft._core.effects import Clock, SystemClock
 from langgraft._core.errors import LanggraftError, StudyError
 from langgraft.benchmarks.harness.directory import hold_directory, hold_places
 from langgraft.benchmarks.harness.execute import (

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict
 
-from langgraft._core.clock import Clock, SystemClock
+from langgraft._core.effects import Clock, SystemClock
 from langgraft._core.errors import CompetitionError, MissingExtraError
 from langgraft.environments.competitions.competition import Competition, refuse_others
 from langgraft.environments.competitions.medals import above_median, medal, rounded
