@@ -2,6 +2,9 @@
 
 import io
 import os
+import shutil
+import subprocess
+import sys
 import tarfile
 import zipfile
 from pathlib import Path
@@ -227,3 +230,51 @@ def test_archive_when_its_names_are_anything_writes_only_into_the_view(
     assert "\n" not in told
     after.pop("deep/deeper/.unpack.lock", None)
     assert after == before
+
+
+_ON_A_FULL_DISK = """
+import sys, zipfile
+from pathlib import Path
+from tree_cases import toy
+from langgraft._core.errors import CompetitionError
+from langgraft.environments.competitions.archives import unpack_archives
+
+for name, files, size in (("many", 100, 1), ("large", 1, 3_000_000)):
+    toyed = toy(Path(sys.argv[1]) / name)
+    with zipfile.ZipFile(toyed.public_dir / "t.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for number in range(files):
+            archive.writestr(f"{number}.txt", bytes(size))
+    try:
+        unpack_archives(toyed)
+    except CompetitionError as error:
+        print(error)
+    left = sorted(path.name for path in toyed.public_dir.parent.rglob("*"))
+    assert left == [".unpack.lock", "public", "sample_submission.csv", "t.zip", "train.csv"], left
+"""
+_SMALL_DISK = """
+mount -t tmpfs -o size=2m,nr_inodes=60 none "$1" && exec "$2" -c "$3" "$1"
+"""
+
+
+def test_archive_when_the_disk_is_full_is_told_in_a_line_and_leaves_nothing(tmp_path: Path) -> None:
+    """A disk without room for so many files, which shows on the way, and one without the bytes."""
+    namespace = ["unshare", "--user", "--map-root-user", "--mount"]
+    if (
+        shutil.which("unshare") is None
+        or subprocess.run([*namespace, "true"], check=False).returncode
+    ):
+        pytest.skip("a small disk takes a namespace of one's own")
+    given = [str(tmp_path), sys.executable, _ON_A_FULL_DISK]
+    done = subprocess.run(
+        [*namespace, "sh", "-c", _SMALL_DISK, "sh", *given],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    many, large = done.stdout.splitlines()
+    assert many.endswith(
+        "cannot be unpacked there: No space left on device; nothing half made is left"
+    )
+    assert "t.zip cannot be unpacked there: 3.0 MB are needed" in large
