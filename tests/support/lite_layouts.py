@@ -5,10 +5,13 @@ preparation leaves. What tables hold is counted up, pictures and sounds are a fe
 training tables repeat. Where a number of the original is not told by MLE-bench it is noted as such.
 """
 
+# ruff: noqa: E731 - a table's rows are a lambda each
+
 import json
 import zipfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import md5
 from pathlib import Path
 from typing import Final
@@ -173,7 +176,7 @@ def _insults(place: Place) -> None:
     gold = "private/gold_submission.csv"
     place.table(gold, header, lambda n: f"{n % 4 < 1:d},{comment(trains + n)}", tests)
     header = f"{header},Usage"
-    answer: Row = lambda n: f"{n % 4 < 1:d},{comment(trains + n)},PrivateTest"  # noqa: E731
+    answer: Row = lambda n: f"{n % 4 < 1:d},{comment(trains + n)},PrivateTest"
     place.table("private/test.csv", header, answer, tests)
 
 
@@ -185,7 +188,7 @@ def _dogs(place: Place) -> None:
     )
     header = ",".join(["id", *breeds])
     even = ",".join([repr(1 / 120)] * 120)
-    ids: Row = lambda n: hexadecimal(trains + n)  # noqa: E731
+    ids: Row = lambda n: hexadecimal(trains + n)
     place.table("public/sample_submission.csv", header, lambda n: f"{ids(n)},{even}", tests)
     place.table("private/test.csv", header, lambda n: f"{ids(n)},{one_hot(n % 120, 120)}", tests)
 
@@ -214,8 +217,8 @@ def _cancer(place: Place) -> None:
 def _toxic(place: Place) -> None:
     labels = "toxic,severe_toxic,obscene,threat,insult,identity_hate"
     trains, tests = place.size(159_571), place.size(153_164)  # known from the competition
-    text: Row = lambda n: f'{hexadecimal(n, 16)},"{_words(n, 60)}"'  # noqa: E731
-    flags: Row = lambda n: one_hot(n % 7, 6)  # noqa: E731
+    text: Row = lambda n: f'{hexadecimal(n, 16)},"{_words(n, 60)}"'
+    flags: Row = lambda n: one_hot(n % 7, 6)
     place.table(
         "public/train.csv",
         f"id,comment_text,{labels}",
@@ -225,7 +228,7 @@ def _toxic(place: Place) -> None:
     )
     place.table("public/test.csv", "id,comment_text", lambda n: text(trains + n), tests)
     header, half = f"id,{labels}", ",".join(["0.5"] * 6)
-    ids: Row = lambda n: hexadecimal(trains + n, 16)  # noqa: E731
+    ids: Row = lambda n: hexadecimal(trains + n, 16)
     place.table("public/sample_submission.csv", header, lambda n: f"{ids(n)},{half}", tests)
     out = ",".join(["-1"] * 6)
     place.table(
@@ -249,6 +252,10 @@ def _leaves(place: Place) -> None:
     place.table("private/test.csv", header, lambda n: f"{trains + n + 1},{one_hot(n, 99)}", tests)
 
 
+def _counted(row: int, count: int) -> str:
+    return f"{row},{_numbers(row, count)}"
+
+
 def _birds(place: Place) -> None:
     records, held = 322, range(258, 322)
     names = [f"PC{n % 18 + 1}_2009{n:04d}_050000_0010" for n in range(records)]
@@ -259,7 +266,7 @@ def _birds(place: Place) -> None:
     place.table(
         f"{essential}/rec_id2filename.txt", "rec_id,filename", lambda n: f"{n},{names[n]}", records
     )
-    known: Row = lambda n: f"{n},?" if n in held else f"{n},{n % 19}"  # noqa: E731
+    known: Row = lambda n: f"{n},?" if n in held else f"{n},{n % 19}"
     place.table(f"{essential}/rec_labels_test_hidden.txt", "rec_id,[labels]", known, records)
     place.table(
         f"{essential}/species_list.txt", "class_id,code,species", lambda n: f"{n},B{n},Bird {n}", 19
@@ -278,7 +285,7 @@ def _birds(place: Place) -> None:
         place.table(
             f"{extra}/{kind}.txt",
             header,
-            lambda n, count=count: f"{n},{_numbers(n, count)}",
+            partial(_counted, count=count),
             records,
         )
     ids = [record * 100 + kind for record in held for kind in range(19)]
@@ -291,8 +298,8 @@ def _taxis(place: Place) -> None:
     trains, tests = place.size(55_413_942), place.size(9_914)
     key: Row = lambda n: (
         f"2012-{n % 12 + 1:02d}-{n % 28 + 1:02d} {n % 24:02d}:{n % 60:02d}:00.{n:07d}"
-    )  # noqa: E731
-    ride: Row = lambda n: (  # noqa: E731
+    )
+    ride: Row = lambda n: (
         f"2012-04-21 04:30:42 UTC,-73.{n * 7919 % 1000000:06d},40.{n * 104729 % 1000000:06d},"
         f"-73.{n * 1299709 % 1000000:06d},40.{n * 15485863 % 1000000:06d},{n % 6 + 1}"
     )
@@ -323,8 +330,8 @@ def _conductors(place: Place) -> None:
         "lattice_angle_alpha_degree,lattice_angle_beta_degree,lattice_angle_gamma_degree"
     )
     energies = "formation_energy_ev_natom,bandgap_energy_ev"
-    told: Row = lambda n: f"{n % 9 / 20},{n % 11 / 3 + 0.1:.4f}"  # noqa: E731
-    known: Row = lambda n: f"{n + 1},33,80.0,{_numbers(n, 9)},{told(n)}"  # noqa: E731
+    told: Row = lambda n: f"{n % 9 / 20},{n % 11 / 3 + 0.1:.4f}"
+    known: Row = lambda n: f"{n + 1},33,80.0,{_numbers(n, 9)},{told(n)}"
     place.table("public/train.csv", f"id,{lattice},{energies}", known, trains)
     place.table("private/test.csv", f"id,{lattice},{energies}", known, tests)
     place.table(
@@ -363,7 +370,7 @@ def _pizza(place: Place) -> None:
             "requester_subreddits_at_request": ["a", "b"],
             "unix_timestamp_of_request": 1_300_000_000.0 + n,
         }
-        after = {"request_text": _words(n, 70), "requester_user_flair": None}
+        after: dict[str, object] = {"request_text": _words(n, 70), "requester_user_flair": None}
         after |= {"requester_received_pizza": n % 4 < 1}
         return common | (after if train else {})
 
@@ -391,11 +398,11 @@ def _catheters(place: Place) -> None:
 
     trains, tests = _images(place, 27_074, 3_009, ids, ".jpg", ("train", "test"))
     header = ",".join(["StudyInstanceUID", *_CATHETERS, "PatientID"])
-    known: Row = lambda n: f"{ids(n)},{one_hot(n % 12, 11)},{hexadecimal(n % 3255, 9)}"  # noqa: E731
+    known: Row = lambda n: f"{ids(n)},{one_hot(n % 12, 11)},{hexadecimal(n % 3255, 9)}"
     place.table("public/train.csv", header, known, trains)
     place.table("private/test.csv", header, lambda n: known(trains + n), tests)
     header = "StudyInstanceUID,label,data"
-    shown: Row = lambda n: f'{ids(n)},CVC - Normal,"[[1487, 1279], [1477, 1168]]"'  # noqa: E731
+    shown: Row = lambda n: f'{ids(n)},CVC - Normal,"[[1487, 1279], [1477, 1168]]"'
     place.table(
         "public/train_annotations.csv", header, shown, place.size(16_200)
     )  # not told: 0.9 of 17,999
@@ -414,7 +421,7 @@ def _melanoma(place: Place) -> None:
     place.files("tfrecords", (f"train{n:02d}-2071.tfrec" for n in range(14)))
     place.files("tfrecords", (f"test{n:02d}-2071.tfrec" for n in range(2)))
     about = "image_name,patient_id,sex,age_approx,anatom_site_general_challenge"
-    person: Row = lambda n: f"{ids(n)},IP_{n % 2056:07d},female,{n % 18 * 5}.0,torso"  # noqa: E731
+    person: Row = lambda n: f"{ids(n)},IP_{n % 2056:07d},female,{n % 18 * 5}.0,torso"
     header = f"{about},diagnosis,benign_malignant,target"
     place.table(
         "public/train.csv", header, lambda n: f"{person(n)},unknown,benign,{n % 57 < 1:d}", trains
@@ -427,7 +434,7 @@ def _melanoma(place: Place) -> None:
 
 def _authors(place: Place) -> None:
     trains, tests = place.size(17_621), place.size(1_958)
-    text: Row = lambda n: f'id{n:05d},"{_words(n, 25)}"'  # noqa: E731
+    text: Row = lambda n: f'id{n:05d},"{_words(n, 25)}"'
     authors = ("EAP", "HPL", "MWS")
     place.table(
         "public/train.csv", "id,text,author", lambda n: f"{text(n)},{authors[n % 3]}", trains
@@ -447,12 +454,12 @@ def _covers(place: Place) -> None:
     columns += [f"Wilderness_Area{n}" for n in range(1, 5)]
     columns += [f"Soil_Type{n}" for n in range(1, 41)]
     flags = [f"{one_hot(n % 4, 4)},{one_hot(n % 40, 40)}" for n in range(40)]
-    row: Row = lambda n: (  # noqa: E731
+    row: Row = lambda n: (
         f"{n},{2000 + n % 1500},{n % 360},{n % 60},{n % 1400},{n % 500},{n % 7000},{n % 255},"
         f"{n % 254},{n % 253},{n % 7100},{flags[n % 40]}"
     )
     header = ",".join(["Id", *columns])
-    known: Row = lambda n: f"{row(n)},{n % 7 + 1}"  # noqa: E731
+    known: Row = lambda n: f"{row(n)},{n % 7 + 1}"
     place.table("public/train.csv", f"{header},Cover_Type", known, trains, repeats=True)
     place.table("public/test.csv", header, lambda n: row(trains + n), tests)
     place.table("private/test.csv", f"{header},Cover_Type", lambda n: known(trains + n), tests)
@@ -462,12 +469,12 @@ def _covers(place: Place) -> None:
 def _may(place: Place) -> None:
     trains, tests = place.size(800_000), place.size(100_000)
     header = ",".join(["id", *(f"f_{n:02d}" for n in range(31))])
-    row: Row = lambda n: f"{n},{_numbers(n, 27)},ABCDEFGHIJ,{_numbers(n, 3)}"  # noqa: E731
+    row: Row = lambda n: f"{n},{_numbers(n, 27)},ABCDEFGHIJ,{_numbers(n, 3)}"
     place.table(
         "public/train.csv", f"{header},target", lambda n: f"{row(n)},{n % 2}", trains, repeats=True
     )
     place.table("public/test.csv", header, lambda n: row(trains + n), tests)
-    held: Row = lambda n: f"{row(trains + n)},{n % 2}"  # noqa: E731
+    held: Row = lambda n: f"{row(trains + n)},{n % 2}"
     place.table("private/test.csv", f"{header},target", held, tests)
     gold = "private/gold_submission.csv"
     place.table(gold, "id,target", lambda n: f"{trains + n},{n % 2}", tests)
@@ -476,10 +483,10 @@ def _may(place: Place) -> None:
 
 def _spoken(place: Place, language: str, train: int, test: int) -> None:
     trains, tests = place.size(train), place.size(test)
-    said: Row = lambda n: f'"word{n % 5003}"' if n % 13 else f'"{n % 2100}"'  # noqa: E731
-    spoken: Row = lambda n: said(n) if n % 13 else f'"number {n % 2100}"'  # noqa: E731
-    at: Row = lambda n: f"{n // 13},{n % 13}"  # noqa: E731
-    ids: Row = lambda n: f'"{n // 13}_{n % 13}"'  # noqa: E731
+    said: Row = lambda n: f'"word{n % 5003}"' if n % 13 else f'"{n % 2100}"'
+    spoken: Row = lambda n: said(n) if n % 13 else f'"number {n % 2100}"'
+    at: Row = lambda n: f"{n // 13},{n % 13}"
+    ids: Row = lambda n: f'"{n // 13}_{n % 13}"'
     table = f"public/{language}_train.csv"
     header = '"sentence_id","token_id","class","before","after"'
     place.table(
