@@ -52,7 +52,7 @@ class Sandboxes:
             InputError: The data is not there, or cannot be read by programs.
         """
         below = (plan.sandbox, plan.image, str(plan.program_limits), str(plan.gpus))
-        key = (*below, str(competition.public_dir), str(folder))
+        key = (*below, str(competition.input_dir), str(folder))
         with self._lock:
             shared = self._open.get(key)
             if shared is None:
@@ -150,7 +150,7 @@ def make_sandbox(plan: MlePlan, competition: Competition) -> Sandbox:
     from langgraft.environments.sandboxes.docker import DockerSandbox  # noqa: PLC0415
     from langgraft.environments.sandboxes.subprocess import SubprocessSandbox  # noqa: PLC0415
 
-    inputs: Mapping[str, Path] = {INPUT: competition.public_dir}
+    inputs: Mapping[str, Path] = {INPUT: competition.input_dir}
     if plan.sandbox == "subprocess":
         return SubprocessSandbox(plan.program_limits, inputs=inputs)
     return DockerSandbox(plan.image, limits=plan.program_limits, inputs=inputs, gpus=plan.gpus)
