@@ -32,6 +32,8 @@ from langgraft.benchmarks.simulated.server import (
 )
 from langgraft.benchmarks.studies import choose
 
+pytestmark = pytest.mark.matrix  # whole studies over HTTP
+
 SEED = 42
 PLAN = {
     "study": "continual",
