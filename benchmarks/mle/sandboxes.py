@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from langgraft.benchmarks.mle.agents.settings import AgentSettings
 from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.environments.competitions.attempts import INPUT
 from langgraft.environments.competitions.competition import Competition
@@ -16,8 +17,9 @@ from langgraft.environments.sandboxes.image.packages import (
     read_label,
     shipped_packages,
 )
-from langgraft.environments.sandboxes.programs import ExecutionResult, Job
+from langgraft.environments.sandboxes.programs import ExecutionResult, Job, Limits
 from langgraft.environments.sandboxes.sandbox import Closing, Kernel, Sandbox
+from langgraft.environments.sandboxes.weights import WEIGHTS, weights_environment, weights_in
 
 EXECUTIONS = "executions.sqlite"
 """File of the plan's shared folder that keeps what came of programs."""
@@ -40,23 +42,27 @@ class Sandboxes:
         self._open: dict[tuple[str, ...], _Shared] = {}
         self._lock = threading.Lock()
 
-    def borrow(self, plan: MlePlan, competition: Competition, folder: Path) -> "Borrowed":
+    def borrow(
+        self, plan: MlePlan, agent: AgentSettings, competition: Competition, folder: Path
+    ) -> "Borrowed":
         """Return the sandbox for a competition's programs; give it back with `release`.
 
         Args:
             plan: Names the kind of sandbox and its limits.
+            agent: Whose programs they are; may have limits of its own.
             competition: Its public data is what programs find in `./input`.
             folder: Where results are kept; made where it is not there.
 
         Raises:
             InputError: The data is not there, or cannot be read by programs.
         """
-        below = (plan.sandbox, plan.image, str(plan.program_limits), str(plan.gpus))
+        limits = plan.limits_of(agent)
+        below = (plan.sandbox, plan.image, str(limits), str(plan.gpus), str(plan.weights))
         key = (*below, str(competition.public_dir), str(folder))
         with self._lock:
             shared = self._open.get(key)
             if shared is None:
-                made = make_sandbox(plan, competition)
+                made = make_sandbox(plan, limits, competition)
                 shared = self._open[key] = _Shared(CachedSandbox(made, folder / EXECUTIONS))
             shared.users += 1
         return Borrowed(self, key, shared.sandbox)
@@ -141,19 +147,36 @@ class Lent(Closing):
         await asyncio.to_thread(self.close)
 
 
-def make_sandbox(plan: MlePlan, competition: Competition) -> Sandbox:
-    """Make a sandbox with a competition's public data in `./input`.
+def make_sandbox(plan: MlePlan, limits: Limits, competition: Competition | None) -> Sandbox:
+    """Make a sandbox with a competition's public data in `./input`, and weights where there are any.
 
     Raises:
         InputError: The data is not there, or cannot be read by programs.
     """
     from langgraft.environments.sandboxes.docker import DockerSandbox  # noqa: PLC0415
+    from langgraft.environments.sandboxes.docker.controls import WORKSPACE  # noqa: PLC0415
     from langgraft.environments.sandboxes.subprocess import SubprocessSandbox  # noqa: PLC0415
 
-    inputs: Mapping[str, Path] = {INPUT: competition.public_dir}
+    inputs = {} if competition is None else {INPUT: competition.public_dir}
+    environment: Mapping[str, str] = {}
+    if plan.weights is not None:
+        inputs[WEIGHTS] = plan.weights.absolute()
+        place = f"{WORKSPACE}/{WEIGHTS}" if plan.sandbox == "docker" else str(inputs[WEIGHTS])
+        environment = weights_environment(place)
     if plan.sandbox == "subprocess":
-        return SubprocessSandbox(plan.program_limits, inputs=inputs)
-    return DockerSandbox(plan.image, limits=plan.program_limits, inputs=inputs, gpus=plan.gpus)
+        return SubprocessSandbox(limits, inputs=inputs, environment=environment)
+    return DockerSandbox(
+        plan.image, limits=limits, inputs=inputs, environment=environment, gpus=plan.gpus
+    )
+
+
+def weights_of(plan: MlePlan) -> tuple[str, ...]:
+    """Return the names of the weights that programs of a plan find.
+
+    Raises:
+        InputError: The folder is not there, or holds none.
+    """
+    return () if plan.weights is None else weights_in(plan.weights)
 
 
 def labelled_packages(plan: MlePlan) -> tuple[str, ...] | None:

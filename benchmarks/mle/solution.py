@@ -138,7 +138,7 @@ async def solve(order: Order, models: Models, listen: Listener) -> Solution:
         opened.enter_context(locked(order.out))
         memory = None if store is None else provider_of(REMEMBERING, store, None)
         begun = _begin(order, memory)
-        below = make_sandbox(order.plan, competition)
+        below = make_sandbox(order.plan, order.plan.limits_of(order.settings), competition)
         work = order.out / WORK
         async with CachedSandbox(below, work / EXECUTIONS) as sandbox:
             parts = Parts(order.plan, order.settings, competition, sandbox, *models, memory=memory)

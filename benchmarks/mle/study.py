@@ -156,13 +156,14 @@ class MleStudy(Study[MlePlan]):
         if place.files is None:
             msg = f"run {run.name!r} needs a run directory to keep its work in"
             raise PlanError(msg)
-        borrowed = self.sandboxes.borrow(plan, competition, place.files.shared)
+        section = plan.agent(agent_of(run))
+        borrowed = self.sandboxes.borrow(plan, section, competition, place.files.shared)
         try:
             return MleSession(
                 plan,
                 run,
                 deltas,
-                models=models_of(plan, plan.agent(agent_of(run)), model),
+                models=models_of(plan, section, model),
                 competition=competition,
                 borrowed=borrowed,
                 place=place,
@@ -301,15 +302,23 @@ def _size_lines(plan: MlePlan, runs: Sequence[RunSpec], *, workers: int) -> Iter
         yield (
             f"time: at most about {_minutes(minutes)} if {_paces(plan)} and"
             f" {max(_at_once(each, workers) for each in plan.agents)} run at once (a program may take"
-            f" {plan.seconds:g} s)"
+            f" {_seconds_text(plan)})"
         )
         if len(plan.agents) == 1:
             yield _fitting_line(plan, runs, workers)
         return
-    yield f"time: as long as the models take and their programs, {plan.seconds:g} s each at most"
+    yield f"time: as long as the models take and their programs, {_seconds_text(plan)} each at most"
     for section in plan.agents:
         if _hours(section) is not None:
             yield _hours_line(section, _of(section, runs))
+
+
+def _seconds_text(plan: MlePlan) -> str:
+    """Say how long one execution may take; of agents that differ, of each."""
+    seconds = {each.label: plan.seconds_of(each) for each in plan.agents}
+    if len(set(seconds.values())) == 1:
+        return f"{next(iter(seconds.values())):g} s"
+    return ", ".join(f"{most:g} s ({label})" for label, most in seconds.items())
 
 
 def _programs_line(plan: MlePlan, section: AgentSettings, runs: Sequence[RunSpec]) -> str:

@@ -124,7 +124,17 @@ def parse_json(payload: bytes) -> dict[str, object]:
 _INSIDE: Final = "langgraft.environments.sandboxes.inside"
 
 _SUPERVISOR: Final = (
-    *("frames", "channels", "sealing", "processes", "watching", "running", "files", "supervisor"),
+    *(
+        "frames",
+        "channels",
+        "sealing",
+        "processes",
+        "disk",
+        "watching",
+        "running",
+        "files",
+        "supervisor",
+    ),
 )
 """Its files, in the order in which they are joined: each names what those before it define."""
 
@@ -158,6 +168,10 @@ class PlaceSettings:
     """Links to make in such a workspace: name to target."""
     parent: int | None = None
     """The host's process id, where the supervisor is its child."""
+    mounted: tuple[str, ...] = ()
+    """What is mounted in the workspace, by name."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Further variables of all programs."""
 
 
 def greet(channel: Channel, settings: PlaceSettings, *, timeout: float = 30.0) -> None:
@@ -182,6 +196,7 @@ def greet(channel: Channel, settings: PlaceSettings, *, timeout: float = 30.0) -
         "launcher": launcher_script(),
         "kernel": kernel_script(),
         "limits": settings.limits.model_dump(include=held_inside),
+        "disk": _disk(settings),
     }
     channel.send(pack_json(SETTINGS, told))
     kind, payload = receive_frame(channel, timeout=timeout)
@@ -200,6 +215,13 @@ def greet(channel: Channel, settings: PlaceSettings, *, timeout: float = 30.0) -
         )
 
 
+def _disk(settings: PlaceSettings) -> dict[str, object] | None:
+    """Return what is watched of a workspace on disk; of no other one anything has to be."""
+    if not settings.isolated or settings.limits.workspace_on == "memory":
+        return None
+    return {"most": settings.limits.workspace, "mounted": list(settings.mounted)}
+
+
 def _environment(settings: PlaceSettings) -> dict[str, str]:
     threads = str(math.ceil(settings.limits.cpus))
     return {
@@ -213,6 +235,7 @@ def _environment(settings: PlaceSettings) -> dict[str, str]:
         "OMP_NUM_THREADS": threads,
         "OPENBLAS_NUM_THREADS": threads,
         "MKL_NUM_THREADS": threads,
+        **settings.environment,
     }
 
 

@@ -119,11 +119,19 @@ def _endings(result: ExecutionResult, limits: Limits, allowed: float) -> Iterato
             f"TOO MUCH OUTPUT: it was stopped after printing more than {size_text(limits.flood)}. Print"
             " less."
         )
+    on_disk = limits.workspace_on == "disk"
+    if result.stopped == "disk":
+        yield (
+            "WORKSPACE FULL: it was stopped with all its processes, as the workspace held more than"
+            f" {size_text(limits.workspace)}. Write less, or remove what is no longer needed."
+        )
     if result.oom:
+        held = (
+            "files in /tmp and /dev/shm" if on_disk else "files in the workspace, /tmp and /dev/shm"
+        )
         yield (
             f"OUT OF MEMORY: its processes together needed more than {size_text(limits.memory)}, which"
-            " also holds files in the workspace, /tmp and /dev/shm. Load less at once, use smaller"
-            " types or fewer workers."
+            f" also holds {held}. Load less at once, use smaller types or fewer workers."
         )
     if "SIGBUS" in (result.signal or "") or result.exit_code == _BUS:
         yield (

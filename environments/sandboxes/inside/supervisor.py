@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from langgraft.environments.sandboxes.inside.channels import Host, HostGoneError
+from langgraft.environments.sandboxes.inside.disk import Disk
 from langgraft.environments.sandboxes.inside.files import (
     MAX_LEFT_OUT,
     MAX_NAME,
@@ -57,7 +58,10 @@ class Supervisor:
             file=limits["file"],
             open_files=limits["open_files"],
         )
-        self._watch = Watch(host, self._processes)
+        disk = settings["disk"]
+        if disk is not None:
+            disk = Disk(settings["workspace"], disk["most"], disk["mounted"])
+        self._watch = Watch(host, self._processes, disk)
         self._workspace = Workspace(settings["workspace"], self._watch, limits)
         self._runner = Runner(self._watch, settings)
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable
 
 from langgraft.environments.sandboxes.inside.channels import Host, KernelChild
+from langgraft.environments.sandboxes.inside.disk import Disk
 from langgraft.environments.sandboxes.inside.frames import (
     BEAT,
     CHUNK,
@@ -137,11 +138,15 @@ class Watch:
         processes: Reaped at any time.
         kernel: Takes what it was told and has not taken yet, at any time.
         cancelled: The host has called off what runs.
+        disk: The workspace where it lies on disk, looked at as long as anything runs.
+        overfull: What a kernel left running was ended between cells, as it wrote too much.
     """
 
-    def __init__(self, host: Host, processes: Processes) -> None:
+    def __init__(self, host: Host, processes: Processes, disk: Disk | None = None) -> None:
         self.host = host
         self.processes = processes
+        self.disk = disk
+        self.overfull = ""
         self.kernel: KernelChild | None = None
         self.cancelled = False
         self._running: object = None
@@ -151,12 +156,18 @@ class Watch:
     def next(self) -> tuple[int, bytes]:
         """Wait for what the host asks next."""
         while not self._asked:
-            self.wait((), 2.0)
+            self.wait((), 2.0 if self.kernel is None or self.disk is None else BEAT_SECONDS)
+            if self.kernel is not None and self.disk is not None and not self.overfull:
+                self.overfull = self.disk.over()
+                if self.overfull:
+                    self.processes.clear(self.kernel.pid)
         return self._asked.pop(0)
 
     def begin(self, number: object) -> None:
         """Note which run or cell may be called off from now on."""
         self._running, self.cancelled = number, False
+        if self.disk is not None:
+            self.disk.begin()
 
     def end(self) -> None:
         """Note that nothing runs."""
@@ -201,8 +212,13 @@ class Watch:
                 return
             if clock.check(output.count):
                 return
-            self.tick()
             left = min(clock.deadline - time.monotonic(), BEAT_SECONDS)
+            if self.disk is not None and clock.stopped is None:
+                clock.stopped = self.disk.over() or None
+                if clock.stopped is not None:
+                    return
+                left = min(left, self.disk.pause)
+            self.tick()
             ready = self.wait(output.open | reports, left)
             for descriptor in output.open & ready:
                 output.read(descriptor)

@@ -277,8 +277,13 @@ def solve(
         typer.Option(help="Wall clock of a run.", show_default="tree none, chain and mlab 24"),
     ] = None,
     seconds: Annotated[
-        float, typer.Option(min=1, help="Wall clock that one program may take.")
-    ] = 7200,
+        float | None,
+        typer.Option(
+            min=1,
+            help="Wall clock that one program may take.",
+            show_default="tree 7200, chain and mlab a whole run",
+        ),
+    ] = None,
     width: Annotated[
         int | None,
         typer.Option(min=1, help="Programs of a tree written and run at once.", show_default="1"),
