@@ -34,6 +34,7 @@ from langgraft.environments.sandboxes.docker.engine import (
     wait_for_engine,
 )
 from langgraft.environments.sandboxes.docker.removal import Owner, Removals, remove_container
+from langgraft.environments.sandboxes.inside.disk import reserve
 from langgraft.environments.sandboxes.places import (
     Channel,
     ChannelClosedError,
@@ -42,7 +43,6 @@ from langgraft.environments.sandboxes.places import (
     greet,
     supervisor_script,
 )
-from langgraft.environments.sandboxes.inside.disk import reserve
 from langgraft.environments.sandboxes.programs import Limits
 from langgraft.environments.sandboxes.result_text import size_text
 

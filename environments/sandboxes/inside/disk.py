@@ -99,7 +99,7 @@ class Disk:
         """Return the bytes that are left on the disk, and whether that is too little."""
         disk = os.fstatvfs(self._folder)
         free = disk.f_bavail * disk.f_frsize
-        few = 0 < disk.f_files and disk.f_favail < disk.f_files // 50
+        few = disk.f_files > 0 and disk.f_favail < disk.f_files // 50
         return free, few or free < reserve(disk.f_blocks * disk.f_frsize)
 
     def _sizes(self) -> Iterator[int]:
@@ -128,7 +128,7 @@ class Disk:
             finally:
                 os.close(folder)
 
-    def _entry(  # noqa: PLR0917
+    def _entry(
         self, name: str, folder: int, prefix: str, folders: list[str], seen: set[int]
     ) -> int:
         """Return the size of an entry, and note a folder, to be looked into later."""
