@@ -141,7 +141,7 @@ def build_chain_agent(
     Args:
         model: Any LangChain chat model that calls tools, or the name of one (`openai:gpt-4.1-mini`).
         competition: Prepared.
-        sandbox: Made with `inputs={"input": competition.public_dir}`.
+        sandbox: Made with `inputs={"input": competition.input_dir}`.
         feedback_model: `None` takes `model`.
         memory: The provider; `None` leaves recall, diagnose, judge and filing out of the graph.
         learn: Take episodes in. `False` evaluates on memory as it stands.

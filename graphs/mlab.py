@@ -128,7 +128,7 @@ def build_mlab_agent(
     Args:
         model: Any LangChain chat model, or the name of one (`openai:gpt-4.1-mini`).
         competition: Prepared.
-        sandbox: Made with `inputs={"input": competition.public_dir}`.
+        sandbox: Made with `inputs={"input": competition.input_dir}`.
         feedback_model: `None` takes `model`.
         edit_model: `None` takes `model`.
         memory: The provider; `None` leaves recall, diagnose, judge and filing out of the graph.

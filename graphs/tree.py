@@ -142,7 +142,7 @@ def build_tree_agent(
     Args:
         code_model: Any LangChain chat model, or the name of one (`openai:gpt-4.1-mini`).
         competition: Prepared; its board says which way the metric goes.
-        sandbox: Made with `inputs={"input": competition.public_dir}`.
+        sandbox: Made with `inputs={"input": competition.input_dir}`.
         feedback_model: `None` takes `code_model`.
         memory: The provider; `None` leaves recall, diagnose, judge and filing out of the graph.
         learn: Take episodes in. `False` evaluates on memory as it stands.

@@ -58,7 +58,7 @@ class Sandboxes:
         """
         limits = plan.limits_of(agent)
         below = (plan.sandbox, plan.image, str(limits), str(plan.gpus), str(plan.weights))
-        key = (*below, str(competition.public_dir), str(folder))
+        key = (*below, str(competition.input_dir), str(folder))
         with self._lock:
             shared = self._open.get(key)
             if shared is None:
@@ -157,7 +157,7 @@ def make_sandbox(plan: MlePlan, limits: Limits, competition: Competition | None)
     from langgraft.environments.sandboxes.docker.controls import WORKSPACE  # noqa: PLC0415
     from langgraft.environments.sandboxes.subprocess import SubprocessSandbox  # noqa: PLC0415
 
-    inputs = {} if competition is None else {INPUT: competition.public_dir}
+    inputs = {} if competition is None else {INPUT: competition.input_dir}
     environment: Mapping[str, str] = {}
     if plan.weights is not None:
         inputs[WEIGHTS] = plan.weights.absolute()

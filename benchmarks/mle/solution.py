@@ -42,6 +42,7 @@ from langgraft.benchmarks.mle.results import grade, keep_files
 from langgraft.benchmarks.mle.sandboxes import EXECUTIONS, make_sandbox
 from langgraft.benchmarks.mle.session import Models, provider_of
 from langgraft.benchmarks.mle.study import MleStudy
+from langgraft.environments.competitions.archives import unpack_archives
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.preparing import not_prepared, prepare_competition
 from langgraft.environments.sandboxes.cached import CachedSandbox
@@ -163,14 +164,15 @@ def check(order: Order) -> None:
 
 
 def ready(competition: Competition) -> None:
-    """Prepare a competition's data, unless it is there.
+    """Prepare a competition's data, unless it is there, and unpack archives in it.
 
     Raises:
-        CompetitionError: It cannot be prepared, or is not what its checksums say.
+        CompetitionError: It cannot be prepared or unpacked, or is not what its checksums say.
         MissingExtraError: A package that data is made from is not installed.
     """
     if competition.prepared or competition.prepare_fn is not None:
         prepare_competition(competition)
+    unpack_archives(competition)
 
 
 def _can_be_ready(competition: Competition) -> bool:

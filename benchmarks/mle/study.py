@@ -39,6 +39,7 @@ from langgraft.benchmarks.mle.sandboxes import (
     check_engine_and_image,
     labelled_packages,
 )
+from langgraft.environments.competitions.archives import unpack_archives
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.layout import OwnFunction
 from langgraft.environments.competitions.preparing import (
@@ -444,10 +445,11 @@ def fingerprint(competition: Competition) -> dict[str, JSON]:
 
 
 def make_ready(found: Registry, competitions: tuple[Competition, ...]) -> None:
-    """Prepare the competitions that ship, and hold all against their checksums.
+    """Prepare the competitions that ship, hold all against their checksums, and unpack archives.
 
     Raises:
-        CompetitionError: Another one is not prepared, or data is not what its checksums say.
+        CompetitionError: Another one is not prepared, data is not what its checksums say, or an
+            archive is not unpacked, for what it holds or a full disk.
         MissingExtraError: A package that data is made from is not installed.
     """
     shipped = [each for each in competitions if found.get_source(each.id) == "shipped"]
@@ -461,6 +463,8 @@ def make_ready(found: Registry, competitions: tuple[Competition, ...]) -> None:
             raise CompetitionError(msg, path=each.public_dir.parent)
     for each in shipped:
         prepare_competition(each)
+    for each in competitions:
+        unpack_archives(each)
 
 
 def _can_be_ready(found: Registry, competition: Competition) -> bool:

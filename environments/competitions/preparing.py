@@ -95,11 +95,11 @@ def _prepared(competition: Competition, home: Path, *, force: bool) -> Prepared:
             _verify(competition, home, expected)
             return Prepared(competition.id, home, made=False, verified=expected is not None)
         _unpack(competition, expected)
-        with _workshop(home.parent) as workshop:
-            _make(competition, workshop)
-            _verify(competition, workshop, expected)
-            _open_to_readers(workshop)
-            _move(workshop, home)
+        with workshop(home.parent) as made:
+            _make(competition, made)
+            _verify(competition, made, expected)
+            _open_to_readers(made)
+            _move(made, home)
     return Prepared(competition.id, home, made=True, verified=expected is not None)
 
 
@@ -139,15 +139,18 @@ def _expected(competition: Competition) -> Checksums | None:
 
 
 @contextmanager
-def _workshop(place: Path) -> Iterator[Path]:
-    """Give a folder beside the place of the data, and remove it, whatever happens in it."""
+def workshop(place: Path) -> Iterator[Path]:
+    """Give a folder beside the place of the data, and remove it, whatever happens in it.
+
+    Whoever asks holds a lock on the place: what another one left is removed.
+    """
     for abandoned in place.glob(f"{_UNFINISHED}*"):  # its maker was killed: we hold the lock
         shutil.rmtree(abandoned, ignore_errors=True)
-    workshop = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=place))
+    made = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=place))
     try:
-        yield workshop
+        yield made
     finally:
-        shutil.rmtree(workshop, ignore_errors=True)
+        shutil.rmtree(made, ignore_errors=True)
 
 
 def _make(competition: Competition, workshop: Path) -> None:
@@ -197,7 +200,7 @@ def _unpack(competition: Competition, expected: Checksums | None) -> None:
         raise CompetitionError(msg)
     if file_checksum(archive) != expected.zip:
         raise CompetitionError("is another archive than its checksum says", path=archive)
-    with _workshop(raw.parent) as unpacked:
+    with workshop(raw.parent) as unpacked:
         try:
             with zipfile.ZipFile(archive) as opened:
                 opened.extractall(unpacked)
