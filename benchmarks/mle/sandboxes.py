@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from langgraft._core.canonical import JSON
+from langgraft._core.file_digests import FileDigests
 from langgraft.benchmarks.mle.agents.settings import AgentSettings
 from langgraft.benchmarks.mle.plan import MlePlan
 from langgraft.environments.competitions.attempts import INPUT
@@ -177,6 +179,19 @@ def weights_of(plan: MlePlan) -> tuple[str, ...]:
         InputError: The folder is not there, or holds none.
     """
     return () if plan.weights is None else weights_in(plan.weights)
+
+
+def weights_fingerprint(plan: MlePlan) -> JSON:
+    """Return the names of a plan's weights, and a digest of all that lies in their folder.
+
+    Raises:
+        InputError: The folder is not there, or holds none.
+    """
+    from langgraft.environments.sandboxes.docker.controls import inputs_digest  # noqa: PLC0415
+
+    names: list[JSON] = [*weights_of(plan)]
+    assert plan.weights is not None
+    return {"names": names, "digest": inputs_digest({WEIGHTS: plan.weights}, FileDigests())}
 
 
 def labelled_packages(plan: MlePlan) -> tuple[str, ...] | None:

@@ -35,6 +35,7 @@ from langgraft.benchmarks.harness.study import SIMULATED
 from langgraft.benchmarks.mle.agents import agent_named
 from langgraft.benchmarks.mle.agents.base import SOLUTION, Agent, Parts, Solved
 from langgraft.benchmarks.mle.agents.settings import AgentSettings
+from langgraft.benchmarks.mle.checking import hold
 from langgraft.benchmarks.mle.conditions import MemoryCondition
 from langgraft.benchmarks.mle.execute_agent import Found, Listener, find
 from langgraft.benchmarks.mle.plan import MlePlan
@@ -158,6 +159,7 @@ def check(order: Order) -> None:
     """
     competition = order.competition()
     MleStudy.check_engine(order.plan)
+    hold(order.plan)
     if not _can_be_ready(competition):
         raise CompetitionError(not_prepared(competition))
     _check_folder(order)

@@ -98,6 +98,14 @@ def preview(
     base_url: BaseUrlOption = None,
     model_settings: ModelSettingsOption = None,
     limit: LimitOption = None,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check",
+            help="Try out what its runs need, as far as no model is called; exit with 1 if anything"
+            " is missing.",
+        ),
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Show what a plan would run, and at most how many model calls that takes."""
@@ -108,6 +116,8 @@ def preview(
         plan, model=model, base_url=base_url, model_settings=model_settings, limit=limit
     )
     listing.show_preview(prepared, as_json=json)
+    if check and not listing.show_checks(prepared, as_json=json):
+        raise typer.Exit(EXIT_FAILED)
 
 
 @app.command()

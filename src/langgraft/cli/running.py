@@ -1,14 +1,15 @@
 """Commands that do something: `run` and `report`."""
 
 import asyncio
+import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from langchain_core.language_models import BaseChatModel
 
 from langgraft._core.canonical import JSON
-from langgraft._core.errors import MissingExtraError
+from langgraft._core.errors import MissingExtraError, RunDirectoryError
 from langgraft.benchmarks.harness.log import PlanLog
 from langgraft.benchmarks.harness.models import plan_budget, run_models
 from langgraft.benchmarks.harness.plans import PreparedPlan, look_here
@@ -18,6 +19,9 @@ from langgraft.benchmarks.harness.study import RunSpec
 from langgraft.benchmarks.harness.verify import sealed_report
 from langgraft.benchmarks.studies import read_plan
 from langgraft.cli.printing import complain, say, show_table, write_json
+
+_LEAST_FREE: Final = 64 << 20
+"""Bytes that a run directory's disk must have: even a small log needs some."""
 
 
 def run(
@@ -42,6 +46,7 @@ def run(
         max_tokens: Most tokens, sent and replied, of a real model.
     """
     look_here()
+    refuse_full_disk(out)
     for name in prepared.study.foreign_code(prepared.plan):
         complain(f"importing {name}, which the plan names")
     if not prepared.exact:  # a preview could not tell
@@ -63,6 +68,19 @@ def run(
     else:
         complain("not finished; run the same command again to go on")
     return outcome.exit_code
+
+
+def refuse_full_disk(out: Path) -> None:
+    """Refuse a run directory on a disk that is full, before anything is paid for.
+
+    Raises:
+        RunDirectoryError: It is.
+    """
+    there = next(each for each in (out.absolute(), *out.absolute().parents) if each.exists())
+    free = shutil.disk_usage(there).free
+    if free < _LEAST_FREE:
+        msg = f"its disk is full ({free:,} bytes are left): make room, or name another place with --out"
+        raise RunDirectoryError(msg, path=out)
 
 
 async def _run(
