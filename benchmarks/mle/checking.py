@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from langgraft._core.errors import CompetitionError, LanggraftError, SandboxUnavailableError
-from langgraft.benchmarks.harness.checking import Finding, tried
+from langgraft.benchmarks.harness.plans import Finding, tried
 from langgraft.benchmarks.harness.study import SIMULATED, RunSpec
 from langgraft.benchmarks.mle.agents import agent_named
 from langgraft.benchmarks.mle.agents.settings import (

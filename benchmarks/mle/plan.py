@@ -99,7 +99,7 @@ class MlePlan(Plan):
     gpus: Literal["all"] | int | None = None
     """Graphics processors of a program: how many, or `all`."""
     weights: Path | None = Field(default=None, exclude=True)
-    """Folder of pretrained weights that programs find (`langgraft.environments.sandboxes.weights`);
+    """Folder of pretrained weights that programs find (`langgraft.benchmarks.mle.sandboxes.weights_in`);
     its names and digest are part of what is studied."""
     packages: tuple[PackageName, ...] | None = None
     """What agents are told that programs can import, also with versions (`torch 2.9`). `None`:

@@ -1,16 +1,19 @@
 """One sandbox for each competition, shared by the searches of a process."""
 
 import asyncio
+import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from langgraft._core.canonical import JSON
+from langgraft._core.errors import InputError
 from langgraft._core.file_digests import FileDigests
 from langgraft.benchmarks.mle.agents.settings import AgentSettings
 from langgraft.benchmarks.mle.plan import MlePlan
-from langgraft.environments.competitions.attempts import INPUT
+from langgraft.environments.competitions.attempts import INPUT, WEIGHTS
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.sandboxes.cached import CachedSandbox
 from langgraft.environments.sandboxes.image.packages import (
@@ -21,7 +24,6 @@ from langgraft.environments.sandboxes.image.packages import (
 )
 from langgraft.environments.sandboxes.programs import ExecutionResult, Job, Limits
 from langgraft.environments.sandboxes.sandbox import Closing, Kernel, Sandbox
-from langgraft.environments.sandboxes.weights import WEIGHTS, weights_environment, weights_in
 
 EXECUTIONS = "executions.sqlite"
 """File of the plan's shared folder that keeps what came of programs."""
@@ -170,6 +172,63 @@ def make_sandbox(plan: MlePlan, limits: Limits, competition: Competition | None)
     return DockerSandbox(
         plan.image, limits=limits, inputs=inputs, environment=environment, gpus=plan.gpus
     )
+
+
+_HUB: Final = "huggingface/hub"
+_CHECKPOINTS: Final = "torch/hub/checkpoints"
+_NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(?:/[A-Za-z0-9][\w.-]{0,95})?", re.ASCII)
+
+
+def weights_in(folder: Path) -> tuple[str, ...]:
+    """Return the names of the weights that a folder holds, in order.
+
+        <folder>/huggingface/hub/models--<owner>--<name>/    as `HF_HOME` holds what was downloaded
+        <folder>/torch/hub/checkpoints/<file>                as `TORCH_HOME` does
+
+    A repository of Hugging Face is called as programs ask for it (`timm/resnet50.a1_in1k`), a
+    checkpoint of torch by its file.
+
+    Raises:
+        InputError: The folder is not there, or holds no weights where programs would look.
+    """
+    if not folder.is_dir():
+        msg = f"weights: {folder} is no folder"
+        raise InputError(msg)
+    found = tuple(sorted(each for each in _names(folder) if _NAME.fullmatch(each)))
+    if not found:
+        msg = (
+            f"weights: {folder} holds none where programs look for them: fill {_HUB} (HF_HOME="
+            f"{folder}/huggingface) or {_CHECKPOINTS} (TORCH_HOME={folder}/torch) by loading them once"
+        )
+        raise InputError(msg)
+    return found
+
+
+def weights_environment(place: str) -> Mapping[str, str]:
+    """Return the variables by which libraries find weights.
+
+    Args:
+        place: Path of the folder as programs see it, absolute.
+    """
+    return {
+        "HF_HOME": f"{place}/huggingface",
+        "HF_HUB_OFFLINE": "1",
+        "TRANSFORMERS_OFFLINE": "1",
+        "HF_DATASETS_OFFLINE": "1",
+        # What these are for is written, and the folder cannot be written to.
+        "HF_MODULES_CACHE": "/tmp/huggingface/modules",  # noqa: S108 - inside the sandbox
+        "HF_DATASETS_CACHE": "/tmp/huggingface/datasets",  # noqa: S108
+        "TORCH_HOME": f"{place}/torch",
+    }
+
+
+def _names(folder: Path) -> Iterator[str]:
+    for each in (folder / _HUB).glob("models--*"):
+        if any((each / "snapshots").glob("*/*")):
+            yield each.name.removeprefix("models--").replace("--", "/", 1)
+    for each in (folder / _CHECKPOINTS).glob("*"):
+        if each.is_file():
+            yield each.name
 
 
 def weights_of(plan: MlePlan) -> tuple[str, ...]:

@@ -18,9 +18,14 @@ from langgraft._core.errors import (
     SandboxUnavailableError,
 )
 from langgraft._core.file_digests import FileDigests
-from langgraft.benchmarks.harness.checking import Finding, tried
 from langgraft.benchmarks.harness.log import PlanLog
-from langgraft.benchmarks.harness.plans import is_foreign, provider_modules, source_digests
+from langgraft.benchmarks.harness.plans import (
+    Finding,
+    is_foreign,
+    provider_modules,
+    source_digests,
+    tried,
+)
 from langgraft.benchmarks.harness.study import (
     SIMULATED,
     BankPlace,

@@ -5,7 +5,7 @@
 | no network | talking to the internet, and to services of this machine (the default bridge reaches them) |
 | uid 10001 without capabilities, `no-new-privileges`, the engine's own seccomp filter | getting rights |
 | read-only root; sized tmpfs for `/workspace`, `/tmp` and `/dev/shm` | filling the disk; they count as memory |
-| a workspace on disk, if asked for: a volume of its own, watched (`inside/disk.py`) | filling the disk, beyond what is written between two looks |
+| a workspace on disk, if asked for: a volume of its own, watched (`inside/watching.py`) | filling the disk, beyond what is written between two looks |
 | memory and swap as one figure | swapping the machine to a halt |
 | processes, processor time, size of a file, open files, no core dumps | the rest of what can be used up |
 | no log of the engine's | output that fills the host's disk |

@@ -34,7 +34,7 @@ from langgraft.environments.sandboxes.docker.engine import (
     wait_for_engine,
 )
 from langgraft.environments.sandboxes.docker.removal import Owner, Removals, remove_container
-from langgraft.environments.sandboxes.inside.disk import reserve
+from langgraft.environments.sandboxes.inside.watching import reserve
 from langgraft.environments.sandboxes.places import (
     Channel,
     ChannelClosedError,

@@ -14,7 +14,6 @@ from collections.abc import Callable
 from typing import Any
 
 from langgraft.environments.sandboxes.inside.channels import Host, HostGoneError
-from langgraft.environments.sandboxes.inside.disk import Disk
 from langgraft.environments.sandboxes.inside.files import (
     MAX_LEFT_OUT,
     MAX_NAME,
@@ -44,7 +43,7 @@ from langgraft.environments.sandboxes.inside.frames import (
 )
 from langgraft.environments.sandboxes.inside.processes import Processes
 from langgraft.environments.sandboxes.inside.running import Runner
-from langgraft.environments.sandboxes.inside.watching import BEAT_SECONDS, Watch
+from langgraft.environments.sandboxes.inside.watching import BEAT_SECONDS, Disk, Watch
 
 
 class Supervisor:

@@ -76,7 +76,7 @@ def show_preview(prepared: "PreparedPlan[Any]", *, as_json: bool) -> None:
 
 def show_checks(prepared: "PreparedPlan[Any]", *, as_json: bool) -> bool:
     """Show what was found of what a plan's runs need, a line each; say whether all is there."""
-    from langgraft.benchmarks.harness.checking import Checking  # noqa: PLC0415
+    from langgraft.benchmarks.harness.plans import Checking  # noqa: PLC0415
 
     study, good = prepared.study, True
     if not isinstance(study, Checking):
