@@ -581,6 +581,6 @@ def _data(competition: Competition) -> JSON:
         return digest(known.model_dump(mode="json"))
     if not competition.prepared:
         return None
-    known = known_checksums(FileDigests())
+    read = known_checksums(FileDigests())
     folders = (competition.public_dir, competition.private_dir)
-    return digest([folder_checksum(each, known) for each in folders])
+    return digest([folder_checksum(each, read) for each in folders])
