@@ -9,7 +9,7 @@ goes on with the run can give memory the bank that the run has.
 import json
 import math
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
@@ -20,7 +20,7 @@ from langgraft._core.effects import Call, Program, in_thread
 from langgraft._core.errors import InputError
 from langgraft._core.texts import Prompt
 from langgraft.environments.competitions.archives import Unpacked, unpack_archives
-from langgraft.environments.competitions.attempts import INPUT
+from langgraft.environments.competitions.attempts import INPUT, WEIGHTS
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.preview import data_preview
 from langgraft.environments.sandboxes.programs import ExecutionResult, Job, Limits, PythonProgram
@@ -62,9 +62,11 @@ class CompetitionDeps:
 Gpus: TypeAlias = Literal["all"] | int | None
 """Graphics processors of a program: how many, or `all`; `None`: none."""
 
-BOUNDS: Final = "cpus gpus memory workspace limit left steps used time"
+BOUNDS: Final = "cpus gpus memory workspace limit left steps used time weights"
 """Placeholders of the prompt `bounds`."""
 _GPUS: Final = {"None": "none", "all": "all that the machine has"}
+_MOST_WEIGHTS: Final = 60
+"""Names that are told; the rest is to be seen in the folder."""
 _MINUTE: Final = 60
 HOUR: Final = 3600
 
@@ -82,6 +84,8 @@ class Bounds:
     hours: float | None = None
     """Of the whole run; `None`: nothing but the steps ends it."""
     gpus: Gpus = None
+    weights: Sequence[str] = ()
+    """Names of pretrained weights that programs find."""
 
     def text(self, prompt: Prompt, *, done: int, spent: float) -> str:
         """Fill in the prompt `bounds`.
@@ -96,15 +100,38 @@ class Bounds:
         filled = prompt.render(
             cpus=f"{self.limits.cpus:g}",
             gpus=_GPUS.get(str(self.gpus), str(self.gpus)),
-            memory=size_text(self.limits.memory),
-            workspace=size_text(self.limits.workspace),
+            memory=self._memory(),
+            workspace=self._workspace(),
             limit=span(self.seconds),
             left=str(left),
             steps=str(self.steps),
             used=str(100 * (self.steps - left) // self.steps),
             time=self._time(spent),
+            weights=self._weights(),
         )
         return filled.strip()
+
+    def _memory(self) -> str:
+        told = f"{size_text(self.limits.memory)} for all processes together"
+        on_disk = self.limits.workspace_on == "disk"
+        return told if on_disk else f"{told}, with the files that they write"
+
+    def _workspace(self) -> str:
+        told = size_text(self.limits.workspace)
+        on_disk = self.limits.workspace_on == "disk"
+        return f"{told} on disk, and what writes more is stopped" if on_disk else told
+
+    def _weights(self) -> str:
+        """Tell of weights in a line of their own, where there are any."""
+        if not self.weights:
+            return ""
+        shown = ", ".join(self.weights[:_MOST_WEIGHTS])
+        more = len(self.weights) - _MOST_WEIGHTS
+        return (
+            f"\n- Pretrained weights, read-only in ./{WEIGHTS}, that libraries find by name without a"
+            f" network (HF_HOME and TORCH_HOME are set): {shown}"
+            + (f", and {more} more." if more > 0 else ".")
+        )
 
     def _time(self, spent: float) -> str:
         if self.hours is None:

@@ -35,6 +35,7 @@ from langgraft.benchmarks.harness.study import SIMULATED
 from langgraft.benchmarks.mle.agents import agent_named
 from langgraft.benchmarks.mle.agents.base import SOLUTION, Agent, Parts, Solved
 from langgraft.benchmarks.mle.agents.settings import AgentSettings
+from langgraft.benchmarks.mle.checking import hold
 from langgraft.benchmarks.mle.conditions import MemoryCondition
 from langgraft.benchmarks.mle.execute_agent import Found, Listener, find
 from langgraft.benchmarks.mle.plan import MlePlan
@@ -139,7 +140,7 @@ async def solve(order: Order, models: Models, listen: Listener) -> Solution:
         opened.enter_context(locked(order.out))
         memory = None if store is None else provider_of(REMEMBERING, store, None)
         begun = _begin(order, memory)
-        below = make_sandbox(order.plan, competition)
+        below = make_sandbox(order.plan, order.plan.limits_of(order.settings), competition)
         work = order.out / WORK
         async with CachedSandbox(below, work / EXECUTIONS) as sandbox:
             parts = Parts(order.plan, order.settings, competition, sandbox, *models, memory=memory)
@@ -158,6 +159,7 @@ def check(order: Order) -> None:
     """
     competition = order.competition()
     MleStudy.check_engine(order.plan)
+    hold(order.plan)
     if not _can_be_ready(competition):
         raise CompetitionError(not_prepared(competition))
     _check_folder(order)

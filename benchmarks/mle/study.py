@@ -11,9 +11,21 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from typing_extensions import override
 
 from langgraft._core.canonical import JSON, digest, text_digest
-from langgraft._core.errors import CompetitionError, PlanError, SandboxUnavailableError
+from langgraft._core.errors import (
+    CompetitionError,
+    InputError,
+    PlanError,
+    SandboxUnavailableError,
+)
+from langgraft._core.file_digests import FileDigests
 from langgraft.benchmarks.harness.log import PlanLog
-from langgraft.benchmarks.harness.plans import is_foreign, provider_modules, source_digests
+from langgraft.benchmarks.harness.plans import (
+    Finding,
+    is_foreign,
+    provider_modules,
+    source_digests,
+    tried,
+)
 from langgraft.benchmarks.harness.study import (
     SIMULATED,
     BankPlace,
@@ -38,12 +50,15 @@ from langgraft.benchmarks.mle.sandboxes import (
     Sandboxes,
     check_engine_and_image,
     labelled_packages,
+    weights_fingerprint,
+    weights_of,
 )
 from langgraft.environments.competitions.archives import unpack_archives
 from langgraft.environments.competitions.competition import Competition
 from langgraft.environments.competitions.layout import OwnFunction
 from langgraft.environments.competitions.preparing import (
     folder_checksum,
+    known_checksums,
     prepare_competition,
     read_checksums,
     verify_competition,
@@ -108,6 +123,8 @@ class MleStudy(Study[MlePlan]):
             "image": _image(plan),
             "architectures": {each.name: digest(_architecture(each)) for each in plan.memory},
         }
+        if plan.weights is not None:
+            found["weights"] = weights_fingerprint(plan)
         return {**found, "left_out": list(left_out(plan))} if plan.only_prepared else found
 
     @override
@@ -125,9 +142,11 @@ class MleStudy(Study[MlePlan]):
             MissingExtraError: Grading needs the extra `mle`.
             InputError: A model cannot be set up, or memory needs what an agent cannot give.
         """
+        from langgraft.benchmarks.mle.checking import hold  # noqa: PLC0415
         from langgraft.benchmarks.mle.session import check_memories, check_models  # noqa: PLC0415
 
         self.check_engine(plan)
+        hold(plan)
         check_models(plan)
         check_memories(plan)
         make_ready(plan.registry(), competitions_of(plan))
@@ -141,6 +160,28 @@ class MleStudy(Study[MlePlan]):
         """
         if plan.sandbox == "docker":
             check_engine_and_image(plan.image)
+
+    def try_out(
+        self, plan: MlePlan, runs: Sequence[RunSpec], *, concurrency: int | None = None
+    ) -> Iterator[Finding]:
+        """Try out what runs need, as `langgraft preview --check` shows it."""
+        from langgraft.benchmarks.mle.checking import checks  # noqa: PLC0415
+        from langgraft.benchmarks.mle.session import check_memories, check_models  # noqa: PLC0415
+
+        def made() -> str:
+            check_models(plan)
+            check_memories(plan)
+            return "can be set up (no call was made)"
+
+        yield tried("models and memories", made)
+        ready = []
+        for each in competitions_of(plan):
+            found = tried(f"data of {each.id}", lambda each=each: _readied(plan, each))  # type: ignore[misc]
+            yield found
+            if found.ok:
+                ready.append(each)
+        concurrency = concurrency or self.default_concurrency
+        yield from checks(plan, runs, ready, concurrency=concurrency, place=Path.cwd())
 
     @override
     def open(
@@ -158,13 +199,14 @@ class MleStudy(Study[MlePlan]):
         if place.files is None:
             msg = f"run {run.name!r} needs a run directory to keep its work in"
             raise PlanError(msg)
-        borrowed = self.sandboxes.borrow(plan, competition, place.files.shared)
+        section = plan.agent(agent_of(run))
+        borrowed = self.sandboxes.borrow(plan, section, competition, place.files.shared)
         try:
             return MleSession(
                 plan,
                 run,
                 deltas,
-                models=models_of(plan, plan.agent(agent_of(run)), model),
+                models=models_of(plan, section, model),
                 competition=competition,
                 borrowed=borrowed,
                 place=place,
@@ -206,6 +248,8 @@ class MleStudy(Study[MlePlan]):
         else:
             lines.append("sandbox: none; programs are processes of this machine, not isolated")
         lines.append(f"packages: {_packages_line(plan)}")
+        if plan.weights is not None:
+            lines.append(f"weights: {_weights_line(plan)}")
         lines += unprepared_lines(plan)
         return tuple(lines)
 
@@ -252,6 +296,13 @@ def _packages_line(plan: MlePlan) -> str:
     elif plan.sandbox != "docker":
         where = "those of our own image, whether this machine has them or not"
     return f"{', '.join(known) or 'none'} ({where})"
+
+
+def _weights_line(plan: MlePlan) -> str:
+    try:
+        return f"{', '.join(weights_of(plan))} (read-only, from {plan.weights})"
+    except InputError as error:
+        return str(error)
 
 
 def _architecture(condition: MemoryCondition) -> dict[str, JSON]:
@@ -303,15 +354,23 @@ def _size_lines(plan: MlePlan, runs: Sequence[RunSpec], *, concurrency: int) -> 
         yield (
             f"time: at most about {_minutes(minutes)} if {_paces(plan)} and"
             f" {max(_at_once(each, concurrency) for each in plan.agents)} run at once (a program may take"
-            f" {plan.seconds:g} s)"
+            f" {_seconds_text(plan)})"
         )
         if len(plan.agents) == 1:
             yield _fitting_line(plan, runs, concurrency)
         return
-    yield f"time: as long as the models take and their programs, {plan.seconds:g} s each at most"
+    yield f"time: as long as the models take and their programs, {_seconds_text(plan)} each at most"
     for section in plan.agents:
         if _hours(section) is not None:
             yield _hours_line(section, _of(section, runs))
+
+
+def _seconds_text(plan: MlePlan) -> str:
+    """Say how long one execution may take; of agents that differ, of each."""
+    seconds = {each.label: plan.seconds_of(each) for each in plan.agents}
+    if len(set(seconds.values())) == 1:
+        return f"{next(iter(seconds.values())):g} s"
+    return ", ".join(f"{most:g} s ({label})" for label, most in seconds.items())
 
 
 def _programs_line(plan: MlePlan, section: AgentSettings, runs: Sequence[RunSpec]) -> str:
@@ -439,24 +498,38 @@ def fingerprint(competition: Competition) -> dict[str, JSON]:
 def make_ready(found: Registry, competitions: tuple[Competition, ...]) -> None:
     """Prepare the competitions that ship, hold all against their checksums, and unpack archives.
 
+    What was read once is known by its size and time: no run reads large data only to hash it.
+
     Raises:
         CompetitionError: Another one is not prepared, data is not what its checksums say, or an
             archive is not unpacked, for what it holds or a full disk.
         MissingExtraError: A package that data is made from is not installed.
     """
+    known = known_checksums(FileDigests())
     shipped = [each for each in competitions if found.get_source(each.id) == "shipped"]
     others = [each for each in competitions if each not in shipped]
     # Refused before the first one is prepared, and all at once.
     if missing := list(_missing_lines([each for each in others if not each.prepared])):
         raise CompetitionError("; ".join(missing))
     for each in others:
-        if wrong := verify_competition(each):
+        if wrong := verify_competition(each, known):
             msg = f"the data of {each.id} is not what its checksums say: {'; '.join(wrong[:3])}"
             raise CompetitionError(msg, path=each.public_dir.parent)
     for each in shipped:
         prepare_competition(each)
     for each in competitions:
         unpack_archives(each)
+
+
+def _readied(plan: MlePlan, competition: Competition) -> str:
+    """Prepare a competition as a run does, and say what agents find of it."""
+    make_ready(plan.registry(), (competition,))
+    unpacked = unpack_archives(competition)
+    archives = (
+        f", {len(unpacked.notes)} archives unpacked or left as told" if unpacked.notes else ""
+    )
+    verified = "as its checksums say" if competition.checksums is not None else "without checksums"
+    return f"prepared, {verified}{archives}"
 
 
 def _can_be_ready(found: Registry, competition: Competition) -> bool:
@@ -509,6 +582,6 @@ def _data(competition: Competition) -> JSON:
         return digest(known.model_dump(mode="json"))
     if not competition.prepared:
         return None
-    return digest(
-        [folder_checksum(competition.public_dir), folder_checksum(competition.private_dir)]
-    )
+    read = known_checksums(FileDigests())
+    folders = (competition.public_dir, competition.private_dir)
+    return digest([folder_checksum(each, read) for each in folders])

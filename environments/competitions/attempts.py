@@ -126,6 +126,9 @@ def _in_lines(code: str, modules: Sequence[str]) -> Iterator[Leak]:
 INPUT: Final = "input"
 """Where the public data lies in the workspace, as AIDE's prompts have it."""
 
+WEIGHTS: Final = "weights"
+"""Where pretrained weights lie in the workspace, if there are any."""
+
 SUBMISSIONS: Final = ("submission.csv", "working/submission.csv", "submission/submission.csv")
 """Where a submission is looked for, the first one found counts.
 

@@ -105,6 +105,14 @@ def preview(
     base_url: BaseUrlOption = None,
     model_settings: ModelSettingsOption = None,
     limit: LimitOption = None,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check",
+            help="Try out what its runs need, as far as no model is called; exit with 1 if anything"
+            " is missing.",
+        ),
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Show what a plan would run, and at most how many model calls that takes."""
@@ -115,6 +123,8 @@ def preview(
         plan, model=model, base_url=base_url, model_settings=model_settings, limit=limit
     )
     listing.show_preview(prepared, as_json=json)
+    if check and not listing.show_checks(prepared, as_json=json):
+        raise typer.Exit(EXIT_FAILED)
 
 
 @app.command()
@@ -303,8 +313,13 @@ def solve(
         typer.Option(help="Wall clock of a run.", show_default="tree none, chain and mlab 24"),
     ] = None,
     seconds: Annotated[
-        float, typer.Option(min=1, help="Wall clock that one program may take.")
-    ] = 7200,
+        float | None,
+        typer.Option(
+            min=1,
+            help="Wall clock that one program may take.",
+            show_default="tree 7200, chain and mlab a whole run",
+        ),
+    ] = None,
     width: Annotated[
         int | None,
         typer.Option(min=1, help="Programs of a tree written and run at once.", show_default="1"),

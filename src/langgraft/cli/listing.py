@@ -112,6 +112,25 @@ def _cost_lines(plan: "Plan", calls: int, concurrency: int) -> Iterator[str]:
     )
 
 
+def show_checks(prepared: "PreparedPlan[Any]", *, as_json: bool) -> bool:
+    """Show what was found of what a plan's runs need, a line each; say whether all is there."""
+    from langgraft.benchmarks.harness.plans import Checking  # noqa: PLC0415
+
+    study, good = prepared.study, True
+    if not isinstance(study, Checking):
+        say(f"check: runs of the study {study.name!r} need nothing beside the plan itself")
+        return True
+    told: list[JSON] = []
+    for each in study.try_out(prepared.plan, [run.spec for run in prepared.outline]):
+        good &= each.ok
+        told.append({"what": each.what, "ok": each.ok, "told": each.told})
+        if not as_json:
+            say(f"{'ok   ' if each.ok else 'FAILS'} {each.what}: {each.told}")
+    if as_json:
+        write_json({"checks": told})
+    return good
+
+
 def show_status(directory: Path, *, as_json: bool) -> None:
     """Show how far each run of a directory is."""
     log = PlanLog(directory)

@@ -1,15 +1,16 @@
 """Commands that do something: `run` and `report`."""
 
 import asyncio
+import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from langchain_core.language_models import BaseChatModel
 
 from langgraft._core.arguments import validation_as
 from langgraft._core.canonical import JSON
-from langgraft._core.errors import InputError, MissingExtraError
+from langgraft._core.errors import InputError, MissingExtraError, RunDirectoryError
 from langgraft.benchmarks.harness.budget import Caps
 from langgraft.benchmarks.harness.inflight import CallLimits
 from langgraft.benchmarks.harness.log import PlanLog
@@ -21,6 +22,9 @@ from langgraft.benchmarks.harness.study import SIMULATED, RunSpec
 from langgraft.benchmarks.harness.verify import sealed_report
 from langgraft.benchmarks.studies import read_plan
 from langgraft.cli.printing import complain, say, show_table, write_json
+
+_LEAST_FREE: Final = 64 << 20
+"""Bytes that a run directory's disk must have: even a small log needs some."""
 
 
 def run(
@@ -45,6 +49,7 @@ def run(
         caps: Caps that come before the plan's.
     """
     look_here()
+    refuse_full_disk(out)
     for name in prepared.study.foreign_code(prepared.plan):
         complain(f"importing {name}, which the plan names")
     if not prepared.exact:  # a preview could not tell
@@ -92,6 +97,19 @@ def read_caps(
     """
     with validation_as(InputError):
         return Caps(calls=calls, tokens=tokens, dollars=dollars, hours=hours)
+
+
+def refuse_full_disk(out: Path) -> None:
+    """Refuse a run directory on a disk that is full, before anything is paid for.
+
+    Raises:
+        RunDirectoryError: It is.
+    """
+    there = next(each for each in (out.absolute(), *out.absolute().parents) if each.exists())
+    free = shutil.disk_usage(there).free
+    if free < _LEAST_FREE:
+        msg = f"its disk is full ({free:,} bytes are left): make room, or name another place with --out"
+        raise RunDirectoryError(msg, path=out)
 
 
 async def _run(

@@ -231,7 +231,9 @@ async def test_search_when_it_dies_before_any_of_its_checkpoints_then_is_the_sam
         found = await find(parts, folder, episode_id="toy/seed-1", seed=1)
         return f"{found.came.record} {memory.content().digest} {found.usage}"
 
-    with CachedSandbox(make_sandbox(plan, competition), tmp_path / EXECUTIONS) as sandbox:
+    with CachedSandbox(
+        make_sandbox(plan, plan.limits_of(plan.agents[0]), competition), tmp_path / EXECUTIONS
+    ) as sandbox:
         expected = await searched(tmp_path / "whole")
         checkpoints = deaths.seen
         assert checkpoints > 20
@@ -261,7 +263,7 @@ async def test_search_when_it_dies_before_it_has_begun_then_keeps_what_memory_wa
         errors=(error,),
     )
     memory.file(others)
-    with make_sandbox(plan, competition) as sandbox:
+    with make_sandbox(plan, plan.limits_of(plan.agents[0]), competition) as sandbox:
         parts = Parts(plan, plan.agents[0], competition, sandbox, model, memory=memory)
 
         async def killed(_: Job) -> ExecutionResult:

@@ -174,7 +174,7 @@ async def test_run_when_it_fails_and_goes_on_then_tells_every_step_and_leaves_no
         if "/step-2/" in sample:
             raise InfrastructureError("the network is away")
 
-    with make_sandbox(plan, competition) as place:
+    with make_sandbox(plan, plan.limits_of(plan.agents[0]), competition) as place:
         sandbox = Watched(place)
         for study in (StepStudy(away), StepStudy()):
             model = study.simulated_model(plan, next(runs_of(plan)))
