@@ -8,6 +8,7 @@ from langgraft.benchmarks.performance.dense_search import (
     filtered_over_chroma,
     write_over_chroma,
 )
+from langgraft.benchmarks.performance.harness import calls_in_process, calls_over_http
 from langgraft.benchmarks.performance.lexical_search import (
     changing_over_bm25s,
     first_recall_of_process,
@@ -47,8 +48,24 @@ def main() -> None:
         found = alone(measure, size)
         print(f"{name}, {size:,}: {found.ratio:.4f}x ({found.ours:.2f} / {found.floor:.2f} ms CPU)")
     _measure_agents()
+    _measure_harness()
     _measure_alfworld()
     _measure_sandboxes()
+
+
+def _measure_harness() -> None:
+    for count in (16, 64):
+        print(
+            f"harness, a model in process, {count} in flight: {calls_in_process(count):.0%} of ideal"
+        )
+    for count in (16, 64, 256):
+        for mixed in (False, True):
+            ours, bare = calls_over_http(count, mixed=mixed)
+            plan = "half of it streams that learn" if mixed else "frozen"
+            print(
+                f"harness over HTTP, {count} in flight, {plan}: {ours / bare:.0%} of bare ChatOpenAI"
+                f" ({ours:.1f} / {bare:.1f} calls a second)"
+            )
 
 
 def _measure_alfworld() -> None:
