@@ -11,15 +11,8 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 
-from langgraft.benchmarks.simulated.server import (
-    Fault,
-    FaultKind,
-    FaultPlan,
-    ModelServer,
-    failing,
-    rate_limited,
-    serve,
-)
+from langgraft.benchmarks.simulated.faults import Fault, FaultKind, FaultPlan, failing, rate_limited
+from langgraft.benchmarks.simulated.server import ModelServer, serve
 
 LOOK = {
     "type": "function",
@@ -69,7 +62,7 @@ def events(text: str) -> list[dict[str, Any]]:
 
 async def test_complete_when_asked_then_the_model_answers_in_the_providers_format() -> None:
     """A plain request gets a plain completion with token counts."""
-    async with serve(Looker(), model_name="looker") as server:
+    async with serve({"looker": Looker()}) as server:
         status, _, text = await post(server)
     reply = json.loads(text)
     assert status == 200
@@ -116,12 +109,12 @@ async def test_complete_when_streamed_then_the_pieces_add_up() -> None:
 async def test_models_when_listed_then_the_served_one_is_there() -> None:
     """Clients that look for models first find one."""
     async with (
-        serve(Looker(), model_name="looker") as server,
+        serve({"looker": Looker()}) as server,
         aiohttp.ClientSession() as session,
         session.get(f"{server.base_url}/models") as response,
     ):
         listed = await response.json()
-    assert [entry["id"] for entry in listed["data"]] == ["looker"]
+    assert [entry["id"] for entry in listed["data"]] == ["looker", "hashing"]
 
 
 @pytest.mark.parametrize(
