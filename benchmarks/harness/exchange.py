@@ -33,6 +33,7 @@ from langgraft.benchmarks.harness.replies import (
     from_cache,
     is_complete,
     says_simulated,
+    sent_calls,
     settled,
     tokens_of,
 )
@@ -192,6 +193,7 @@ class Exchange:
         self._meters = current_meters()
         self._node = asking_node()
         self._attempts = 0
+        self._reason = ""
         self._started = rules.timing.clock.monotonic()
         self._prompt_tokens = 0
         if rules.budget is not None:
@@ -218,22 +220,29 @@ class Exchange:
         """
         reserved = self._reserve()
         used, billed = 0, TokenCounts()
-        call = Attempt()
+        call, self._reason = Attempt(), "cancelled"
         self._attempts += 1
         for meter in self._meters:
             meter.count_attempt()
-        try:
-            yield call
-            assert call.result is not None
-            billed = tokens_of(call.result) or TokenCounts()
-            used = billed.total or self._estimate(call.result)
-            self._replied(settled(call.result))
-        except (InputError, InfrastructureError, BudgetExceededError):
-            raise
-        except Exception as error:  # noqa: BLE001 - whatever a provider's client may raise
-            self._failed(classify(error, now=self._rules.timing.clock.time()), error)
-        finally:
-            self._settle(reserved, used, billed)
+        with sent_calls() as sent:
+            try:
+                yield call
+                assert call.result is not None
+                billed = tokens_of(call.result) or TokenCounts()
+                used = billed.total or self._estimate(call.result)
+                self._reason = ""
+                self._replied(settled(call.result))
+            except (InputError, InfrastructureError, BudgetExceededError):
+                raise
+            except Exception as error:  # noqa: BLE001 - whatever a provider's client may raise
+                self._failed(classify(error, now=self._rules.timing.clock.time()), error)
+            finally:
+                # What no client could read has been paid for all the same.
+                told = sum((each.tokens or TokenCounts() for each in sent), TokenCounts())
+                billed = billed if billed.total else told
+                self._settle(reserved, used or billed.total, billed)
+                for meter in self._meters:
+                    meter.note_calls([each.id for each in sent], self._reason, billed)
 
     def _reserve(self) -> int:
         tokens = self._prompt_tokens + self._rules.max_completion
@@ -281,6 +290,7 @@ class Exchange:
         self._reached.ever = self._reached.ever or answered
         delay = self._next_delay(failure)
         self.delay = delay or 0.0
+        self._reason = failure.reason
         for meter in self._meters:
             meter.count_failure(failure.reason, wait=self.delay)
         if failure.kind is FailureKind.MODEL_BEHAVIOR:

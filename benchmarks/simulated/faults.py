@@ -56,7 +56,7 @@ class FaultKind(StrEnum):
     ODD_USAGE = "odd_usage"
     """A good reply whose token counts are none: a text, and less than zero."""
     LARGE = "large"
-    """A good reply whose text goes on for `size` more characters."""
+    """A good reply after `size` bytes of blanks, which JSON allows. No stream is made longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +79,12 @@ class Fault:
     reason: str = "length"
     """The reported reason, for `FINISH_REASON`: `length`, `content_filter` …"""
     size: Annotated[int, Field(ge=0)] = 50_000_000
-    """Characters, for `LARGE`."""
+    """Bytes, for `LARGE`."""
     name: str = ""
     """What the call log calls it; empty: the kind."""
     rate: Annotated[float, Field(ge=0, le=1)] = 0.0
     """In a script: the share of calls that it takes."""
-    at: tuple[int, ...] = ()
+    at: frozenset[int] = frozenset()
     """In a script: the numbers of calls that it takes, from 0."""
 
     @property

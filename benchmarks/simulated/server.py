@@ -61,6 +61,8 @@ CALL_ID = "x-client-request-id"
 """The header in which a client names a call: OpenAI's."""
 _DRIP_SECONDS = 0.02
 """From byte to byte."""
+_BLOCK = 1 << 18
+"""Bytes that are sent at a time of a reply that floods."""
 
 
 @dataclass(slots=True)
@@ -170,6 +172,8 @@ class ModelServer:
         call = self._record(request, body)
         try:
             return await self._respond(request, call, answer)
+        except ConnectionResetError:  # the client has gone: there is nobody to tell
+            return web.Response()
         finally:
             self._under_way -= 1
             call.seconds = self._clock.monotonic() - began
@@ -375,10 +379,13 @@ async def _send(
     body, headers = sent.body, {"Content-Type": sent.content_type, **(sent.headers or {})}
     if kind is FaultKind.TRUNCATED_JSON:
         body, reply = body[: len(body) // 2], None
+    blanks = call.fault.size if call.fault and kind is FaultKind.LARGE else 0
     response = web.StreamResponse(status=sent.status, headers=headers)
-    response.content_length = len(body)
+    response.content_length = blanks + len(body)
     await response.prepare(request)
     call.status = sent.status
+    for start in range(0, blanks, _BLOCK):
+        await response.write(b" " * min(_BLOCK, blanks - start))
     if kind is FaultKind.STALL:
         await response.write(body[: len(body) // 2])
         await asyncio.sleep(STALL_SECONDS)
@@ -418,15 +425,12 @@ def _with_fault(reply: dict[str, Any], fault: Fault | None) -> dict[str, Any]:
         case FaultKind.ODD_USAGE:
             odd = {"prompt_tokens": "many", "completion_tokens": -1, "total_tokens": 0.5}
             return {**reply, "usage": odd}
-        case FaultKind.LARGE | FaultKind.FINISH_REASON if reply.get("choices"):
+        case FaultKind.FINISH_REASON if reply.get("choices"):
             assert fault is not None
-            choice = dict(reply["choices"][0])
-            if fault.kind is FaultKind.FINISH_REASON:
-                choice["finish_reason"] = fault.reason
-            else:
-                text = (choice["message"].get("content") or "") + "x" * fault.size
-                choice["message"] = {**choice["message"], "content": text}
-            return {**reply, "choices": [choice]}
+            return {
+                **reply,
+                "choices": [{**reply["choices"][0], "finish_reason": fault.reason}],
+            }
         case _:
             return reply
 
