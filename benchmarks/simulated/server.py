@@ -586,12 +586,15 @@ def _packed(row: Any) -> str:
 # Calls of tools -------------------------------------------------------------------------------
 
 
-def messages_of(data: Sequence[Any]) -> list[BaseMessage]:
+def messages_of(data: Any) -> list[BaseMessage]:
     """Return the messages of a request.
 
     Raises:
         ValueError: They are no messages.
     """
+    if not isinstance(data, list) or not data or not all(isinstance(each, dict) for each in data):
+        msg = "they are a list of objects with `role` and `content`"
+        raise ValueError(msg)
     return [_message(each) for each in data]
 
 
