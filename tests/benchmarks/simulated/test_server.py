@@ -17,7 +17,7 @@ from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
-from langchain_openai import OpenAIEmbeddings
+from openai import AsyncOpenAI
 
 from langgraft._core.errors import InputError
 from langgraft.benchmarks.harness.exchange import RetryPolicy
@@ -301,13 +301,18 @@ async def test_call_when_named_by_its_client_then_the_log_has_the_name(tmp_path:
     assert billing["prompt_tokens"] == 2 * told[0][1] > 0  # what nobody could use was paid, too
 
 
-async def test_embeddings_when_asked_by_langchain_then_are_those_of_the_hashing_embedder() -> None:
+async def test_embeddings_when_asked_by_openais_client_then_are_those_of_the_hashing_embedder() -> (
+    None
+):
     """Vectors come as base64 or as numbers, and tokens in the place of texts are refused."""
-    async with serve(Looker()) as server:
-        place: dict[str, Any] = {"base_url": server.base_url, "api_key": "none"}
-        client = OpenAIEmbeddings(check_embedding_ctx_length=False, **place)
-        found = await client.aembed_documents(["a red door", "nothing"])
-        assert np.allclose(found, HashingEmbeddings().embed_documents(["a red door", "nothing"]))
+    texts = ["a red door", "nothing"]
+    async with (
+        serve(Looker()) as server,
+        AsyncOpenAI(base_url=server.base_url, api_key="none") as client,
+    ):
+        found = await client.embeddings.create(model="hashing", input=texts)
+        vectors = [each.embedding for each in found.data]
+        assert np.allclose(vectors, HashingEmbeddings().embed_documents(texts))
         plain = await ask(server, "embeddings", {"input": "a red door", "dimensions": 8})
         assert len(plain["data"][0]["embedding"]) == 8
         assert (
