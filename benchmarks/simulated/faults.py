@@ -37,10 +37,14 @@ class FaultKind(StrEnum):
     """The body stops in the middle and never goes on."""
     DRIP = "drip"
     """The body comes byte by byte for `seconds`, and then the rest of it."""
+    DRIP_HEAD = "drip_head"
+    """The head of the response comes byte by byte for `seconds`, and nothing else."""
     RESET = "reset"
     """The connection is reset (TCP RST) before any reply."""
     TRUNCATED_JSON = "truncated_json"
     """A complete HTTP reply whose JSON ends in the middle."""
+    BODY = "body"
+    """A response with `body`, `status` and `headers`, whatever they are."""
     HTML = "html"
     """A web page with status 200, as a misconfigured proxy sends."""
     ERROR_IN_REPLY = "error_in_reply"
@@ -66,16 +70,18 @@ class Fault:
     __pydantic_config__: ClassVar = ConfigDict(extra="forbid")
 
     kind: FaultKind
-    status: Annotated[int, Field(ge=400, lt=600)] = 500
-    """HTTP status, for `STATUS`."""
+    status: Annotated[int, Field(ge=200, lt=600)] = 500
+    """HTTP status, for `STATUS` and `BODY`."""
     headers: Mapping[str, str] = field(default_factory=dict)
-    """Extra response headers, for `STATUS`."""
+    """Extra response headers, for `STATUS` and `BODY`."""
+    body: bytes = b""
+    """For `BODY`."""
     code: str | None = None
     """The provider's error code, for `STATUS`: `context_length_exceeded` …"""
     message: str = "fault injected on purpose"
     """The provider's error text, for `STATUS`."""
     seconds: Annotated[float, Field(ge=0)] = STALL_SECONDS
-    """How long `SLOW_FIRST_BYTE` and `DRIP` take."""
+    """How long `SLOW_FIRST_BYTE`, `DRIP` and `DRIP_HEAD` take."""
     reason: str = "length"
     """The reported reason, for `FINISH_REASON`: `length`, `content_filter` …"""
     size: Annotated[int, Field(ge=0)] = 50_000_000

@@ -215,6 +215,9 @@ class ModelServer:
             if fault.kind is FaultKind.RESET:
                 _reset(request)
                 return web.Response()
+            if fault.kind is FaultKind.DRIP_HEAD:
+                await _drip_head(request, fault.seconds)
+                return web.Response()
             if fault.kind is FaultKind.SLOW_FIRST_BYTE:
                 await asyncio.sleep(fault.seconds)
             elif (failure := _failure(fault)) is not None:
@@ -346,6 +349,8 @@ def _failure(fault: Fault) -> _Sent | None:
     match fault.kind:
         case FaultKind.STATUS:
             return _error(fault.status, fault.message, fault.code, fault.headers)
+        case FaultKind.BODY:
+            return _Sent(fault.body, fault.status, fault.headers)
         case FaultKind.ERROR_IN_REPLY:
             return _error(200, fault.message, fault.code)
         case FaultKind.HTML:
@@ -369,6 +374,17 @@ def _reset(request: web.Request) -> None:
         raw = transport.get_extra_info("socket")
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         transport.abort()
+
+
+async def _drip_head(request: web.Request, seconds: float) -> None:
+    """Send a head that does not end, and close the connection."""
+    transport = request.transport
+    assert transport is not None
+    transport.write(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+    for _ in range(int(seconds / _DRIP_SECONDS)):
+        transport.write(b"x")
+        await asyncio.sleep(_DRIP_SECONDS)
+    transport.abort()
 
 
 async def _send(

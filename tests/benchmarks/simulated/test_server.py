@@ -423,7 +423,7 @@ def test_script_when_read_then_numbers_come_before_rates(tmp_path: Path) -> None
         ("faults: [{kind: reset, rate: 0.1, when: 1}]", "when"),
         ("faults: [{kind: reset}]", "neither `rate` nor `at`"),
         ("faults: [{kind: reset, rate: 0.7}, {kind: stall, rate: 0.7}]", "add up to 1.4"),
-        ("faults: [{kind: status, status: 200, rate: 0.1}]", "status"),
+        ("faults: [{kind: status, status: 99, rate: 0.1}]", "status"),
         ("faults: [", "line 2"),
         ("x: 1", "x"),
     ],
