@@ -3,7 +3,7 @@
 import asyncio
 import os
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +61,7 @@ def _of_runs(prepared: PreparedPlan[Any]) -> Iterator[BaseChatModel]:
             yield model.inner
 
 
-def _named(models: Any) -> Mapping[str, BaseChatModel]:
+def _named(models: Iterable[BaseChatModel]) -> Mapping[str, BaseChatModel]:
     named: dict[str, BaseChatModel] = {}
     for model in models:
         name = model.model_name if isinstance(model, SimulatedChatModel) else type(model).__name__
